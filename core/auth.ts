@@ -1,0 +1,30 @@
+import type { Access } from "./plugin.ts";
+import { defineService } from "./service.ts";
+import type { Principal } from "./types.ts";
+
+/** The parts of a request that tell who makes it. Header names are lower case. */
+export interface Credentials {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly remoteAddress: string | undefined;
+}
+
+/**
+ * Tells who makes a request. A plugin that `provides: AuthenticatorService` replaces the built-in check of `auth.apiKey`.
+ * Runs at the HTTP edge, before any MCP message is read, because a refusal must be an HTTP 401 (architecture section 4).
+ */
+export interface Authenticator {
+  /**
+   * Returns the principal, or `undefined` for a request without credentials.
+   * @throws {GatewayError} `unauthorized` for credentials that are wrong
+   */
+  authenticate(credentials: Credentials): Principal | undefined | Promise<Principal | undefined>;
+  /** `WWW-Authenticate` value for a 401 on this path. */
+  challenge(path: string): string;
+  /** Whether a principal satisfies a route's policy. */
+  admits(principal: Principal, access: Access): boolean;
+}
+
+/** Service token of the one authenticator. */
+export const AuthenticatorService = defineService<Authenticator>("authenticator");

@@ -1,0 +1,43 @@
+import type { GatewayError } from "./errors.ts";
+import type { ProviderStatus } from "./provider.ts";
+
+/** What one reload did. Names are sorted. */
+export interface ReloadReport {
+  /** Counts up with every applied config, from 1. */
+  readonly generation: number;
+  readonly at: string;
+  readonly plugins: Changes;
+  readonly servers: Changes;
+  /** Listener settings that need a restart to take effect, if any. */
+  readonly restartRequired: readonly string[];
+}
+
+/** Names by what happened to them. */
+export interface Changes {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+  readonly unchanged: readonly string[];
+}
+
+/**
+ * Notifications that plugins can observe with `gateway.hook(name, listener)`. Listeners cannot change, veto or fail what they
+ * observe: a throw is logged. Plugins add their own by declaration merging:
+ *
+ * @example declare module "propylon" { interface GatewayHooks { "cache:hit": (key: string) => void } }
+ */
+export interface GatewayHooks {
+  /** All listeners are open and the first config is applied. */
+  "gateway:ready": () => void;
+  /** New work is being refused; calls in flight still run. */
+  "gateway:drain": () => void;
+  /** A server changed its state. */
+  "upstream:state": (name: string, status: ProviderStatus) => void;
+  /** A server's lists changed. */
+  "upstream:catalogue": (name: string, lists: readonly ("tools" | "resources" | "prompts")[]) => void;
+  "reload:done": (report: ReloadReport) => void;
+  "reload:failed": (error: GatewayError) => void;
+  /** A legacy MCP session opened or ended; `id` is a non-secret digest. */
+  "session:open": (endpoint: string, id: string) => void;
+  "session:close": (endpoint: string, id: string, reason: "deleted" | "idle" | "evicted" | "shutdown") => void;
+}

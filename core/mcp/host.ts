@@ -1,0 +1,28 @@
+import type { Logger } from "pino";
+import type { Answer } from "../answer.ts";
+import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
+import type { GatewayHooks } from "../hooks.ts";
+import type { Provider } from "../provider.ts";
+import type { Call, Json } from "../types.ts";
+
+/** What an MCP endpoint needs from the gateway around it. */
+export interface EndpointHost {
+  /** `name` and `version` shown to clients. */
+  readonly serverInfo: Json;
+  readonly log: Logger;
+  readonly limits: GatewayConfig["limits"];
+  /** True from SIGTERM on: new work is answered 503, calls in flight go on. */
+  readonly draining: boolean;
+  /** Runs a call through the pipeline of the current generation. */
+  call(call: Call): Promise<Answer>;
+  emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+}
+
+/** What an endpoint shows, handed to it anew by every reload; the endpoint itself, with its sessions and streams, lives on. */
+export interface EndpointContent {
+  readonly config: EndpointConfig;
+  /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
+  readonly providers: readonly Provider[];
+  /** Per provider: which of its tools are exposed, from `servers.<name>.tools`, and the prefix. Absent = all, own name. */
+  readonly selection: ReadonlyMap<string, { readonly prefix: string; accepts(tool: string): boolean }>;
+}

@@ -1,0 +1,22 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Principal } from "../types.ts";
+
+/** Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path). */
+export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;
+
+/**
+ * What a listener serves for one generation. Immutable: a reload compiles a new one and the listener swaps the pointer,
+ * so that no port is ever closed by a reload.
+ */
+export interface ListenerApp {
+  /** MCP endpoints by exact path. */
+  readonly endpoints: ReadonlyMap<string, NodeHandler>;
+  /** Every other request: the routes of the plugins, compiled. Authenticates by itself, per matched route. */
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+  /**
+   * Resolves who makes a request to an endpoint. Returns the principal itself when no waiting is needed, so that the hot
+   * path stays synchronous.
+   * @throws {GatewayError} `unauthorized`, with a `www-authenticate` header
+   */
+  readonly authenticate: (req: IncomingMessage) => Principal | Promise<Principal>;
+}

@@ -1,0 +1,178 @@
+import type { H3Event } from "h3";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import type { ZodType, infer as Infer } from "zod";
+import type { Answer } from "./answer.ts";
+import type { GatewayHooks } from "./hooks.ts";
+import type { Provider } from "./provider.ts";
+import type { Inject, Injected, Service } from "./service.ts";
+import type { Stage } from "./stages.ts";
+import type { Call, CallInput, Json, Middleware, Principal, Prompt, Resource, ResourceTemplate } from "./types.ts";
+
+/** Who may use a route. Required on every route: one that says nothing does not compile (architecture 1.6). */
+export type Access = "public" | "principal" | "service" | "admin";
+
+/** The policy of a route. */
+export interface RouteOptions {
+  readonly access: Access;
+  /** Whether a request changes anything; read-only mode refuses those that do (M127). */
+  readonly mutates: boolean;
+  /** Listener by name; default: the first one. */
+  readonly listener?: string;
+  /** Largest request body in bytes; default: the gateway's `limits.body`. */
+  readonly bodyLimit?: number;
+}
+
+/** Methods a route can have. */
+export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** What a route handler receives: h3's event, with the principal that the access policy admitted. */
+export interface RouteEvent extends H3Event {
+  readonly context: H3Event["context"] & { readonly principal: Principal };
+}
+
+/** Answers a request; returns what h3 accepts (object = JSON, string, Response, stream ...). */
+export type RouteHandler = (event: RouteEvent) => unknown;
+
+/**
+ * What a tool may return: text, a full MCP result (`content` array, or `resultType`), or any other object, which becomes
+ * `structuredContent` plus its JSON text.
+ */
+export type ToolReturn = string | Json;
+
+/** A schema of tool arguments: a zod object, or JSON Schema as it goes over the wire. */
+export type ToolSchema = ZodType<Json> | Json;
+
+/** Arguments as the tool receives them. */
+export type ToolArgs<S> = S extends ZodType ? Infer<S> : Json;
+
+/** A tool that a plugin registers with `gateway.tool(name, definition)`. */
+export interface ToolDefinition<S extends ToolSchema = ToolSchema> {
+  readonly title?: string;
+  readonly description: string;
+  /** Arguments; default: none. Validated before `run`; a mismatch is an `isError` result that names the field. */
+  readonly input?: S;
+  readonly output?: ToolSchema;
+  /** MCP hints such as `readOnlyHint`. */
+  readonly annotations?: Json;
+  readonly icons?: readonly Json[];
+  readonly _meta?: Json;
+  /** Longest run in milliseconds; default: the gateway's. */
+  readonly timeout?: number;
+  /** Does the work. A throw becomes an `isError` result with the message of a GatewayError, else a generic one. */
+  run(args: ToolArgs<S>, call: Call): ToolReturn | Promise<ToolReturn>;
+}
+
+/** Result members of `resources/read`: text or base64 `blob`. */
+export interface ResourceContent {
+  readonly uri?: string;
+  readonly mimeType?: string;
+  readonly text?: string;
+  readonly blob?: string;
+  readonly [key: string]: unknown;
+}
+
+/** A resource that a plugin registers with `gateway.resource(definition)`. */
+export interface ResourceDefinition extends Resource {
+  read(call: Call): ResourceContent | readonly ResourceContent[] | Promise<ResourceContent | readonly ResourceContent[]>;
+}
+
+/** A resource template (RFC 6570 level 1 expressions) that a plugin registers with `gateway.resourceTemplate(definition)`. */
+export interface ResourceTemplateDefinition extends ResourceTemplate {
+  read(
+    variables: Readonly<Record<string, string>>,
+    call: Call,
+  ): ResourceContent | readonly ResourceContent[] | Promise<ResourceContent | readonly ResourceContent[]>;
+  /** Suggestions for a variable (`completion/complete`). */
+  complete?(variable: string, value: string, call: Call): readonly string[] | Promise<readonly string[]>;
+}
+
+/** A prompt that a plugin registers with `gateway.prompt(definition)`. */
+export interface PromptDefinition extends Prompt {
+  readonly arguments?: readonly { readonly name: string; readonly description?: string; readonly required?: boolean }[];
+  /** Messages, or a whole result (`messages`, or `resultType`). */
+  get(args: Readonly<Record<string, string>>, call: Call): Json | readonly Json[] | Promise<Json | readonly Json[]>;
+  complete?(argument: string, value: string, call: Call): readonly string[] | Promise<readonly string[]>;
+}
+
+/** The door a plugin's `setup` receives. Everything registered here is data of the plugin's scope and goes with it. */
+export interface PluginContext<C = unknown, I extends Inject = Inject> {
+  /** The plugin's name: prefix of its logs and metrics, and server name of its tools. */
+  readonly name: string;
+  /** Validated options from the gateway config. */
+  readonly config: C;
+  /** Values of the `inject` map. */
+  readonly services: Injected<I>;
+  /** Every server of the running gateway by name, upstreams and plugins alike; live. */
+  readonly servers: ReadonlyMap<string, Provider>;
+  readonly log: Logger;
+  /** This scope's own metrics; merged at scrape and dropped with the scope. */
+  readonly metrics: Registry;
+  /** Aborts when the scope is disposed. */
+  readonly signal: AbortSignal;
+  tool<S extends ToolSchema>(name: string, definition: ToolDefinition<S>): void;
+  resource(definition: ResourceDefinition): void;
+  resourceTemplate(definition: ResourceTemplateDefinition): void;
+  prompt(definition: PromptDefinition): void;
+  /** Tells clients that one of this plugin's lists changed. */
+  changed(list: "tools" | "resources" | "prompts"): void;
+  /** Tells subscribed clients that a resource of this plugin changed. */
+  updated(uri: string): void;
+  /** Adds a whole server, e.g. one whose tools come and go; it joins the catalogue like an upstream. */
+  server(provider: Provider): void;
+  route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
+  /** Joins a stage of the pipeline. Within one stage the order is that of the plugins (service graph, then name). */
+  use(stage: Stage, middleware: Middleware): void;
+  hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): void;
+  emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+  /** Calls a tool through the same pipeline as every client. Available once started. */
+  call(input: CallInput): Promise<Answer>;
+  /**
+   * A value that survives reloads of this plugin: made once, kept by key, dropped when the plugin leaves the config.
+   * @param dispose called with the value when it is dropped
+   */
+  keep<T>(key: string, create: () => T, dispose?: (value: T) => void | Promise<void>): T;
+  /** Opens things once everything is set up; the function it returns undoes it at dispose. */
+  onStart(start: () => void | Undo | Promise<void | Undo>): void;
+  /** Runs at dispose, last registered first; every one runs even when another throws. */
+  onDispose(undo: Undo): void;
+}
+
+/** Undoes a start. */
+export type Undo = () => void | Promise<void>;
+
+/** A plugin as written; see {@link definePlugin}. */
+export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = unknown> {
+  /** Kebab-case; unique in a gateway. */
+  readonly name: string;
+  /** Strict zod schema of the options; default: no options. Validates before `setup`, completes YAML, documents itself. */
+  readonly config?: ZodType<C>;
+  readonly inject?: I;
+  /** The service that `setup` returns. */
+  readonly provides?: Service<P>;
+  /** Registers; must not open anything (that is for `onStart`). */
+  setup(gateway: PluginContext<C, I>): P | Promise<P>;
+}
+
+/** A plugin of any type, as the host handles it. */
+// eslint-disable-next-line typescript/no-explicit-any -- variance: the host checks config and services at run time
+export type AnyPlugin = PluginDefinition<any, any, any>;
+
+/**
+ * Types a plugin. `config`, `inject` and `provides` decide the types of `gateway.config`, `gateway.services` and of what
+ * `setup` must return.
+ *
+ * @example
+ * export default definePlugin({
+ *   name: "echo",
+ *   config: z.strictObject({ greeting: z.string().default("hello") }),
+ *   setup(gateway) {
+ *     gateway.tool("echo", { description: "Says it back.", input: z.object({ text: z.string() }), run: ({ text }) => text });
+ *   },
+ * });
+ */
+export function definePlugin<C = undefined, I extends Inject = {}, P = void>(
+  definition: PluginDefinition<C, I, P>,
+): PluginDefinition<C, I, P> {
+  return definition;
+}

@@ -1,0 +1,85 @@
+import type { Answer } from "./answer.ts";
+import type { Call, Era, Json, Prompt, Resource, ResourceTemplate, Tool } from "./types.ts";
+
+/** What a server offers, as one immutable snapshot; replaced as a whole when anything changes. */
+export interface Catalogue {
+  readonly tools: readonly Tool[];
+  readonly resources: readonly Resource[];
+  readonly resourceTemplates: readonly ResourceTemplate[];
+  readonly prompts: readonly Prompt[];
+  /** MCP server capabilities as declared. */
+  readonly capabilities: Json;
+  /** The server's usage notes for models, if any. */
+  readonly instructions?: string | undefined;
+  /** `name`, `version`, ... of the server, if known. */
+  readonly serverInfo?: Json | undefined;
+  /** SHA-256 (hex) of the four lists; equal hash = nothing to rebuild (M106). */
+  readonly hash: string;
+}
+
+/** Life of a server as seen from the gateway (architecture section 6). */
+export type ProviderState = "idle" | "connecting" | "ready" | "degraded" | "backoff" | "failed" | "closed";
+
+/** State with everything a person needs to understand it. Times are ISO 8601. */
+export interface ProviderStatus {
+  readonly state: ProviderState;
+  /** Why it is in this state, as a sentence; always set unless `ready` or `idle`. */
+  readonly reason?: string | undefined;
+  readonly since: string;
+  readonly nextRetryAt?: string | undefined;
+  readonly lastError?: string | undefined;
+  /** Failed connection attempts in a row. */
+  readonly attempts: number;
+  readonly era?: Era | undefined;
+  readonly protocolVersion?: string | undefined;
+  /** `stdio`, `streamable-http`, `sse` or `local`. */
+  readonly transport: string;
+  /** Process id of a stdio child. */
+  readonly pid?: number | undefined;
+}
+
+/** What a provider reports on its own, outside any call. */
+export type ProviderEvent =
+  | { readonly type: "state"; readonly status: ProviderStatus }
+  /** The catalogue was replaced; `lists` names the lists whose content differs. */
+  | { readonly type: "changed"; readonly lists: readonly ("tools" | "resources" | "prompts")[] }
+  /** A subscribed resource was updated (`notifications/resources/updated` params). */
+  | { readonly type: "updated"; readonly params: Json }
+  /** A log message that belongs to no call in flight (`notifications/message` params). */
+  | { readonly type: "log"; readonly params: Json }
+  /** Any other notification that belongs to no call. */
+  | { readonly type: "notification"; readonly method: string; readonly params: Json | undefined };
+
+/**
+ * Something that owns tools, resources and prompts and answers calls for them: an upstream, or a plugin's own registrations.
+ * The MCP faces know only this.
+ */
+export interface Provider {
+  readonly name: string;
+  readonly catalogue: Catalogue;
+  readonly status: ProviderStatus;
+  /**
+   * Runs one call to its end. Rejects with a GatewayError for transport failures (`upstream_error`, `timeout`, `cancelled`,
+   * `result_too_large`); a JSON-RPC error of the server is an Answer. Aborting `call.signal` rejects at once and cancels upstream.
+   */
+  request(call: Call): Promise<Answer>;
+  /** Asks for `updated` events of a resource; counted, so each subscribe needs one unsubscribe. */
+  subscribe(uri: string): Promise<void>;
+  unsubscribe(uri: string): Promise<void>;
+  /** Sets the least severe level that any client wants (legacy `logging/setLevel`); `undefined` = none. */
+  setLogLevel(level: string | undefined): void;
+  /** Tells the server that a client's roots changed. */
+  rootsChanged(): void;
+  /** Registers a listener; the return value removes it. */
+  on(listener: (event: ProviderEvent) => void): () => void;
+}
+
+/** An empty snapshot, for a server that never answered. */
+export const EMPTY_CATALOGUE: Catalogue = {
+  tools: [],
+  resources: [],
+  resourceTemplates: [],
+  prompts: [],
+  capabilities: {},
+  hash: "",
+};

@@ -1,0 +1,30 @@
+declare const type: unique symbol;
+
+/** A typed name for something one plugin provides and others inject. Two tokens are the same when their ids are. */
+export interface Service<T> {
+  readonly id: string;
+  readonly [type]?: T;
+}
+
+/** An injection that may be absent: the value is `T | undefined`. */
+export interface OptionalService<T> {
+  readonly optional: Service<T>;
+}
+
+/** Names a service, e.g. `const Payloads = defineService<PayloadStore>("payloads")`. */
+export function defineService<T>(id: string): Service<T> {
+  return { id };
+}
+
+/** Marks an injected service as one the plugin can do without. */
+export function optional<T>(service: Service<T>): OptionalService<T> {
+  return { optional: service };
+}
+
+/** What a plugin's `inject` map declares. */
+export type Inject = Readonly<Record<string, Service<unknown> | OptionalService<unknown>>>;
+
+/** The values a plugin's `setup` receives for its `inject` map. */
+export type Injected<I extends Inject> = {
+  readonly [K in keyof I]: I[K] extends OptionalService<infer T> ? T | undefined : I[K] extends Service<infer T> ? T : never;
+};

@@ -1,0 +1,137 @@
+import type { Answer } from "./answer.ts";
+
+/** A JSON object. */
+export type Json = Record<string, unknown>;
+
+/** A JSON-RPC request id; the type (string or number) is part of its identity. */
+export type RpcId = string | number;
+
+/** The `error` member of a JSON-RPC response. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** MCP protocol generation: `legacy` has `initialize` (up to 2025-11-25), `modern` is stateless (2026-07-28 on). */
+export type Era = "legacy" | "modern";
+
+/** Rights of a principal, from least to most. */
+export type Role = "viewer" | "caller" | "operator" | "admin" | "service";
+
+/** Who makes a call. */
+export interface Principal {
+  /** Stable, non-secret identity: key id, token subject, agent name, or `anonymous`. */
+  readonly id: string;
+  readonly kind: "anonymous" | "key" | "user" | "team" | "agent" | "service";
+  readonly roles: ReadonlySet<Role>;
+  /** Facts an authenticator adds for its own plugins (e.g. resolved libraries); never the credential. */
+  readonly claims?: Json;
+}
+
+/** One progress report of a running call (MCP `notifications/progress` without its token). */
+export interface Progress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+  readonly [key: string]: unknown;
+}
+
+/** A tool as it appears in `tools/list`, under the name its server gave it. Unknown members are kept. */
+export interface Tool {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: Json;
+  readonly outputSchema?: Json;
+  readonly annotations?: Json;
+  readonly [key: string]: unknown;
+}
+
+/** A resource as in `resources/list`. */
+export interface Resource {
+  readonly uri: string;
+  readonly name: string;
+  readonly [key: string]: unknown;
+}
+
+/** A resource template as in `resources/templates/list`. */
+export interface ResourceTemplate {
+  readonly uriTemplate: string;
+  readonly name: string;
+  readonly [key: string]: unknown;
+}
+
+/** A prompt as in `prompts/list`. */
+export interface Prompt {
+  readonly name: string;
+  readonly [key: string]: unknown;
+}
+
+/** The methods that travel through the pipeline to the server that owns the thing named. */
+export type CallMethod = "tools/call" | "resources/read" | "prompts/get" | "completion/complete";
+
+/** Through which face a call came in. */
+export type CallSource = "mcp" | "http" | "a2a" | "agent" | "local";
+
+/**
+ * The client side of a call: what the callee may send back while it works.
+ * Peers of different clients are never equal, so nothing meant for one reaches another (T5).
+ */
+export interface Peer {
+  /** Identifies the client conversation (session or single stateless request); unguessable. */
+  readonly key: string;
+  /** MCP client capabilities that the client declared; `{}` when none. */
+  readonly capabilities: Json;
+  /** Least severe log level the client wants; `undefined` = wants no log messages for this call. */
+  readonly logLevel?: string | undefined;
+  /**
+   * Sends a request to the client (`sampling/createMessage`, `elicitation/create`, `roots/list`) and resolves with its result.
+   * @throws {GatewayError} `invalid` when the client lacks the capability; `cancelled` when it went away
+   */
+  ask(method: string, params: Json | undefined): Promise<Json>;
+  /** Sends a notification that belongs to this call, e.g. `notifications/message`. Best effort, never throws. */
+  tell(method: string, params: Json | undefined): void;
+}
+
+/**
+ * One request on its way through the pipeline (architecture section 4). Immutable: a middleware that changes
+ * something passes on a copy, `next({ ...call, signal })`.
+ */
+export interface Call {
+  /** Unique within the process; appears in logs, metrics exemplars and history. */
+  readonly id: string;
+  readonly method: CallMethod;
+  readonly source: CallSource;
+  /** Name of the endpoint it came in on; `""` for calls made inside the process. */
+  readonly endpoint: string;
+  /** The server that owns the target: an upstream, or the plugin that registered it. */
+  readonly server: string;
+  /** Name of the tool or prompt at its own server, or the resource URI. */
+  readonly name: string;
+  /** The tool as listed, for `tools/call`. */
+  readonly tool: Tool | undefined;
+  /** `arguments` of a tool or prompt. */
+  readonly args: Json | undefined;
+  /** All other request parameters (`uri`, `ref`, `inputResponses`, `requestState` ...), without `name`, `arguments`, `_meta`. */
+  readonly params: Json | undefined;
+  /** The request's `_meta` without the keys the protocol owns (progressToken, io.modelcontextprotocol/*). */
+  readonly meta: Json | undefined;
+  readonly principal: Principal;
+  /** Timeout the caller asked for, in milliseconds. */
+  readonly timeout: number | undefined;
+  /** Aborts when the caller went away, cancelled, or a stage's deadline passed. */
+  readonly signal: AbortSignal;
+  /** Set only when the caller asked for progress (P101). */
+  readonly progress: ((progress: Progress) => void) | undefined;
+  readonly peer: Peer;
+}
+
+/** What a caller inside the process gives to `gateway.call`; everything else has a default. */
+export type CallInput = Pick<Call, "server" | "name"> & Partial<Omit<Call, "server" | "name" | "id" | "tool">>;
+
+/** The rest of the pipeline behind a middleware. */
+export type Next = (call: Call) => Promise<Answer>;
+
+/** Decides about a call: passes it on, answers it itself, or throws a GatewayError. */
+export type Middleware = (call: Call, next: Next) => Promise<Answer>;
