@@ -1,0 +1,84 @@
+import { isAscii, isUtf8 } from "node:buffer";
+import { GatewayError } from "../errors.ts";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Why {@link parseJson} refused a body; in `data.reason` of its error. */
+export type JsonFault = "empty" | "encoding" | "depth" | "syntax";
+
+/**
+ * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins (T13),
+ * and a byte order mark is ignored (RFC 8259 section 8.1).
+ *
+ * @param body the bytes of the body
+ * @param maxDepth deepest accepted nesting of arrays and objects
+ * @throws {GatewayError} `bad_request`, with a {@link JsonFault} as `data.reason`; nothing else
+ */
+export function parseJson(body: Buffer, maxDepth: number): unknown {
+  // Before parsing, because what walks the value later (JSON.stringify, schema checks) recurses and would overflow the stack.
+  if (!isWithinDepth(body, maxDepth)) {
+    throw refusal("depth", `The request body nests deeper than ${maxDepth} levels.`);
+  }
+  const text = decode(body);
+  if (text.trimStart() === "")
+    throw refusal("empty", "The request body is empty; a JSON value was expected.");
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);
+  }
+}
+
+function decode(body: Buffer): string {
+  // Plain ASCII, the usual case, decodes as a memory copy.
+  if (isAscii(body)) return body.toString("latin1");
+  if (!isUtf8(body)) throw refusal("encoding", "The request body is not valid UTF-8.");
+  return body.toString("utf8", hasByteOrderMark(body) ? 3 : 0);
+}
+
+function hasByteOrderMark(body: Buffer): boolean {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+}
+
+/** Counts brackets outside strings. Exact for valid JSON; of what is not JSON, the parser thinks the rest. */
+function isWithinDepth(body: Buffer, maxDepth: number): boolean {
+  // Each level takes an opening and a closing byte: most requests are too short to be deep.
+  if (body.length <= maxDepth * 2) return true;
+  let depth = 0;
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at];
+    if (byte === QUOTE) at = endOfString(body, at + 1);
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++depth > maxDepth) return false;
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--;
+  }
+  return true;
+}
+
+/** Offset of the closing quote; multi-byte characters have no byte below 0x80, so no quote hides in one. */
+function endOfString(body: Buffer, from: number): number {
+  let at = from;
+  for (; at < body.length; at++) {
+    const byte = body[at];
+    if (byte === BACKSLASH) at++;
+    else if (byte === QUOTE) break;
+  }
+  return at;
+}
+
+/** Takes only the position out of the engine's message: the rest of it quotes the body. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof SyntaxError)) return "";
+  if (error.message.includes("end of JSON input")) return ": it ends too early";
+  const position = /position (\d+)/.exec(error.message);
+  return position ? ` at character ${Number(position[1]) + 1}` : "";
+}
+
+function refusal(reason: JsonFault, message: string): GatewayError {
+  return new GatewayError("bad_request", message, { data: { reason } });
+}
