@@ -1,0 +1,93 @@
+/**
+ * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--json FILE]
+ *
+ * Measures ratios against floors inside one run; see docs/benchmarks.md. No figure fails the run, a wrong answer does.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { Bench } from "./bench.mjs";
+import { large } from "./groups/large.mjs";
+import { latency } from "./groups/latency.mjs";
+import { list } from "./groups/list.mjs";
+import { memory } from "./groups/memory.mjs";
+import { progress } from "./groups/progress.mjs";
+import { relay } from "./groups/relay.mjs";
+import { start } from "./groups/start.mjs";
+import { stdio } from "./groups/stdio.mjs";
+import { installPeers, peerVersions } from "./peers.mjs";
+import { stopAll } from "./process.mjs";
+import { markdown } from "./table.mjs";
+
+const GROUPS = { relay, stdio, large, list, latency, progress, memory, start };
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    long: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    only: { type: "string", default: Object.keys(GROUPS).join(",") },
+    peers: { type: "boolean", default: false },
+    json: { type: "string" },
+    "no-build": { type: "boolean", default: false },
+  },
+});
+
+function chosenGroups() {
+  const names = values.only.split(",");
+  const unknown = names.find((name) => !(name in GROUPS));
+  if (unknown)
+    throw new Error(`Unknown group "${unknown}"; choose from ${Object.keys(GROUPS).join(", ")}.`);
+  return names;
+}
+
+/** The gateway is measured as it ships. */
+function build() {
+  if (values["no-build"] && existsSync(new URL("../../dist/core/index.js", import.meta.url)))
+    return;
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  if (spawnSync("npm", ["run", "build", "--silent"], { cwd: root, stdio: "inherit" }).status !== 0)
+    throw new Error("npm run build failed");
+}
+
+async function main() {
+  const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
+  if (!Number.isInteger(rounds) || rounds < 1)
+    throw new Error(`--rounds must be a whole number from 1, got "${values.rounds}".`);
+  const names = chosenGroups();
+  build();
+  if (values.peers) installPeers();
+  const log = (line) => console.error(line);
+  const bench = new Bench({
+    rounds,
+    ms: values.quick ? 500 : 2_000,
+    quick: values.quick,
+    long: values.long,
+    log,
+  });
+  for (const name of names) await GROUPS[name](bench);
+  report(bench, rounds);
+}
+
+function report({ rows, ratios }, rounds) {
+  const facts = { node: process.version, cpus: cpus().length, rounds, peers: peerVersions() };
+  console.log(
+    `Node ${facts.node}, ${facts.cpus} cores, ${rounds} counted rounds; medians with the least and greatest.\n`,
+  );
+  console.log(markdown({ rows, ratios }));
+  if (values.json)
+    writeFileSync(values.json, `${JSON.stringify({ ...facts, rows, ratios }, undefined, 2)}\n`);
+}
+
+process.once("SIGINT", () => void stopAll().then(() => process.exit(130)));
+
+try {
+  await main();
+} catch (error) {
+  console.error(`bench: ${error.message}`);
+  process.exitCode = 1;
+} finally {
+  await stopAll();
+}

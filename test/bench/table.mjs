@@ -1,0 +1,92 @@
+/** Median, least and greatest of a list of numbers. */
+export function spread(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const median = sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return { median, min: sorted[0], max: sorted.at(-1) };
+}
+
+/** Goals of the design by name: how the figure must compare, and what it says. */
+export const GOALS = {
+  relay_core_cpu: ["<=", 1.25, "CPU per relayed tools/call / raw undici proxy"],
+  relay_rps: [">=", 0.65, "throughput at 16 and 64 connections / raw proxy"],
+  relay_vs_naive: [">=", 10, "CPU of the naive SDK gateway / ours"],
+  relay_vs_best_peer: [">=", 8, "CPU of the cheapest npm peer over HTTP / ours"],
+  stdio_cpu: ["<=", 1.5, "CPU per call over stdio / thin stdio relay"],
+  large_result_cpu: ["<=", 1.2, "CPU per 1 MB result / byte pass-through"],
+  list_1000_vs_naive: [">=", 50, "tools/list of 1,000 tools from 10 upstreams: throughput / naive"],
+  added_p50_ms: ["<=", 0.3, "p50 at 500 calls/s, less that of the upstream itself"],
+  added_p99_ms: ["<=", 2, "p99 at 500 calls/s, less that of the upstream itself"],
+  session_heap_bytes: ["<=", 1024, "heap per idle legacy session"],
+  stream_heap_bytes: ["<=", 16_384, "heap per open GET stream"],
+  progress_cpu: ["<=", 1.3, "CPU per relayed notification / raw SSE relay (paced)"],
+  progress_burst_cpu: [undefined, undefined, "the same in one burst of 20,000"],
+  start_vs_node: [
+    "<=",
+    4,
+    "CPU until ready, `propylon start` from dist (not bundled) / empty Node",
+  ],
+  idle_rss_vs_h3: ["<=", 1.6, "idle RSS with 10 HTTP upstreams / h3 alone"],
+  heap_growth_bytes: ["<=", 20, "heap growth per call"],
+};
+
+/** Columns of a row, with their unit and precision. */
+const FIGURES = {
+  rps: ["req/s", 0],
+  cpu: ["CPU µs", 1],
+  p50: ["p50 ms", 2],
+  p99: ["p99 ms", 2],
+  rss: ["RSS MB", 0],
+  wall: ["wall ms", 0],
+  bytes: ["bytes", 1],
+};
+
+/** The whole report as Markdown. */
+export function markdown({ rows, ratios }) {
+  const groups = [...new Set(rows.map(({ group }) => group))];
+  const tables = groups.map((group) =>
+    groupTable(
+      group,
+      rows.filter((row) => row.group === group),
+    ),
+  );
+  return [ratioTable(ratios), ...tables].join("\n\n");
+}
+
+function ratioTable(ratios) {
+  const lines = Object.entries(ratios).map(([name, value]) => {
+    const [sign, limit, meaning] = GOALS[name] ??
+      GOALS[name.replace(/_\d+$/, "")] ?? [undefined, undefined, ""];
+    const met =
+      sign === undefined
+        ? ""
+        : (sign === "<=" ? value.median <= limit : value.median >= limit)
+          ? "yes"
+          : "**no**";
+    const goal = sign === undefined ? "" : `${sign} ${limit.toLocaleString("en-US")}`;
+    return `| \`${name}\` | ${format(value, 2)} | ${goal} | ${met} | ${meaning} |`;
+  });
+  return [
+    "| figure | median (min to max) | goal | met | meaning |",
+    "|---|---|---|---|---|",
+    ...lines,
+  ].join("\n");
+}
+
+function groupTable(group, rows) {
+  const figures = Object.keys(FIGURES).filter((name) =>
+    rows.some((row) => row[name] !== undefined),
+  );
+  const head = `| ${group} | ${figures.map((name) => FIGURES[name][0]).join(" | ")} |`;
+  const lines = rows.map(
+    (row) =>
+      `| ${row.target} | ${figures.map((name) => (row[name] ? format(row[name], FIGURES[name][1]) : "")).join(" | ")} |`,
+  );
+  return [head, `|---|${figures.map(() => "---").join("|")}|`, ...lines].join("\n");
+}
+
+function format({ median, min, max }, digits) {
+  const text = (value) =>
+    value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return min === max ? text(median) : `${text(median)} (${text(min)} to ${text(max)})`;
+}

@@ -1,0 +1,23 @@
+/** Propylon from its build, in the configuration given as JSON. Ready when every server is. */
+import { createGateway } from "../../../dist/core/index.js";
+import "./memory.mjs";
+
+const gateway = await createGateway(JSON.parse(process.argv[2]));
+await gateway.listen();
+
+function allReady() {
+  return [...gateway.servers.values()].every(({ status }) => status.state === "ready");
+}
+
+function ready() {
+  process.send({ port: [...gateway.addresses.values()][0].port });
+}
+
+if (allReady()) ready();
+else {
+  const stop = gateway.hook("upstream:state", () => {
+    if (!allReady()) return;
+    stop();
+    ready();
+  });
+}
