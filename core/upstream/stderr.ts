@@ -1,0 +1,59 @@
+import type { Logger } from "pino";
+import { LineFramer } from "./lines.ts";
+import { Tail } from "./tail.ts";
+
+const KEPT = 64 * 1024;
+/** Longest part of a line that is logged or quoted, in characters. */
+const LINE = 500;
+/** Lines logged per second; a child that writes a gigabyte must not fill the log with it. */
+const LINES_PER_SECOND = 100;
+
+/** What a child says on stderr: its last 64 KiB kept, its lines logged at debug, a bounded number of them. */
+export class StderrLog {
+  readonly #log: Logger;
+  readonly #server: string;
+  readonly #tail = new Tail(KEPT);
+  readonly #lines: LineFramer;
+  #second = 0;
+  #logged = 0;
+
+  constructor(log: Logger, server: string) {
+    this.#log = log;
+    this.#server = server;
+    this.#lines = new LineFramer(4 * LINE, {
+      onLine: (chunks) => this.#write(Buffer.concat(chunks)),
+      onOversize: (head) => this.#write(head),
+    });
+  }
+
+  get text(): string {
+    return this.#tail.text;
+  }
+
+  /** The last line that says anything, at most 500 characters. */
+  get lastLine(): string {
+    return this.#tail.lastLine(LINE);
+  }
+
+  push(chunk: Buffer): void {
+    this.#tail.append(chunk);
+    if (this.#log.isLevelEnabled("debug")) this.#lines.push(chunk);
+  }
+
+  #write(line: Buffer): void {
+    const second = Math.floor(performance.now() / 1_000);
+    if (second !== this.#second) this.#logged = 0;
+    this.#second = second;
+    this.#logged += 1;
+    if (this.#logged <= LINES_PER_SECOND)
+      this.#log.debug(
+        { server: this.#server, stderr: line.toString("utf8", 0, 4 * LINE).slice(0, LINE) },
+        "server wrote to stderr",
+      );
+    else if (this.#logged === LINES_PER_SECOND + 1)
+      this.#log.debug(
+        { server: this.#server },
+        "server writes too much to stderr; not logged for the rest of this second",
+      );
+  }
+}
