@@ -1,44 +1,42 @@
 /** node test/contract/report.mjs [--open core]: how many requirements tests cite, per source and plugin; or those still open. */
 import { SOURCES, standing, tally } from "./contract.mjs";
 
+const STATES = ["cited", "deferred", "open"];
 const list = standing();
-const open = process.argv.indexOf("--open");
+const flag = process.argv.indexOf("--open");
 
-if (open > 0) printOpen(process.argv[open + 1]);
+if (flag > 0) printOpen(process.argv[flag + 1]);
 else {
-  print(
-    "source",
-    tally(list, ({ id }) => [SOURCES[id[0]]]),
-  );
-  print(
-    "plugin",
-    tally(list, ({ plugins }) => plugins),
-  );
-  print(
-    "",
-    tally(list, () => ["all"]),
-  );
-}
-
-function say(line) {
-  say(`${line}\n`);
+  const bySource = tally(list, ({ id }) => [SOURCES[id[0]]]);
+  const byPlugin = tally(list, ({ plugins }) => plugins);
+  const total = tally(list, () => ["all"]);
+  for (const [heading, rows] of Object.entries({ source: bySource, plugin: byPlugin, "": total }))
+    print(heading, rows);
 }
 
 function printOpen(plugin) {
   const wanted = list.filter(
     ({ state, plugins }) => state === "open" && (!plugin || plugins.includes(plugin)),
   );
-  for (const { id, text } of wanted) process.stdout.write(`${id} ${text}`);
+  for (const { id, text } of wanted) say(`${id} ${text}`);
 }
 
 function print(heading, rows) {
-  console.log(
-    `${heading.padEnd(20)} ${["cited", "deferred", "open"].map((name) => name.padStart(9)).join("")}`,
-  );
-  for (const { group, cited, deferred, open: left } of rows) {
-    console.log(
-      `${group.padEnd(20)} ${[cited, deferred, left].map((count) => String(count).padStart(9)).join("")}`,
+  say(line(heading, STATES));
+  for (const row of rows)
+    say(
+      line(
+        row.group,
+        STATES.map((state) => row[state]),
+      ),
     );
-  }
   say("");
+}
+
+function line(name, columns) {
+  return name.padEnd(20) + columns.map((column) => String(column).padStart(9)).join("");
+}
+
+function say(text) {
+  process.stdout.write(`${text}\n`);
 }
