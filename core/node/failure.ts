@@ -1,0 +1,85 @@
+import type { ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { GatewayError, toEnvelope, toProblem } from "../errors.ts";
+
+const REASON: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Payload Too Large",
+  431: "Request Header Fields Too Large",
+};
+
+/** How long a refused connection is still read from, so that its client can read the refusal. */
+const LINGER_MS = 1_000;
+
+/**
+ * Answers a request with an error: the envelope, or an RFC 9457 problem where the client asks for one.
+ * Does nothing when the answer has begun already; then the socket is destroyed, so that nobody takes a part for the whole.
+ */
+export function sendError(res: ServerResponse, error: GatewayError): void {
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  const problem = res.req.headers.accept?.includes("application/problem+json") === true;
+  const body = JSON.stringify(problem ? toProblem(error) : toEnvelope(error));
+  res.writeHead(error.status, {
+    "content-type": problem ? "application/problem+json" : "application/json",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    ...error.headers,
+  });
+  res.end(body);
+}
+
+/** Answers on a bare socket, when the bytes were no request that Node could read, and closes it. */
+export function refuseSocket(socket: Duplex, status: number, error: GatewayError): void {
+  if (!socket.writable) return;
+  const body = JSON.stringify(toEnvelope(error));
+  socket.end(
+    `HTTP/1.1 ${status} ${REASON[status] ?? "Error"}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+  // Closing at once with bytes unread would reset the connection and take the answer along.
+  socket.resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/** Status and sentence for bytes that Node's HTTP parser refused; `undefined` when the peer is simply gone. */
+export function parserFailure(
+  error: NodeJS.ErrnoException,
+): { status: number; error: GatewayError } | undefined {
+  switch (error.code) {
+    case "ECONNRESET":
+    case "EPIPE":
+      return undefined;
+    case "HPE_HEADER_OVERFLOW":
+      return {
+        status: 431,
+        error: new GatewayError(
+          "too_large",
+          "The request head is larger than this gateway accepts (limits.header).",
+        ),
+      };
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return {
+        status: 413,
+        error: new GatewayError(
+          "too_large",
+          "The chunk extensions of the request body are too large.",
+        ),
+      };
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return {
+        status: 408,
+        error: new GatewayError("timeout", "The request did not arrive in time."),
+      };
+    default:
+      return {
+        status: 400,
+        error: new GatewayError("bad_request", "This is not a valid HTTP/1.1 request."),
+      };
+  }
+}

@@ -1,0 +1,295 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { Server as NetServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Logger } from "pino";
+import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Principal } from "../types.ts";
+import type { ListenerApp, NodeHandler } from "./app.ts";
+import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
+import { parserFailure, refuseSocket, sendError } from "./failure.ts";
+import { Hosts, isUnspecified, literal } from "./hosts.ts";
+import { sendLiveness, sendReadiness } from "./probe.ts";
+import { bind, createNodeServer } from "./server.ts";
+import { serveWeb } from "./web.ts";
+
+/** What a listener needs to know besides its own config. */
+export interface ListenerOptions {
+  readonly limits: GatewayConfig["limits"];
+  readonly log: Logger;
+  readonly publicUrl?: string;
+}
+
+/** Where an open listener can be reached. */
+export interface ListenerAddress {
+  readonly address: string;
+  readonly port: number;
+  /** Base URL without a trailing slash; `localhost` stands in for "every interface". */
+  readonly url: string;
+}
+
+/** One connection-refusal line per this time, however many are refused. */
+const DROP_LOG_MS = 10_000;
+
+/**
+ * A socket that serves whatever app it was last given. Checks Host and Origin of every request, answers the two probes
+ * itself, finds MCP endpoints by their exact raw path and hands everything else to the routes of the plugins.
+ */
+export class Listener {
+  readonly name: string;
+  /** Whether it speaks TLS (M005). */
+  readonly tls: boolean;
+  readonly #config: ListenerConfig;
+  readonly #limits: GatewayConfig["limits"];
+  readonly #publicUrl: string | undefined;
+  readonly #log: Logger;
+  readonly #sockets = new Set<Socket>();
+  /** Connections below TLS, to be able to cut off a handshake that never ends. */
+  readonly #rawSockets = new Set<Socket>();
+  readonly #inFlight = new Set<ServerResponse>();
+  #server: Server | undefined;
+  #hosts: Hosts | undefined;
+  #app: ListenerApp | undefined;
+  #draining = false;
+  #closing = false;
+  #lastDrop = 0;
+
+  constructor(name: string, config: ListenerConfig, options: ListenerOptions) {
+    this.name = name;
+    this.tls = config.tls !== undefined;
+    this.#config = config;
+    this.#limits = options.limits;
+    this.#publicUrl = options.publicUrl;
+    this.#log = options.log.child({ listener: name });
+  }
+
+  /**
+   * Binds the address. Requests are answered 503 until the first {@link swap}.
+   * @throws {GatewayError} `io_error` when the address cannot be bound; `invalid` for TLS files or allow-lists that cannot be used
+   */
+  async open(): Promise<ListenerAddress> {
+    const server = await createNodeServer(this.name, this.#config, this.#limits, (req, res) =>
+      this.#serve(req, res),
+    );
+    this.#watch(server);
+    const { address, port } = await bind(server, this.name, this.#config);
+    this.#server = server;
+    try {
+      this.#hosts = new Hosts(
+        { address, port, tls: this.tls, publicUrl: this.#publicUrl },
+        this.#config,
+      );
+    } catch (error) {
+      await this.close(0);
+      throw error;
+    }
+    const host = isUnspecified(address) ? "localhost" : literal(address);
+    return { address, port, url: `${this.tls ? "https" : "http"}://${host}:${port}` };
+  }
+
+  /** Serves another app from the next request on; requests that are being served stay with theirs. */
+  swap(app: ListenerApp): void {
+    this.#app = app;
+  }
+
+  /**
+   * Refuses new work with 503 while requests in flight go on. POST and DELETE of MCP endpoints still reach the endpoint, which
+   * knows a new call from a message that belongs to a running one.
+   */
+  drain(): void {
+    this.#draining = true;
+    for (const res of this.#inFlight) res.shouldKeepAlive = false;
+  }
+
+  /**
+   * Stops accepting, closes idle connections and waits for answers in flight. Event streams count as such: end them first.
+   * Always resolves.
+   * @param graceMs what is still open after this many milliseconds is cut off
+   */
+  async close(graceMs: number): Promise<void> {
+    const server = this.#server;
+    if (!server) return;
+    this.drain();
+    this.#closing = true;
+    // Not http.Server.close: that also destroys connections whose last answer is ended but not yet flushed.
+    const closed = new Promise<void>((resolve) =>
+      NetServer.prototype.close.call(server, () => resolve()),
+    );
+    const busy = new Set([...this.#inFlight].map((res) => res.req.socket));
+    for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
+    const timer = setTimeout(() => this.#cutOff(), graceMs);
+    await closed;
+    clearTimeout(timer);
+    // Stops Node's own connection check.
+    server.close();
+    this.#server = undefined;
+  }
+
+  #cutOff(): void {
+    if (this.#inFlight.size > 0)
+      this.#log.warn({ answers: this.#inFlight.size }, "grace period over, cutting off answers");
+    for (const socket of [...this.#sockets, ...this.#rawSockets]) socket.destroy();
+  }
+
+  #watch(server: Server): void {
+    server.on(this.tls ? "secureConnection" : "connection", (socket: Socket) =>
+      track(this.#sockets, socket),
+    );
+    if (this.tls) server.on("connection", (socket: Socket) => track(this.#rawSockets, socket));
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) => this.#refuse(error, socket));
+    server.on("connect", (_req, socket: Duplex) => {
+      refuseSocket(
+        socket,
+        405,
+        new GatewayError("method_not_allowed", "The gateway is not a forward proxy."),
+      );
+    });
+    server.on("drop", () => this.#reportDrop());
+    server.on("tlsClientError", (error: NodeJS.ErrnoException) =>
+      this.#log.debug({ code: error.code }, "TLS handshake failed"),
+    );
+    server.on("error", (error) => this.#log.error({ err: error }, "listener failed"));
+  }
+
+  /** Bytes that are no HTTP. Never written into an answer that has begun. */
+  #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const failure = parserFailure(error);
+    this.#log.debug({ code: error.code }, "refused bytes that are no HTTP request");
+    const answering = [...this.#inFlight].some((res) => res.req.socket === socket);
+    if (failure && !answering) refuseSocket(socket, failure.status, failure.error);
+    else socket.destroy();
+  }
+
+  #reportDrop(): void {
+    const now = performance.now();
+    if (this.#lastDrop > 0 && now - this.#lastDrop < DROP_LOG_MS) return;
+    this.#lastDrop = now;
+    this.#log.warn(
+      { connections: this.#limits.connections },
+      "too many connections, refusing new ones (limits.connections)",
+    );
+  }
+
+  #serve(req: IncomingMessage, res: ServerResponse): void {
+    this.#inFlight.add(res);
+    res.once("close", () => this.#finish(req, res));
+    try {
+      const refusal = this.#check(req, res);
+      if (refusal) sendError(res, refusal);
+      else this.#route(req, res);
+    } catch (error) {
+      this.#fail(res, error);
+    }
+  }
+
+  #finish(req: IncomingMessage, res: ServerResponse): void {
+    this.#inFlight.delete(res);
+    if (!res.writableFinished) this.#log.debug({ method: req.method }, "client went away");
+    if (this.#closing) req.socket.end();
+  }
+
+  /** Host and Origin, on every route and before anything else (T6, T9). */
+  #check(req: IncomingMessage, res: ServerResponse): GatewayError | undefined {
+    const { host, origin } = req.headers;
+    if (this.#draining) res.shouldKeepAlive = false;
+    if (host === undefined || host === "")
+      return new GatewayError("bad_request", "The request has no Host header.");
+    if (!this.#hosts!.allowsHost(host, req.socket.localAddress) || !this.#takesTarget(req))
+      return unknownHost();
+    if (origin === undefined) return undefined;
+    if (!this.#hosts!.allowsOrigin(origin, host)) return unknownOrigin();
+    allowOrigin(res, origin);
+    return undefined;
+  }
+
+  /** Reduces an absolute-form target (RFC 9112 section 3.2.2) to its path, if its host is ours. */
+  #takesTarget(req: IncomingMessage): boolean {
+    const target = req.url!;
+    if (target.startsWith("/") || target === "*") return true;
+    const [, host, path] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? [];
+    if (host === undefined || !this.#hosts!.allowsHost(host, req.socket.localAddress)) return false;
+    req.url = path!.startsWith("/") ? path! : `/${path}`;
+    return true;
+  }
+
+  #route(req: IncomingMessage, res: ServerResponse): void {
+    if (req.headers.origin !== undefined && isPreflight(req)) return sendPreflight(req, res);
+    const path = pathOf(req.url!);
+    if (path === "/livez") return sendLiveness(req, res);
+    if (path === "/readyz") return sendReadiness(req, res, this.#checks());
+    const app = this.#app;
+    const endpoint = app?.endpoints.get(path);
+    const refusal = this.#refusal(req, endpoint !== undefined);
+    if (refusal || !app) return sendError(res, refusal ?? notReady("The gateway is starting."));
+    if (endpoint) this.#enter(endpoint, app, req, res);
+    else serveWeb(req, res, app.fetch).catch((error: unknown) => this.#fail(res, error));
+  }
+
+  #checks(): { name: string; ok: boolean }[] {
+    return [
+      { name: "config applied", ok: this.#app !== undefined },
+      { name: "accepting work", ok: !this.#draining },
+    ];
+  }
+
+  #refusal(req: IncomingMessage, isEndpoint: boolean): GatewayError | undefined {
+    if (req.headers.upgrade?.toLowerCase() === "websocket")
+      return new GatewayError("bad_request", "The gateway speaks no WebSocket.");
+    if (!this.#draining) return undefined;
+    if (isEndpoint && (req.method === "POST" || req.method === "DELETE")) return undefined;
+    return notReady("The gateway is shutting down.");
+  }
+
+  /** The hot path: no promise is made when the principal is known at once. */
+  #enter(endpoint: NodeHandler, app: ListenerApp, req: IncomingMessage, res: ServerResponse): void {
+    const principal: Principal | Promise<Principal> = app.authenticate(req);
+    if (!(principal instanceof Promise)) {
+      endpoint(req, res, principal);
+      return;
+    }
+    principal
+      .then((known) => endpoint(req, res, known))
+      .catch((error: unknown) => this.#fail(res, error));
+  }
+
+  #fail(res: ServerResponse, thrown: unknown): void {
+    const error = toGatewayError(thrown);
+    // The client went away: nobody is left to answer, and its own doing is no error of ours.
+    if (res.destroyed || error.code === "cancelled") {
+      res.destroy();
+      return;
+    }
+    if (error.code === "internal")
+      this.#log.error({ err: error.cause ?? error, method: res.req.method }, "request failed");
+    sendError(res, error);
+  }
+}
+
+function track(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket);
+  socket.once("close", () => sockets.delete(socket));
+}
+
+/** The raw path, so that nothing is decoded or normalised on the way to the exact look-up (T9). */
+function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}
+
+function unknownHost(): GatewayError {
+  return new GatewayError("forbidden", "The Host header names no host of this gateway.", {
+    hint: "Add the name to listeners.<name>.allowedHosts, or set publicUrl.",
+  });
+}
+
+function unknownOrigin(): GatewayError {
+  return new GatewayError("forbidden", "Pages of this origin may not use the gateway.", {
+    hint: "Add the origin to listeners.<name>.allowedOrigins.",
+  });
+}
+
+function notReady(message: string): GatewayError {
+  return new GatewayError("draining", message, {
+    headers: { "retry-after": "5", connection: "close" },
+  });
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { GatewayError } from "../errors.ts";
+import { sendError } from "./failure.ts";
+
+/** One fact that readiness depends on. */
+export interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+}
+
+/** Answers `/livez`: 200 as long as the process can answer at all. */
+export function sendLiveness(req: IncomingMessage, res: ServerResponse): void {
+  sendProbe(req, res, "livez", [{ name: "process", ok: true }]);
+}
+
+/** Answers `/readyz`: 200, or 503 when a check fails; `?verbose` lists the checks. */
+export function sendReadiness(
+  req: IncomingMessage,
+  res: ServerResponse,
+  checks: readonly Check[],
+): void {
+  sendProbe(req, res, "readyz", checks);
+}
+
+function sendProbe(
+  req: IncomingMessage,
+  res: ServerResponse,
+  name: string,
+  checks: readonly Check[],
+): void {
+  if (req.method !== "GET" && req.method !== "HEAD") {
+    sendError(
+      res,
+      new GatewayError("method_not_allowed", `/${name} answers GET and HEAD.`, {
+        headers: { allow: "GET, HEAD" },
+      }),
+    );
+    return;
+  }
+  const ok = checks.every((check) => check.ok);
+  const verdict = ok ? "ok" : "not ready";
+  const verbose = /[?&]verbose\b/.test(req.url ?? "");
+  const lines = verbose
+    ? checks.map((check) => `[${check.ok ? "+" : "-"}] ${check.name}\n`).join("")
+    : "";
+  const body = `${lines}${verdict}\n`;
+  res.writeHead(ok ? 200 : 503, {
+    "content-type": "text/plain; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  res.end(body);
+}
