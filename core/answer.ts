@@ -17,7 +17,10 @@ interface Parsed {
 
 const IS_ERROR_KEY = Buffer.from('"isError"');
 /** A message whose result object is its first member, or follows nothing but scalars: the place behind its `{` is certain. */
-const RESULT_START = /^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|\d+)\s*,\s*)*"result"\s*:\s*\{/;
+const RESULT_START =
+  /^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|\d+)\s*,\s*)*"result"\s*:\s*\{\s*/;
+/** How far into a message its envelope is looked for. */
+const HEAD_BYTES = 512;
 
 /**
  * What came back for one call: a result or a JSON-RPC error.
@@ -59,9 +62,15 @@ export class Answer {
     return this.#parse().result;
   }
 
+  /** Whether the other side refused the request. Does not parse an answer that starts with its result. */
+  get isRpcError(): boolean {
+    if (this.#parsed === undefined && RESULT_START.test(headOf(this.#raw!.chunks))) return false;
+    return this.error !== undefined;
+  }
+
   /** Whether a tool reported its own failure (`isError`). Does not parse a large answer that has no such key. */
   get isError(): boolean {
-    if (this.#parsed === undefined && !this.#raw!.chunks.some((chunk) => chunk.includes(IS_ERROR_KEY))) return false;
+    if (this.#parsed === undefined && !includes(this.#raw!.chunks, IS_ERROR_KEY)) return false;
     return this.result?.["isError"] === true;
   }
 
@@ -88,34 +97,88 @@ export class Answer {
     }
     const { result, error } = this.#parse();
     if (error) return [JSON.stringify({ jsonrpc: "2.0", id, error })];
-    return [JSON.stringify({ jsonrpc: "2.0", id, result: defaults ? { ...defaults, ...result } : result })];
+    return [
+      JSON.stringify({
+        jsonrpc: "2.0",
+        id,
+        result: defaults ? { ...defaults, ...result } : result,
+      }),
+    ];
   }
 
+  /** The pieces with the id replaced and the defaults inserted; `undefined` when that takes a parse. */
   #splice(id: RpcId, defaults: Json | undefined): (string | Buffer)[] | undefined {
     const { chunks, idStart, idEnd } = this.#raw!;
-    const edits: { start: number; end: number; text: string }[] = [{ start: idStart, end: idEnd, text: JSON.stringify(id) }];
+    const edits: Edit[] = [{ start: idStart, end: idEnd, text: JSON.stringify(id) }];
     if (defaults) {
-      const head = chunks[0]!.toString("latin1", 0, 512);
-      const match = RESULT_START.exec(head);
-      if (!match) return undefined;
-      // Duplicate keys: the server's own member comes later and wins (JSON.parse keeps the last).
-      edits.push({ start: match[0].length, end: match[0].length, text: `${JSON.stringify(defaults).slice(1, -1)},` });
-      // An empty result object would leave a trailing comma.
-      if (/^\s*\}/.test(head.slice(match[0].length))) return undefined;
+      const insertion = insertDefaults(chunks, defaults);
+      if (!insertion) return undefined;
+      edits.push(insertion);
     }
-    return applyEdits(chunks, edits.sort((a, b) => a.start - b.start));
+    return applyEdits(
+      chunks,
+      edits.toSorted((a, b) => a.start - b.start),
+    );
   }
 
   #parse(): Parsed {
     if (this.#parsed) return this.#parsed;
-    const message = JSON.parse(Buffer.concat(this.#raw!.chunks as Buffer[]).toString("utf8")) as Parsed;
+    const message = JSON.parse(
+      Buffer.concat(this.#raw!.chunks as Buffer[]).toString("utf8"),
+    ) as Parsed;
     this.#parsed = message.error ? { error: message.error } : { result: message.result ?? {} };
     return this.#parsed;
   }
 }
 
+/** One replaced span of a message. */
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Where members can be put in front of those of the result, or `undefined` when only a parse can tell. */
+function insertDefaults(chunks: readonly Buffer[], defaults: Json): Edit | undefined {
+  const head = headOf(chunks);
+  const match = RESULT_START.exec(head);
+  if (!match) return undefined;
+  const at = match[0].length;
+  // An empty result object would leave a trailing comma, and so would one whose first byte lies beyond the head.
+  if (at === head.length || head[at] === "}") return undefined;
+  // A key that occurs anywhere may be the result's own; a duplicate key is read differently by different parsers (T13).
+  if (Object.keys(defaults).some((key) => includes(chunks, Buffer.from(JSON.stringify(key)))))
+    return undefined;
+  return { start: at, end: at, text: `${JSON.stringify(defaults).slice(1, -1)},` };
+}
+
+/** The first bytes, one character per byte, whatever the chunks are. */
+function headOf(chunks: readonly Buffer[]): string {
+  let head = "";
+  for (const chunk of chunks) {
+    head += chunk.toString("latin1", 0, HEAD_BYTES - head.length);
+    if (head.length >= HEAD_BYTES) break;
+  }
+  return head;
+}
+
+/** Whether the bytes occur, also across the border of two or more chunks. */
+function includes(chunks: readonly Buffer[], bytes: Buffer): boolean {
+  let tail: Buffer = Buffer.alloc(0);
+  for (const chunk of chunks) {
+    if (chunk.includes(bytes)) return true;
+    const seam = Buffer.concat([tail, chunk.subarray(0, bytes.length - 1)]);
+    if (seam.includes(bytes)) return true;
+    tail =
+      chunk.length >= bytes.length - 1
+        ? chunk.subarray(chunk.length - bytes.length + 1)
+        : seam.subarray(-(bytes.length - 1));
+  }
+  return false;
+}
+
 /** Copies nothing: slices the chunks around the replaced spans. */
-function applyEdits(chunks: readonly Buffer[], edits: readonly { start: number; end: number; text: string }[]): (string | Buffer)[] {
+function applyEdits(chunks: readonly Buffer[], edits: readonly Edit[]): (string | Buffer)[] {
   const out: (string | Buffer)[] = [];
   let offset = 0;
   let next = 0;

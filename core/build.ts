@@ -1,0 +1,167 @@
+import { isDeepStrictEqual } from "node:util";
+import type { GatewayConfig } from "./config/schema.ts";
+import { GatewayError, toGatewayError } from "./errors.ts";
+import { injections, orderPlugins, type GraphNode } from "./graph.ts";
+import type { Changes } from "./hooks.ts";
+import type { AnyPlugin } from "./plugin.ts";
+import { createContext, createScope, type Scope, type ScopeHost } from "./scope.ts";
+
+/** Finds the plugin that a key of the config's `plugins` stands for. */
+export type PluginResolver = (key: string) => AnyPlugin | Promise<AnyPlugin>;
+
+/** A plugin of the config with its options. */
+interface ConfiguredPlugin extends GraphNode {
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** Everything `buildScopes` works from. */
+export interface BuildInput {
+  readonly config: GatewayConfig;
+  readonly resolve: PluginResolver;
+  /** Scopes of the running generation. */
+  readonly current: readonly Scope[];
+  readonly host: ScopeHost;
+  /** Receives every scope as soon as it exists, so that a failure can undo it. */
+  onCreate(scope: Scope): void;
+}
+
+/**
+ * The scopes of a config in graph order. One whose plugin, options and injected services are those of before is taken over
+ * untouched; every other is made and set up anew.
+ *
+ * @throws {GatewayError} naming the plugin that cannot be resolved, configured, ordered or set up
+ */
+export async function buildScopes({
+  config,
+  resolve,
+  current,
+  host,
+  onCreate,
+}: BuildInput): Promise<Scope[]> {
+  const ordered = orderPlugins(await resolvePlugins(config, resolve));
+  const providers = new Map<string, Scope>();
+  const scopes: Scope[] = [];
+  for (const { key, plugin, options } of ordered) {
+    const injected = new Map(injections(plugin).map(({ id }) => [id, providers.get(id)]));
+    let scope = current.find((old) => isUnchanged(old, key, plugin, options, injected));
+    if (!scope) {
+      scope = createScope({ key, plugin, options, injected }, host);
+      onCreate(scope);
+      await setUp(scope, host, config.timeouts.setup);
+    }
+    if (plugin.provides) providers.set(plugin.provides.id, scope);
+    scopes.push(scope);
+  }
+  return scopes;
+}
+
+/** What happened to the plugins between two generations, by config key. */
+export function comparePlugins(before: readonly Scope[], after: readonly Scope[]): Changes {
+  const old = new Map(before.map((scope) => [scope.key, scope]));
+  const keys = after.map(({ key }) => key).toSorted();
+  const now = new Map(after.map((scope) => [scope.key, scope]));
+  return {
+    added: keys.filter((key) => !old.has(key)),
+    removed: [...old.keys()].filter((key) => !now.has(key)).toSorted(),
+    changed: keys.filter((key) => old.has(key) && old.get(key) !== now.get(key)),
+    unchanged: keys.filter((key) => old.get(key) === now.get(key)),
+  };
+}
+
+/** Rejects when the work takes longer than the time. */
+export async function withTimeout<T>(work: Promise<T>, ms: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new GatewayError("timeout", `${what} took longer than ${ms} ms.`)),
+      Math.min(ms, 2_147_483_647),
+    );
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Puts the plugin's name in front of whatever went wrong in it. */
+export function blame(plugin: string, doing: string, thrown: unknown): GatewayError {
+  const error = toGatewayError(thrown);
+  const words =
+    error.code === "internal" && thrown instanceof Error ? thrown.message : error.message;
+  return new GatewayError(error.code, `Plugin "${plugin}" ${doing}: ${words}`, {
+    cause: thrown,
+    ...(error.hint !== undefined && { hint: error.hint }),
+    ...(error.place && { place: error.place }),
+    ...(error.data && { data: error.data }),
+  });
+}
+
+async function resolvePlugins(
+  config: GatewayConfig,
+  resolve: PluginResolver,
+): Promise<ConfiguredPlugin[]> {
+  const enabled = Object.entries(config.plugins).filter(([, options]) => options !== false);
+  return Promise.all(
+    enabled.map(async ([key, options]) => ({
+      key,
+      plugin: await resolve(key),
+      options: typeof options === "object" && options !== null ? options : {},
+    })),
+  );
+}
+
+function isUnchanged(
+  old: Scope,
+  key: string,
+  plugin: AnyPlugin,
+  options: unknown,
+  injected: Scope["injected"],
+): boolean {
+  if (old.key !== key || old.plugin !== plugin || !isDeepStrictEqual(old.options, options))
+    return false;
+  return [...injected].every(([id, provider]) => old.injected.get(id) === provider);
+}
+
+async function setUp(scope: Scope, host: ScopeHost, timeout: number): Promise<void> {
+  const { key, name, plugin } = scope;
+  const config = parseOptions(key, plugin, scope.options);
+  try {
+    const setup = Promise.resolve(plugin.setup(createContext(scope, config, host)) as unknown);
+    scope.service = await withTimeout(setup, timeout, "setup");
+    if (plugin.provides && scope.service === undefined)
+      throw new GatewayError(
+        "invalid",
+        `setup returned nothing for the service "${plugin.provides.id}"`,
+      );
+    scope.local.compile();
+    for (const provider of [scope.local, ...scope.providers])
+      scope.cleanups.push(provider.on((event) => host.onEvent(provider.name, event)));
+  } catch (error) {
+    throw blame(name, "could not be set up", error);
+  }
+}
+
+/** Options checked by the plugin's schema; a plugin without one takes none. */
+function parseOptions(key: string, { name, config }: AnyPlugin, options: unknown): unknown {
+  if (!config) {
+    const [unknown] = Object.keys(options as object);
+    if (unknown === undefined) return undefined;
+    throw new GatewayError(
+      "invalid",
+      `Plugin "${name}" takes no options, but "${unknown}" is set.`,
+      { data: { path: `plugins.${key}.${unknown}` } },
+    );
+  }
+  const result = config.safeParse(options);
+  if (result.success) return result.data;
+  const issues = result.error.issues.map(({ path, message }) => ({
+    path: ["plugins", key, ...path].join("."),
+    message,
+  }));
+  throw new GatewayError(
+    "invalid",
+    `Plugin "${name}" has wrong options: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}.`,
+    { data: { issues } },
+  );
+}

@@ -1,0 +1,193 @@
+import { apiKeyAuthenticator, openAuthenticator } from "./apikey.ts";
+import { AuthenticatorService, type Authenticator } from "./auth.ts";
+import type { GatewayConfig } from "./config/schema.ts";
+import type { HookListener } from "./emitter.ts";
+import { compileEndpoints, type CompiledEndpoint } from "./endpoints.ts";
+import { GatewayError } from "./errors.ts";
+import type { GatewayHooks } from "./hooks.ts";
+import { checkMetrics } from "./metrics.ts";
+import { composePipeline, createDeadline, race, type StagedMiddleware } from "./pipeline.ts";
+import type { Provider } from "./provider.ts";
+import { assignRoutes } from "./route-table.ts";
+import type { RegisteredRoute, Scope } from "./scope.ts";
+import { Answer } from "./answer.ts";
+import type { Call, Middleware, Next } from "./types.ts";
+
+/** What a generation is made from. */
+export interface CompileInput {
+  readonly config: GatewayConfig;
+  /** In graph order. */
+  readonly scopes: readonly Scope[];
+  readonly upstreams: ReadonlyMap<string, Provider>;
+  /** Receives the controller of every call in flight. */
+  readonly running: Set<AbortController>;
+}
+
+/** What serves requests, as data. */
+export interface Compiled {
+  /** The whole pipeline, down to the server. */
+  readonly call: Next;
+  /** Every server by name: upstreams in config order, then plugins. */
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
+  /** Routes by listener. */
+  readonly routes: ReadonlyMap<string, readonly RegisteredRoute[]>;
+  readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
+  readonly authenticator: Authenticator;
+  /** Whether everyone is let in. */
+  readonly open: boolean;
+}
+
+/**
+ * Makes what serves requests from what plugins registered. Pure: it starts nothing and changes nothing.
+ *
+ * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
+ */
+export function compile({ config, scopes, upstreams, running }: CompileInput): Compiled {
+  const providers = collectProviders(scopes, upstreams);
+  const { authenticator, open } = pickAuthenticator(config, scopes);
+  if (open) checkOpenListeners(config);
+  for (const scope of scopes) checkTools(scope);
+  checkMetrics(scopes);
+  const endpoints = compileEndpoints(config, providers);
+  const routes = assignRoutes(config, scopes, endpoints);
+  const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
+  const middleware = [
+    ...coreMiddleware(config, scopes, running),
+    ...scopes.flatMap((scope) => scope.middleware),
+  ];
+  const call = composePipeline(middleware, createTerminal(providers, upstreams));
+  return { call, providers, endpoints, routes, hooks, authenticator, open };
+}
+
+function groupHooks(
+  listeners: readonly HookListener[],
+): ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> {
+  const names = new Set(listeners.map(({ hook }) => hook));
+  return new Map([...names].map((name) => [name, listeners.filter(({ hook }) => hook === name)]));
+}
+
+function collectProviders(
+  scopes: readonly Scope[],
+  upstreams: ReadonlyMap<string, Provider>,
+): ReadonlyMap<string, Provider> {
+  const providers = new Map(upstreams);
+  const owners = new Map(
+    [...upstreams.keys()].map((name) => [name, `the config's server "${name}"`]),
+  );
+  const add = (provider: Provider, owner: string): void => {
+    const other = owners.get(provider.name);
+    if (other)
+      throw new GatewayError(
+        "exists",
+        `The server name "${provider.name}" is taken twice: by ${other} and by ${owner}.`,
+      );
+    owners.set(provider.name, owner);
+    providers.set(provider.name, provider);
+  };
+  for (const scope of scopes) {
+    if (!scope.local.isEmpty) add(scope.local, `plugin "${scope.name}"`);
+    for (const provider of scope.providers) add(provider, `plugin "${scope.name}"`);
+  }
+  return providers;
+}
+
+function pickAuthenticator(
+  { auth }: GatewayConfig,
+  scopes: readonly Scope[],
+): { authenticator: Authenticator; open: boolean } {
+  const provided = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
+  if (provided) return { authenticator: provided.service as Authenticator, open: false };
+  if (auth.apiKey !== undefined)
+    return { authenticator: apiKeyAuthenticator(auth.apiKey), open: false };
+  return { authenticator: openAuthenticator(), open: true };
+}
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return (
+    host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host)
+  );
+}
+
+function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {
+  if (insecure) return;
+  const exposed = Object.entries(listeners).find(([, { host }]) => !isLoopback(host));
+  if (!exposed) return;
+  throw new GatewayError(
+    "invalid",
+    `Listener "${exposed[0]}" is reachable from other machines (${exposed[1].host}) without authentication.`,
+    {
+      hint: "Set auth.apiKey, add a plugin that authenticates, bind 127.0.0.1, or set insecure: true if that is what you want.",
+      data: { path: `listeners.${exposed[0]}.host` },
+    },
+  );
+}
+
+function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {
+  const twice = (what: string, names: readonly string[]): void => {
+    const again = names.find((candidate, index) => names.indexOf(candidate) !== index);
+    if (again !== undefined)
+      throw new GatewayError("exists", `Plugin "${name}" registers the ${what} "${again}" twice.`);
+  };
+  twice(
+    "tool",
+    tools.map((tool) => tool.name),
+  );
+  twice(
+    "prompt",
+    prompts.map((prompt) => prompt.name),
+  );
+  twice(
+    "resource",
+    resources.map(({ uri }) => uri),
+  );
+  twice(
+    "resource template",
+    resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+  );
+}
+
+/** The stages that exist without any plugin; they come first in their stage. */
+function coreMiddleware(
+  config: GatewayConfig,
+  scopes: readonly Scope[],
+  running: Set<AbortController>,
+): StagedMiddleware[] {
+  const locals = new Map(
+    scopes.filter(({ local }) => !local.isEmpty).map(({ name, local }) => [name, local]),
+  );
+  const limits = new Map(
+    Object.entries(config.servers).map(([name, server]) => [
+      name,
+      server.timeout ?? config.timeouts.default,
+    ]),
+  );
+  const timeoutOf = (call: Call): number =>
+    call.timeout ?? limits.get(call.server) ?? toolTimeout(call) ?? config.timeouts.default;
+  const toolTimeout = (call: Call): number | undefined =>
+    call.method === "tools/call" ? locals.get(call.server)?.tool(call.name)?.timeout : undefined;
+  const validate: Middleware = (call, next) => {
+    const tool =
+      call.method === "tools/call" ? locals.get(call.server)?.tool(call.name) : undefined;
+    if (!tool) return next(call);
+    const checked = tool.check(call.args);
+    return checked instanceof Answer ? Promise.resolve(checked) : next({ ...call, args: checked });
+  };
+  const deadline: StagedMiddleware = { stage: "deadline", run: createDeadline(timeoutOf, running) };
+  return locals.size > 0 ? [{ stage: "validate", run: validate }, deadline] : [deadline];
+}
+
+/** The end of the pipeline. Upstreams watch the signal themselves; everyone else is raced against it. */
+function createTerminal(
+  providers: ReadonlyMap<string, Provider>,
+  upstreams: ReadonlyMap<string, Provider>,
+): Next {
+  return (call) => {
+    const upstream = upstreams.get(call.server);
+    if (upstream) return upstream.request(call);
+    const provider = providers.get(call.server);
+    if (provider) return race(call.signal, () => provider.request(call));
+    return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
+  };
+}

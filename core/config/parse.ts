@@ -1,0 +1,33 @@
+import { GatewayError } from "../errors.ts";
+import { configSchema, type GatewayConfig, type GatewayConfigInput } from "./schema.ts";
+
+/** Configs that went through the schema. A second pass would read milliseconds as seconds. */
+const parsed = new WeakSet<object>();
+
+/** Marks a config as checked and filled in, so that {@link parseConfig} returns it as it is. */
+export function markParsed(config: GatewayConfig): GatewayConfig {
+  parsed.add(config);
+  return config;
+}
+
+/**
+ * Checks a config against the schema and fills in its defaults. A config that was already checked is returned as it is.
+ *
+ * @throws {GatewayError} `invalid`, whose `data.issues` lists every problem as `{ path, message }`
+ */
+export function parseConfig(input: GatewayConfigInput | GatewayConfig): GatewayConfig {
+  if (parsed.has(input)) return input as GatewayConfig;
+  const result = configSchema.safeParse(input);
+  if (result.success) return markParsed(result.data);
+  const issues = result.error.issues.map(({ path, message }) => ({
+    path: path.join("."),
+    message,
+  }));
+  throw new GatewayError(
+    "invalid",
+    `The config is wrong: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}.`,
+    {
+      data: { issues },
+    },
+  );
+}

@@ -1,0 +1,45 @@
+import type { CompiledEndpoint } from "./endpoints.ts";
+import { Endpoint } from "./mcp/endpoint.ts";
+import type { EndpointHost } from "./mcp/host.ts";
+import type { NodeHandler } from "./node/app.ts";
+
+/** One living MCP endpoint and where it is. */
+interface Face {
+  readonly endpoint: Endpoint;
+  readonly listener: string;
+  readonly path: string;
+}
+
+/** The gateway's MCP endpoints. They live through reloads, so that no session and no stream is lost. */
+export class Faces {
+  readonly #host: EndpointHost;
+  #faces = new Map<string, Face>();
+
+  constructor(host: EndpointHost) {
+    this.#host = host;
+  }
+
+  /** Shows the new content, opens endpoints that are new and closes those that are gone. */
+  update(endpoints: ReadonlyMap<string, CompiledEndpoint>): void {
+    const old = this.#faces;
+    this.#faces = new Map();
+    for (const [name, { listener, path, content }] of endpoints) {
+      const endpoint = old.get(name)?.endpoint ?? new Endpoint(name, this.#host);
+      endpoint.update(content);
+      this.#faces.set(name, { endpoint, listener, path });
+    }
+    for (const [name, { endpoint }] of old) if (!this.#faces.has(name)) endpoint.close("shutdown");
+  }
+
+  /** Handlers of the endpoints on one listener, by path. */
+  handlersOf(listener: string): ReadonlyMap<string, NodeHandler> {
+    const here = [...this.#faces.values()].filter((face) => face.listener === listener);
+    return new Map(here.map(({ path, endpoint }) => [path, endpoint.handle]));
+  }
+
+  /** Ends every session and stream. */
+  close(): void {
+    for (const { endpoint } of this.#faces.values()) endpoint.close("shutdown");
+    this.#faces.clear();
+  }
+}

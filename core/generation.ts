@@ -1,0 +1,60 @@
+import type { Answer } from "./answer.ts";
+import type { Compiled } from "./compile.ts";
+import type { GatewayConfig } from "./config/schema.ts";
+import { GatewayError } from "./errors.ts";
+import type { Scope } from "./scope.ts";
+import type { Call } from "./types.ts";
+
+/** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
+export class Generation {
+  readonly number: number;
+  readonly config: GatewayConfig;
+  /** In graph order. */
+  readonly scopes: readonly Scope[];
+  readonly compiled: Compiled;
+  /** Controllers of the calls in flight. */
+  readonly running: ReadonlySet<AbortController>;
+  #inFlight = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(parts: Pick<Generation, "number" | "config" | "scopes" | "compiled" | "running">) {
+    this.number = parts.number;
+    this.config = parts.config;
+    this.scopes = parts.scopes;
+    this.compiled = parts.compiled;
+    this.running = parts.running;
+  }
+
+  /** Calls that have not ended yet. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Runs a call through this generation's pipeline. */
+  async call(call: Call): Promise<Answer> {
+    this.#inFlight++;
+    try {
+      return await this.compiled.call(call);
+    } finally {
+      if (--this.#inFlight === 0) this.#wake?.();
+    }
+  }
+
+  /** Waits until no call is in flight, at most so many milliseconds; tells whether it came to that. */
+  async whenIdle(ms: number): Promise<boolean> {
+    if (this.#inFlight === 0) return true;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), Math.min(ms, 2_147_483_647));
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+
+  /** Aborts every call in flight. */
+  abort(): void {
+    for (const controller of this.running)
+      controller.abort(new GatewayError("cancelled", "The gateway is shutting down."));
+  }
+}

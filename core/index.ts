@@ -1,0 +1,90 @@
+export { Answer, type RawMessage } from "./answer.ts";
+export { AuthenticatorService, type Authenticator, type Credentials } from "./auth.ts";
+export type {
+  EndpointConfig,
+  GatewayConfig,
+  GatewayConfigInput,
+  HttpServerConfig,
+  ListenerConfig,
+  ServerConfig,
+  StdioServerConfig,
+} from "./config/schema.ts";
+export { configSchema } from "./config/schema.ts";
+export type { GatewayDescription } from "./describe.ts";
+export {
+  ERROR_STATUS,
+  GatewayError,
+  isGatewayError,
+  toEnvelope,
+  toGatewayError,
+  toProblem,
+  toRpcError,
+  type ErrorCode,
+  type ErrorDetails,
+  type ErrorEnvelope,
+  type Place,
+} from "./errors.ts";
+export { createGateway, Gateway, type GatewayOptions } from "./gateway.ts";
+export type { Changes, GatewayHooks, ReloadReport } from "./hooks.ts";
+export { createLogger } from "./log.ts";
+export { METRICS_CONTENT_TYPE } from "./metrics.ts";
+export { outcomeOf, type Outcome } from "./outcome.ts";
+export {
+  definePlugin,
+  type Access,
+  type AnyPlugin,
+  type PluginContext,
+  type PluginDefinition,
+  type PromptDefinition,
+  type ResourceContent,
+  type ResourceDefinition,
+  type ResourceTemplateDefinition,
+  type RouteEvent,
+  type RouteHandler,
+  type RouteMethod,
+  type RouteOptions,
+  type ToolArgs,
+  type ToolDefinition,
+  type ToolReturn,
+  type ToolSchema,
+  type Undo,
+} from "./plugin.ts";
+export {
+  EMPTY_CATALOGUE,
+  type Catalogue,
+  type Provider,
+  type ProviderEvent,
+  type ProviderState,
+  type ProviderStatus,
+} from "./provider.ts";
+export {
+  defineService,
+  optional,
+  type Inject,
+  type Injected,
+  type OptionalService,
+  type Service,
+} from "./service.ts";
+export type { Address } from "./sockets.ts";
+export { STAGES, type Stage } from "./stages.ts";
+export type {
+  Call,
+  CallInput,
+  CallMethod,
+  CallSource,
+  Era,
+  Json,
+  Middleware,
+  Next,
+  Peer,
+  Principal,
+  Progress,
+  Prompt,
+  Resource,
+  ResourceTemplate,
+  Role,
+  RpcError,
+  RpcId,
+  Tool,
+} from "./types.ts";
+export { matchesWildcard } from "./wildcard.ts";

@@ -1,0 +1,119 @@
+import type { Logger } from "pino";
+import { Answer } from "./answer.ts";
+import { compileInput, compileOutput, type CompiledSchema } from "./arguments.ts";
+import { GatewayError, isGatewayError } from "./errors.ts";
+import type { ToolDefinition, ToolReturn } from "./plugin.ts";
+import type { Call, Json, Tool } from "./types.ts";
+
+/** A plugin's tool, compiled: as it is listed, as it checks, as it runs. */
+export class LocalTool {
+  readonly name: string;
+  readonly listed: Tool;
+  /** Longest run in milliseconds, if the tool says so. */
+  readonly timeout: number | undefined;
+  readonly #definition: ToolDefinition;
+  readonly #input: CompiledSchema;
+  readonly #output: CompiledSchema | undefined;
+  readonly #log: Logger;
+
+  /** @throws {GatewayError} `invalid` when a schema cannot be served, naming the tool */
+  constructor(name: string, definition: ToolDefinition, log: Logger) {
+    this.name = name;
+    this.timeout = definition.timeout;
+    this.#definition = definition;
+    this.#log = log;
+    try {
+      this.#input = compileInput(definition.input);
+      this.#output = definition.output && compileOutput(definition.output);
+    } catch (cause) {
+      throw new GatewayError(
+        "invalid",
+        `Tool "${name}" has a schema that cannot be served: ${(cause as Error).message}`,
+        { cause },
+      );
+    }
+    this.listed = listTool(name, definition, this.#input, this.#output);
+  }
+
+  /** This very tool when the definition is the same object. */
+  reuse(definition: ToolDefinition): LocalTool | undefined {
+    return definition === this.#definition ? this : undefined;
+  }
+
+  /** The arguments as `run` receives them, or the `isError` answer that names the wrong fields (MCP 2025-11-25). */
+  check(args: Json | undefined): Json | Answer {
+    const checked = this.#input.check(args ?? {});
+    return "value" in checked
+      ? checked.value
+      : failure(`Invalid arguments for tool "${this.name}": ${checked.problems.join("; ")}`);
+  }
+
+  /** Runs the tool. What it throws becomes an `isError` result; only a GatewayError's own words are shown. */
+  async run(call: Call): Promise<Answer> {
+    try {
+      return this.#toAnswer(await this.#definition.run(call.args ?? {}, call));
+    } catch (error) {
+      if (isGatewayError(error))
+        return failure(error.hint === undefined ? error.message : `${error.message} ${error.hint}`);
+      this.#log.error({ err: error, tool: this.name, call: call.id }, "a tool failed");
+      return failure(`Tool "${this.name}" failed.`);
+    }
+  }
+
+  #toAnswer(returned: ToolReturn): Answer {
+    const result = toResult(returned);
+    const structured = result["structuredContent"];
+    if (this.#output && result["isError"] !== true && result["resultType"] !== "input_required") {
+      const checked = this.#output.check((structured ?? {}) as Json);
+      if ("problems" in checked) {
+        this.#log.error(
+          { tool: this.name, problems: checked.problems },
+          "a tool's result does not match its output schema",
+        );
+        return failure(
+          `Tool "${this.name}" returned a result that does not match its output schema: ${checked.problems.join("; ")}`,
+        );
+      }
+    }
+    return Answer.result(result);
+  }
+}
+
+function listTool(
+  name: string,
+  definition: ToolDefinition,
+  input: CompiledSchema,
+  output: CompiledSchema | undefined,
+): Tool {
+  const { title, description, annotations, icons, _meta } = definition;
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    description,
+    inputSchema: input.json,
+    ...(output && { outputSchema: output.json }),
+    ...(annotations && { annotations }),
+    ...(icons && { icons }),
+    ...(_meta && { _meta }),
+  };
+}
+
+/** Text, a full result, or data: see {@link ToolReturn}. */
+function toResult(returned: ToolReturn): Json {
+  if (typeof returned === "string") return { content: [{ type: "text", text: returned }] };
+  if (typeof returned !== "object" || returned === null) {
+    throw new TypeError(
+      `a tool must return a string or an object, not ${returned === null ? "null" : typeof returned}`,
+    );
+  }
+  if (Array.isArray(returned["content"]) || typeof returned["resultType"] === "string")
+    return returned;
+  return {
+    content: [{ type: "text", text: JSON.stringify(returned) }],
+    structuredContent: returned,
+  };
+}
+
+function failure(text: string): Answer {
+  return Answer.result({ content: [{ type: "text", text }], isError: true });
+}

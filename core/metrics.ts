@@ -1,0 +1,45 @@
+import { Registry, type Metric } from "prom-client";
+import { GatewayError } from "./errors.ts";
+
+/** A scope's metrics, with the name that says who registered them. */
+export interface MetricSource {
+  readonly name: string;
+  readonly registry: Registry;
+}
+
+/** Content type of {@link renderMetrics}. */
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/**
+ * Refuses two plugins with a metric of one name, because a scraper refuses the whole page then.
+ *
+ * @throws {GatewayError} `exists`, naming both plugins
+ */
+export function checkMetrics(sources: readonly MetricSource[]): void {
+  const owners = new Map<string, string>();
+  for (const { name, registry } of sources) {
+    for (const metric of registry.getMetricsAsArray()) {
+      const owner = owners.get(metric.name);
+      if (owner !== undefined)
+        throw new GatewayError(
+          "exists",
+          `Plugins "${owner}" and "${name}" both register the metric "${metric.name}".`,
+        );
+      owners.set(metric.name, name);
+    }
+  }
+}
+
+/** All metrics as one Prometheus text page. Of two metrics registered later under one name, the first plugin's is shown. */
+export async function renderMetrics(sources: readonly MetricSource[]): Promise<string> {
+  const page = new Registry();
+  const seen = new Set<string>();
+  for (const { registry } of sources) {
+    for (const metric of registry.getMetricsAsArray()) {
+      if (seen.has(metric.name)) continue;
+      seen.add(metric.name);
+      page.registerMetric(metric as unknown as Metric);
+    }
+  }
+  return page.metrics();
+}

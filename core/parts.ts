@@ -1,0 +1,56 @@
+import type { Logger } from "pino";
+import type { PluginResolver } from "./build.ts";
+import { compile } from "./compile.ts";
+import type { GatewayConfig } from "./config/schema.ts";
+import type { HookEmitter } from "./emitter.ts";
+import type { Faces } from "./faces.ts";
+import { Generation } from "./generation.ts";
+import type { KeptValues } from "./keep.ts";
+import { compileApp } from "./routes.ts";
+import type { ScopeHost } from "./scope.ts";
+import type { Sockets } from "./sockets.ts";
+import type { UpstreamPool } from "./upstream/pool.ts";
+
+/** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
+export interface GatewayParts {
+  readonly log: Logger;
+  readonly resolve: PluginResolver;
+  readonly hooks: HookEmitter;
+  readonly kept: KeptValues;
+  readonly pool: UpstreamPool;
+  readonly sockets: Sockets;
+  readonly faces: Faces;
+  readonly scopeHost: ScopeHost;
+  /** Old generations on their way out. */
+  readonly retiring: Set<Promise<void>>;
+  generation: Generation;
+  listening: boolean;
+  draining: boolean;
+}
+
+/** What serves before the first config is applied: nothing. */
+export function emptyGeneration(config: GatewayConfig): Generation {
+  const running = new Set<AbortController>();
+  const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
+  return new Generation({
+    number: 0,
+    config,
+    scopes: [],
+    compiled: compile({ config: nothing, scopes: [], upstreams: new Map(), running }),
+    running,
+  });
+}
+
+/** Points every open listener at the current generation. */
+export function serveGeneration({ generation, sockets, faces, log }: GatewayParts): void {
+  const { compiled, config } = generation;
+  sockets.swap((name) =>
+    compileApp({
+      routes: compiled.routes.get(name) ?? [],
+      endpoints: faces.handlersOf(name),
+      authenticator: compiled.authenticator,
+      bodyLimit: config.limits.body,
+      log,
+    }),
+  );
+}

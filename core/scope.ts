@@ -1,0 +1,183 @@
+import type { Logger } from "pino";
+import { Registry } from "prom-client";
+import type { HookListener } from "./emitter.ts";
+import { GatewayError } from "./errors.ts";
+import { injections } from "./graph.ts";
+import { LocalProvider } from "./local.ts";
+import type {
+  AnyPlugin,
+  PluginContext,
+  PromptDefinition,
+  ResourceDefinition,
+  ResourceTemplateDefinition,
+  RouteHandler,
+  RouteMethod,
+  RouteOptions,
+  ToolDefinition,
+  Undo,
+} from "./plugin.ts";
+import type { Provider, ProviderEvent } from "./provider.ts";
+import { STAGES, type Stage } from "./stages.ts";
+import type { Middleware } from "./types.ts";
+
+/** A route as registered, with the plugin it came from. */
+export interface RegisteredRoute {
+  readonly plugin: string;
+  readonly method: RouteMethod;
+  readonly path: string;
+  readonly options: RouteOptions;
+  readonly handler: RouteHandler;
+}
+
+/** A middleware as registered. */
+export interface RegisteredMiddleware {
+  readonly plugin: string;
+  readonly stage: Stage;
+  readonly run: Middleware;
+}
+
+/** What a scope's plugin registered: plain lists, from which `compile` makes what serves requests. */
+export interface Registrations {
+  readonly routes: RegisteredRoute[];
+  readonly tools: { readonly name: string; readonly definition: ToolDefinition }[];
+  readonly resources: ResourceDefinition[];
+  readonly resourceTemplates: ResourceTemplateDefinition[];
+  readonly prompts: PromptDefinition[];
+  readonly providers: Provider[];
+  readonly middleware: RegisteredMiddleware[];
+  readonly hooks: HookListener[];
+  readonly starters: (() => void | Undo | Promise<void | Undo>)[];
+}
+
+/** One plugin set up with one set of options: everything it registered, and how to undo what it started. */
+export interface Scope extends Registrations {
+  /** Key in the config's `plugins`. */
+  readonly key: string;
+  readonly name: string;
+  readonly plugin: AnyPlugin;
+  /** Options as written; equal options keep a scope through a reload. */
+  readonly options: unknown;
+  /** The scope that provided each injected service, by service id. */
+  readonly injected: ReadonlyMap<string, Scope | undefined>;
+  /** Cleanups in the order in which they became due; run in reverse. */
+  readonly cleanups: Undo[];
+  readonly registry: Registry;
+  readonly abort: AbortController;
+  readonly log: Logger;
+  /** The plugin's own tools, resources and prompts, as a server. */
+  readonly local: LocalProvider;
+  /** What `setup` returned. */
+  service: unknown;
+}
+
+/** The parts of the gateway that a plugin reaches through its context. */
+export type ScopeHost = Pick<PluginContext, "servers" | "emit" | "call"> & {
+  readonly log: Logger;
+  /** Hears what the plugin's own servers report. */
+  onEvent(name: string, event: ProviderEvent): void;
+  /** Keeps a value for the plugin of that config key. */
+  keep<T>(
+    key: string,
+    name: string,
+    create: () => T,
+    dispose?: (value: T) => void | Promise<void>,
+  ): T;
+};
+
+/** An empty scope. */
+export function createScope(
+  identity: Pick<Scope, "key" | "plugin" | "options" | "injected">,
+  host: ScopeHost,
+): Scope {
+  const { name } = identity.plugin;
+  const log = host.log.child({ plugin: name });
+  const registrations: Registrations = {
+    routes: [],
+    tools: [],
+    resources: [],
+    resourceTemplates: [],
+    prompts: [],
+    providers: [],
+    middleware: [],
+    hooks: [],
+    starters: [],
+  };
+  return {
+    ...identity,
+    ...registrations,
+    name,
+    log,
+    cleanups: [],
+    registry: new Registry(),
+    abort: new AbortController(),
+    local: new LocalProvider(name, registrations, log),
+    service: undefined,
+  };
+}
+
+/** The door that `setup` receives: every registration lands in the scope's lists. */
+export function createContext(scope: Scope, config: unknown, host: ScopeHost): PluginContext {
+  const { key, name, plugin, injected } = scope;
+  const services = injections(plugin).map(({ field, id }) => [field, injected.get(id)?.service]);
+  return {
+    name,
+    config,
+    services: Object.fromEntries(services) as PluginContext["services"],
+    get servers() {
+      return host.servers;
+    },
+    log: scope.log,
+    metrics: scope.registry,
+    signal: scope.abort.signal,
+    tool: (tool, definition) =>
+      void scope.tools.push({ name: tool, definition: definition as unknown as ToolDefinition }),
+    resource: (definition) => void scope.resources.push(definition),
+    resourceTemplate: (definition) => void scope.resourceTemplates.push(definition),
+    prompt: (definition) => void scope.prompts.push(definition),
+    changed: (list) => scope.local.changed(list),
+    updated: (uri) => scope.local.updated(uri),
+    server: (provider) => void scope.providers.push(provider),
+    route: (method, path, options, handler) =>
+      void scope.routes.push({ plugin: name, method, path, options, handler }),
+    use(stage, run) {
+      if (!STAGES.includes(stage))
+        throw new GatewayError("invalid", `Plugin "${name}" uses an unknown stage "${stage}".`, {
+          hint: `Stages: ${STAGES.join(", ")}.`,
+        });
+      scope.middleware.push({ plugin: name, stage, run });
+    },
+    hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
+    emit: host.emit,
+    call: host.call,
+    keep: (field, create, dispose) => host.keep(key, field, create, dispose),
+    onStart: (start) => void scope.starters.push(start),
+    onDispose: (undo) => void scope.cleanups.push(undo),
+  };
+}
+
+/** Opens what the plugin opens; what it returns to undo joins the cleanups at once, so a later failure undoes it. */
+export async function startScope(scope: Scope): Promise<void> {
+  for (const start of scope.starters) {
+    const undo = await start();
+    if (!undo) continue;
+    // A start that was given up on may still finish: what it opened must not stay open.
+    if (scope.abort.signal.aborted) await undo();
+    else scope.cleanups.push(undo);
+  }
+}
+
+/** Undoes a scope, last registered first. Every cleanup runs even when another throws; the errors are logged and returned. */
+export async function disposeScope(scope: Scope): Promise<unknown[]> {
+  const errors: unknown[] = [];
+  scope.abort.abort();
+  for (const undo of scope.cleanups.splice(0).toReversed()) {
+    try {
+      await undo();
+    } catch (error) {
+      scope.log.error({ err: error }, "a cleanup failed");
+      errors.push(error);
+    }
+  }
+  scope.registry.clear();
+  return errors;
+}

@@ -1,0 +1,39 @@
+import type { GatewayParts } from "./parts.ts";
+import { disposeScope } from "./scope.ts";
+
+/** After an abort, how long a call may take to end before it is given up on, in milliseconds. */
+const ABORT_MS = 1_000;
+
+/**
+ * Waits for the calls in flight, aborts those that take longer than the grace time, and undoes everything in reverse.
+ * Every step runs, whatever the others do.
+ *
+ * @throws {AggregateError} with everything that went wrong, once all is done
+ */
+export async function shutDown(parts: GatewayParts, grace: number): Promise<void> {
+  const { generation, sockets, faces, pool, kept, retiring, log } = parts;
+  const until = performance.now() + grace;
+  const left = (): number => Math.max(0, until - performance.now());
+  const errors: unknown[] = [];
+  if (!(await generation.whenIdle(grace))) {
+    log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
+    generation.abort();
+    await generation.whenIdle(ABORT_MS);
+  }
+  const step = async (work: () => unknown): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      log.error({ err: error }, "a part of the shutdown failed");
+      errors.push(error);
+    }
+  };
+  await step(() => Promise.all(retiring));
+  await step(() => faces.close());
+  await step(() => sockets.close(left()));
+  for (const scope of generation.scopes.toReversed()) errors.push(...(await disposeScope(scope)));
+  errors.push(...(await kept.take(kept.plugins).run()));
+  await step(() => pool.close(left()));
+  if (errors.length > 0)
+    throw new AggregateError(errors, "The gateway closed, but not everything could be undone.");
+}
