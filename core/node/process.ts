@@ -1,0 +1,112 @@
+import { constants } from "node:os";
+import type { Logger } from "pino";
+import type { GatewayConfig } from "../config/schema.ts";
+
+/** What a process needs from the gateway it runs. */
+export interface ProcessGateway {
+  readonly config: { readonly timeouts: Pick<GatewayConfig["timeouts"], "grace"> };
+  drain(): void;
+  close(options?: { readonly grace?: number }): Promise<void>;
+}
+
+/** Options of {@link runProcess}. */
+export interface ProcessOptions {
+  readonly log: Pick<Logger, "info" | "warn" | "error" | "fatal">;
+  /** What SIGHUP does; without it SIGHUP ends the process like SIGTERM. A failure is logged and changes nothing. */
+  readonly onReload?: () => void | Promise<void>;
+  /** The process; another one in tests. */
+  readonly host?: ProcessHost;
+}
+
+/** The part of `process` that is used. */
+export interface ProcessHost {
+  on(event: string, listener: (argument: unknown) => void): unknown;
+  off(event: string, listener: (argument: unknown) => void): unknown;
+  exit(code: number): void;
+}
+
+type Ending = "SIGTERM" | "SIGINT" | "SIGHUP";
+
+/** Room, after the grace period, for closing streams and children. */
+const CLOSE_MS = 1_500;
+/** Calls in flight get this long when the process is broken and must go. */
+const BROKEN_GRACE_MS = 5_000;
+
+/**
+ * Lets a gateway live and die with its process.
+ *
+ * SIGTERM and SIGINT drain it: new work is refused, calls in flight get `timeouts.grace`, then the process exits with 0, at the
+ * latest 2 s after the grace period. A second signal exits at once with 128 + its number. An uncaught error is logged, and the
+ * process closes and exits with 1: its state can no longer be trusted (R011, R068).
+ *
+ * @returns removes the handlers again
+ */
+export function runProcess(
+  gateway: ProcessGateway,
+  { log, onReload, host = process }: ProcessOptions,
+): () => void {
+  let ending = false;
+
+  const end = (code: number, grace: number): void => {
+    ending = true;
+    shutDown(gateway, grace, log, () => host.exit(code));
+  };
+
+  const onEnd = (signal: Ending) => (): void => {
+    if (ending) {
+      log.warn({ signal }, "second signal, exiting at once");
+      host.exit(128 + constants.signals[signal]);
+      return;
+    }
+    log.info({ signal, graceMs: gateway.config.timeouts.grace }, "shutting down");
+    end(0, gateway.config.timeouts.grace);
+  };
+
+  const onBroken = (error: unknown): void => {
+    log.fatal({ err: error }, "uncaught error, shutting down");
+    if (!ending) end(1, Math.min(BROKEN_GRACE_MS, gateway.config.timeouts.grace));
+  };
+
+  const reload = (): void => {
+    if (ending || !onReload) return;
+    // The async function turns a synchronous throw into a rejection too.
+    (async () => onReload())().catch((error: unknown) =>
+      log.error({ err: error }, "reload failed"),
+    );
+  };
+
+  const handlers: readonly (readonly [string, (argument: unknown) => void])[] = [
+    ["SIGTERM", onEnd("SIGTERM")],
+    ["SIGINT", onEnd("SIGINT")],
+    ["SIGHUP", onReload ? reload : onEnd("SIGHUP")],
+    ["uncaughtException", onBroken],
+    ["unhandledRejection", onBroken],
+  ];
+  for (const [event, handler] of handlers) host.on(event, handler);
+  return () => {
+    for (const [event, handler] of handlers) host.off(event, handler);
+  };
+}
+
+/** Closes the gateway and leaves, at the latest when the grace period and a little more are over. */
+function shutDown(
+  gateway: ProcessGateway,
+  grace: number,
+  log: ProcessOptions["log"],
+  leave: () => void,
+): void {
+  gateway.drain();
+  const deadline = setTimeout(() => {
+    log.warn({ graceMs: grace }, "closing takes too long, exiting");
+    leave();
+  }, grace + CLOSE_MS);
+  gateway
+    .close({ grace })
+    .catch((error: unknown) =>
+      log.error({ err: error }, "closing the gateway left something behind"),
+    )
+    .finally(() => {
+      clearTimeout(deadline);
+      leave();
+    });
+}
