@@ -106,7 +106,11 @@ export function toGatewayError(thrown: unknown): GatewayError {
 /** Body of the HTTP error envelope (M012, M141). */
 export interface ErrorEnvelope {
   readonly ok: false;
-  readonly error: { readonly code: ErrorCode; readonly message: string; readonly data?: Readonly<Record<string, unknown>> };
+  readonly error: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly data?: Readonly<Record<string, unknown>>;
+  };
 }
 
 /** Renders an error as the envelope of management and tool routes. */
@@ -118,10 +122,24 @@ export function toEnvelope(error: GatewayError): ErrorEnvelope {
 /** Renders an error as an RFC 9457 problem, for clients that ask for `application/problem+json`. */
 export function toProblem(error: GatewayError): Record<string, unknown> {
   const { code, message, status, data } = error;
-  return { type: `urn:propylon:error:${code}`, title: code, status, detail: message, ...(data && { data }) };
+  return {
+    type: `urn:propylon:error:${code}`,
+    title: code,
+    status,
+    detail: message,
+    ...(data && { data }),
+  };
 }
 
 /** Renders an error as the `error` member of a JSON-RPC response. */
-export function toRpcError(error: GatewayError): { code: number; message: string; data: Record<string, unknown> } {
-  return { code: RPC_CODE[error.code] ?? -32000, message: error.message, data: { ...error.data, code: error.code } };
+export function toRpcError(error: GatewayError): {
+  code: number;
+  message: string;
+  data: Record<string, unknown>;
+} {
+  return {
+    code: RPC_CODE[error.code] ?? -32000,
+    message: error.message,
+    data: { ...error.data, code: error.code },
+  };
 }

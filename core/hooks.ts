@@ -34,10 +34,17 @@ export interface GatewayHooks {
   /** A server changed its state. */
   "upstream:state": (name: string, status: ProviderStatus) => void;
   /** A server's lists changed. */
-  "upstream:catalogue": (name: string, lists: readonly ("tools" | "resources" | "prompts")[]) => void;
+  "upstream:catalogue": (
+    name: string,
+    lists: readonly ("tools" | "resources" | "prompts")[],
+  ) => void;
   "reload:done": (report: ReloadReport) => void;
   "reload:failed": (error: GatewayError) => void;
   /** A legacy MCP session opened or ended; `id` is a non-secret digest. */
   "session:open": (endpoint: string, id: string) => void;
-  "session:close": (endpoint: string, id: string, reason: "deleted" | "idle" | "evicted" | "shutdown") => void;
+  "session:close": (
+    endpoint: string,
+    id: string,
+    reason: "deleted" | "idle" | "evicted" | "shutdown",
+  ) => void;
 }

@@ -7,7 +7,16 @@ import type { GatewayHooks } from "./hooks.ts";
 import type { Provider } from "./provider.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Stage } from "./stages.ts";
-import type { Call, CallInput, Json, Middleware, Principal, Prompt, Resource, ResourceTemplate } from "./types.ts";
+import type {
+  Call,
+  CallInput,
+  Json,
+  Middleware,
+  Principal,
+  Prompt,
+  Resource,
+  ResourceTemplate,
+} from "./types.ts";
 
 /** Who may use a route. Required on every route: one that says nothing does not compile (architecture 1.6). */
 export type Access = "public" | "principal" | "service" | "admin";
@@ -74,7 +83,12 @@ export interface ResourceContent {
 
 /** A resource that a plugin registers with `gateway.resource(definition)`. */
 export interface ResourceDefinition extends Resource {
-  read(call: Call): ResourceContent | readonly ResourceContent[] | Promise<ResourceContent | readonly ResourceContent[]>;
+  read(
+    call: Call,
+  ):
+    | ResourceContent
+    | readonly ResourceContent[]
+    | Promise<ResourceContent | readonly ResourceContent[]>;
 }
 
 /** A resource template (RFC 6570 level 1 expressions) that a plugin registers with `gateway.resourceTemplate(definition)`. */
@@ -82,17 +96,35 @@ export interface ResourceTemplateDefinition extends ResourceTemplate {
   read(
     variables: Readonly<Record<string, string>>,
     call: Call,
-  ): ResourceContent | readonly ResourceContent[] | Promise<ResourceContent | readonly ResourceContent[]>;
+  ):
+    | ResourceContent
+    | readonly ResourceContent[]
+    | Promise<ResourceContent | readonly ResourceContent[]>;
   /** Suggestions for a variable (`completion/complete`). */
-  complete?(variable: string, value: string, call: Call): readonly string[] | Promise<readonly string[]>;
+  complete?(
+    variable: string,
+    value: string,
+    call: Call,
+  ): readonly string[] | Promise<readonly string[]>;
 }
 
 /** A prompt that a plugin registers with `gateway.prompt(definition)`. */
 export interface PromptDefinition extends Prompt {
-  readonly arguments?: readonly { readonly name: string; readonly description?: string; readonly required?: boolean }[];
+  readonly arguments?: readonly {
+    readonly name: string;
+    readonly description?: string;
+    readonly required?: boolean;
+  }[];
   /** Messages, or a whole result (`messages`, or `resultType`). */
-  get(args: Readonly<Record<string, string>>, call: Call): Json | readonly Json[] | Promise<Json | readonly Json[]>;
-  complete?(argument: string, value: string, call: Call): readonly string[] | Promise<readonly string[]>;
+  get(
+    args: Readonly<Record<string, string>>,
+    call: Call,
+  ): Json | readonly Json[] | Promise<Json | readonly Json[]>;
+  complete?(
+    argument: string,
+    value: string,
+    call: Call,
+  ): readonly string[] | Promise<readonly string[]>;
 }
 
 /** The door a plugin's `setup` receives. Everything registered here is data of the plugin's scope and goes with it. */

@@ -18,7 +18,14 @@ export interface Catalogue {
 }
 
 /** Life of a server as seen from the gateway (architecture section 6). */
-export type ProviderState = "idle" | "connecting" | "ready" | "degraded" | "backoff" | "failed" | "closed";
+export type ProviderState =
+  | "idle"
+  | "connecting"
+  | "ready"
+  | "degraded"
+  | "backoff"
+  | "failed"
+  | "closed";
 
 /** State with everything a person needs to understand it. Times are ISO 8601. */
 export interface ProviderStatus {

@@ -26,5 +26,9 @@ export type Inject = Readonly<Record<string, Service<unknown> | OptionalService<
 
 /** The values a plugin's `setup` receives for its `inject` map. */
 export type Injected<I extends Inject> = {
-  readonly [K in keyof I]: I[K] extends OptionalService<infer T> ? T | undefined : I[K] extends Service<infer T> ? T : never;
+  readonly [K in keyof I]: I[K] extends OptionalService<infer T>
+    ? T | undefined
+    : I[K] extends Service<infer T>
+      ? T
+      : never;
 };

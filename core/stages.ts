@@ -4,7 +4,16 @@
  * `observe` must see denials, `gate` must run before any upstream traffic (M048), `breaker` must count timeouts
  * but not a client's cancel.
  */
-export const STAGES = ["observe", "authorize", "gate", "limit", "validate", "deadline", "breaker", "progress"] as const;
+export const STAGES = [
+  "observe",
+  "authorize",
+  "gate",
+  "limit",
+  "validate",
+  "deadline",
+  "breaker",
+  "progress",
+] as const;
 
 /** A stage a middleware can join. */
 export type Stage = (typeof STAGES)[number];

@@ -128,7 +128,8 @@ export interface Call {
 }
 
 /** What a caller inside the process gives to `gateway.call`; everything else has a default. */
-export type CallInput = Pick<Call, "server" | "name"> & Partial<Omit<Call, "server" | "name" | "id" | "tool">>;
+export type CallInput = Pick<Call, "server" | "name"> &
+  Partial<Omit<Call, "server" | "name" | "id" | "tool">>;
 
 /** The rest of the pipeline behind a middleware. */
 export type Next = (call: Call) => Promise<Answer>;
