@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
+import { ensureDescriptors } from "./descriptors.ts";
 import { type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
 import { reaper } from "./reaper.ts";
 
@@ -43,8 +44,8 @@ export class Child {
   readonly #gone: Promise<void>;
   #closing: Promise<void> | undefined;
 
-  constructor(child: Spawned, times: CloseTimes) {
-    this.pid = child.pid!;
+  constructor(child: Spawned, pid: number, times: CloseTimes) {
+    this.pid = pid;
     this.stdin = child.stdin;
     this.stdout = child.stdout;
     this.stderr = child.stderr;
@@ -79,7 +80,6 @@ export class Child {
   }
 
   async #exitsWithin(ms: number): Promise<boolean> {
-    if (ms <= 0) return false;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((settle) => (timer = setTimeout(settle, ms, false)));
     try {
@@ -124,9 +124,10 @@ export class Child {
  */
 export async function spawnChild(launch: Launch, times: Partial<CloseTimes> = {}): Promise<Child> {
   await checkLaunch(launch);
-  const [file, args] = await toArgv(launch);
+  const { cwd, env } = launch;
   try {
-    const { cwd, env } = launch;
+    const [file, ...args] = await toArgv(launch);
+    ensureDescriptors();
     const child = spawn(file, args, {
       cwd,
       env,
@@ -134,14 +135,17 @@ export async function spawnChild(launch: Launch, times: Partial<CloseTimes> = {}
       detached: true,
       windowsHide: true,
     });
-    if (child.pid === undefined) {
-      const [error] = (await once(child, "error")) as [Error];
-      throw error;
-    }
+    if (child.pid === undefined) throw await failure(child);
     // In the same tick: until we are back in the event loop nobody can have waited for it, so the number is its own.
     reaper.watch(child.pid);
-    return new Child(child, { ...CLOSE_TIMES, ...times });
+    return new Child(child, child.pid, { ...CLOSE_TIMES, ...times });
   } catch (error) {
-    throw toLaunchError(launch, error as NodeJS.ErrnoException);
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown reason";
+    throw toLaunchError(launch, code, error);
   }
+}
+
+/** Most failed spawns are reported by an event, the others are thrown. */
+function failure(child: EventEmitter): Promise<unknown> {
+  return new Promise((settle) => child.once("error", settle));
 }

@@ -14,28 +14,24 @@ const SAFE = new Set([
 
 /** The same for Windows, where names are compared without case. */
 const SAFE_WINDOWS = new Set([
-  ...[
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATH",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-  ],
-  ...[
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "TZ",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
-  ],
+  "APPDATA",
+  "COMSPEC",
+  "HOMEDRIVE",
+  "HOMEPATH",
+  "LOCALAPPDATA",
+  "PATH",
+  "PATHEXT",
+  "PROCESSOR_ARCHITECTURE",
+  "PROGRAMDATA",
+  "PROGRAMFILES",
+  "SYSTEMDRIVE",
+  "SYSTEMROOT",
+  "TEMP",
+  "TMP",
+  "TZ",
+  "USERNAME",
+  "USERPROFILE",
+  "WINDIR",
 ]);
 
 /**
@@ -51,13 +47,16 @@ export function childEnvironment(
   own: NodeJS.ProcessEnv = process.env,
   platform: NodeJS.Platform = process.platform,
 ): Record<string, string> {
-  const inherited = Object.entries(own).filter(([name, value]) => isSafe(name, value, platform));
-  return Object.fromEntries([...inherited, ...Object.entries(declared)]) as Record<string, string>;
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(own)) {
+    if (value !== undefined && isSafe(name, value, platform)) environment[name] = value;
+  }
+  return Object.assign(environment, declared);
 }
 
-function isSafe(name: string, value: string | undefined, platform: NodeJS.Platform): boolean {
+function isSafe(name: string, value: string, platform: NodeJS.Platform): boolean {
   // An exported shell function is code that an old bash would run (CVE-2014-6271).
-  if (value === undefined || value.startsWith("()")) return false;
+  if (value.startsWith("()")) return false;
   if (platform === "win32") return SAFE_WINDOWS.has(name.toUpperCase());
   return SAFE.has(name) || name.startsWith("LC_");
 }

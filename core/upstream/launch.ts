@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
-import { basename, delimiter, isAbsolute, join, resolve } from "node:path";
+import { basename, delimiter, join, resolve } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { GatewayError } from "../errors.ts";
+import { ensureDescriptors } from "./descriptors.ts";
 
 /** A program to start, with everything that decides whether it can. */
 export interface Launch {
@@ -16,58 +17,22 @@ export interface Launch {
   readonly cwd: string;
 }
 
-/**
- * Checks that a program can be started, so that the reason why not is a sentence and not an exit code.
- * @throws {GatewayError} `upstream_error`
- */
-export async function checkLaunch(launch: Launch): Promise<void> {
-  if (
-    [launch.command, launch.cwd, ...launch.args, ...Object.values(launch.env)].some((text) =>
-      text.includes("\0"),
-    )
-  )
-    throw cannotStart(
-      launch,
-      "its command, args, env or cwd holds a NUL character",
-      "Remove it from the server's entry.",
-    );
-  if (!(await isDirectory(launch.cwd)))
-    throw cannotStart(
-      launch,
-      "its working directory does not exist",
-      "Create it, or change cwd in the server's entry.",
-    );
-  if (process.platform === "win32") return;
-  const found = await findExecutable(launch);
-  if (found === "missing")
-    throw cannotStart(
-      launch,
-      `command "${shortName(launch)}" was not found`,
-      "Is it installed and on the PATH of the gateway?",
-    );
-  if (found === "forbidden")
-    throw cannotStart(
-      launch,
-      `command "${shortName(launch)}" is not executable`,
-      "Check the file's permissions (chmod +x).",
-    );
-}
-
-/** Turns a failed spawn into an error that says what to do. */
-export function toLaunchError(launch: Launch, error: NodeJS.ErrnoException): GatewayError {
-  const [reason, hint] = LAUNCH_FAILURES[error.code ?? ""] ?? [
-    `the system refused (${error.code ?? "unknown reason"})`,
-    "The log has the details.",
-  ];
-  return cannotStart(launch, reason.replace("%", `command "${shortName(launch)}"`), hint, error);
-}
-
 const TOO_MANY_FILES = "Raise the limit (ulimit -n) or run fewer servers.";
-const LAUNCH_FAILURES: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
-  ENOENT: ["% was not found", "Is it installed and on the PATH of the gateway?"],
-  EACCES: ["% is not executable", "Check the file's permissions (chmod +x)."],
-  EPERM: ["% may not be started by this user", "Check the file's permissions."],
-  EINVAL: ["% cannot be started directly", "On Windows, a .cmd or .bat file runs as: cmd /c FILE."],
+
+/** Why a program does not start, by the system's error code or one of ours; `%` is the command. */
+const FAILURES: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+  NUL: [
+    "its command, args, env or cwd holds a NUL character",
+    "Remove it from the server's entry.",
+  ],
+  CWD: ["its working directory does not exist", "Create it, or change cwd in the server's entry."],
+  ENOENT: ["command % was not found", "Is it installed and on the PATH of the gateway?"],
+  EACCES: ["command % is not executable", "Check the file's permissions (chmod +x)."],
+  EPERM: ["command % may not be started by this user", "Check the file's permissions."],
+  EINVAL: [
+    "command % cannot be started directly",
+    "On Windows, a .cmd or .bat file runs as: cmd /c FILE.",
+  ],
   EMFILE: ["the gateway has too many open files", TOO_MANY_FILES],
   ENFILE: ["the system has too many open files", TOO_MANY_FILES],
   EAGAIN: [
@@ -78,66 +43,96 @@ const LAUNCH_FAILURES: Readonly<Record<string, readonly [reason: string, hint: s
   E2BIG: ["its args and env are too long", "Shorten them, or put them in a file."],
 };
 
-function cannotStart(launch: Launch, reason: string, hint: string, cause?: unknown): GatewayError {
-  const data = { server: launch.name };
-  return new GatewayError("upstream_error", `Server "${launch.name}" cannot start: ${reason}.`, {
-    hint,
-    data,
-    cause,
-  });
+/**
+ * Checks that a program can be started, so that the reason why not is a sentence and not an exit code.
+ * @throws {GatewayError} `upstream_error`
+ */
+export async function checkLaunch(launch: Launch): Promise<void> {
+  const { command, args, env, cwd } = launch;
+  if ([command, cwd, ...args, ...Object.values(env)].some((text) => text.includes("\0")))
+    throw toLaunchError(launch, "NUL");
+  if (!(await isDirectory(cwd))) throw toLaunchError(launch, "CWD");
+  if (process.platform === "win32") return;
+  const found = await findExecutable(command, env["PATH"], cwd);
+  if (found.path === undefined) throw toLaunchError(launch, found.code);
 }
 
-/** The command without its folder: paths of the machine do not belong into messages. */
-function shortName(launch: Launch): string {
-  return basename(launch.command);
+/** The error of a program that does not start: what is wrong and what to do. */
+export function toLaunchError(
+  { name, command }: Launch,
+  code: string,
+  cause?: unknown,
+): GatewayError {
+  const [reason, hint] = FAILURES[code] ?? [
+    `the system refused (${code})`,
+    "The log has the details.",
+  ];
+  // The command without its folder: paths of the machine do not belong into messages.
+  const sentence = `Server "${name}" cannot start: ${reason.replace("%", () => JSON.stringify(basename(command)))}.`;
+  return new GatewayError("upstream_error", sentence, { hint, data: { server: name }, cause });
 }
 
 async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
+  const entry = await stat(path).catch(() => undefined);
+  return entry?.isDirectory() ?? false;
 }
 
-/** Looks where execvp would look: at the path itself if it has a slash, else in every folder of the child's PATH. */
-async function findExecutable({
-  command,
-  cwd,
-  env,
-}: Launch): Promise<"found" | "missing" | "forbidden"> {
-  const folders = command.includes("/") ? [cwd] : (env["PATH"] ?? "/usr/bin:/bin").split(delimiter);
-  let result: "missing" | "forbidden" = "missing";
-  for (const folder of folders) {
-    const file = isAbsolute(command) ? command : join(resolve(cwd, folder), command);
-    const entry = await stat(file).catch((error: NodeJS.ErrnoException) => error);
-    if (entry instanceof Error) {
-      if (entry.code === "EACCES") result = "forbidden";
-    } else if (await isExecutable(file, entry.isFile())) return "found";
-    else result = "forbidden";
+type Found =
+  | { readonly path: string }
+  | { readonly path?: undefined; readonly code: "ENOENT" | "EACCES" };
+
+/** Looks where execvp would look: at the path itself if it has a slash, else in every folder of PATH. */
+async function findExecutable(command: string, path = "/usr/bin:/bin", cwd = "/"): Promise<Found> {
+  const files = command.includes("/")
+    ? [resolve(cwd, command)]
+    : path.split(delimiter).map((folder) => join(resolve(cwd, folder), command));
+  let code: "ENOENT" | "EACCES" = "ENOENT";
+  for (const file of files) {
+    const problem = await whyNotExecutable(file);
+    if (problem === undefined) return { path: file };
+    if (problem === "EACCES") code = problem;
   }
-  return result;
+  return { code };
 }
 
-async function isExecutable(file: string, isFile: boolean): Promise<boolean> {
-  if (!isFile) return false;
-  return access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
+async function whyNotExecutable(file: string): Promise<"ENOENT" | "EACCES" | undefined> {
+  try {
+    await access(file, constants.X_OK);
+    return (await stat(file)).isFile() ? undefined : "EACCES";
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EACCES"
+      ? "EACCES"
+      : "ENOENT";
+  }
 }
 
-let deathSignal: Promise<boolean> | undefined;
+const DEATH_SIGNAL = ["--pdeathsig", "KILL", "--"];
+let setpriv: Promise<string | undefined> | undefined;
 
 /**
- * The argv that starts a program so that the kernel kills it when the gateway dies (Linux with util-linux; BusyBox has no
- * such option). Not in a worker thread: there the signal comes when the thread ends.
+ * The argv that starts a program so that the kernel kills it when the gateway dies: on Linux through util-linux' setpriv.
+ * Not in a worker thread, because there the signal comes when the thread ends.
  */
-export async function toArgv({ command, args }: Launch): Promise<[file: string, args: string[]]> {
-  if (process.platform !== "linux" || !isMainThread) return [command, [...args]];
-  deathSignal ??= new Promise((settle) => {
-    execFile("setpriv", [...PDEATHSIG, "true"], (error) => settle(error === null));
+export async function toArgv({
+  command,
+  args,
+}: Launch): Promise<readonly [file: string, ...args: string[]]> {
+  if (process.platform !== "linux" || !isMainThread) return [command, ...args];
+  setpriv ??= findSetpriv().catch((error: unknown) => {
+    setpriv = undefined;
+    throw error;
   });
-  return (await deathSignal) ? ["setpriv", [...PDEATHSIG, command, ...args]] : [command, [...args]];
+  const wrapper = await setpriv;
+  return wrapper === undefined ? [command, ...args] : [wrapper, ...DEATH_SIGNAL, command, ...args];
 }
 
-const PDEATHSIG = ["--pdeathsig", "KILL", "--"];
+/** Its full path, since the child's PATH need not have it; tried out, since BusyBox has one without the option. */
+async function findSetpriv(): Promise<string | undefined> {
+  const { path } = await findExecutable("setpriv", process.env["PATH"]);
+  if (path === undefined) return undefined;
+  ensureDescriptors();
+  const works = await new Promise<boolean>((settle) => {
+    execFile(path, [...DEATH_SIGNAL, "true"], (error) => settle(error === null));
+  });
+  return works ? path : undefined;
+}

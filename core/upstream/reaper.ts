@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 
 /**
  * Runs in its own `sh` (1 MB, where a second Node would cost 40): keeps the list of groups it is told, and at the end of its
@@ -22,7 +22,7 @@ for entry in $groups; do
     set -- \${stat##*) }
     [ "\${20}" = "$start" ] || continue
   fi
-  kill -KILL -- "-$group" 2>/dev/null
+  kill -s KILL -- "-$group" 2>/dev/null
 done
 exit 0
 `;
@@ -68,7 +68,7 @@ class Reaper {
     child.unref();
     this.#process = child;
     child.stdin?.on("error", forget);
-    (child.stdin as Socket | null)?.unref();
+    if (child.stdin instanceof Socket) child.stdin.unref();
     this.#tell([...this.#groups].map(([group, start]) => `watch ${group} ${start}\n`).join(""));
   }
 

@@ -1,0 +1,145 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Process, children, descriptors, fixture, isAlive, record } from "./kit.ts";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** Resolves with the processes of a tree once each has named itself. */
+async function members(
+  channel: { messages: string[]; until(test: (message: string) => boolean): Promise<string> },
+  levels: number,
+) {
+  await channel.until(() => channel.messages.length === levels);
+  return channel.messages.map((message) => JSON.parse(message) as Process);
+}
+
+describe("supervision of a process tree", () => {
+  it("leaves no process and no descriptor after 200 spawns and closes of three levels, one deaf to SIGTERM", async () => {
+    const times = { eof: 30, term: 60, orphans: 60 };
+    const cycle = async (index: number) => {
+      const channel = await record("sh", [fixture("tree.sh"), 3, (index % 3) + 1], { times });
+      const tree = await members(channel, 3);
+      expect(tree.every(isAlive)).toBe(true);
+      await channel.close();
+      return tree;
+    };
+    await cycle(0);
+    await expect.poll(() => children()).toEqual([]);
+    const before = descriptors();
+    const trees: Process[][] = [];
+    const queue = Array.from({ length: 200 }, (_, index) => index);
+    const lane = async () => {
+      for (let index = queue.pop(); index !== undefined; index = queue.pop())
+        trees.push(await cycle(index));
+    };
+    await Promise.all(Array.from({ length: 10 }, lane));
+    expect(trees.flat()).toHaveLength(600);
+    await expect.poll(() => trees.flat().filter(isAlive)).toEqual([]);
+    await expect.poll(() => children()).toEqual([]);
+    await expect.poll(() => descriptors()).toBeLessThanOrEqual(before);
+  }, 60_000);
+
+  it("ends every level of a tree of Node processes, whichever is deaf to SIGTERM", async () => {
+    for (const stubborn of [0, 1, 2, 3]) {
+      const channel = await record("node", [fixture("tree.mjs"), 3, stubborn]);
+      const tree = await members(channel, 3);
+      await channel.close();
+      await expect.poll(() => tree.filter(isAlive)).toEqual([]);
+    }
+  });
+
+  it("ends the rest of the group when the leader is killed", async () => {
+    const channel = await record("node", [fixture("tree.mjs"), 3, 3]);
+    const tree = await members(channel, 3);
+    process.kill(channel.pid, "SIGKILL");
+    await channel.ended;
+    await expect.poll(() => tree.filter(isAlive)).toEqual([]);
+  });
+
+  it("gives end of input, SIGTERM and SIGKILL their time each", async () => {
+    const channel = await record("node", [fixture("tree.mjs"), 1, 1], {
+      times: { eof: 300, term: 400 },
+    });
+    await members(channel, 1);
+    const start = performance.now();
+    await channel.close();
+    expect(performance.now() - start).toBeGreaterThanOrEqual(690);
+  });
+
+  it("closes a child that obeys the end of input without waiting, and any number of times", async () => {
+    const channel = await record("node", [fixture("tree.mjs"), 1, 0], { times: { eof: 15_000 } });
+    await members(channel, 1);
+    const first = channel.close();
+    expect(channel.close()).toBe(first);
+    await first;
+    await channel.close();
+    expect(isAlive({ pid: channel.pid })).toBe(false);
+    expect(channel.ends()).toBe(1);
+  });
+});
+
+describe("death of the gateway", () => {
+  let folder: string;
+  let stdio: string;
+
+  // Node 20 runs no TypeScript: the gateway of these tests is compiled as the package is.
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "propylon-gateway-"));
+    const options =
+      "--ignoreConfig --noCheck --module nodenext --target es2023 --rewriteRelativeImportExtensions --rootDir . --outDir";
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    execFileSync(process.execPath, [tsc, "core/upstream/stdio.ts", ...options.split(" "), folder], {
+      cwd: root,
+    });
+    stdio = join(folder, "core/upstream/stdio.js");
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  /** Starts a gateway with trees below it; resolves when all of their processes have named themselves. */
+  async function start(
+    trees: number,
+  ): Promise<{ gateway: ChildProcess; tree: Process[]; reaper: number[] }> {
+    const args = [fixture("gateway.mjs"), stdio, trees, "node", fixture("tree.mjs"), 3, 2].map(
+      String,
+    );
+    const gateway = spawn(process.execPath, args, {
+      stdio: ["pipe", "pipe", "inherit"],
+      cwd: folder,
+    });
+    const tree: Process[] = [];
+    for await (const line of createInterface({ input: gateway.stdout })) {
+      if (tree.push(JSON.parse(line) as Process) === trees * 3) break;
+    }
+    const known = new Set(tree.map(({ pid }) => pid));
+    return { gateway, tree, reaper: children(gateway.pid).filter((pid) => !known.has(pid)) };
+  }
+
+  it.each(["SIGKILL", "exit", "SIGTERM"])(
+    "leaves no process of any level, nor the reaper, after %s",
+    async (way) => {
+      const { gateway, tree, reaper } = await start(3);
+      expect(tree.every(isAlive)).toBe(true);
+      expect(reaper).toHaveLength(1);
+      if (way === "exit") gateway.stdin?.write("exit\n");
+      else gateway.kill(way as NodeJS.Signals);
+      await expect.poll(() => tree.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+      await expect
+        .poll(() => reaper.some((pid) => isAlive({ pid })), { timeout: 5_000 })
+        .toBe(false);
+    },
+  );
+
+  it("does not depend on the reaper for the leaders: the kernel ends them", async () => {
+    const { gateway, tree, reaper } = await start(1);
+    process.kill(reaper[0]!, "SIGKILL");
+    gateway.kill("SIGKILL");
+    const [leader] = tree.filter((_, index) => index === 0);
+    await expect.poll(() => isAlive(leader!), { timeout: 5_000 }).toBe(false);
+    for (const { pid } of tree.filter(isAlive)) process.kill(pid, "SIGKILL");
+  });
+});
