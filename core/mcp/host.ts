@@ -24,5 +24,8 @@ export interface EndpointContent {
   /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
   readonly providers: readonly Provider[];
   /** Per provider: which of its tools are exposed, from `servers.<name>.tools`, and the prefix. Absent = all, own name. */
-  readonly selection: ReadonlyMap<string, { readonly prefix: string; accepts(tool: string): boolean }>;
+  readonly selection: ReadonlyMap<
+    string,
+    { readonly prefix: string; accepts(tool: string): boolean }
+  >;
 }

@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+import { GatewayError } from "../errors.ts";
+import type { Json } from "../types.ts";
+import type { Message } from "./envelope.ts";
+import type { PendingAsk, Session } from "./session.ts";
+
+/**
+ * Sends a request to a legacy client. Its id is unguessable and only looked up within the session, so no other client can
+ * answer it (T4, T5).
+ *
+ * @param own the asks of the same call, kept up to date
+ * @throws {GatewayError} `cancelled` when the client has no open stream
+ */
+export function askClient(
+  session: Session,
+  own: Map<string, PendingAsk>,
+  method: string,
+  params: Json | undefined,
+  send: (message: string) => boolean,
+): Promise<Json> {
+  const id = randomUUID();
+  return new Promise((resolve, reject) => {
+    const ask = { resolve, reject };
+    own.set(id, ask);
+    (session.asks ??= new Map()).set(id, ask);
+    if (send(JSON.stringify({ jsonrpc: "2.0", id, method, params }))) return;
+    own.delete(id);
+    forget(session, id);
+    reject(new GatewayError("cancelled", `The client has no open stream for ${method}.`));
+  });
+}
+
+/** Hands a client's response to whoever asked. Responses to unknown ids are ignored. */
+export function settleAsk(
+  session: Session,
+  response: Extract<Message, { kind: "response" }>,
+): void {
+  const id = String(response.id);
+  const ask = session.asks?.get(id);
+  if (ask === undefined) return;
+  forget(session, id);
+  if (response.error === undefined) ask.resolve(response.result ?? {});
+  else ask.reject(clientError(response.error));
+}
+
+function forget(session: Session, id: string): void {
+  session.asks?.delete(id);
+  if (session.asks?.size === 0) session.asks = undefined;
+}
+
+/** A client's own refusal; `data.rpcError` is the error as the client sent it, for callees that speak JSON-RPC. */
+export function clientError(rpcError: {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}): GatewayError {
+  return new GatewayError("upstream_error", `The client refused: ${rpcError.message}`, {
+    data: { rpcError },
+  });
+}

@@ -1,0 +1,161 @@
+import { Answer } from "../answer.ts";
+import type { GatewayError } from "../errors.ts";
+import { toGatewayError, toRpcError } from "../errors.ts";
+import type { Call, CallMethod, Json, Peer, Principal, Progress, RpcId } from "../types.ts";
+import type { EndpointContext } from "./context.ts";
+import type { Forward } from "./forward.ts";
+import { otherMeta } from "./forward.ts";
+import { isObject, LOG_LEVELS } from "./protocol.ts";
+import { ProgressOrder } from "./progress.ts";
+import type { Reply, ReplyOwner } from "./reply.ts";
+import { faultPieces, notification } from "./reply.ts";
+
+/** A request on its way to a server, as its client sent it. */
+export interface ClientRequest {
+  readonly id: RpcId;
+  readonly method: CallMethod;
+  readonly params: Json;
+  readonly principal: Principal;
+}
+
+/** One call of one client: its way back, its cancellation, and the {@link Peer} that the callee talks to. */
+export abstract class ClientCall implements Peer, ReplyOwner {
+  abstract readonly key: string;
+  abstract readonly capabilities: Json;
+  abstract readonly logLevel: string | undefined;
+  /** The client's id for the response. */
+  id: RpcId;
+  protected readonly context: EndpointContext;
+  protected readonly method: CallMethod;
+  protected reply: Reply | undefined;
+  protected done = false;
+  readonly #controller = new AbortController();
+  #token: string | number | undefined;
+  #order: ProgressOrder | undefined;
+
+  constructor(context: EndpointContext, reply: Reply, request: ClientRequest) {
+    this.context = context;
+    this.id = request.id;
+    this.method = request.method;
+    this.attach(reply, request);
+  }
+
+  abstract ask(method: string, params: Json | undefined): Promise<Json>;
+
+  /** Writes an answer to the client in the form of its era. */
+  protected abstract write(answer: Answer): void;
+
+  /** What happens with the first answer. */
+  protected finish(_call: Call, answer: Answer): void | Promise<void> {
+    this.write(answer);
+  }
+
+  /** Takes over the way back, with the id and progress token that belong to it. */
+  protected attach(reply: Reply, { id, params }: { id: RpcId; params: Json }): void {
+    this.reply = reply;
+    reply.owner = this;
+    this.id = id;
+    const meta = params["_meta"];
+    const token = isObject(meta) ? meta["progressToken"] : undefined;
+    this.#token = typeof token === "string" || typeof token === "number" ? token : undefined;
+    this.#order = undefined;
+  }
+
+  /** Gives up the way back without ending the call. */
+  protected detach(): void {
+    if (this.reply !== undefined) this.reply.owner = undefined;
+    this.reply = undefined;
+  }
+
+  /** Runs the call to its end; never rejects. */
+  async run({ params, principal }: ClientRequest, forward: Forward): Promise<void> {
+    const call: Call = {
+      id: this.context.nextCallId(),
+      method: this.method,
+      source: "mcp",
+      endpoint: this.context.name,
+      server: forward.route.provider.name,
+      name: forward.route.name,
+      tool: forward.route.tool,
+      args: forward.args,
+      params: forward.params,
+      meta: params["_meta"] === undefined ? undefined : otherMeta(params["_meta"]),
+      principal,
+      timeout: undefined,
+      signal: this.#controller.signal,
+      progress: this.#token === undefined ? undefined : (report) => this.#progress(report),
+      peer: this,
+    };
+    try {
+      await this.finish(call, await this.context.host.call(call));
+    } catch (thrown) {
+      this.fail(toGatewayError(thrown));
+    } finally {
+      this.done = true;
+      this.release();
+    }
+  }
+
+  /** Lets go of what the call held; runs once, at its end. */
+  protected release(): void {}
+
+  /** The client went away: nobody waits for the answer any more. */
+  gone(): void {
+    this.reply = undefined;
+    this.#controller.abort();
+  }
+
+  /** The client wants no answer any more (`notifications/cancelled`). */
+  cancel(): void {
+    const reply = this.reply;
+    this.gone();
+    reply?.drop();
+  }
+
+  tell(method: string, params: Json | undefined): void {
+    if (this.done || (method === "notifications/message" && !this.#wantsLog(params))) return;
+    this.reply?.event(notification(method, params));
+  }
+
+  /** Answers with an error of the gateway. */
+  protected fail(error: GatewayError): void {
+    if (error.code === "internal")
+      this.context.host.log.error(
+        { err: error.cause ?? error, endpoint: this.context.name },
+        "call failed",
+      );
+    const { reply } = this;
+    if (reply === undefined) return;
+    const { code, message, data } = toRpcError(error);
+    if (error.code === "invalid" && this.method === "tools/call") this.write(toolError(message));
+    // A denial with headers (WWW-Authenticate) is for the client's HTTP layer, e.g. to ask for another scope.
+    else reply.end(faultPieces({ code, message, data }, this.id), statusOf(error), error.headers);
+  }
+
+  #progress(report: Progress): void {
+    const token = this.#token;
+    if (token === undefined || this.reply === undefined || this.done) return;
+    this.#order ??= new ProgressOrder();
+    const admitted = this.#order.admit(report);
+    if (admitted !== undefined)
+      this.reply.event(
+        notification("notifications/progress", { ...admitted, progressToken: token }),
+      );
+  }
+
+  #wantsLog(params: Json | undefined): boolean {
+    const least = this.logLevel;
+    if (least === undefined) return false;
+    return LOG_LEVELS.indexOf(String(params?.["level"])) >= LOG_LEVELS.indexOf(least);
+  }
+}
+
+function statusOf(error: GatewayError): number {
+  if (error.code === "draining") return 503;
+  return error.headers === undefined ? 200 : error.status;
+}
+
+/** Wrong arguments are something the model can repair, so they are a result and no protocol error (2025-11-25). */
+function toolError(text: string): Answer {
+  return Answer.result({ content: [{ type: "text", text }], isError: true });
+}

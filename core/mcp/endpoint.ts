@@ -1,0 +1,196 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { toGatewayError } from "../errors.ts";
+import type { NodeHandler } from "../node/app.ts";
+import { readBody } from "../node/body.ts";
+import { parseJson } from "../node/json.ts";
+import type { Principal } from "../types.ts";
+import { EndpointContext } from "./context.ts";
+import type { Message } from "./envelope.ts";
+import { classify, headerValue, readableId, readMessage } from "./envelope.ts";
+import type { EndpointContent, EndpointHost } from "./host.ts";
+import { LegacyFace } from "./legacy.ts";
+import { Listeners } from "./listen.ts";
+import { Live } from "./live.ts";
+import { ModernFace } from "./modern.ts";
+import { sendPage } from "./page.ts";
+import type { Fault } from "./protocol.ts";
+import { isModernVersion, RPC } from "./protocol.ts";
+import type { Accepts } from "./reply.ts";
+import { readAccept, sendFault } from "./reply.ts";
+
+/**
+ * One MCP endpoint towards clients, both eras on one path (architecture section 5). It outlives reloads: sessions and
+ * streams stay, {@link Endpoint.update} only changes what is shown.
+ */
+export class Endpoint {
+  readonly handle: NodeHandler;
+  readonly #context: EndpointContext;
+  readonly #legacy: LegacyFace;
+  readonly #modern: ModernFace;
+  readonly #live: Live;
+
+  constructor(name: string, host: EndpointHost) {
+    this.#context = new EndpointContext(name, host);
+    this.#live = new Live(this.#context);
+    this.#legacy = new LegacyFace(this.#context, this.#live.sessions, this.#live.watchers, () =>
+      this.#live.applyLogLevel(),
+    );
+    this.#modern = new ModernFace(this.#context, this.#live.listeners);
+    this.handle = (req, res, principal) => this.#handle(req, res, principal);
+  }
+
+  /** Changes what is shown: before serving, and with every reload. */
+  update(content: EndpointContent): void {
+    this.#live.show(content);
+  }
+
+  /** What is left out of the lists and why, as sentences. */
+  get problems(): readonly string[] {
+    return this.#context.view.problems;
+  }
+
+  /** Open legacy sessions. */
+  get sessionCount(): number {
+    return this.#live.sessions.size;
+  }
+
+  /** Ends all sessions, streams and held calls. Calls of connected clients are cancelled. */
+  close(_reason: "shutdown"): void {
+    this.#modern.close();
+    this.#live.close();
+  }
+
+  #handle(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
+    switch (req.method) {
+      case "POST":
+        void this.#post(req, res, principal).catch((thrown: unknown) => this.#refuse(res, thrown));
+        break;
+      case "GET":
+        this.#get(req, res, principal);
+        break;
+      case "DELETE":
+        if (isStateless(req)) sendFault(res, METHOD_NOT_ALLOWED, null, { Allow: "POST" });
+        else this.#legacy.delete(req, res, principal);
+        break;
+      default:
+        sendFault(res, METHOD_NOT_ALLOWED, null, { Allow: "GET, POST, DELETE" });
+    }
+  }
+
+  async #post(req: IncomingMessage, res: ServerResponse, principal: Principal): Promise<void> {
+    const accepts = readAccept(req.headers.accept);
+    const fault = headFault(req, accepts);
+    // Read in any case: a refused body left on the socket would be taken for the next request.
+    const body = await readBody(req, this.#context.host.limits.body);
+    if (fault !== undefined) return sendFault(res, fault, null);
+    const value = parseJson(body, this.#context.host.limits.depth);
+    if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
+    const message = readMessage(value);
+    if (message === undefined) return sendFault(res, NOT_A_MESSAGE, readableId(value));
+    const era = classify(message, req.headers);
+    const id = message.kind === "request" ? message.id : null;
+    if (typeof era === "object") return sendFault(res, era, id);
+    if (message.kind === "request" && this.#context.host.draining)
+      return sendFault(res, DRAINING, id, { "Retry-After": "1" });
+    const face = era === "modern" ? this.#modern : this.#legacy;
+    face.post(message, req, res, principal, accepts);
+  }
+
+  #batch(
+    values: readonly unknown[],
+    req: IncomingMessage,
+    res: ServerResponse,
+    principal: Principal,
+    accepts: Accepts,
+  ): void {
+    const messages = values.map(readMessage);
+    const valid = messages.every(
+      (message) => message !== undefined && classify(message, {}) === "legacy",
+    );
+    if (values.length === 0 || !valid) return sendFault(res, NOT_A_BATCH, null);
+    if (this.#context.host.draining) return sendFault(res, DRAINING, null, { "Retry-After": "1" });
+    this.#legacy.batch(messages as Message[], req, res, principal, accepts);
+  }
+
+  #get(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
+    const accept = req.headers.accept ?? "";
+    if (accept.includes("text/event-stream")) {
+      if (this.#context.host.draining)
+        return sendFault(res, DRAINING, null, { "Retry-After": "1" });
+      if (isStateless(req)) return sendFault(res, METHOD_NOT_ALLOWED, null, { Allow: "POST" });
+      return this.#legacy.get(req, res, principal);
+    }
+    if (accept.includes("text/html"))
+      return sendPage(res, this.#context.name, this.#context.view.tools.size);
+    sendFault(
+      res,
+      {
+        status: 406,
+        code: RPC.server,
+        message: "GET opens an event stream: send Accept: text/event-stream.",
+      },
+      null,
+    );
+  }
+
+  #refuse(res: ServerResponse, thrown: unknown): void {
+    const error = toGatewayError(thrown);
+    if (error.code === "internal")
+      this.#context.host.log.error({ err: error.cause ?? error }, "request failed");
+    const code =
+      error.code === "bad_request"
+        ? RPC.parse
+        : error.code === "internal"
+          ? RPC.internal
+          : RPC.server;
+    sendFault(res, { status: error.status, code, message: error.message }, null);
+  }
+}
+
+const METHOD_NOT_ALLOWED: Fault = { status: 405, code: RPC.server, message: "Method not allowed." };
+const NOT_A_MESSAGE: Fault = {
+  status: 400,
+  code: RPC.invalidRequest,
+  message: "The body is not a JSON-RPC 2.0 message.",
+};
+const NOT_A_BATCH: Fault = {
+  status: 400,
+  code: RPC.invalidRequest,
+  message: "The body is not a batch of JSON-RPC 2.0 messages of a revision that has batches.",
+};
+const DRAINING: Fault = {
+  status: 503,
+  code: RPC.server,
+  message: "The gateway is shutting down.",
+  data: { code: "draining" },
+};
+
+/** What is wrong with the head of a POST, if anything. */
+function headFault({ headers }: IncomingMessage, accepts: Accepts): Fault | undefined {
+  const type = headers["content-type"];
+  if (type === undefined || !/^application\/json\s*(;|$)/i.test(type)) {
+    return { status: 415, code: RPC.server, message: "The Content-Type must be application/json." };
+  }
+  const encoding = headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    return {
+      status: 415,
+      code: RPC.server,
+      message: "Compressed request bodies are not accepted.",
+    };
+  }
+  if (!accepts.json && !accepts.events) {
+    return {
+      status: 406,
+      code: RPC.server,
+      message: "The client must accept application/json and text/event-stream.",
+    };
+  }
+  return undefined;
+}
+
+/** Whether a request without a body comes from a client of the stateless era, which has neither GET nor DELETE. */
+function isStateless({ headers }: IncomingMessage): boolean {
+  const version = headerValue(headers["mcp-protocol-version"]);
+  return version !== undefined && isModernVersion(version);
+}

@@ -1,0 +1,77 @@
+import { randomBytes } from "node:crypto";
+import type { Json } from "../types.ts";
+import type { ModernCall } from "./modern-call.ts";
+
+/** One question of a held call to its client. */
+export interface HeldAsk {
+  readonly method: string;
+  readonly params: Json | undefined;
+  readonly resolve: (response: Json) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Marks a request state as ours; those of modern servers pass through untouched. */
+const PREFIX = "propylon-held.";
+/** How long a client may take to answer. */
+const TTL_MS = 60_000;
+/** Held calls cost memory and a place at the server, and clients decide when they end. */
+const MAX_HELD = 1_000;
+
+interface Held {
+  readonly state: string;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** Calls that wait for their client's next request. */
+export class HeldCalls {
+  readonly #byState = new Map<string, ModernCall>();
+  readonly #byCall = new Map<ModernCall, Held>();
+
+  /** Holds a call and returns the handle for the retry. Over the limit, the longest held call is aborted. */
+  hold(call: ModernCall): string {
+    this.#forget(call);
+    const oldest = this.#byState.values().next().value;
+    if (this.#byState.size >= MAX_HELD && oldest !== undefined) this.#abandon(oldest);
+    const state = PREFIX + randomBytes(24).toString("base64url");
+    const timer = setTimeout(() => this.#abandon(call), TTL_MS).unref();
+    this.#byState.set(state, call);
+    this.#byCall.set(call, { state, timer });
+    return state;
+  }
+
+  /** Whether a call is being held. */
+  has(call: ModernCall): boolean {
+    return this.#byCall.has(call);
+  }
+
+  /** Whether a request state is a handle of ours, valid or not. */
+  owns(state: unknown): state is string {
+    return typeof state === "string" && state.startsWith(PREFIX);
+  }
+
+  /** The held call behind a handle. It works once: the next round trip gets a handle of its own. */
+  take(state: string, accepts: (call: ModernCall) => boolean): ModernCall | undefined {
+    const call = this.#byState.get(state);
+    if (call === undefined || !accepts(call)) return undefined;
+    this.#forget(call);
+    return call;
+  }
+
+  /** Aborts all. */
+  close(): void {
+    for (const call of [...this.#byCall.keys()]) this.#abandon(call);
+  }
+
+  #abandon(call: ModernCall): void {
+    this.#forget(call);
+    call.gone();
+  }
+
+  #forget(call: ModernCall): void {
+    const held = this.#byCall.get(call);
+    if (held === undefined) return;
+    clearTimeout(held.timer);
+    this.#byCall.delete(call);
+    this.#byState.delete(held.state);
+  }
+}

@@ -1,0 +1,146 @@
+import type { ServerResponse } from "node:http";
+import type { Provider } from "../provider.ts";
+import type { Json, RpcId } from "../types.ts";
+import type { EndpointContext } from "./context.ts";
+import type { Request } from "./envelope.ts";
+import { invalid } from "./forward.ts";
+import { isObject, META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
+import type { Accepts } from "./reply.ts";
+import { notification, resultPieces, sendFault } from "./reply.ts";
+import { EventStream } from "./stream.ts";
+import type { Subscriptions } from "./subscriptions.ts";
+
+/** A change as the listen filter names it. */
+export type ListChange = "toolsListChanged" | "resourcesListChanged" | "promptsListChanged";
+
+const NOTIFICATION: Readonly<Record<ListChange, string>> = {
+  toolsListChanged: "notifications/tools/list_changed",
+  resourcesListChanged: "notifications/resources/list_changed",
+  promptsListChanged: "notifications/prompts/list_changed",
+};
+
+/** One open `subscriptions/listen` stream. */
+export interface Listener {
+  readonly id: RpcId;
+  readonly stream: EventStream;
+  readonly lists: ReadonlySet<ListChange>;
+  subscriptions?: Set<string> | undefined;
+}
+
+/** All listen streams of one endpoint (2026-07-28). */
+export class Listeners {
+  readonly #context: EndpointContext;
+  readonly #subscriptions: Subscriptions<Listener>;
+  readonly #open = new Set<Listener>();
+
+  constructor(context: EndpointContext, subscriptions: Subscriptions<Listener>) {
+    this.#context = context;
+    this.#subscriptions = subscriptions;
+  }
+
+  /** Serves a `subscriptions/listen` request: acknowledges what will be sent, then sends it until one side closes. */
+  open({ id, params }: Request, res: ServerResponse, accepts: Accepts): void {
+    const wanted = params?.["notifications"];
+    if (!isFilter(wanted))
+      return sendFault(res, invalid("params.notifications must be a subscription filter."), id);
+    if (!accepts.events)
+      return sendFault(
+        res,
+        { status: 406, code: RPC.server, message: "The client must accept text/event-stream." },
+        id,
+      );
+    if (this.#open.size >= this.#context.host.limits.sessions) {
+      return sendFault(
+        res,
+        { status: 200, code: RPC.internal, message: "Too many subscriptions are open." },
+        id,
+      );
+    }
+    const honored = this.#honored(wanted);
+    const uris = (honored["resourceSubscriptions"] ?? []) as readonly string[];
+    const listener: Listener = {
+      id,
+      stream: new EventStream(res, this.#context.streams),
+      lists: listsOf(honored),
+    };
+    listener.stream.send(
+      this.#stamp(listener, "notifications/subscriptions/acknowledged", { notifications: honored }),
+    );
+    if (Object.keys(honored).length === 0) return this.#end(listener);
+    this.#open.add(listener);
+    res.once("close", () => this.#closed(listener));
+    for (const uri of uris) void this.#subscriptions.add(listener, uri);
+  }
+
+  /** Tells everyone who asked for it that a list changed. */
+  changed(list: ListChange): void {
+    for (const listener of this.#open) {
+      if (listener.lists.has(list))
+        listener.stream.send(this.#stamp(listener, NOTIFICATION[list], {}));
+    }
+  }
+
+  /** Tells those who watch a resource that it was updated. */
+  updated(provider: Provider, params: Json): void {
+    this.#subscriptions.updated(provider, params, (listener) => {
+      listener.stream.send(this.#stamp(listener, "notifications/resources/updated", params));
+    });
+  }
+
+  /** Moves resource subscriptions to the servers of the current view. */
+  rebind(): void {
+    this.#subscriptions.rebind();
+  }
+
+  /** Ends all streams with their result. */
+  close(): void {
+    for (const listener of this.#open) this.#end(listener);
+  }
+
+  #honored(wanted: Json): Json {
+    const able = (key: string): boolean => this.#context.view.capabilities[key] !== undefined;
+    const uris = wanted["resourceSubscriptions"] as readonly string[] | undefined;
+    return {
+      ...(wanted["toolsListChanged"] === true && { toolsListChanged: true }),
+      ...(wanted["promptsListChanged"] === true && able("prompts") && { promptsListChanged: true }),
+      ...(wanted["resourcesListChanged"] === true &&
+        able("resources") && { resourcesListChanged: true }),
+      ...(uris !== undefined &&
+        uris.length > 0 &&
+        able("resources") && { resourceSubscriptions: [...new Set(uris)] }),
+    };
+  }
+
+  #stamp({ id }: Listener, method: string, params: Json): string {
+    const meta = isObject(params["_meta"]) ? params["_meta"] : undefined;
+    return notification(method, { ...params, _meta: { ...meta, [META_SUBSCRIPTION]: id } });
+  }
+
+  #end({ id, stream }: Listener): void {
+    const _meta = { [META_SUBSCRIPTION]: id, [META_SERVER_INFO]: this.#context.host.serverInfo };
+    stream.end(resultPieces({ resultType: "complete", _meta }, id));
+  }
+
+  #closed(listener: Listener): void {
+    this.#open.delete(listener);
+    this.#subscriptions.clear(listener);
+  }
+}
+
+function listsOf(honored: Json): Set<ListChange> {
+  return new Set(
+    (Object.keys(NOTIFICATION) as ListChange[]).filter((list) => honored[list] === true),
+  );
+}
+
+function isFilter(value: unknown): value is Json {
+  if (!isObject(value)) return false;
+  const flags = Object.keys(NOTIFICATION).every(
+    (key) => value[key] === undefined || typeof value[key] === "boolean",
+  );
+  const uris = value["resourceSubscriptions"];
+  return (
+    flags &&
+    (uris === undefined || (Array.isArray(uris) && uris.every((uri) => typeof uri === "string")))
+  );
+}

@@ -1,0 +1,195 @@
+import type { Provider, ProviderEvent } from "../provider.ts";
+import type { Json } from "../types.ts";
+import type { EndpointContext } from "./context.ts";
+import type { EndpointContent } from "./host.ts";
+import { tellChanges } from "./legacy.ts";
+import type { ListMethod } from "./list.ts";
+import { toFragment } from "./list.ts";
+import type { Listener } from "./listen.ts";
+import { Listeners } from "./listen.ts";
+import { LOG_LEVELS } from "./protocol.ts";
+import { notification } from "./reply.ts";
+import type { Session, SessionEnd } from "./session.ts";
+import { CHANGED, SessionTable } from "./session.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { View } from "./view.ts";
+import { isSettling, ProviderWatch } from "./watch.ts";
+
+/** How long the first requests wait for servers that are still connecting for the first time. */
+const SETTLE_MS = 2_000;
+/** Entries serialised in one go; more would hold up the calls in between. */
+const SLICE = 1_000;
+
+/** What lives on an endpoint between requests: sessions, streams, subscriptions, and the news from the servers to them. */
+export class Live {
+  readonly sessions: SessionTable;
+  readonly watchers: Subscriptions<Session>;
+  readonly listeners: Listeners;
+  readonly #context: EndpointContext;
+  readonly #watch = new ProviderWatch((provider, event) => this.#onEvent(provider, event));
+  #content: EndpointContent | undefined;
+  #rebuilding = false;
+  #dirty = false;
+  #logLevel: string | undefined;
+  #settled: (() => void) | undefined;
+
+  constructor(context: EndpointContext) {
+    this.#context = context;
+    const { limits } = context.host;
+    this.sessions = new SessionTable({
+      max: limits.sessions,
+      idle: limits.sessionIdle,
+      onEnd: (session, reason) => this.#endSession(session, reason),
+    });
+    this.watchers = new Subscriptions<Session>(() => context.view);
+    this.listeners = new Listeners(context, new Subscriptions<Listener>(() => context.view));
+  }
+
+  /** Shows something else from now on; clients are told what differs. */
+  show(content: EndpointContent): void {
+    this.#content = content;
+    this.#watch.set(content.providers);
+    this.#replace(new View(content));
+    for (const provider of content.providers) provider.setLogLevel(this.#logLevel);
+    this.#settle(content.providers);
+  }
+
+  /** Tells the servers the most verbose level any session wants. */
+  applyLogLevel(): void {
+    let least = LOG_LEVELS.length;
+    for (const { logLevel } of this.sessions)
+      if (logLevel >= 0 && logLevel < least) least = logLevel;
+    const level = LOG_LEVELS[least];
+    if (level === this.#logLevel) return;
+    this.#logLevel = level;
+    for (const provider of this.#context.view.providers) provider.setLogLevel(level);
+  }
+
+  /** Ends every session and stream. */
+  close(): void {
+    this.#watch.set([]);
+    this.#settled?.();
+    this.sessions.close();
+    this.listeners.close();
+    this.#context.streams.pulse.close();
+  }
+
+  #onEvent(provider: Provider, event: ProviderEvent): void {
+    switch (event.type) {
+      case "changed":
+        this.#dirty = true;
+        if (!this.#rebuilding) void this.#rebuild();
+        break;
+      case "state":
+        this.#checkSettled();
+        break;
+      case "updated":
+        this.#tellUpdated(provider, event.params);
+        break;
+      case "log":
+        this.#broadcastLog(event.params);
+        break;
+      case "notification":
+        break;
+    }
+  }
+
+  /** Builds the view anew; many changes at once are one rebuild, and long lists are serialised in slices. */
+  async #rebuild(): Promise<void> {
+    this.#rebuilding = true;
+    while (this.#dirty && this.#content !== undefined) {
+      this.#dirty = false;
+      await nextTurn();
+      for (const { catalogue } of this.#content.providers) await warm(catalogue.tools);
+      this.#replace(new View(this.#content));
+    }
+    this.#rebuilding = false;
+    this.#checkSettled();
+  }
+
+  #replace(view: View): void {
+    const before = this.#context.view;
+    this.#context.view = view;
+    for (const problem of view.problems) {
+      if (!before.problems.includes(problem))
+        this.#context.host.log.warn({ endpoint: this.#context.name }, problem);
+    }
+    const differs = (method: ListMethod): boolean =>
+      !view.lists[method].equals(before.lists[method]);
+    const changed = {
+      tools: differs("tools/list"),
+      resources: differs("resources/list") || differs("resources/templates/list"),
+      prompts: differs("prompts/list"),
+    };
+    this.watchers.rebind();
+    this.listeners.rebind();
+    this.#tellChanged(changed);
+  }
+
+  #tellChanged(changed: Readonly<Record<keyof typeof CHANGED, boolean>>): void {
+    const lists = (Object.keys(CHANGED) as (keyof typeof CHANGED)[]).filter(
+      (list) => changed[list],
+    );
+    if (lists.length === 0) return;
+    const bits = lists.reduce((sum, list) => sum | CHANGED[list], 0);
+    for (const session of this.sessions) {
+      session.changed |= bits;
+      tellChanges(session);
+    }
+    for (const list of lists) this.listeners.changed(`${list}ListChanged`);
+  }
+
+  #tellUpdated(provider: Provider, params: Json): void {
+    const message = notification("notifications/resources/updated", params);
+    this.watchers.updated(provider, params, (session) => session.stream?.send(message));
+    this.listeners.updated(provider, params);
+  }
+
+  /** A message that belongs to no call goes to the sessions that asked for log messages at all. */
+  #broadcastLog(params: Json): void {
+    const severity = LOG_LEVELS.indexOf(String(params["level"]));
+    if (this.#logLevel === undefined || severity < 0) return;
+    const message = notification("notifications/message", params);
+    for (const { logLevel, stream } of this.sessions)
+      if (logLevel >= 0 && severity >= logLevel) stream?.send(message);
+  }
+
+  #settle(providers: readonly Provider[]): void {
+    if (this.#context.settling !== undefined || !providers.some(isSettling)) return;
+    this.#context.settling = new Promise((resolve) => {
+      const timer = setTimeout(() => this.#settled?.(), SETTLE_MS).unref();
+      this.#settled = () => {
+        clearTimeout(timer);
+        this.#settled = undefined;
+        this.#context.settling = undefined;
+        resolve();
+      };
+    });
+  }
+
+  #checkSettled(): void {
+    if (!this.#rebuilding && !this.#content?.providers.some(isSettling)) this.#settled?.();
+  }
+
+  #endSession(session: Session, reason: SessionEnd): void {
+    const { host, name } = this.#context;
+    for (const call of [...(session.calls?.values() ?? [])]) call.cancel();
+    session.stream?.end();
+    this.watchers.clear(session);
+    if (session.logLevel >= 0) this.applyLogLevel();
+    host.emit("session:close", name, session.key, reason);
+  }
+}
+
+/** Serialises entries ahead of their use, a slice per turn of the event loop. */
+async function warm(tools: readonly object[]): Promise<void> {
+  for (let from = SLICE; from < tools.length; from += SLICE) {
+    for (const tool of tools.slice(from - SLICE, from))
+      toFragment(tool, (tool as { name: string }).name);
+    await nextTurn();
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,209 @@
+import { randomUUID } from "node:crypto";
+import type { Answer } from "../answer.ts";
+import { GatewayError } from "../errors.ts";
+import type { Era, Json } from "../types.ts";
+import type { ClientRequest } from "./call.ts";
+import { ClientCall } from "./call.ts";
+import { missingCapability } from "./capabilities.ts";
+import type { EndpointContext } from "./context.ts";
+import type { Forward } from "./forward.ts";
+import type { HeldAsk, HeldCalls } from "./held.ts";
+import {
+  isObject,
+  LOG_LEVELS,
+  META_CAPABILITIES,
+  META_LOG_LEVEL,
+  META_SERVER_INFO,
+  RPC,
+} from "./protocol.ts";
+import type { Reply } from "./reply.ts";
+import { faultPieces, resultPieces } from "./reply.ts";
+import { encodeModern } from "./result.ts";
+
+/** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */
+export class ModernCall extends ClientCall {
+  readonly #held: HeldCalls;
+  readonly #callee: Era | undefined;
+  readonly principal: string;
+  /** The tool, prompt or URI as the client names it. */
+  readonly target: string;
+  #meta: Json = {};
+  #key: string | undefined;
+  #asks: Map<string, HeldAsk> | undefined;
+  #asked = 0;
+  #flush: NodeJS.Immediate | undefined;
+  #missing: Json | undefined;
+  #outcome: ((call: ModernCall) => void) | undefined;
+
+  constructor(
+    context: EndpointContext,
+    reply: Reply,
+    request: ClientRequest,
+    forward: Forward,
+    held: HeldCalls,
+  ) {
+    super(context, reply, request);
+    this.#held = held;
+    this.#callee = forward.route.provider.status.era;
+    this.principal = request.principal.id;
+    this.target = targetOf(request.params);
+    this.#readMeta(request.params);
+  }
+
+  get key(): string {
+    return (this.#key ??= randomUUID());
+  }
+
+  get capabilities(): Json {
+    return this.#meta[META_CAPABILITIES] as Json;
+  }
+
+  get logLevel(): string | undefined {
+    const level = this.#meta[META_LOG_LEVEL];
+    return typeof level === "string" && LOG_LEVELS.includes(level) ? level : undefined;
+  }
+
+  /** Whether a retry asks for the same thing as the request that was held. */
+  matches({ method, params, principal }: ClientRequest): boolean {
+    return (
+      principal.id === this.principal && method === this.method && targetOf(params) === this.target
+    );
+  }
+
+  ask(method: string, params: Json | undefined): Promise<Json> {
+    const missing = missingCapability(method, params, this.capabilities);
+    if (missing !== undefined) {
+      this.#missing = { ...this.#missing, ...missing };
+      const details = { data: { requiredCapabilities: missing } };
+      return Promise.reject(
+        new GatewayError("invalid", `The client does not offer ${method}.`, details),
+      );
+    }
+    if (this.done)
+      return Promise.reject(
+        new GatewayError("cancelled", "The call this request belongs to is over."),
+      );
+    return new Promise((resolve, reject) => {
+      (this.#asks ??= new Map()).set(`input-${++this.#asked}`, { method, params, resolve, reject });
+      // What is asked in the same turn goes to the client in one round trip.
+      this.#flush ??= setImmediate(() => this.#requireInput());
+    });
+  }
+
+  /** Goes on with a held call on behalf of the client's retry. */
+  resume(reply: Reply, request: ClientRequest): void {
+    this.attach(reply, request);
+    this.#readMeta(request.params);
+    if (this.#outcome !== undefined) {
+      this.#outcome(this);
+      return;
+    }
+    const responses = request.params["inputResponses"];
+    for (const [key, response] of Object.entries(isObject(responses) ? responses : {})) {
+      const ask = this.#asks?.get(key);
+      if (ask === undefined || !isObject(response)) continue;
+      this.#asks?.delete(key);
+      ask.resolve(response);
+    }
+    if (this.#asks !== undefined && this.#asks.size > 0) this.#requireInput();
+  }
+
+  /** Answers `input_required` with everything asked so far and keeps the call running (docs/decisions/0004). */
+  #requireInput(): void {
+    this.#flush = undefined;
+    const { reply } = this;
+    // Without a way back the call is held already: the next retry gets the new questions.
+    if (reply === undefined || this.#asks === undefined || this.#asks.size === 0) return;
+    const entries = [...this.#asks].map(([key, { method, params }]) => [
+      key,
+      params === undefined ? { method } : { method, params },
+    ]);
+    const requestState = this.#held.hold(this);
+    this.detach();
+    const _meta = { [META_SERVER_INFO]: this.context.host.serverInfo };
+    reply.end(
+      resultPieces(
+        {
+          resultType: "input_required",
+          inputRequests: Object.fromEntries(entries),
+          requestState,
+          _meta,
+        },
+        this.id,
+      ),
+    );
+  }
+
+  protected override write(answer: Answer): void {
+    this.#give((call) => call.#send(answer));
+  }
+
+  #send(answer: Answer): void {
+    const failed = answer.isError || (!answer.isRaw && answer.error !== undefined);
+    if (this.#missing !== undefined && failed) return this.#refuseCapability();
+    const { serverInfo } = this.context.host;
+    const pieces = encodeModern(answer, this.id, {
+      method: this.method,
+      callee: this.#callee,
+      serverInfo,
+    });
+    this.reply?.end(
+      pieces,
+      !answer.isRaw && answer.error?.code === RPC.missingCapability ? 400 : 200,
+    );
+  }
+
+  protected override fail(error: GatewayError): void {
+    this.#give((call) => {
+      if (call.#missing !== undefined || error.data?.["requiredCapabilities"] !== undefined)
+        call.#refuseCapability(error);
+      else call.#failNow(error);
+    });
+  }
+
+  #failNow(error: GatewayError): void {
+    super.fail(error);
+  }
+
+  /** A callee that failed after asking for what the client cannot do has failed for that reason (-32021). */
+  #refuseCapability(error?: GatewayError): void {
+    const requiredCapabilities = this.#missing ?? error?.data?.["requiredCapabilities"];
+    const message = "The client lacks a capability that this request needs.";
+    const fault = { code: RPC.missingCapability, message, data: { requiredCapabilities } };
+    this.reply?.end(faultPieces(fault, this.id), 400);
+  }
+
+  /** Gives the outcome now, or keeps it for the retry when the call is held. */
+  #give(outcome: (call: ModernCall) => void): void {
+    if (this.reply === undefined && this.#held.has(this)) this.#outcome = outcome;
+    else outcome(this);
+  }
+
+  override gone(): void {
+    super.gone();
+    this.#rejectAsks();
+  }
+
+  protected override release(): void {
+    this.#rejectAsks();
+  }
+
+  #rejectAsks(): void {
+    if (this.#flush !== undefined) clearImmediate(this.#flush);
+    this.#flush = undefined;
+    for (const ask of this.#asks?.values() ?? [])
+      ask.reject(new GatewayError("cancelled", "The client went away, or the call ended."));
+    this.#asks = undefined;
+  }
+
+  #readMeta(params: Json): void {
+    this.#meta = params["_meta"] as Json;
+  }
+}
+
+function targetOf(params: Json): string {
+  const ref = params["ref"];
+  return String(
+    params["name"] ?? params["uri"] ?? (isObject(ref) ? (ref["name"] ?? ref["uri"]) : ""),
+  );
+}

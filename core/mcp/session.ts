@@ -1,0 +1,172 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Json, RpcId } from "../types.ts";
+import type { EventStream } from "./stream.ts";
+
+/** A request of ours that a client has not answered yet. */
+export interface PendingAsk {
+  readonly resolve: (result: Json) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A running call, as its session sees it. */
+export interface Cancellable {
+  cancel(): void;
+}
+
+/** Why a session ended. */
+export type SessionEnd = "deleted" | "idle" | "evicted" | "shutdown";
+
+/** List changes a session was not told of yet, as bits. */
+export const CHANGED = { tools: 1, resources: 2, prompts: 4 } as const;
+
+/**
+ * One legacy client. Kept small on purpose, since there may be ten thousand: what an idle client does not need is absent
+ * until it is used, and gone when it is empty again.
+ */
+export class Session {
+  readonly id: string;
+  /** The principal that opened it; nobody else can use it (T4). */
+  readonly principal: string;
+  readonly version: string;
+  readonly capabilities: Json;
+  /** Least severe level wanted, as index of LOG_LEVELS; -1 until the client says. */
+  logLevel = -1;
+  /** Bits of {@link CHANGED}. */
+  changed = 0;
+  usedAt = Date.now();
+  calls: Map<RpcId, Cancellable> | undefined = undefined;
+  asks: Map<string, PendingAsk> | undefined = undefined;
+  stream: EventStream | undefined = undefined;
+  subscriptions: Set<string> | undefined = undefined;
+  older: Session | undefined = undefined;
+  newer: Session | undefined = undefined;
+  #key: string | undefined = undefined;
+
+  constructor(principal: string, version: string, capabilities: Json) {
+    this.id = randomUUID();
+    this.principal = principal;
+    this.version = version;
+    this.capabilities = capabilities;
+  }
+
+  /** Names the session without giving it away. */
+  get key(): string {
+    return (this.#key ??= createHash("sha256").update(this.id).digest("base64url"));
+  }
+
+  /** Whether something of it is open: such a session is in use however long its client says nothing. */
+  get busy(): boolean {
+    return this.calls !== undefined || this.stream?.open === true;
+  }
+}
+
+/** Bounds and the end of sessions. */
+export interface SessionTableOptions {
+  readonly max: number;
+  /** Milliseconds. */
+  readonly idle: number;
+  /** Called once for every session that ended. */
+  readonly onEnd: (session: Session, reason: SessionEnd) => void;
+}
+
+/** All sessions of one endpoint, in the order of their last use. */
+export class SessionTable {
+  readonly #sessions = new Map<string, Session>();
+  readonly #options: SessionTableOptions;
+  #oldest: Session | undefined;
+  #newest: Session | undefined;
+  #sweep: NodeJS.Timeout | undefined;
+
+  constructor(options: SessionTableOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Every session, the longest unused first. */
+  *[Symbol.iterator](): Generator<Session> {
+    yield* this.#sessions.values();
+  }
+
+  /** Opens a session; at the limit the longest idle one makes way. */
+  open(principal: string, version: string, capabilities: Json): Session {
+    while (this.#sessions.size >= this.#options.max) this.#end(this.#longestIdle()!, "evicted");
+    const session = new Session(principal, version, capabilities);
+    this.#sessions.set(session.id, session);
+    this.#append(session);
+    this.#sweep ??= setInterval(
+      () => this.#endIdle(),
+      Math.max(10, Math.min(30_000, this.#options.idle / 4)),
+    ).unref();
+    return session;
+  }
+
+  /** The session with this id if it belongs to the principal; counts as use. Foreign and unknown ids look the same (T4). */
+  find(id: string, principal: string): Session | undefined {
+    const session = this.#sessions.get(id);
+    if (session === undefined || session.principal !== principal) return undefined;
+    this.#touch(session);
+    return session;
+  }
+
+  /** Ends a session on its client's wish. */
+  delete(session: Session): void {
+    this.#end(session, "deleted");
+  }
+
+  /** Ends all. */
+  close(): void {
+    for (const session of [...this.#sessions.values()]) this.#end(session, "shutdown");
+  }
+
+  #longestIdle(): Session | undefined {
+    for (let session = this.#oldest; session; session = session.newer)
+      if (!session.busy) return session;
+    return this.#oldest;
+  }
+
+  #endIdle(): void {
+    const limit = Date.now() - this.#options.idle;
+    for (let session = this.#oldest; session && session.usedAt < limit;) {
+      const next = session.newer;
+      // Moved to the end, a busy session is looked at again only after another idle time.
+      if (session.busy) this.#touch(session);
+      else this.#end(session, "idle");
+      session = next;
+    }
+  }
+
+  #touch(session: Session): void {
+    session.usedAt = Date.now();
+    if (session === this.#newest) return;
+    this.#unlink(session);
+    this.#append(session);
+  }
+
+  #end(session: Session, reason: SessionEnd): void {
+    if (!this.#sessions.delete(session.id)) return;
+    this.#unlink(session);
+    if (this.#sessions.size === 0) {
+      clearInterval(this.#sweep);
+      this.#sweep = undefined;
+    }
+    this.#options.onEnd(session, reason);
+  }
+
+  #append(session: Session): void {
+    session.older = this.#newest;
+    session.newer = undefined;
+    if (this.#newest) this.#newest.newer = session;
+    else this.#oldest = session;
+    this.#newest = session;
+  }
+
+  #unlink({ older, newer }: Session): void {
+    if (older) older.newer = newer;
+    else this.#oldest = newer;
+    if (newer) newer.older = older;
+    else this.#newest = older;
+  }
+}

@@ -1,0 +1,111 @@
+import type { Provider } from "../provider.ts";
+import type { Json } from "../types.ts";
+import { toGatewayError } from "../errors.ts";
+import { invalid } from "./forward.ts";
+import type { Fault } from "./protocol.ts";
+import { RPC } from "./protocol.ts";
+import type { View } from "./view.ts";
+
+interface Entry<S> {
+  provider: Provider;
+  readonly subscribers: Set<S>;
+  /** The server's own answer to the first subscription. */
+  readonly ready: Promise<void>;
+}
+
+/** One subscriber may watch so many resources. */
+const MAX_PER_SUBSCRIBER = 1_000;
+
+/** Who watches which resource. The servers see one subscription per resource, however many clients watch it. */
+export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }> {
+  readonly #entries = new Map<string, Entry<S>>();
+  readonly #view: () => View;
+
+  constructor(view: () => View) {
+    this.#view = view;
+  }
+
+  /** Adds a subscriber; resolves with a fault if the server refuses. */
+  async add(subscriber: S, uri: string): Promise<Fault | undefined> {
+    if ((subscriber.subscriptions?.size ?? 0) >= MAX_PER_SUBSCRIBER)
+      return invalid(`Only ${MAX_PER_SUBSCRIBER} subscriptions are allowed.`);
+    const entry = this.#entries.get(uri) ?? this.#open(uri);
+    if (entry === undefined)
+      return {
+        status: 200,
+        code: RPC.resourceNotFound,
+        message: "Resource not found",
+        data: { uri },
+      };
+    entry.subscribers.add(subscriber);
+    (subscriber.subscriptions ??= new Set()).add(uri);
+    try {
+      await entry.ready;
+      return undefined;
+    } catch (thrown) {
+      this.remove(subscriber, uri);
+      return {
+        status: 200,
+        code: RPC.server,
+        message: toGatewayError(thrown).message,
+        data: { uri },
+      };
+    }
+  }
+
+  #open(uri: string): Entry<S> | undefined {
+    const provider = this.#view().resource(uri)?.provider;
+    if (provider === undefined) return undefined;
+    const entry = { provider, subscribers: new Set<S>(), ready: provider.subscribe(uri) };
+    this.#entries.set(uri, entry);
+    return entry;
+  }
+
+  /** Removes one subscription. */
+  remove(subscriber: S, uri: string): void {
+    subscriber.subscriptions?.delete(uri);
+    if (subscriber.subscriptions?.size === 0) subscriber.subscriptions = undefined;
+    const entry = this.#entries.get(uri);
+    if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return;
+    this.#entries.delete(uri);
+    entry.ready.then(() => entry.provider.unsubscribe(uri)).catch(ignore);
+  }
+
+  /** Removes all subscriptions of one subscriber. */
+  clear(subscriber: S): void {
+    for (const uri of [...(subscriber.subscriptions ?? [])]) this.remove(subscriber, uri);
+  }
+
+  /** Calls back for everyone who watches the updated resource, or a resource it is a part of. */
+  updated(provider: Provider, params: Json, tell: (subscriber: S) => void): void {
+    const uri = params["uri"];
+    if (typeof uri !== "string") return;
+    const told = new Set<S>();
+    for (const [watched, entry] of this.#matching(uri)) {
+      if (entry.provider !== provider || (watched !== uri && !uri.startsWith(`${watched}/`)))
+        continue;
+      for (const subscriber of entry.subscribers) if (!told.has(subscriber)) tell(subscriber);
+      for (const subscriber of entry.subscribers) told.add(subscriber);
+    }
+  }
+
+  #matching(uri: string): Iterable<[string, Entry<S>]> {
+    const exact = this.#entries.get(uri);
+    return exact === undefined ? this.#entries : [[uri, exact]];
+  }
+
+  /** Moves subscriptions whose resource now belongs to another server object (a reload replaced it). */
+  rebind(): void {
+    for (const [uri, entry] of this.#entries) {
+      const provider = this.#view().resource(uri)?.provider;
+      if (provider === entry.provider) continue;
+      entry.provider.unsubscribe(uri).catch(ignore);
+      if (provider === undefined) continue;
+      entry.provider = provider;
+      provider.subscribe(uri).catch(ignore);
+    }
+  }
+}
+
+/** A server that cannot unsubscribe, or is gone, sends no more updates either way. */
+function ignore(): void {}

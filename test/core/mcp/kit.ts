@@ -1,0 +1,283 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernTransport,
+} from "@modelcontextprotocol/client";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import pino from "pino";
+import { Answer } from "../../../core/answer.ts";
+import { configSchema, endpointSchema } from "../../../core/config/schema.ts";
+import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { Endpoint } from "../../../core/mcp/endpoint.ts";
+import type { EndpointContent, EndpointHost } from "../../../core/mcp/host.ts";
+import type { Catalogue, Provider, ProviderEvent, ProviderStatus } from "../../../core/provider.ts";
+import { EMPTY_CATALOGUE } from "../../../core/provider.ts";
+import type { Call, Json, Principal, Tool } from "../../../core/types.ts";
+
+/** Answers a call of a {@link FakeProvider}. */
+export type Handler = (call: Call) => Answer | Promise<Answer>;
+
+/** A provider in the test's own process; everything it is told is on record. */
+export class FakeProvider implements Provider {
+  readonly name: string;
+  catalogue: Catalogue = { ...EMPTY_CATALOGUE, hash: "1" };
+  status: ProviderStatus = {
+    state: "ready",
+    since: "2026-01-01T00:00:00.000Z",
+    attempts: 0,
+    transport: "local",
+  };
+  readonly handlers = new Map<string, Handler>();
+  readonly subscribed: string[] = [];
+  readonly levels: (string | undefined)[] = [];
+  rootChanges = 0;
+  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+
+  constructor(name: string, catalogue: Partial<Catalogue> = {}) {
+    this.name = name;
+    this.catalogue = { ...this.catalogue, ...catalogue };
+  }
+
+  /** Adds a tool and its handler. */
+  tool(name: string, handler: Handler, extra: Partial<Tool> = {}): this {
+    const tool: Tool = { name, inputSchema: { type: "object" }, ...extra };
+    this.catalogue = {
+      ...this.catalogue,
+      tools: [...this.catalogue.tools, tool],
+      hash: `${this.catalogue.hash}+${name}`,
+    };
+    this.handlers.set(name, handler);
+    return this;
+  }
+
+  /** Answers every other call by its target. */
+  on(listener: (event: ProviderEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  emit(event: ProviderEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  async request(call: Call): Promise<Answer> {
+    const handler = this.handlers.get(call.name) ?? this.handlers.get("*");
+    if (handler === undefined) throw new GatewayError("not_found", `No handler for ${call.name}.`);
+    return handler(call);
+  }
+
+  async subscribe(uri: string): Promise<void> {
+    this.subscribed.push(`+${uri}`);
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    this.subscribed.push(`-${uri}`);
+  }
+
+  setLogLevel(level: string | undefined): void {
+    this.levels.push(level);
+  }
+
+  rootsChanged(): void {
+    this.rootChanges++;
+  }
+}
+
+/** An endpoint on a real socket. */
+export interface Served {
+  readonly url: URL;
+  readonly endpoint: Endpoint;
+  readonly host: TestHost;
+  readonly providers: FakeProvider[];
+  /** Content with these providers and settings, for `endpoint.update`. */
+  content(
+    providers: readonly Provider[],
+    config?: Partial<EndpointContent["config"]>,
+  ): EndpointContent;
+  close(): Promise<void>;
+}
+
+/** The gateway around the endpoint, reduced to what the endpoint needs. */
+export interface TestHost extends EndpointHost {
+  draining: boolean;
+  readonly events: unknown[][];
+  readonly calls: Call[];
+}
+
+/** The principal is whoever the `x-user` header says, else anonymous. */
+function principalOf(req: IncomingMessage): Principal {
+  const user = req.headers["x-user"];
+  return {
+    id: typeof user === "string" ? user : "anonymous",
+    kind: "anonymous",
+    roles: new Set(["caller"]),
+  };
+}
+
+/** Starts an endpoint that shows these providers. */
+export async function serve(
+  providers: FakeProvider[],
+  options: {
+    config?: Partial<EndpointContent["config"]>;
+    limits?: GatewayConfigInput["limits"];
+  } = {},
+): Promise<Served> {
+  const host = testHost(providers, configSchema.parse({ limits: options.limits ?? {} }));
+  const endpoint = new Endpoint("main", host);
+  const content: Served["content"] = (shown, config = options.config) => ({
+    config: { ...endpointSchema.parse({}), ...config },
+    providers: shown,
+    selection: new Map(),
+  });
+  endpoint.update(content(providers));
+  const server = createServer((req: IncomingMessage, res: ServerResponse) =>
+    endpoint.handle(req, res, principalOf(req)),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
+  return { url, endpoint, host, providers, content, close: () => stop(server, endpoint) };
+}
+
+async function stop(server: Server, endpoint: Endpoint): Promise<void> {
+  endpoint.close("shutdown");
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
+}
+
+function testHost(providers: readonly FakeProvider[], config: GatewayConfig): TestHost {
+  const events: unknown[][] = [];
+  const calls: Call[] = [];
+  return {
+    serverInfo: { name: "test-gateway", version: "1.2.3" },
+    log: pino({ level: "silent" }),
+    limits: config.limits,
+    draining: false,
+    events,
+    calls,
+    async call(call) {
+      calls.push(call);
+      const provider = providers.find(({ name }) => name === call.server);
+      if (provider === undefined) throw new GatewayError("not_found", `No server ${call.server}.`);
+      return provider.request(call);
+    },
+    emit: (...args) => void events.push(args),
+  };
+}
+
+/** A text result. */
+export function text(value: string): Answer {
+  return Answer.result({ content: [{ type: "text", text: value }] });
+}
+
+/** A connected SDK 1.32 client (legacy era). */
+export async function legacyClient(
+  url: URL,
+  capabilities: Json = {},
+  headers: Record<string, string> = {},
+): Promise<Client> {
+  const client = new Client({ name: "legacy-test", version: "1.0.0" }, { capabilities });
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+  return client;
+}
+
+/** A connected SDK 2.4 client, in the era asked for. */
+export async function sdk2Client(
+  url: URL,
+  era: "legacy" | "modern",
+  capabilities: Json = {},
+): Promise<ModernClient> {
+  const mode = era === "legacy" ? "legacy" : { pin: "2026-07-28" };
+  const client = new ModernClient(
+    { name: "sdk2-test", version: "1.0.0" },
+    { capabilities, versionNegotiation: { mode } },
+  );
+  await client.connect(new ModernTransport(url));
+  return client;
+}
+
+/** Posts a legacy message the way a client without SDK would. */
+export function post(
+  url: URL,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+/** Opens a legacy session by hand and returns its headers. */
+export async function openSession(
+  url: URL,
+  capabilities: Json = {},
+  headers: Record<string, string> = {},
+): Promise<Record<string, string>> {
+  const params = {
+    protocolVersion: "2025-11-25",
+    capabilities,
+    clientInfo: { name: "raw", version: "1" },
+  };
+  const response = await post(
+    url,
+    { jsonrpc: "2.0", id: 0, method: "initialize", params },
+    headers,
+  );
+  await response.json();
+  return {
+    ...headers,
+    "mcp-session-id": response.headers.get("mcp-session-id")!,
+    "mcp-protocol-version": "2025-11-25",
+  };
+}
+
+/** `_meta` of a modern request. */
+export function modernMeta(capabilities: Json = {}, more: Json = {}): Json {
+  return {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": capabilities,
+    "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
+    ...more,
+  };
+}
+
+/** Posts a modern request with matching headers. */
+export function postModern(
+  url: URL,
+  id: number | string,
+  method: string,
+  params: Json = {},
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const { _meta, ...others } = params;
+  const name =
+    method === "resources/read"
+      ? params["uri"]
+      : method === "tools/call" || method === "prompts/get"
+        ? params["name"]
+        : undefined;
+  return post(
+    url,
+    { jsonrpc: "2.0", id, method, params: { ...others, _meta: _meta ?? modernMeta() } },
+    {
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      ...(typeof name === "string" && { "mcp-name": name }),
+      ...headers,
+    },
+  );
+}
