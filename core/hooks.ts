@@ -38,10 +38,13 @@ export interface GatewayHooks {
     name: string,
     lists: readonly ("tools" | "resources" | "prompts")[],
   ) => void;
+  /** A new configuration is serving. */
   "reload:done": (report: ReloadReport) => void;
+  /** A new configuration was refused; the old one serves on. */
   "reload:failed": (error: GatewayError) => void;
-  /** A legacy MCP session opened or ended; `id` is a non-secret digest. */
+  /** A legacy MCP session opened; `id` is a non-secret digest. */
   "session:open": (endpoint: string, id: string) => void;
+  /** A legacy MCP session ended, and why. */
   "session:close": (
     endpoint: string,
     id: string,

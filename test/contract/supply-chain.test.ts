@@ -43,7 +43,7 @@ describe("the lockfile", () => {
     );
     expect(named(elsewhere)).toEqual([]);
     const links = Object.entries(lock.packages).filter(([, { link }]) => link);
-    expect(links.map(([, { resolved }]) => resolved).toSorted()).toEqual(["", "playground"]);
+    expect(new Set(links.map(([, { resolved }]) => resolved))).toEqual(new Set(["", "playground"]));
   });
 
   it("has no install script in what we ship", () => {
