@@ -42,10 +42,11 @@ export interface GatewayDescription {
   readonly warnings: readonly string[];
 }
 
-/** Describes a generation and where it can be reached. */
+/** Describes a generation, where it can be reached, and what its endpoints complain about. */
 export function describeGateway(
   { number, config, compiled, scopes }: Generation,
   addresses: ReadonlyMap<string, Address>,
+  problems: readonly string[],
 ): GatewayDescription {
   const { open } = compiled;
   return {
@@ -79,7 +80,7 @@ export function describeGateway(
         open: open || access === "public",
       })),
     ),
-    warnings: warningsOf(open, config),
+    warnings: [...warningsOf(open, config), ...problems],
   };
 }
 

@@ -31,6 +31,11 @@ export class Faces {
     for (const [name, { endpoint }] of old) if (!this.#faces.has(name)) endpoint.close("shutdown");
   }
 
+  /** What endpoints leave out of their lists and why, as sentences. */
+  get problems(): readonly string[] {
+    return [...this.#faces].flatMap(([name, { endpoint }]) => endpoint.problems.map((problem) => `Endpoint "${name}": ${problem}`));
+  }
+
   /** Handlers of the endpoints on one listener, by path. */
   handlersOf(listener: string): ReadonlyMap<string, NodeHandler> {
     const here = [...this.#faces.values()].filter((face) => face.listener === listener);

@@ -186,7 +186,7 @@ export class Gateway {
 
   /** What runs, as data for a start-up summary. */
   describe(): GatewayDescription {
-    return describeGateway(this.#parts.generation, this.addresses);
+    return describeGateway(this.#parts.generation, this.addresses, this.#parts.faces.problems);
   }
 
   /** Refuses new work from now on; calls in flight go on. */

@@ -1,0 +1,71 @@
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { pino } from "pino";
+import { onTestFinished } from "vitest";
+import type { GatewayConfigInput } from "../config/schema.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../gateway.ts";
+import type { AnyPlugin } from "../plugin.ts";
+import { connectClient, type ClientOptions } from "./client.ts";
+
+/** A plugin, or a plugin with its options. */
+export type PluginEntry = AnyPlugin | readonly [plugin: AnyPlugin, options: Record<string, unknown>];
+
+/** What a test wants to run. */
+export interface GatewaySetup extends Omit<GatewayOptions, "plugins"> {
+  /** Plugins under their own names. */
+  readonly plugins?: readonly PluginEntry[];
+  /** The rest of the config; `listeners` default to one on a free port of 127.0.0.1. */
+  readonly config?: GatewayConfigInput;
+  /** How the client presents itself; `false` connects none. */
+  readonly client?: ClientOptions | false;
+}
+
+/** A running gateway with a client connected to its first endpoint. */
+export interface TestGateway {
+  readonly gateway: Gateway;
+  readonly client: Client;
+  /** Base URL of the first listener, without a trailing slash. */
+  readonly url: string;
+}
+
+/**
+ * Starts a real gateway on a free port and connects a real MCP client. Both are closed when the running test ends; a test
+ * that closes the gateway itself may do so.
+ */
+export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGateway> {
+  const { plugins = [], config = {}, client: wanted = {}, ...options } = setup;
+  const named = toRecords(plugins);
+  const gateway = await createGateway(
+    { listeners: { main: { port: 0 } }, ...config, plugins: { ...named.options, ...config.plugins } },
+    { log: pino({ level: "silent" }), ...options, plugins: named.plugins },
+  );
+  onTestFinished(() => gateway.close({ grace: 1_000 }));
+  await gateway.listen();
+  const [address] = gateway.addresses.values();
+  const [endpoint] = gateway.endpoints;
+  if (wanted === false || !endpoint) return { gateway, url: address!.url, client: absentClient() };
+  const client = await connectClient(endpoint.url, wanted);
+  onTestFinished(() => client.close());
+  return { gateway, client, url: address!.url };
+}
+
+/** Plugins and their options by name, as a config and `createGateway` want them. */
+export function toRecords(entries: readonly PluginEntry[]): { plugins: Record<string, AnyPlugin>; options: Record<string, Record<string, unknown>> } {
+  const pairs = entries.map((entry) => (isPair(entry) ? entry : ([entry, {}] as const)));
+  return {
+    plugins: Object.fromEntries(pairs.map(([plugin]) => [plugin.name, plugin])),
+    options: Object.fromEntries(pairs.map(([plugin, options]) => [plugin.name, options])),
+  };
+}
+
+function isPair(entry: PluginEntry): entry is readonly [AnyPlugin, Record<string, unknown>] {
+  return Array.isArray(entry);
+}
+
+/** Stands in for a client nobody asked for, and says so when it is used. */
+function absentClient(): Client {
+  return new Proxy({} as Client, {
+    get() {
+      throw new Error("setupGateway connected no client: `client` was false, or the config has no endpoint.");
+    },
+  });
+}

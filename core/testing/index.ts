@@ -1,0 +1,4 @@
+export { connectClient, type ClientOptions } from "./client.ts";
+export { setupGateway, type GatewaySetup, type PluginEntry, type TestGateway } from "./gateway.ts";
+export { openResources } from "./handles.ts";
+export { testPlugin, type PluginSuite } from "./suite.ts";

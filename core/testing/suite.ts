@@ -1,0 +1,92 @@
+import { pino } from "pino";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { GatewayConfigInput } from "../config/schema.ts";
+import { createGateway, type Gateway } from "../gateway.ts";
+import type { AnyPlugin } from "../plugin.ts";
+import { toRecords, type PluginEntry } from "./gateway.ts";
+import { leakedResources, openResources } from "./handles.ts";
+
+/** What the shared suite needs to know about a plugin. */
+export interface PluginSuite {
+  /** Options to run it with; default: none. */
+  readonly config?: Record<string, unknown>;
+  /** Other valid options, to test a reload that changes them; default: the same, with the plugin loaded anew. */
+  readonly changed?: Record<string, unknown>;
+  /** Plugins that provide what it injects. */
+  readonly with?: readonly PluginEntry[];
+  /** The rest of the gateway config. */
+  readonly gateway?: GatewayConfigInput;
+}
+
+/**
+ * The suite that every plugin passes: it applies, is left alone by a reload that does not concern it, is rebuilt by one that
+ * does, and leaves nothing behind: no handle, no metric, no route, no server.
+ */
+export function testPlugin(plugin: AnyPlugin, suite: PluginSuite = {}): void {
+  const { name } = plugin;
+  const options = suite.config ?? {};
+  const others = toRecords(suite.with ?? []);
+  const configOf = (own: Record<string, unknown> | false): GatewayConfigInput => ({
+    listeners: { main: { port: 0 } },
+    ...suite.gateway,
+    plugins: { ...others.options, ...suite.gateway?.plugins, [name]: own },
+  });
+  const start = async (own: Record<string, unknown> | false = options): Promise<{ gateway: Gateway; replace(next: AnyPlugin): void }> => {
+    let current = plugin;
+    const resolvePlugin = (): Promise<AnyPlugin> => Promise.resolve(current);
+    const gateway = await createGateway(configOf(own), { plugins: others.plugins, resolvePlugin, log: pino({ level: "silent" }) });
+    onTestFinished(() => gateway.close({ grace: 0 }));
+    await gateway.listen();
+    return { gateway, replace: (next) => void (current = next) };
+  };
+
+  describe(`plugin ${name}`, () => {
+    it("applies and closes without leaving a handle open", async () => {
+      const before = openResources();
+      const { gateway } = await start();
+      expect(gateway.describe().plugins.map((entry) => entry.name)).toContain(name);
+      await gateway.close();
+      expect(await leakedResources(before)).toEqual([]);
+    });
+
+    it("is left alone by a reload that does not concern it", async () => {
+      const { gateway } = await start();
+      const { plugins } = await gateway.apply(configOf(options));
+      expect(plugins.unchanged).toContain(name);
+    });
+
+    it("is rebuilt by a reload that concerns it, and offers the same afterwards", async () => {
+      const { gateway, replace } = await start();
+      const before = offered(gateway, name);
+      replace({ ...plugin });
+      const { plugins } = await gateway.apply(configOf(suite.changed ?? options));
+      expect(plugins.changed).toContain(name);
+      if (suite.changed === undefined) expect(offered(gateway, name)).toEqual(before);
+    });
+
+    it("leaves no tool, route, metric or handle when it is taken out, and can come back", async () => {
+      const { gateway } = await start(false);
+      const before = { resources: openResources(), metrics: await metricNames(gateway), offers: offered(gateway, name) };
+      const added = await gateway.apply(configOf(options));
+      expect(added.plugins.added).toEqual([name]);
+      const first = { metrics: await metricNames(gateway), offers: offered(gateway, name) };
+      const removed = await gateway.apply(configOf(false));
+      expect(removed.plugins.removed).toEqual([name]);
+      expect({ metrics: await metricNames(gateway), offers: offered(gateway, name) }).toEqual({ metrics: before.metrics, offers: before.offers });
+      expect(await leakedResources(before.resources)).toEqual([]);
+      await gateway.apply(configOf(options));
+      expect({ metrics: await metricNames(gateway), offers: offered(gateway, name) }).toEqual(first);
+    });
+  });
+}
+
+/** What a gateway shows of one plugin. */
+function offered(gateway: Gateway, name: string): { server: object | undefined; routes: readonly object[] } {
+  const { servers, routes } = gateway.describe();
+  const server = servers.find((entry) => entry.name === name);
+  return { server: server && { ...server, status: server.status.state }, routes: routes.filter(({ plugin }) => plugin === name) };
+}
+
+async function metricNames(gateway: Gateway): Promise<readonly string[]> {
+  return (await gateway.metrics()).split("\n").filter((line) => line.startsWith("# TYPE "));
+}
