@@ -1,0 +1,293 @@
+import type { Logger } from "pino";
+import type { Answer } from "../answer.ts";
+import { GatewayError } from "../errors.ts";
+import type { ProviderEvent } from "../provider.ts";
+import type { Call, Json } from "../types.ts";
+import { abortError, Exchange, type ExchangeOwner } from "./exchange.ts";
+import { Inbound } from "./inbound.ts";
+import { nextId } from "./message.ts";
+import { mirrorArguments, type Mirrors } from "./mirror.ts";
+import type { Dialect, Wire, WireReceiver } from "./wire.ts";
+
+/** `name` and `version` of the gateway as a client. */
+export interface ClientInfo {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** What a {@link Connection} reports to. */
+export interface ConnectionHost {
+  /**
+   * It takes no more calls. Calls that run on streams of their own may still finish on it.
+   * @param resend a call that certainly did not run; whoever owns the upstream sends it again or fails it
+   */
+  lost(connection: Connection, error: GatewayError, resend: Exchange | undefined): void;
+  /** The server says that one of its lists changed. */
+  listChanged(list: "tools" | "resources" | "prompts"): void;
+  event(event: ProviderEvent): void;
+}
+
+/** What a server said about itself in the handshake. */
+export interface Handshake extends Dialect {
+  readonly capabilities: Json;
+  readonly instructions: string | undefined;
+  readonly serverInfo: Json | undefined;
+}
+
+/** Limits of a request that the gateway makes for itself. */
+export interface RequestOptions {
+  /** Milliseconds. */
+  readonly timeout?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a {@link Connection} is made of. */
+export interface ConnectionOptions {
+  /** Name of the server. */
+  readonly name: string;
+  readonly clientInfo: ClientInfo;
+  readonly log: Logger;
+  readonly host: ConnectionHost;
+}
+
+/** One conversation with a server in one dialect: ids, requests in flight, and what comes back. */
+export class Connection implements ExchangeOwner {
+  readonly name: string;
+  readonly receiver: WireReceiver;
+  /** Set once negotiated. */
+  handshake: Handshake | undefined;
+  /** Which arguments go into headers, by tool (modern Streamable HTTP). */
+  mirrors: Mirrors = new Map();
+  readonly #clientInfo: ClientInfo;
+  readonly #host: ConnectionHost;
+  readonly #pending = new Map<string, Exchange>();
+  readonly #inbound: Inbound;
+  #wire: Wire | undefined;
+  #calls = 0;
+  #lost: GatewayError | undefined;
+  #idle: (() => void) | undefined;
+
+  constructor(options: ConnectionOptions) {
+    this.name = options.name;
+    this.#clientInfo = options.clientInfo;
+    this.#host = options.host;
+    this.#inbound = new Inbound({
+      name: options.name,
+      log: options.log,
+      pending: this.#pending,
+      reply: (message) => this.#wire?.post(message),
+      event: (event) => options.host.event(event),
+      listChanged: (list) => options.host.listChanged(list),
+    });
+    this.receiver = {
+      receive: (chunks, length, origin) => this.#inbound.receive(chunks, length, origin),
+      oversize: (id, error) => this.#onOversize(id, error),
+      lost: (error, others, resend) => this.#onLost(error, others, resend),
+    };
+  }
+
+  /** The wire below. */
+  get wire(): Wire {
+    return this.#wire!;
+  }
+
+  /** Calls of clients in flight. */
+  get inFlight(): number {
+    return this.#calls;
+  }
+
+  /** What was thrown away because it belonged to nobody. */
+  get dropped(): Inbound["dropped"] {
+    return this.#inbound.dropped;
+  }
+
+  /** Puts the connection on its wire. */
+  attach(wire: Wire): void {
+    this.#wire = wire;
+  }
+
+  /** Sends the call of a client. */
+  call(call: Call): Promise<Answer> {
+    if (call.signal.aborted) return Promise.reject(abortError(call.signal));
+    const id = nextId();
+    const mirror = this.mirrors.size === 0 ? undefined : this.mirrors.get(call.name);
+    const exchange = new Exchange({
+      id,
+      method: call.method,
+      message: this.#message(id, call.method, this.#callParams(id, call)),
+      name: call.method === "completion/complete" ? undefined : call.name,
+      mirrored:
+        mirror && call.method === "tools/call" ? mirrorArguments(mirror, call.args) : undefined,
+      call,
+      signal: call.signal,
+      owner: this,
+    });
+    this.send(exchange);
+    return exchange.answer;
+  }
+
+  /** Sends an exchange, perhaps one that an earlier connection could not deliver. */
+  send(exchange: Exchange): void {
+    exchange.owner = this;
+    this.#pending.set(exchange.id, exchange);
+    if (exchange.call) this.#calls++;
+    if (this.#lost) exchange.fail(this.#lost);
+    else this.wire.send(exchange);
+  }
+
+  /** Sends a request of the gateway's own. */
+  async request(
+    method: string,
+    params: Json | undefined,
+    options: RequestOptions = {},
+  ): Promise<Answer> {
+    const exchange = this.open(method, params, options.signal);
+    const { timeout } = options;
+    if (timeout === undefined) return exchange.answer;
+    const timer = setTimeout(() => {
+      this.cancelled(exchange);
+      exchange.fail(
+        new GatewayError(
+          "timeout",
+          `Server "${this.name}" did not answer ${method} within ${timeout / 1000} s.`,
+        ),
+      );
+    }, timeout);
+    try {
+      return await exchange.answer;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Sends a request whose answer may take as long as it likes. */
+  open(method: string, params: Json | undefined, signal?: AbortSignal): Exchange {
+    const id = nextId();
+    const meta = this.#meta(undefined, {}, undefined);
+    const message = this.#message(id, method, meta ? { ...params, _meta: meta } : params);
+    const exchange = new Exchange({ id, method, message, signal, owner: this });
+    exchange.answer.catch(() => undefined);
+    if (signal?.aborted) exchange.fail(abortError(signal));
+    else this.send(exchange);
+    return exchange;
+  }
+
+  /** Sends a notification. */
+  notify(method: string, params?: Json): void {
+    if (!this.#lost)
+      this.wire.post(JSON.stringify({ jsonrpc: "2.0", method, ...(params && { params }) }));
+  }
+
+  settled(exchange: Exchange): void {
+    if (!this.#pending.delete(exchange.id) || !exchange.call) return;
+    this.#calls--;
+    this.#inbound.release(exchange);
+    if (this.#calls === 0) this.#idle?.();
+  }
+
+  cancelled(exchange: Exchange): void {
+    // The modern era cancels over HTTP by closing the stream; initialize must not be cancelled (2025-11-25, Cancellation).
+    const closes = this.wire.transport === "streamable-http" && this.handshake?.era === "modern";
+    if (!closes && exchange.method !== "initialize" && exchange.method !== "server/discover") {
+      this.notify("notifications/cancelled", {
+        requestId: exchange.id,
+        reason: "The caller does not wait any longer.",
+      });
+    }
+    this.wire.drop(exchange);
+  }
+
+  /** Waits for the calls in flight, at most `graceMs`. */
+  drained(graceMs: number): Promise<void> {
+    if (this.#calls === 0 || graceMs <= 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#idle = undefined;
+        resolve();
+      };
+      const timer = setTimeout(done, graceMs);
+      this.#idle = done;
+    });
+  }
+
+  /** Ends the conversation; whatever is in flight fails with `error`. */
+  async close(error: GatewayError): Promise<void> {
+    this.#lost ??= error;
+    this.#failAll(error);
+    this.#inbound.close();
+    await this.#wire?.close();
+  }
+
+  #callParams(id: string, call: Call): Json {
+    const { method, name, args, params } = call;
+    const meta = this.#meta(call.progress ? id : undefined, call.peer.capabilities, call);
+    if (method === "resources/read") return { ...params, uri: name, ...(meta && { _meta: meta }) };
+    if (method === "completion/complete") return { ...params, ...(meta && { _meta: meta }) };
+    return { name, ...(args && { arguments: args }), ...params, ...(meta && { _meta: meta }) };
+  }
+
+  #meta(
+    progressToken: string | undefined,
+    capabilities: Json,
+    call: Call | undefined,
+  ): Json | undefined {
+    const dialect = this.handshake ?? this.#probing;
+    const meta = call?.meta;
+    if (dialect?.era !== "modern") {
+      if (progressToken === undefined) return meta;
+      return { ...meta, progressToken };
+    }
+    return {
+      ...meta,
+      ...(progressToken !== undefined && { progressToken }),
+      "io.modelcontextprotocol/protocolVersion": dialect.version,
+      "io.modelcontextprotocol/clientInfo": this.#clientInfo,
+      "io.modelcontextprotocol/clientCapabilities": capabilities,
+      ...(call?.peer.logLevel !== undefined && {
+        "io.modelcontextprotocol/logLevel": call.peer.logLevel,
+      }),
+    };
+  }
+
+  #probing: Dialect | undefined;
+
+  /** Writes in a dialect before the server agreed to it. */
+  probe(dialect: Dialect | undefined): void {
+    this.#probing = dialect;
+    this.wire.speak(dialect);
+  }
+
+  /** Fixes the dialect for good. */
+  agree(handshake: Handshake): void {
+    this.handshake = handshake;
+    this.wire.speak(handshake);
+  }
+
+  #message(id: string, method: string, params: Json | undefined): string {
+    return JSON.stringify({ jsonrpc: "2.0", id, method, params });
+  }
+
+  #onLost(error: GatewayError, others: "fail" | "finish", resend: Exchange | undefined): void {
+    const known = this.#lost !== undefined;
+    this.#lost ??= error;
+    if (resend) {
+      this.#pending.delete(resend.id);
+      if (resend.call) this.#calls--;
+      if (resend.call) this.#inbound.release(resend);
+    }
+    if (others === "fail") this.#failAll(error);
+    if (resend && (!resend.call || resend.resent)) resend.fail(error);
+    else if (resend || !known) this.#host.lost(this, error, resend);
+  }
+
+  /** Without an id it can be nobody else's if one request is in flight; of several, none may be left waiting for ever. */
+  #onOversize(id: string | undefined, error: GatewayError): void {
+    if (id !== undefined) this.#pending.get(id)?.fail(error);
+    else this.#failAll(error);
+  }
+
+  #failAll(error: GatewayError): void {
+    for (const exchange of [...this.#pending.values()]) exchange.fail(error);
+  }
+}

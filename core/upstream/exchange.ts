@@ -1,0 +1,98 @@
+import type { Answer } from "../answer.ts";
+import { GatewayError, isGatewayError } from "../errors.ts";
+import type { Call } from "../types.ts";
+
+/** Whoever keeps an {@link Exchange} while it runs. */
+export interface ExchangeOwner {
+  /** It has its outcome; forget it. */
+  settled(exchange: Exchange): void;
+  /** Nobody wants the outcome any more; tell the server. Called before {@link settled}. */
+  cancelled(exchange: Exchange): void;
+}
+
+/** The parts of an {@link Exchange}. */
+export interface ExchangeParts {
+  readonly id: string;
+  readonly method: string;
+  /** The serialised request. */
+  readonly message: string;
+  /** Value of `Mcp-Name`, for the methods that have it. */
+  readonly name?: string | undefined;
+  /** `Mcp-Param-*` headers, name and value in turn. */
+  readonly mirrored?: readonly string[] | undefined;
+  /** The call it carries; absent for the gateway's own requests. */
+  readonly call?: Call | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly owner: ExchangeOwner;
+}
+
+/** One request to a server, from sending to its outcome. Settles exactly once. */
+export class Exchange {
+  readonly id: string;
+  readonly method: string;
+  readonly message: string;
+  readonly name: string | undefined;
+  readonly mirrored: readonly string[] | undefined;
+  readonly call: Call | undefined;
+  /** The outcome. */
+  readonly answer: Promise<Answer>;
+  /** Whether it was sent a second time; there is no third. */
+  resent = false;
+  /** Whether the outcome is known. */
+  done = false;
+  owner: ExchangeOwner;
+  /** Called when the server acknowledged a subscription stream. */
+  acknowledged: (() => void) | undefined;
+  readonly #signal: AbortSignal | undefined;
+  #resolve!: (answer: Answer) => void;
+  #reject!: (error: GatewayError) => void;
+
+  constructor(parts: ExchangeParts) {
+    this.id = parts.id;
+    this.method = parts.method;
+    this.message = parts.message;
+    this.name = parts.name;
+    this.mirrored = parts.mirrored;
+    this.call = parts.call;
+    this.owner = parts.owner;
+    this.#signal = parts.signal;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#signal?.addEventListener("abort", this, { once: true });
+  }
+
+  /** Ends it with the server's answer. */
+  settle(answer: Answer): void {
+    if (this.#finish()) this.#resolve(answer);
+  }
+
+  /** Ends it without an answer. */
+  fail(error: GatewayError): void {
+    if (this.#finish()) this.#reject(error);
+  }
+
+  /** Called by the signal of the call. */
+  handleEvent(): void {
+    if (this.done) return;
+    this.owner.cancelled(this);
+    this.fail(abortError(this.#signal!));
+  }
+
+  #finish(): boolean {
+    if (this.done) return false;
+    this.done = true;
+    // A signal may outlive its calls by far; one left-over listener per call would be a leak.
+    this.#signal?.removeEventListener("abort", this);
+    this.owner.settled(this);
+    return true;
+  }
+}
+
+/** The error for an aborted signal: its own reason if that is one of ours (a deadline), else `cancelled`. */
+export function abortError(signal: AbortSignal): GatewayError {
+  return isGatewayError(signal.reason)
+    ? signal.reason
+    : new GatewayError("cancelled", "The call was cancelled.");
+}

@@ -1,0 +1,139 @@
+import { GatewayError } from "../errors.ts";
+
+/** Network errors as a person would say them. */
+const CAUSES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused",
+  ECONNRESET: "the connection was reset",
+  ENOTFOUND: "its host name is not known",
+  EAI_AGAIN: "its host name could not be looked up",
+  EHOSTUNREACH: "its host cannot be reached",
+  ENETUNREACH: "its network cannot be reached",
+  ETIMEDOUT: "the connection timed out",
+  EPIPE: "the connection was closed",
+  UND_ERR_CONNECT_TIMEOUT: "the connection timed out",
+  UND_ERR_SOCKET: "the connection was closed",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "the answer ended before its announced length",
+  UND_ERR_HEADERS_OVERFLOW: "its response headers are too large",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate chain is self-signed",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate cannot be verified",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
+};
+
+/** The `data` of an error that came with an HTTP status. */
+export interface StatusData {
+  readonly server: string;
+  readonly status: number;
+  /** Milliseconds until another attempt makes sense, from `Retry-After`. */
+  readonly retryAfter?: number;
+}
+
+/** Makes the errors of one server. Neither headers nor bodies of the server get into them: they may hold secrets. */
+export class Faults {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** The network failed. */
+  network(error: Error): GatewayError {
+    const code = codeOf(error);
+    const why =
+      (code && CAUSES[code]) ??
+      (code?.startsWith("HPE_")
+        ? "it does not speak HTTP"
+        : `the connection failed${code ? ` (${code})` : ""}`);
+    return this.#error(
+      `cannot be used: ${why}`,
+      { server: this.#name, ...(code && { cause: code }) },
+      error,
+    );
+  }
+
+  /** The server refused with an HTTP status. */
+  status(status: number, retryAfter?: string): GatewayError {
+    const data: StatusData = { server: this.#name, status, ...parseRetryAfter(retryAfter) };
+    if (status === 401)
+      return this.#error(
+        "wants authentication (HTTP 401)",
+        data,
+        undefined,
+        "Check the headers of this server in the config.",
+      );
+    if (status === 403)
+      return this.#error(
+        "denies access (HTTP 403)",
+        data,
+        undefined,
+        "Check the headers of this server in the config.",
+      );
+    if (status >= 300 && status < 400) {
+      return this.#error(
+        `redirects (HTTP ${status}), which is not followed`,
+        data,
+        undefined,
+        "Put the final URL into the config.",
+      );
+    }
+    if (status === 404)
+      return this.#error(
+        "has no MCP endpoint at this URL (HTTP 404)",
+        data,
+        undefined,
+        "Check the path of the URL.",
+      );
+    return this.#error(`answered with HTTP ${status}`, data);
+  }
+
+  /** What the server sent is not what the protocol says. */
+  protocol(what: string): GatewayError {
+    return this.#error(what, { server: this.#name });
+  }
+
+  /** The session is not known any more. */
+  session(): GatewayError {
+    return this.#error("has forgotten its session", { server: this.#name });
+  }
+
+  /** An answer above the limit. */
+  tooLarge(limit: number): GatewayError {
+    return new GatewayError(
+      "result_too_large",
+      `Server "${this.#name}" answered with more than ${limit} bytes.`,
+      {
+        data: { server: this.#name, limit },
+        hint: "Raise maxResult of this server, or ask it for less.",
+      },
+    );
+  }
+
+  #error(what: string, data: object, cause?: unknown, hint?: string): GatewayError {
+    return new GatewayError("upstream_error", `Server "${this.#name}" ${what}.`, {
+      data: { ...data },
+      cause,
+      ...(hint && { hint }),
+    });
+  }
+}
+
+/** HTTP status inside an error of {@link Faults}, if it has one. */
+export function statusOf(error: GatewayError): number | undefined {
+  const status = error.data?.["status"];
+  return typeof status === "number" ? status : undefined;
+}
+
+function codeOf(error: Error): string | undefined {
+  const { code, cause, errors } = error as Error & { code?: unknown; errors?: unknown[] };
+  if (typeof code === "string") return code;
+  if (cause instanceof Error) return codeOf(cause);
+  const first = errors?.[0];
+  return first instanceof Error ? codeOf(first) : undefined;
+}
+
+function parseRetryAfter(value: string | undefined): { retryAfter?: number } {
+  if (value === undefined) return {};
+  const seconds = /^\d{1,6}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(seconds) ? { retryAfter: Math.max(0, seconds) } : {};
+}

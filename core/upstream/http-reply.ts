@@ -1,0 +1,182 @@
+import type { Dispatcher } from "undici";
+import { Answer } from "../answer.ts";
+import type { GatewayError } from "../errors.ts";
+import type { Exchange } from "./exchange.ts";
+import type { HttpWire } from "./http.ts";
+import { blankLineBreaks, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
+import { SseParser, type SseSink } from "./sse.ts";
+
+/** Largest body of a refusal that is looked into for a JSON-RPC error. */
+const MAX_REFUSAL = 64 * 1024;
+
+/** Reads the response to one POST: a JSON body, an event stream, or a refusal. */
+export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
+  readonly #wire: HttpWire;
+  readonly #exchange: Exchange;
+  #controller: Dispatcher.DispatchController | undefined;
+  #started = false;
+  #aborted = false;
+  #status = 0;
+  #retryAfter: string | undefined;
+  #sse: SseParser | undefined;
+  #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor(wire: HttpWire, exchange: Exchange) {
+    this.#wire = wire;
+    this.#exchange = exchange;
+  }
+
+  /** Reads no further; the exchange is settled elsewhere. */
+  abort(): void {
+    this.#aborted = true;
+    this.#controller?.abort(new Error("not wanted any more"));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#started = true;
+    if (this.#aborted) controller.abort(new Error("not wanted any more"));
+  }
+
+  onResponseStart(
+    _controller: unknown,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#retryAfter = text(headers["retry-after"]);
+    const session =
+      this.#exchange.method === "initialize" ? text(headers["mcp-session-id"]) : undefined;
+    if (session !== undefined && status < 300) this.#wire.open(session);
+    const encoding = text(headers["content-encoding"]);
+    if (encoding && encoding !== "identity")
+      return this.#refuse(
+        this.#wire.faults.protocol(`compressed its answer (${encoding}) although it must not`),
+      );
+    if (status < 300 && text(headers["content-type"])?.startsWith("text/event-stream")) {
+      this.#sse = new SseParser(this, this.#wire.maxResult);
+    }
+  }
+
+  onResponseData(_controller: unknown, chunk: Buffer): void {
+    if (this.#aborted) return;
+    if (this.#sse) return this.#sse.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length > (this.#status < 300 ? this.#wire.maxResult : MAX_REFUSAL))
+      return this.#tooMuch();
+    this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.#aborted) return;
+    if (this.#sse) return this.#onStreamEnd();
+    this.#wire.forget(this.#exchange);
+    if (this.#status >= 300) return this.#onRefusal();
+    if (this.#length > 0) this.#deliver(this.#chunks, this.#length);
+    if (!this.#exchange.done)
+      this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (this.#aborted || this.#exchange.done) return;
+    if (this.#sse?.lastEventId) return this.#onStreamEnd();
+    this.#wire.forget(this.#exchange);
+    const fault = this.#wire.faults.network(error);
+    // Not started means not a byte of it was written: the only network failure after which sending again is safe.
+    if (this.#started) this.#exchange.fail(fault);
+    else this.#wire.receiver.lost(fault, "finish", this.#exchange);
+  }
+
+  event(data: readonly Buffer[], length: number): void {
+    if (length > 0) this.#wire.receiver.receive(data, length, this.#exchange);
+    if (this.#exchange.done) this.#finish();
+  }
+
+  overflow(): void {
+    this.#tooMuch();
+  }
+
+  #deliver(chunks: readonly Buffer[], length: number): void {
+    if (length > PARSE_BELOW) blankLineBreaks(chunks);
+    this.#wire.receiver.receive(chunks, length, this.#exchange);
+  }
+
+  /** The answer is there; most servers end the stream with it, and only then can its socket be used again. */
+  #finish(): void {
+    this.#wire.forget(this.#exchange);
+  }
+
+  #onStreamEnd(): void {
+    const { lastEventId, retry } = this.#sse!;
+    if (this.#exchange.done) return this.#finish();
+    if (lastEventId !== "" && this.#wire.dialect?.era === "legacy")
+      return this.#wire.resume(this.#exchange, lastEventId, retry);
+    this.#wire.forget(this.#exchange);
+    this.#exchange.fail(
+      this.#wire.faults.protocol("ended its event stream before the answer was complete"),
+    );
+  }
+
+  #tooMuch(): void {
+    if (this.#status >= 300)
+      return this.#refuse(this.#wire.faults.status(this.#status, this.#retryAfter));
+    this.#refuse(this.#wire.faults.tooLarge(this.#wire.maxResult));
+  }
+
+  #refuse(error: GatewayError): void {
+    this.#wire.forget(this.#exchange);
+    this.abort();
+    this.#exchange.fail(error);
+  }
+
+  #onRefusal(): void {
+    const error = this.#rpcError();
+    if (this.#wire.session !== undefined && isSessionLoss(this.#status, error)) {
+      this.#wire.session = undefined;
+      return this.#wire.receiver.lost(this.#wire.faults.session(), "finish", this.#exchange);
+    }
+    const fault = this.#wire.faults.status(this.#status, this.#retryAfter);
+    if (this.#status === 401) {
+      this.#exchange.fail(fault);
+      return this.#wire.receiver.lost(fault, "finish");
+    }
+    if (error && this.#status < 500 && this.#status !== 403) this.#exchange.settle(error);
+    else this.#exchange.fail(fault);
+  }
+
+  #rpcError(): Answer | undefined {
+    try {
+      const message = parseMessage(this.#chunks);
+      if (
+        !isJson(message) ||
+        !isJson(message["error"]) ||
+        typeof message["error"]["code"] !== "number"
+      )
+        return undefined;
+      const { code, message: sentence, data } = message["error"];
+      return Answer.error({
+        code: code as number,
+        message: String(sentence ?? ""),
+        ...(data !== undefined && { data }),
+      });
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** 404 by the specification; servers that keep sessions in a map often say 400 and name the session. */
+function isSessionLoss(status: number, error: Answer | undefined): boolean {
+  return (
+    status === 404 ||
+    (status === 400 &&
+      error?.error?.code === -32000 &&
+      /session|initiali[sz]ed/i.test(error.error.message))
+  );
+}
+
+function text(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}

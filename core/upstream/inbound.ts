@@ -1,0 +1,161 @@
+import type { Logger } from "pino";
+import { Answer } from "../answer.ts";
+import type { ProviderEvent } from "../provider.ts";
+import type { Json, Progress, RpcError, RpcId } from "../types.ts";
+import type { Exchange } from "./exchange.ts";
+import { findResponse, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
+import { Questions } from "./questions.ts";
+
+/** What an {@link Inbound} works with. */
+export interface InboundOptions {
+  readonly name: string;
+  readonly log: Logger;
+  readonly pending: ReadonlyMap<string, Exchange>;
+  reply(message: string): void;
+  event(event: ProviderEvent): void;
+  listChanged(list: "tools" | "resources" | "prompts"): void;
+}
+
+/** RFC 5424 severities as MCP names them, least severe first. */
+const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/** Sorts what a server sends: answers to their requests, everything else to the one client it belongs to, or to nobody. */
+export class Inbound {
+  /** Counts of what was thrown away: messages that are no JSON-RPC or answer nothing, and logs of unknown owner. */
+  readonly dropped = { messages: 0, logs: 0 };
+  readonly #options: InboundOptions;
+  readonly #questions: Questions;
+
+  constructor(options: InboundOptions) {
+    this.#options = options;
+    this.#questions = new Questions(options);
+  }
+
+  /** Takes one message; see {@link WireReceiver.receive}. */
+  receive(chunks: readonly Buffer[], length: number, origin: Exchange | undefined): void {
+    if (length > PARSE_BELOW) {
+      const found = findResponse(chunks, length);
+      if (found) return this.#settle(found.id, found.answer, origin);
+    }
+    let message: unknown;
+    try {
+      message = parseMessage(chunks);
+    } catch {
+      return this.#drop("no JSON");
+    }
+    if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
+    else this.#dispatch(message, origin);
+  }
+
+  /** An exchange ended: what waited for it may now have one owner. */
+  release(exchange: Exchange): void {
+    this.#questions.release(exchange);
+  }
+
+  /** Refuses what still waits. */
+  close(): void {
+    this.#questions.close();
+  }
+
+  #dispatch(message: unknown, origin: Exchange | undefined): void {
+    if (!isJson(message)) return this.#drop("no JSON-RPC");
+    const { id, method, result, error } = message;
+    const params = isJson(message["params"]) ? message["params"] : undefined;
+    if (typeof method === "string") {
+      if (typeof id === "string" || typeof id === "number")
+        this.#questions.ask(id as RpcId, method, params, origin);
+      else this.#notification(method, params, origin);
+    } else if (isJson(error)) this.#settle(id, Answer.error(toRpc(error)), origin);
+    else if (isJson(result)) this.#settle(id, Answer.result(result), origin);
+    else this.#drop("neither request nor response");
+  }
+
+  #settle(id: unknown, answer: Answer, origin: Exchange | undefined): void {
+    // A server that could not read the id answers with null; on the stream of one request that is clear enough.
+    if (origin && (id === null || id === undefined) && answer.error) return origin.settle(answer);
+    const exchange = typeof id === "string" ? this.#options.pending.get(id) : undefined;
+    if (!exchange || (origin && origin !== exchange))
+      return this.#drop("an answer to no request in flight here");
+    exchange.settle(answer);
+  }
+
+  #notification(method: string, params: Json | undefined, origin: Exchange | undefined): void {
+    switch (method) {
+      case "notifications/progress":
+        return this.#progress(params, origin);
+      case "notifications/message":
+        return this.#log(params ?? {}, origin);
+      case "notifications/cancelled":
+        return this.#questions.withdraw(params?.["requestId"]);
+      case "notifications/tools/list_changed":
+        return this.#options.listChanged("tools");
+      case "notifications/prompts/list_changed":
+        return this.#options.listChanged("prompts");
+      case "notifications/resources/list_changed":
+        return this.#options.listChanged("resources");
+      case "notifications/resources/updated":
+        return this.#options.event({ type: "updated", params: withoutSubscription(params) });
+      case "notifications/subscriptions/acknowledged":
+        return this.#acknowledged(params, origin);
+      default:
+        if (origin?.call) origin.call.peer.tell(method, params);
+        else this.#options.event({ type: "notification", method, params });
+    }
+  }
+
+  #progress(params: Json | undefined, origin: Exchange | undefined): void {
+    const token = params?.["progressToken"];
+    const exchange = typeof token === "string" ? this.#options.pending.get(token) : undefined;
+    if (
+      !exchange?.call?.progress ||
+      (origin && origin !== exchange) ||
+      typeof params?.["progress"] !== "number"
+    )
+      return;
+    const { progressToken: _, ...progress } = params;
+    exchange.call.progress(progress as Progress);
+  }
+
+  #log(params: Json, origin: Exchange | undefined): void {
+    const owner = origin?.call ? origin : this.#questions.onlyOwner();
+    if (owner === "many") {
+      this.dropped.logs++;
+      return;
+    }
+    if (owner === undefined) return this.#options.event({ type: "log", params });
+    const { peer } = owner.call!;
+    // One session serves all clients, so it runs at the level of the most curious one.
+    const wanted = peer.logLevel === undefined ? LEVELS.length : LEVELS.indexOf(peer.logLevel);
+    if (LEVELS.indexOf(String(params["level"])) >= wanted)
+      peer.tell("notifications/message", params);
+  }
+
+  #acknowledged(params: Json | undefined, origin: Exchange | undefined): void {
+    const meta = params?.["_meta"];
+    const id = isJson(meta) ? meta["io.modelcontextprotocol/subscriptionId"] : undefined;
+    (
+      origin ?? (typeof id === "string" ? this.#options.pending.get(id) : undefined)
+    )?.acknowledged?.();
+  }
+
+  #drop(what: string): void {
+    this.dropped.messages++;
+    this.#options.log.debug({ server: this.#options.name, what }, "message from a server dropped");
+  }
+}
+
+function withoutSubscription(params: Json | undefined): Json {
+  const { _meta: meta, ...rest } = params ?? {};
+  if (!isJson(meta)) return rest;
+  const { "io.modelcontextprotocol/subscriptionId": _, ...kept } = meta;
+  return Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept };
+}
+
+function toRpc(error: Json): RpcError {
+  const { code, message, ...rest } = error;
+  return {
+    ...rest,
+    code: typeof code === "number" ? code : -32603,
+    message: typeof message === "string" ? message : "",
+  };
+}

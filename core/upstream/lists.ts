@@ -1,0 +1,158 @@
+import { createHash } from "node:crypto";
+import { GatewayError } from "../errors.ts";
+import type { Catalogue } from "../provider.ts";
+import type { Json } from "../types.ts";
+import type { Connection } from "./connection.ts";
+import { isJson } from "./message.ts";
+import { type Mirrors, readMirrors } from "./mirror.ts";
+
+/** Pages of one list followed at most; a server that has more is broken. */
+const MAX_PAGES = 1_000;
+
+/** One of the three lists a server announces changes of. */
+export type ListName = "tools" | "resources" | "prompts";
+
+interface ListKind {
+  readonly key: "tools" | "resources" | "resourceTemplates" | "prompts";
+  readonly method: string;
+  readonly list: ListName;
+  /** Member that makes an entry usable. */
+  readonly identity: string;
+}
+
+const KINDS: readonly ListKind[] = [
+  { key: "tools", method: "tools/list", list: "tools", identity: "name" },
+  { key: "resources", method: "resources/list", list: "resources", identity: "uri" },
+  {
+    key: "resourceTemplates",
+    method: "resources/templates/list",
+    list: "resources",
+    identity: "uriTemplate",
+  },
+  { key: "prompts", method: "prompts/list", list: "prompts", identity: "name" },
+];
+
+type Lists = Pick<Catalogue, "tools" | "resources" | "resourceTemplates" | "prompts">;
+
+/** What fetching the lists brought. */
+export interface Fetched {
+  readonly catalogue: Catalogue;
+  /** Lists whose content differs from the previous catalogue. */
+  readonly changed: readonly ListName[];
+  readonly mirrors: Mirrors;
+  /** Tools left out, with the reason (MCP 2026-07-28, `x-mcp-header`). */
+  readonly refused: ReadonlyMap<string, string>;
+  /** The first thing that went wrong, as a sentence; the list concerned is the old one, or as far as it came. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * Reads the lists a server declares, every page of them.
+ * @param only which lists to read; the others are taken from `previous`
+ * @param timeout per page, in milliseconds
+ */
+export async function fetchLists(
+  connection: Connection,
+  previous: Catalogue,
+  options: { readonly only?: ReadonlySet<ListName> | undefined; readonly timeout: number },
+): Promise<Fetched> {
+  const { capabilities, instructions, serverInfo, era } = connection.handshake!;
+  const kinds = KINDS.filter(({ list }) => isJson(capabilities[list]));
+  const lists: Record<ListKind["key"], readonly Json[]> = {
+    tools: [],
+    resources: [],
+    resourceTemplates: [],
+    prompts: [],
+  };
+  let problem: string | undefined;
+  await Promise.all(
+    kinds.map(async (kind) => {
+      const old = previous[kind.key] as readonly Json[];
+      if (options.only && !options.only.has(kind.list)) lists[kind.key] = old;
+      else {
+        const { entries, failure } = await fetchList(connection, kind, options.timeout);
+        problem ??= failure;
+        lists[kind.key] = failure !== undefined && entries.length === 0 ? old : entries;
+      }
+    }),
+  );
+  const all = lists as unknown as Lists;
+  const mirrored =
+    era === "modern" && connection.wire.transport === "streamable-http"
+      ? readMirrors(all.tools)
+      : undefined;
+  const catalogue = withHash({
+    ...all,
+    ...(mirrored && { tools: mirrored.tools }),
+    capabilities,
+    instructions,
+    serverInfo,
+  });
+  return {
+    catalogue,
+    changed: differences(previous, catalogue),
+    mirrors: mirrored?.mirrors ?? new Map(),
+    refused: mirrored?.refused ?? new Map(),
+    problem,
+  };
+}
+
+async function fetchList(
+  connection: Connection,
+  kind: ListKind,
+  timeout: number,
+): Promise<{ entries: Json[]; failure: string | undefined }> {
+  const entries: Json[] = [];
+  const cursors = new Set<string>();
+  let cursor: string | undefined;
+  try {
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const { result, error } = await connection.request(
+        kind.method,
+        cursor === undefined ? {} : { cursor },
+        { timeout },
+      );
+      // Declared but not there, typically resource templates: an empty list, not a fault.
+      if (error?.code === -32601) return { entries, failure: undefined };
+      if (error)
+        return { entries, failure: `${kind.method} failed: ${error.message} (${error.code})` };
+      const items = result![kind.key];
+      if (!Array.isArray(items))
+        return { entries, failure: `${kind.method} answered without ${kind.key}` };
+      for (const item of items)
+        if (isJson(item) && typeof item[kind.identity] === "string") entries.push(item);
+      const next = result!["nextCursor"];
+      if (typeof next !== "string") return { entries, failure: undefined };
+      if (cursors.has(next))
+        return {
+          entries,
+          failure: `${kind.method} repeats the cursor ${JSON.stringify(next.slice(0, 80))}`,
+        };
+      cursors.add(next);
+      cursor = next;
+    }
+    return {
+      entries,
+      failure: `${kind.method} has more than ${MAX_PAGES} pages; the last cursor was ${JSON.stringify(cursor?.slice(0, 80))}`,
+    };
+  } catch (error) {
+    if (error instanceof GatewayError && error.code !== "timeout") throw error;
+    return { entries, failure: `${kind.method} failed: ${(error as Error).message}` };
+  }
+}
+
+function withHash(content: Omit<Catalogue, "hash">): Catalogue {
+  const { tools, resources, resourceTemplates, prompts } = content;
+  const hash = createHash("sha256")
+    .update(JSON.stringify([tools, resources, resourceTemplates, prompts]))
+    .digest("hex");
+  return { ...content, hash };
+}
+
+function differences(before: Catalogue, after: Catalogue): ListName[] {
+  if (before.hash === after.hash) return [];
+  const differs = (key: ListKind["key"]): boolean =>
+    JSON.stringify(before[key]) !== JSON.stringify(after[key]);
+  const changed = new Set(KINDS.filter(({ key }) => differs(key)).map(({ list }) => list));
+  return [...changed];
+}

@@ -1,0 +1,115 @@
+import { randomBytes } from "node:crypto";
+import { Answer } from "../answer.ts";
+import type { Json } from "../types.ts";
+
+/**
+ * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call
+ * it does not belong to (T5, CVE-2026-25536).
+ */
+const PREFIX = randomBytes(15).toString("base64url");
+
+/** Messages up to this many bytes are parsed: that is as cheap as splicing (performance.md, "Reparse or splice?"). */
+export const PARSE_BELOW = 4_096;
+
+/** How much of either end of a message is looked at to find its id. */
+const EDGE = 256;
+
+const ID = `"(${PREFIX}[0-9a-z]+)"`;
+const HEAD_ID = new RegExp(`^\\s*\\{\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?"id"\\s*:\\s*${ID}`);
+const HEAD_RESPONSE = new RegExp(
+  `${HEAD_ID.source}\\s*,\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?"result"\\s*:\\s*\\{`,
+);
+const HEAD_RESULT = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"result"\s*:\s*\{/;
+/** The last `}` closes the message itself, so an id right before it is the message's own and not one inside the result. */
+const TAIL_ID = new RegExp(
+  `[,{]\\s*"id"\\s*:\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`,
+);
+
+let last = 0;
+
+/** A request id no server can guess: unique in the process, also used as progress token. */
+export function nextId(): string {
+  return PREFIX + (++last).toString(36);
+}
+
+/** A large response found without parsing it. */
+export interface FoundResponse {
+  readonly id: string;
+  readonly answer: Answer;
+}
+
+/**
+ * Finds the id of a large result message in its first or last bytes. `undefined` when its shape is not one of the two that
+ * servers write (id near the start, id at the end) and it must be parsed to be sure.
+ */
+export function findResponse(chunks: readonly Buffer[], length: number): FoundResponse | undefined {
+  const head = firstBytes(chunks, EDGE).toString("latin1");
+  const tail = lastBytes(chunks, EDGE).toString("latin1");
+  const front = HEAD_RESPONSE.exec(head);
+  const back = TAIL_ID.exec(tail);
+  // Both ends naming an id is a duplicate key: only a parser decides that.
+  if (front && !back && /\}\s*$/.test(tail))
+    return found(chunks, front[1]!, head.indexOf(`"${front[1]}"`));
+  if (back && !front && HEAD_RESULT.test(head)) {
+    return found(chunks, back[1]!, length - tail.length + tail.lastIndexOf(`"${back[1]}"`));
+  }
+  return undefined;
+}
+
+/** The id of a message of ours that is too large to keep, if either of its ends shows it. */
+export function findId(head: Buffer, tail: Buffer = head): string | undefined {
+  return (
+    HEAD_ID.exec(head.toString("latin1", 0, EDGE))?.[1] ??
+    TAIL_ID.exec(tail.toString("latin1", Math.max(0, tail.length - EDGE)))?.[1]
+  );
+}
+
+/**
+ * Parses a message that came in chunks.
+ * @throws {SyntaxError} for anything that is not JSON
+ */
+export function parseMessage(chunks: readonly Buffer[]): unknown {
+  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  return JSON.parse(bytes.toString("utf8"));
+}
+
+/** Overwrites CR and LF with spaces, in place. In JSON they stand only between tokens; in a frame of a face they would end it. */
+export function blankLineBreaks(chunks: readonly Buffer[]): void {
+  for (const chunk of chunks) {
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) chunk[at] = 32;
+    for (let at = chunk.indexOf(13); at !== -1; at = chunk.indexOf(13, at + 1)) chunk[at] = 32;
+  }
+}
+
+/** Whether a value is a JSON object. */
+export function isJson(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The first bytes of a list of chunks, at most `count`. */
+export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
+  const first = chunks[0] ?? Buffer.alloc(0);
+  if (first.length >= count || chunks.length < 2) return first.subarray(0, count);
+  const parts: Buffer[] = [];
+  let missing = count;
+  for (let index = 0; missing > 0 && index < chunks.length; index++) {
+    parts.push(chunks[index]!.subarray(0, missing));
+    missing -= parts.at(-1)!.length;
+  }
+  return Buffer.concat(parts);
+}
+
+function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
+  const parts: Buffer[] = [];
+  let missing = count;
+  for (let index = chunks.length - 1; missing > 0 && index >= 0; index--) {
+    const chunk = chunks[index]!;
+    parts.unshift(chunk.subarray(Math.max(0, chunk.length - missing)));
+    missing -= parts[0]!.length;
+  }
+  return Buffer.concat(parts);
+}
+
+function found(chunks: readonly Buffer[], id: string, idStart: number): FoundResponse {
+  return { id, answer: Answer.raw({ chunks, idStart, idEnd: idStart + id.length + 2 }) };
+}

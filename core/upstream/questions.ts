@@ -1,0 +1,132 @@
+import { toGatewayError, toRpcError } from "../errors.ts";
+import type { Json, RpcError, RpcId } from "../types.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** How long a question may wait for its owner to become clear, in milliseconds. */
+export const HOLD_MS = 10_000;
+
+/** Requests a client can answer for a server. */
+const ASKABLE = new Set(["sampling/createMessage", "elicitation/create", "roots/list"]);
+
+const NOBODY: RpcError = {
+  code: -32601,
+  message: "No call is in flight that this request could belong to.",
+};
+const UNCLEAR: RpcError = {
+  code: -32603,
+  message:
+    "Calls of several clients are in flight, and the request does not tell to which of them it belongs.",
+};
+
+/** What {@link Questions} works with. */
+export interface QuestionsOptions {
+  readonly pending: ReadonlyMap<string, Exchange>;
+  reply(message: string): void;
+}
+
+interface Held {
+  readonly id: RpcId;
+  readonly method: string;
+  readonly params: Json | undefined;
+  /** The calls that ran when it came; later ones cannot be meant. */
+  readonly candidates: Set<Exchange>;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Requests of a server to a client (sampling, elicitation, roots). One session serves all clients, and over stdio such a
+ * request does not say which call caused it. It goes to a client only when no other can be meant (decision 0003).
+ */
+export class Questions {
+  readonly #options: QuestionsOptions;
+  readonly #held = new Set<Held>();
+
+  constructor(options: QuestionsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a request from the server and sees that it is answered. */
+  ask(id: RpcId, method: string, params: Json | undefined, origin: Exchange | undefined): void {
+    if (method === "ping") return this.#reply(id, { result: {} });
+    if (!ASKABLE.has(method))
+      return this.#reply(id, {
+        error: { code: -32601, message: `Method "${method}" is not known here.` },
+      });
+    if (origin?.call) return void this.#forward(id, method, params, origin);
+    const owner = this.onlyOwner();
+    if (owner === "many") this.#hold(id, method, params);
+    else if (owner) void this.#forward(id, method, params, owner);
+    else this.#reply(id, { error: NOBODY });
+  }
+
+  /** A call of the one client that has calls in flight; `many` if there are several clients, `undefined` if none. */
+  onlyOwner(): Exchange | "many" | undefined {
+    return onlyOwner(this.#options.pending.values());
+  }
+
+  /** The server no longer wants an answer. */
+  withdraw(id: unknown): void {
+    for (const held of this.#held) if (held.id === id) this.#forget(held);
+  }
+
+  /** A call ended; it cannot be the owner of anything held. */
+  release(exchange: Exchange): void {
+    for (const held of this.#held) {
+      if (!held.candidates.delete(exchange)) continue;
+      const owner = onlyOwner(held.candidates);
+      if (owner === "many") continue;
+      this.#forget(held);
+      if (owner) void this.#forward(held.id, held.method, held.params, owner);
+      else this.#reply(held.id, { error: NOBODY });
+    }
+  }
+
+  /** Refuses everything held. */
+  close(): void {
+    for (const held of this.#held) this.#forget(held);
+  }
+
+  #hold(id: RpcId, method: string, params: Json | undefined): void {
+    const candidates = new Set(
+      [...this.#options.pending.values()].filter((exchange) => exchange.call),
+    );
+    const timer = setTimeout(() => {
+      this.#forget(held);
+      this.#reply(id, { error: UNCLEAR });
+    }, HOLD_MS);
+    const held: Held = { id, method, params, candidates, timer };
+    this.#held.add(held);
+  }
+
+  #forget(held: Held): void {
+    clearTimeout(held.timer);
+    this.#held.delete(held);
+  }
+
+  async #forward(
+    id: RpcId,
+    method: string,
+    params: Json | undefined,
+    owner: Exchange,
+  ): Promise<void> {
+    try {
+      this.#reply(id, { result: await owner.call!.peer.ask(method, params) });
+    } catch (error) {
+      this.#reply(id, { error: toRpcError(toGatewayError(error)) });
+    }
+  }
+
+  #reply(id: RpcId, outcome: { result: Json } | { error: RpcError }): void {
+    this.#options.reply(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+  }
+}
+
+function onlyOwner(exchanges: Iterable<Exchange>): Exchange | "many" | undefined {
+  let owner: Exchange | undefined;
+  for (const exchange of exchanges) {
+    if (!exchange.call) continue;
+    if (owner && owner.call!.peer.key !== exchange.call.peer.key) return "many";
+    owner ??= exchange;
+  }
+  return owner;
+}

@@ -1,0 +1,148 @@
+import type { Json } from "../types.ts";
+import type { Connection } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
+import { GatewayError } from "../errors.ts";
+import { isJson } from "./message.ts";
+
+/** How long a server may take to acknowledge a subscription, in milliseconds. */
+const ACKNOWLEDGE_MS = 5_000;
+/** Wait before a listen stream that ended is opened again: first and longest, in milliseconds. */
+const REOPEN_MS = { first: 500, longest: 30_000 };
+
+/**
+ * Which resources of a server are watched. Outlives connections: each new one is told all of them. In the legacy era each is a
+ * request, in the modern one all of them and the list changes are one `subscriptions/listen` stream.
+ */
+export class Subscriptions {
+  readonly #counts = new Map<string, number>();
+  #connection: Connection | undefined;
+  #stream: Exchange | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failures = 0;
+
+  /** The resources watched. */
+  get uris(): readonly string[] {
+    return [...this.#counts.keys()];
+  }
+
+  /** Takes over what an earlier owner watched. */
+  inherit(other: Subscriptions): void {
+    for (const [uri, count] of other.#counts)
+      this.#counts.set(uri, (this.#counts.get(uri) ?? 0) + count);
+  }
+
+  /**
+   * Watches a resource; resolves when the server knows, at once if there is no connection.
+   * @throws {GatewayError} `upstream_error` when the server refuses
+   */
+  async add(uri: string): Promise<void> {
+    const count = this.#counts.get(uri) ?? 0;
+    this.#counts.set(uri, count + 1);
+    if (count > 0 || !this.#connection) return;
+    try {
+      if (this.#modern) await this.#listen(this.#connection);
+      else await this.#tell(this.#connection, "resources/subscribe", uri);
+    } catch (error) {
+      this.#subtract(uri);
+      throw error;
+    }
+  }
+
+  /** Ends one {@link add}. Best effort towards the server. */
+  async remove(uri: string): Promise<void> {
+    if (!this.#counts.has(uri) || !this.#subtract(uri) || !this.#connection) return;
+    if (this.#modern) await this.#listen(this.#connection);
+    else await this.#tell(this.#connection, "resources/unsubscribe", uri);
+  }
+
+  /** Tells a new connection everything. */
+  async resume(connection: Connection): Promise<void> {
+    this.#connection = connection;
+    this.#failures = 0;
+    if (this.#modern) await this.#listen(connection);
+    else
+      await Promise.all(this.uris.map((uri) => this.#tell(connection, "resources/subscribe", uri)));
+  }
+
+  /** The connection is gone. */
+  suspend(): void {
+    clearTimeout(this.#timer);
+    this.#connection = undefined;
+    this.#stream = undefined;
+  }
+
+  get #modern(): boolean {
+    return this.#connection?.handshake?.era === "modern";
+  }
+
+  /** Returns whether that was the last one. */
+  #subtract(uri: string): boolean {
+    const count = this.#counts.get(uri)!;
+    if (count > 1) this.#counts.set(uri, count - 1);
+    else this.#counts.delete(uri);
+    return count <= 1;
+  }
+
+  async #tell(connection: Connection, method: string, uri: string): Promise<void> {
+    const { error } = await connection.request(method, { uri }, { timeout: ACKNOWLEDGE_MS });
+    if (!error) return;
+    throw new GatewayError(
+      "upstream_error",
+      `Server "${connection.name}" refused ${method}: ${error.message}`,
+      {
+        data: { server: connection.name, rpc: error.code },
+      },
+    );
+  }
+
+  /** Opens the stream for the current set, and only then ends the one before: nothing is missed in between. */
+  async #listen(connection: Connection): Promise<void> {
+    clearTimeout(this.#timer);
+    const filter = this.#filter(connection.handshake!.capabilities);
+    const before = this.#stream;
+    this.#stream = undefined;
+    if (Object.keys(filter).length > 0) {
+      const stream = connection.open("subscriptions/listen", { notifications: filter });
+      this.#stream = stream;
+      const ended = stream.answer.then(
+        ({ error }) => this.#onEnd(stream, error?.code === -32601),
+        () => this.#onEnd(stream, false),
+      );
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ACKNOWLEDGE_MS);
+        stream.acknowledged = () => {
+          this.#failures = 0;
+          resolve();
+        };
+        void ended.then(resolve);
+      });
+      clearTimeout(timer);
+    }
+    if (before && !before.done) {
+      connection.cancelled(before);
+      before.fail(new GatewayError("cancelled", "Replaced by another subscription stream."));
+    }
+  }
+
+  #filter(capabilities: Json): Json {
+    const announces = (list: string): boolean =>
+      isJson(capabilities[list]) && capabilities[list]["listChanged"] === true;
+    return {
+      ...(announces("tools") && { toolsListChanged: true }),
+      ...(announces("prompts") && { promptsListChanged: true }),
+      ...(announces("resources") && { resourcesListChanged: true }),
+      ...(this.#counts.size > 0 && { resourceSubscriptions: this.uris }),
+    };
+  }
+
+  #onEnd(stream: Exchange, unknown: boolean): void {
+    if (stream !== this.#stream) return;
+    this.#stream = undefined;
+    const connection = this.#connection;
+    if (!connection || unknown) return;
+    const wait = Math.min(REOPEN_MS.longest, REOPEN_MS.first * 2 ** this.#failures++);
+    this.#timer = setTimeout(() => void this.#listen(connection), wait);
+    this.#timer.unref();
+  }
+}

@@ -1,0 +1,250 @@
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { ProviderState, ProviderStatus } from "../provider.ts";
+import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
+import { abortError } from "./exchange.ts";
+
+/** Deaths in a row, each soon after connecting, that are answered by dialling at once. */
+const QUICK_REDIALS = 3;
+
+/** What a {@link Supervision} works with. */
+export interface SupervisionOptions {
+  readonly name: string;
+  readonly transport: string;
+  /** Waits after failed attempts, in milliseconds. */
+  readonly backoff: { readonly initial: number; readonly max: number };
+  readonly clock: Clock;
+  /** Opens a connection, ready for calls. */
+  dial(signal: AbortSignal): Promise<Connection>;
+  /** Does what a new connection needs; resolves with what is wrong with it as a sentence, if anything. */
+  prepare(connection: Connection): Promise<string | undefined>;
+  /** The state changed. */
+  changed(status: ProviderStatus): void;
+}
+
+interface Attempt {
+  readonly abort: AbortController;
+  readonly connected: Promise<Connection>;
+}
+
+/**
+ * Keeps one connection alive: `idle -> connecting -> ready | degraded -> connecting ...`, with `backoff` between attempts that
+ * fail. There is never more than one attempt, and never more than one child, at a time.
+ */
+export class Supervision {
+  /** The connection that takes calls now. */
+  connection: Connection | undefined;
+  status: ProviderStatus;
+  readonly #options: SupervisionOptions;
+  /** Connections that lost their session; calls may still run on them. */
+  readonly #retired = new Set<Connection>();
+  #attempt: Attempt | undefined;
+  #cancelRetry: (() => void) | undefined;
+  #gone: Promise<void> = Promise.resolve();
+  #connectedAt = 0;
+  #quickDeaths = 0;
+  #closed = false;
+
+  constructor(options: SupervisionOptions) {
+    this.#options = options;
+    this.status = { state: "idle", since: this.#iso(), attempts: 0, transport: options.transport };
+  }
+
+  /** Calls in flight on connections that are current or were. */
+  get inFlight(): number {
+    let sum = this.connection?.inFlight ?? 0;
+    for (const connection of this.#retired) sum += connection.inFlight;
+    return sum;
+  }
+
+  /** Starts connecting. */
+  start(): void {
+    if (this.status.state === "idle") this.#dial("Connecting.");
+  }
+
+  /**
+   * Waits for the outcome of the attempt under way.
+   * @throws {GatewayError} `upstream_error` at once while none is, with the reason and the time of the next
+   */
+  whenConnected(signal: AbortSignal): Promise<Connection> {
+    if (this.connection) return Promise.resolve(this.connection);
+    const attempt = this.#attempt;
+    if (!attempt) return Promise.reject(this.unavailable());
+    if (signal.aborted) return Promise.reject(abortError(signal));
+    return new Promise((resolve, reject) => {
+      const abort = (): void => reject(abortError(signal));
+      signal.addEventListener("abort", abort, { once: true });
+      void attempt.connected
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener("abort", abort));
+    });
+  }
+
+  /** A connection takes no more calls. One that was healthy is dialled again at once; one that keeps dying is not. */
+  lost(connection: Connection, error: GatewayError): void {
+    if (connection !== this.connection) return;
+    this.connection = undefined;
+    this.#retire(connection, error);
+    if (this.#closed) return;
+    const { clock, backoff } = this.#options;
+    if (clock.now() - this.#connectedAt >= backoff.initial) this.#quickDeaths = 0;
+    if (++this.#quickDeaths <= QUICK_REDIALS)
+      this.#dial(`Connecting again: ${error.message}`, error);
+    else this.#failed(error);
+  }
+
+  /** Says how well a connection works: `problem` is what is wrong, `undefined` is nothing. */
+  judge(connection: Connection, problem: string | undefined): void {
+    if (connection !== this.connection || this.#closed) return;
+    const { handshake, wire } = connection;
+    const facts = {
+      era: handshake?.era,
+      protocolVersion: handshake?.version,
+      pid: wire.pid,
+      attempts: 0,
+    };
+    if (problem === undefined) this.#enter("ready", { ...facts, reason: undefined });
+    else this.#enter("degraded", { ...facts, reason: problem, lastError: problem });
+  }
+
+  /** Drops whatever there is and connects anew; resolves when the outcome is known, good or bad. */
+  async reconnect(): Promise<void> {
+    if (this.#closed) return;
+    await this.#stop(
+      new GatewayError("upstream_error", `Server "${this.#options.name}" is being reconnected.`),
+    );
+    this.#quickDeaths = 0;
+    this.status = { ...this.status, attempts: 0 };
+    this.#dial("Connecting again because somebody asked for it.");
+    await this.#attempt?.connected.catch(() => undefined);
+  }
+
+  /** Ends everything after the calls in flight, at most after `graceMs`. Nothing is dialled any more. */
+  async close(graceMs: number): Promise<void> {
+    this.#closed = true;
+    this.#cancelRetry?.();
+    const error = new GatewayError(
+      "upstream_error",
+      `Server "${this.#options.name}" is not part of the gateway any more.`,
+    );
+    if (this.#attempt && !this.connection) this.#attempt.abort.abort(error);
+    const live = [this.connection, ...this.#retired].filter((each) => each !== undefined);
+    await Promise.all(live.map((connection) => connection.drained(graceMs)));
+    await this.#stop(error);
+    await Promise.all([...this.#retired].map((connection) => connection.close(error)));
+    this.#enter("closed", {
+      reason: "Removed from the gateway, or the gateway is closing.",
+      nextRetryAt: undefined,
+      pid: undefined,
+    });
+  }
+
+  /** The error for calls that find no connection. */
+  unavailable(): GatewayError {
+    const { state, reason, nextRetryAt, lastError } = this.status;
+    const next = nextRetryAt === undefined ? "" : ` Next attempt at ${nextRetryAt}.`;
+    return new GatewayError(
+      "upstream_error",
+      `Server "${this.#options.name}" is not available (${state}). ${reason ?? ""}${next}`,
+      {
+        data: {
+          server: this.#options.name,
+          state,
+          reason,
+          ...(nextRetryAt && { nextRetryAt }),
+          ...(lastError && { lastError }),
+        },
+      },
+    );
+  }
+
+  async #stop(error: GatewayError): Promise<void> {
+    this.#cancelRetry?.();
+    this.#attempt?.abort.abort(error);
+    await this.#attempt?.connected.catch(() => undefined);
+    const connection = this.connection;
+    this.connection = undefined;
+    await connection?.close(error);
+    await this.#gone;
+  }
+
+  #dial(reason: string, error?: GatewayError): void {
+    this.#cancelRetry?.();
+    const abort = new AbortController();
+    const connected = this.#connect(abort.signal);
+    const attempt: Attempt = { abort, connected };
+    this.#attempt = attempt;
+    connected.catch(() => undefined);
+    this.#enter("connecting", {
+      reason,
+      nextRetryAt: undefined,
+      pid: undefined,
+      ...(error && { lastError: error.message }),
+    });
+  }
+
+  async #connect(signal: AbortSignal): Promise<Connection> {
+    try {
+      await this.#gone;
+      const connection = await this.#options.dial(signal);
+      this.#attempt = undefined;
+      if (this.#closed || signal.aborted) {
+        await connection.close(abortError(signal));
+        throw abortError(signal);
+      }
+      this.connection = connection;
+      this.#connectedAt = this.#options.clock.now();
+      void this.#options.prepare(connection).then((problem) => this.judge(connection, problem));
+      return connection;
+    } catch (thrown) {
+      this.#attempt = undefined;
+      if (this.#closed || signal.aborted) throw thrown;
+      this.#failed(toGatewayError(thrown));
+      throw this.unavailable();
+    }
+  }
+
+  #failed(error: GatewayError): void {
+    const { backoff, clock } = this.#options;
+    const attempts = this.status.attempts + 1;
+    // The server answered, and what it said will not change by asking soon: shown as failed, tried at the slowest pace.
+    const final = error.data?.["final"] === true;
+    const retryAfter = Number(error.data?.["retryAfter"] ?? 0);
+    const base = final ? backoff.max : Math.min(backoff.max, backoff.initial * 2 ** (attempts - 1));
+    const wait = Math.max(base * (0.8 + 0.4 * clock.random()), Math.min(retryAfter, backoff.max));
+    const hint = error.hint === undefined ? "" : ` ${error.hint}`;
+    this.#cancelRetry = clock.after(wait, () => this.#dial(`Trying again: ${error.message}`));
+    this.#enter(final ? "failed" : "backoff", {
+      reason: `${error.message}${hint}`,
+      lastError: error.message,
+      nextRetryAt: new Date(clock.now() + wait).toISOString(),
+      attempts,
+      pid: undefined,
+    });
+  }
+
+  /** A child is ended at once; calls over HTTP run on streams of their own and may finish. */
+  #retire(connection: Connection, error: GatewayError): void {
+    if (connection.wire.transport !== "streamable-http") {
+      this.#gone = connection.close(error);
+      return;
+    }
+    this.#retired.add(connection);
+    void connection
+      .drained(Number.MAX_SAFE_INTEGER)
+      .then(() => connection.close(error))
+      .finally(() => this.#retired.delete(connection));
+  }
+
+  #enter(state: ProviderState, facts: Partial<ProviderStatus>): void {
+    const since = state === this.status.state ? this.status.since : this.#iso();
+    const before = this.status;
+    this.status = { ...before, ...facts, state, since };
+    if (before.state !== state || before.reason !== this.status.reason)
+      this.#options.changed(this.status);
+  }
+
+  #iso(): string {
+    return new Date(this.#options.clock.now()).toISOString();
+  }
+}

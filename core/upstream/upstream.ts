@@ -1,0 +1,297 @@
+import type { Logger } from "pino";
+import type { Answer } from "../answer.ts";
+import type { ServerConfig } from "../config/schema.ts";
+import { type GatewayError, toGatewayError } from "../errors.ts";
+import {
+  type Catalogue,
+  EMPTY_CATALOGUE,
+  type Provider,
+  type ProviderEvent,
+  type ProviderStatus,
+} from "../provider.ts";
+import type { Call, Era } from "../types.ts";
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import type { ClientInfo, Connection, ConnectionHost } from "./connection.ts";
+import { dial } from "./dial.ts";
+import type { Exchange } from "./exchange.ts";
+import { fetchLists, type ListName } from "./lists.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { Supervision } from "./supervision.ts";
+
+/** How long a server may take for a request that only sets something, in milliseconds. */
+const SETTING_MS = 5_000;
+
+/** What an {@link Upstream} is made of. */
+export interface UpstreamOptions {
+  readonly name: string;
+  readonly config: ServerConfig;
+  readonly clientInfo: ClientInfo;
+  /** Directory that a relative `cwd` starts from. */
+  readonly cwd: string;
+  readonly log: Logger;
+  /** Lists to show until the server's own arrive. */
+  readonly catalogue?: Catalogue;
+  readonly clock?: Clock;
+}
+
+/**
+ * One MCP server behind the gateway: keeps at most one connection to it, brings it back when it is lost, and shows its last known
+ * lists while it is away (architecture section 6).
+ */
+export class Upstream implements Provider {
+  readonly name: string;
+  readonly config: ServerConfig;
+  readonly #options: UpstreamOptions;
+  readonly #clock: Clock;
+  readonly #supervision: Supervision;
+  readonly #subscriptions = new Subscriptions();
+  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  readonly #host: ConnectionHost;
+  readonly #stale = new Set<ListName>();
+  #catalogue: Catalogue;
+  #era: Era | undefined;
+  #logLevel: string | undefined;
+  #waiting = 0;
+  #refreshing = false;
+  #cancelRefresh: (() => void) | undefined;
+
+  constructor(options: UpstreamOptions) {
+    const { name, config } = options;
+    this.name = name;
+    this.config = config;
+    this.#options = options;
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#catalogue = options.catalogue ?? EMPTY_CATALOGUE;
+    this.#host = {
+      lost: (connection, error, resend) => this.#onLost(connection, error, resend),
+      listChanged: (list) => this.#onListChanged(list),
+      event: (event) => this.#emit(event),
+    };
+    this.#supervision = new Supervision({
+      name,
+      transport: "command" in config ? "stdio" : config.transport,
+      backoff: config.backoff,
+      clock: this.#clock,
+      dial: (signal) => dial({ ...options, host: this.#host, remembered: this.#era, signal }),
+      prepare: (connection) => this.#prepare(connection),
+      changed: (status) => this.#onStatus(status),
+    });
+  }
+
+  get catalogue(): Catalogue {
+    return this.#catalogue;
+  }
+
+  get status(): ProviderStatus {
+    return this.#supervision.status;
+  }
+
+  /** Calls that have no outcome yet. */
+  get inFlight(): number {
+    return this.#supervision.inFlight + this.#waiting;
+  }
+
+  /** Starts connecting; returns at once. */
+  start(): void {
+    this.#supervision.start();
+  }
+
+  /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
+  async close(graceMs: number): Promise<void> {
+    this.#cancelRefresh?.();
+    await this.#supervision.close(graceMs);
+    this.#subscriptions.suspend();
+  }
+
+  /** Drops the connection and makes a new one; resolves when the outcome is known, good or bad (see {@link status}). */
+  async reconnect(): Promise<void> {
+    await this.#supervision.reconnect();
+  }
+
+  request(call: Call): Promise<Answer> {
+    const { connection } = this.#supervision;
+    return connection ? connection.call(call) : this.#later(call);
+  }
+
+  async subscribe(uri: string): Promise<void> {
+    await this.#subscriptions.add(uri);
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.#subscriptions.remove(uri);
+  }
+
+  setLogLevel(level: string | undefined): void {
+    this.#logLevel = level;
+    const { connection } = this.#supervision;
+    if (connection) void this.#sendLogLevel(connection);
+  }
+
+  rootsChanged(): void {
+    const { connection } = this.#supervision;
+    if (connection?.handshake?.era === "legacy")
+      connection.notify("notifications/roots/list_changed");
+  }
+
+  on(listener: (event: ProviderEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Takes over what clients asked of the upstream it replaces: subscriptions and log level. */
+  inherit(before: Upstream): void {
+    this.#subscriptions.inherit(before.#subscriptions);
+    this.#logLevel ??= before.#logLevel;
+    const { connection } = this.#supervision;
+    if (connection) void this.#restore(connection);
+  }
+
+  async #later(call: Call): Promise<Answer> {
+    this.#waiting++;
+    let connection: Connection;
+    try {
+      connection = await this.#supervision.whenConnected(call.signal);
+    } finally {
+      this.#waiting--;
+    }
+    return connection.call(call);
+  }
+
+  #onLost(connection: Connection, error: GatewayError, resend: Exchange | undefined): void {
+    if (connection === this.#supervision.connection) this.#subscriptions.suspend();
+    this.#supervision.lost(connection, error);
+    if (resend) void this.#resend(resend, connection.handshake?.era, error);
+  }
+
+  /** Sends once more what certainly did not run. Its outcome is that of the second sending. */
+  async #resend(exchange: Exchange, era: Era | undefined, error: GatewayError): Promise<void> {
+    exchange.resent = true;
+    this.#waiting++;
+    try {
+      const connection = await this.#supervision.whenConnected(exchange.call!.signal);
+      if (exchange.done) return;
+      if (connection.handshake?.era === era) connection.send(exchange);
+      else exchange.fail(error);
+    } catch (thrown) {
+      exchange.fail(toGatewayError(thrown));
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #prepare(connection: Connection): Promise<string | undefined> {
+    this.#era = connection.handshake?.era;
+    connection.wire.listen();
+    const problem = await this.#fetch(connection, undefined);
+    await this.#restore(connection);
+    return problem;
+  }
+
+  async #restore(connection: Connection): Promise<void> {
+    await Promise.all([
+      this.#subscriptions
+        .resume(connection)
+        .catch((error: unknown) =>
+          this.#options.log.warn({ err: error, server: this.name }, "subscriptions not restored"),
+        ),
+      this.#sendLogLevel(connection),
+    ]);
+  }
+
+  async #sendLogLevel(connection: Connection): Promise<void> {
+    const { era, capabilities } = connection.handshake!;
+    if (this.#logLevel === undefined || era !== "legacy" || !("logging" in capabilities)) return;
+    const outcome = connection.request(
+      "logging/setLevel",
+      { level: this.#logLevel },
+      { timeout: SETTING_MS },
+    );
+    await outcome.catch((error: unknown) =>
+      this.#options.log.debug({ err: error, server: this.name }, "log level not set"),
+    );
+  }
+
+  #onListChanged(list: ListName): void {
+    this.#stale.add(list);
+    const { connection } = this.#supervision;
+    if (connection && !this.#refreshing) void this.#refresh(connection);
+  }
+
+  /** Reads what is stale until nothing is: changes that come while reading are read once more, together. */
+  async #refresh(connection: Connection): Promise<void> {
+    this.#refreshing = true;
+    let problem: string | undefined;
+    while (
+      this.#stale.size > 0 &&
+      connection === this.#supervision.connection &&
+      problem === undefined
+    ) {
+      const only = new Set(this.#stale);
+      this.#stale.clear();
+      problem = await this.#fetch(connection, only);
+    }
+    this.#refreshing = false;
+    this.#supervision.judge(connection, problem);
+  }
+
+  async #fetch(
+    connection: Connection,
+    only: ReadonlySet<ListName> | undefined,
+  ): Promise<string | undefined> {
+    this.#cancelRefresh?.();
+    try {
+      const fetched = await fetchLists(connection, this.#catalogue, {
+        only,
+        timeout: this.config.connectTimeout,
+      });
+      if (connection !== this.#supervision.connection) return undefined;
+      connection.mirrors = fetched.mirrors;
+      for (const [tool, why] of fetched.refused)
+        this.#options.log.warn({ server: this.name, tool }, `tool left out: ${why}`);
+      this.#replace(fetched.catalogue, fetched.changed);
+      if (fetched.problem !== undefined) this.#refreshLater(connection, only);
+      return fetched.problem;
+    } catch (error) {
+      // The connection broke meanwhile; that is reported by the connection itself.
+      return toGatewayError(error).message;
+    }
+  }
+
+  #refreshLater(connection: Connection, only: ReadonlySet<ListName> | undefined): void {
+    for (const list of only ?? (["tools", "resources", "prompts"] as const)) this.#stale.add(list);
+    this.#cancelRefresh = this.#clock.after(
+      this.config.backoff.max,
+      () => void this.#refresh(connection),
+    );
+  }
+
+  #replace(catalogue: Catalogue, changed: readonly ListName[]): void {
+    const before = this.#catalogue;
+    const about = ({ capabilities, instructions, serverInfo, hash }: Catalogue): string =>
+      JSON.stringify([capabilities, instructions, serverInfo, hash]);
+    if (about(before) === about(catalogue)) return;
+    this.#catalogue = catalogue;
+    this.#emit({ type: "changed", lists: changed });
+  }
+
+  #onStatus(status: ProviderStatus): void {
+    const { state, reason, nextRetryAt } = status;
+    const level =
+      state === "ready" || state === "connecting" || state === "closed" ? "info" : "warn";
+    this.#options.log[level](
+      { server: this.name, state, reason, nextRetryAt },
+      `server is ${state}`,
+    );
+    this.#emit({ type: "state", status });
+  }
+
+  #emit(event: ProviderEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.#options.log.error({ err: error, server: this.name }, "listener of a server failed");
+      }
+    }
+  }
+}
