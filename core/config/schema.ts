@@ -6,25 +6,39 @@ const duration = (bare: "s" | "ms" = "s") =>
   z.union([z.number(), z.string()]).transform((value, ctx) => durationToMs(value, bare, ctx));
 
 /** A size in YAML: bytes, or `64KiB`, `16MiB`. Becomes bytes. */
-const size = () => z.union([z.number(), z.string()]).transform((value, ctx) => sizeToBytes(value, ctx));
+const size = () =>
+  z.union([z.number(), z.string()]).transform((value, ctx) => sizeToBytes(value, ctx));
 
 const serverCommon = {
   enabled: z.boolean().default(true).describe("Whether the server takes part at all."),
   timeout: duration().optional().describe("Longest run of one call; a bare number is seconds."),
-  connectTimeout: duration().default(10_000).describe("Longest handshake; a bare number is seconds."),
+  connectTimeout: duration()
+    .default(10_000)
+    .describe("Longest handshake; a bare number is seconds."),
   protocol: z
     .enum(["auto", "legacy", "modern"])
     .default("auto")
-    .describe("MCP era: auto asks the server, legacy is up to 2025-11-25, modern is 2026-07-28 on."),
-  prefix: z.string().regex(/^[A-Za-z0-9_.-]+$/).optional().describe("Prefix of exposed names; default: the server's name."),
+    .describe(
+      "MCP era: auto asks the server, legacy is up to 2025-11-25, modern is 2026-07-28 on.",
+    ),
+  prefix: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]+$/)
+    .optional()
+    .describe("Prefix of exposed names; default: the server's name."),
   tools: z
     .strictObject({
-      include: z.array(z.string()).optional().describe("Only these tools (`*` matches any run of characters)."),
+      include: z
+        .array(z.string())
+        .optional()
+        .describe("Only these tools (`*` matches any run of characters)."),
       exclude: z.array(z.string()).optional().describe("Not these tools."),
     })
     .optional()
     .describe("Which of the server's tools are exposed."),
-  maxResult: size().default(64 * 1024 * 1024).describe("Largest single message from the server; a bare number is bytes."),
+  maxResult: size()
+    .default(64 * 1024 * 1024)
+    .describe("Largest single message from the server; a bare number is bytes."),
   backoff: z
     .strictObject({
       initial: duration().default(2_000).describe("First wait after a failed connect."),
@@ -38,7 +52,10 @@ const serverCommon = {
 export const stdioServerSchema = z.strictObject({
   command: z.string().min(1).describe("Executable; started without a shell."),
   args: z.array(z.string()).default([]).describe("Arguments."),
-  env: z.record(z.string(), z.string()).default({}).describe("Environment of the child, on top of PATH, HOME, LANG and the like."),
+  env: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe("Environment of the child, on top of PATH, HOME, LANG and the like."),
   cwd: z.string().optional().describe("Working directory; default: that of the config file."),
   ...serverCommon,
 });
@@ -46,8 +63,14 @@ export const stdioServerSchema = z.strictObject({
 /** A server reached over HTTP. */
 export const httpServerSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).describe("MCP endpoint of the server."),
-  transport: z.enum(["streamable-http", "sse"]).default("streamable-http").describe("`sse` is the HTTP+SSE transport of 2024-11-05."),
-  headers: z.record(z.string(), z.string()).default({}).describe("Headers sent with every request, e.g. Authorization."),
+  transport: z
+    .enum(["streamable-http", "sse"])
+    .default("streamable-http")
+    .describe("`sse` is the HTTP+SSE transport of 2024-11-05."),
+  headers: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe("Headers sent with every request, e.g. Authorization."),
   ...serverCommon,
 });
 
@@ -65,72 +88,145 @@ export const listenerSchema = z.strictObject({
     })
     .optional()
     .describe("Serve HTTPS."),
-  allowedHosts: z.array(z.string()).default([]).describe("Host header values accepted besides the bound address and publicUrl."),
-  allowedOrigins: z.array(z.string()).default([]).describe("Origin header values accepted besides the listener's own."),
+  allowedHosts: z
+    .array(z.string())
+    .default([])
+    .describe("Host header values accepted besides the bound address and publicUrl."),
+  allowedOrigins: z
+    .array(z.string())
+    .default([])
+    .describe("Origin header values accepted besides the listener's own."),
 });
 
 export const endpointSchema = z.strictObject({
-  path: z.string().regex(/^\/[A-Za-z0-9._~/-]*$/).default("/mcp").describe("Path of the MCP endpoint."),
+  path: z
+    .string()
+    .regex(/^\/[A-Za-z0-9._~/-]*$/)
+    .default("/mcp")
+    .describe("Path of the MCP endpoint."),
   listener: z.string().optional().describe("Listener by name; default: the first."),
   servers: z.array(z.string()).optional().describe("Servers and plugins shown here; default: all."),
-  tools: z.array(z.string()).optional().describe("Exposed tool names shown here (`*` matches any run of characters); default: all."),
+  tools: z
+    .array(z.string())
+    .optional()
+    .describe("Exposed tool names shown here (`*` matches any run of characters); default: all."),
   naming: z
     .enum(["none", "server", "auto"])
     .default("auto")
-    .describe("Names of tools and prompts: as they are, prefixed with the server, or prefixed only where two collide."),
-  separator: z.string().regex(/^[A-Za-z0-9_.-]{1,4}$/).default("__").describe("Between prefix and name."),
-  instructions: z.string().optional().describe("Usage notes for models, in place of those of the servers."),
+    .describe(
+      "Names of tools and prompts: as they are, prefixed with the server, or prefixed only where two collide.",
+    ),
+  separator: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,4}$/)
+    .default("__")
+    .describe("Between prefix and name."),
+  instructions: z
+    .string()
+    .optional()
+    .describe("Usage notes for models, in place of those of the servers."),
 });
 
 /** The whole gateway config (architecture section 7). */
 export const configSchema = z.strictObject({
-  name: z.string().min(1).max(200).default("propylon").describe("Name of this gateway; as reverse-DNS/name when it is in a registry."),
-  version: z.string().optional().describe("Version shown to MCP clients; default: that of the package."),
-  publicUrl: z.url({ protocol: /^https?$/ }).optional().describe("URL at which clients reach the gateway."),
-  listeners: z.record(z.string(), listenerSchema).default({ main: listenerSchema.parse({}) }).describe("Sockets by name; the first is the default."),
+  name: z
+    .string()
+    .min(1)
+    .max(200)
+    .default("propylon")
+    .describe("Name of this gateway; as reverse-DNS/name when it is in a registry."),
+  version: z
+    .string()
+    .optional()
+    .describe("Version shown to MCP clients; default: that of the package."),
+  publicUrl: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("URL at which clients reach the gateway."),
+  listeners: z
+    .record(z.string(), listenerSchema)
+    .default({ main: listenerSchema.parse({}) })
+    .describe("Sockets by name; the first is the default."),
   endpoints: z
     .record(z.string(), endpointSchema)
     .default({ mcp: endpointSchema.parse({}) })
     .describe("MCP endpoints by name: each is a path and a selection of servers and tools."),
-  servers: z.record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), serverSchema).default({}).describe("MCP servers by name."),
-  plugins: z
-    .record(z.string(), z.union([z.literal(false), z.literal(true), z.null(), z.record(z.string(), z.unknown())]))
+  servers: z
+    .record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), serverSchema)
     .default({})
-    .describe("Plugins: a bare name is first-party, ./x is a file beside the config, anything else an npm package. false switches off."),
+    .describe("MCP servers by name."),
+  plugins: z
+    .record(
+      z.string(),
+      z.union([z.literal(false), z.literal(true), z.null(), z.record(z.string(), z.unknown())]),
+    )
+    .default({})
+    .describe(
+      "Plugins: a bare name is first-party, ./x is a file beside the config, anything else an npm package. false switches off.",
+    ),
   auth: z
     .strictObject({
-      apiKey: z.string().min(16).optional().describe("Clients must send it as a bearer token. At least 16 characters."),
+      apiKey: z
+        .string()
+        .min(16)
+        .optional()
+        .describe("Clients must send it as a bearer token. At least 16 characters."),
     })
     .prefault({})
     .describe("Authentication without a plugin."),
-  insecure: z.boolean().default(false).describe("Allow a non-loopback listener without authentication."),
+  insecure: z
+    .boolean()
+    .default(false)
+    .describe("Allow a non-loopback listener without authentication."),
   limits: z
     .strictObject({
-      body: size().default(4 * 1024 * 1024).describe("Largest request body."),
+      body: size()
+        .default(4 * 1024 * 1024)
+        .describe("Largest request body."),
       depth: z.int().min(4).max(512).default(64).describe("Deepest JSON nesting."),
-      header: size().default(16 * 1024).describe("Largest request head."),
+      header: size()
+        .default(16 * 1024)
+        .describe("Largest request head."),
       headersTimeout: duration().default(5_000).describe("To receive the request head."),
       requestTimeout: duration().default(10_000).describe("To receive the whole request."),
       connections: z.int().min(1).default(10_000).describe("Open sockets per listener."),
-      sessions: z.int().min(1).default(10_000).describe("Legacy MCP sessions per endpoint; the longest idle makes way."),
+      sessions: z
+        .int()
+        .min(1)
+        .default(10_000)
+        .describe("Legacy MCP sessions per endpoint; the longest idle makes way."),
       sessionIdle: duration().default(600_000).describe("After this long unused a session ends."),
-      streamQueue: size().default(1024 * 1024).describe("Unsent bytes of one event stream before it is closed."),
+      streamQueue: size()
+        .default(1024 * 1024)
+        .describe("Unsent bytes of one event stream before it is closed."),
     })
     .prefault({})
     .describe("Bounds on what a client can cost."),
   timeouts: z
     .strictObject({
-      default: duration().default(60_000).describe("Longest run of a call when nothing else is said."),
+      default: duration()
+        .default(60_000)
+        .describe("Longest run of a call when nothing else is said."),
       setup: duration().default(10_000).describe("For a plugin's setup and start."),
-      drain: duration().default(30_000).describe("On reload: how long calls of the old configuration may still run."),
-      grace: duration().default(30_000).describe("On shutdown: how long calls in flight may still run."),
+      drain: duration()
+        .default(30_000)
+        .describe("On reload: how long calls of the old configuration may still run."),
+      grace: duration()
+        .default(30_000)
+        .describe("On shutdown: how long calls in flight may still run."),
     })
     .prefault({})
     .describe("Times; a bare number is seconds."),
   log: z
     .strictObject({
-      level: z.enum(["silent", "fatal", "error", "warn", "info", "debug", "trace"]).default("info").describe("Least severe level."),
-      format: z.enum(["auto", "json", "pretty"]).default("auto").describe("auto is pretty on a terminal."),
+      level: z
+        .enum(["silent", "fatal", "error", "warn", "info", "debug", "trace"])
+        .default("info")
+        .describe("Least severe level."),
+      format: z
+        .enum(["auto", "json", "pretty"])
+        .default("auto")
+        .describe("auto is pretty on a terminal."),
     })
     .prefault({})
     .describe("Logging."),

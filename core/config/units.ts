@@ -1,7 +1,22 @@
 import type { z } from "zod";
 
-const DURATION_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 31_557_600_000 } as const;
-const SIZE_BYTES = { B: 1, KB: 1_000, MB: 1_000_000, GB: 1_000_000_000, KiB: 1_024, MiB: 1_048_576, GiB: 1_073_741_824 } as const;
+const DURATION_MS = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  y: 31_557_600_000,
+} as const;
+const SIZE_BYTES = {
+  B: 1,
+  KB: 1_000,
+  MB: 1_000_000,
+  GB: 1_000_000_000,
+  KiB: 1_024,
+  MiB: 1_048_576,
+  GiB: 1_073_741_824,
+} as const;
 
 /**
  * Milliseconds of a duration such as `30s`, `1500ms`, `10m`, `2h`, `1d`, `10y`, or of a bare number in the given unit (C30).
@@ -17,7 +32,11 @@ export function parseSize(value: number | string): number | undefined {
   return bytes === undefined ? undefined : Math.round(bytes);
 }
 
-function parseUnit<U extends string>(value: number | string, units: Readonly<Record<U, number>>, bare: U): number | undefined {
+function parseUnit<U extends string>(
+  value: number | string,
+  units: Readonly<Record<U, number>>,
+  bare: U,
+): number | undefined {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$/.exec(String(value));
   if (!match) return undefined;
   const unit = (match[2] || bare) as U;
@@ -25,15 +44,27 @@ function parseUnit<U extends string>(value: number | string, units: Readonly<Rec
 }
 
 /** zod transform of {@link parseDuration}. */
-export function durationToMs(value: number | string, bare: "s" | "ms", ctx: z.RefinementCtx): number {
+export function durationToMs(
+  value: number | string,
+  bare: "s" | "ms",
+  ctx: z.RefinementCtx,
+): number {
   const ms = parseDuration(value, bare);
-  if (ms === undefined) ctx.addIssue({ code: "custom", message: `expected a duration such as 30s, 1500ms or 10m, got ${JSON.stringify(value)}` });
+  if (ms === undefined)
+    ctx.addIssue({
+      code: "custom",
+      message: `expected a duration such as 30s, 1500ms or 10m, got ${JSON.stringify(value)}`,
+    });
   return ms ?? 0;
 }
 
 /** zod transform of {@link parseSize}. */
 export function sizeToBytes(value: number | string, ctx: z.RefinementCtx): number {
   const bytes = parseSize(value);
-  if (bytes === undefined) ctx.addIssue({ code: "custom", message: `expected a size such as 64KiB or 16MiB, got ${JSON.stringify(value)}` });
+  if (bytes === undefined)
+    ctx.addIssue({
+      code: "custom",
+      message: `expected a size such as 64KiB or 16MiB, got ${JSON.stringify(value)}`,
+    });
   return bytes ?? 0;
 }

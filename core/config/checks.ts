@@ -1,0 +1,187 @@
+import { existsSync } from "node:fs";
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { AuthenticatorService } from "../auth.ts";
+import type { AnyPlugin } from "../plugin.ts";
+import type { PathIssue } from "./issue.ts";
+import type { GatewayConfig, ListenerConfig } from "./schema.ts";
+import { nearest } from "./spelling.ts";
+
+/** Names that are paths of the gateway's own pages and so cannot name a server (C06). */
+export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
+  "_meta",
+  "mcp",
+  "ui",
+  "healthz",
+  "health",
+  "metrics",
+  "api",
+  ".well-known",
+  "docs",
+  "openapi.json",
+]);
+
+/** What the checks need to know about the world around a config. */
+export interface CheckContext {
+  /** Folder of the config file: what `./x` is relative to. */
+  readonly cwd: string;
+  /** The plugins of the config once loaded; until then what a plugin could provide is not missed. */
+  readonly plugins?: readonly AnyPlugin[];
+}
+
+/** Problems between parts of a config that each are right by themselves. */
+export function checkConfig(config: GatewayConfig, context: CheckContext): PathIssue[] {
+  return [
+    ...checkListeners(config),
+    ...checkExposure(config, context),
+    ...checkEndpoints(config, context),
+    ...checkServers(config),
+    ...checkPlugins(config, context),
+  ];
+}
+
+function checkListeners(config: GatewayConfig): PathIssue[] {
+  const listeners = Object.entries(config.listeners);
+  if (listeners.length === 0)
+    return [
+      {
+        path: ["listeners"],
+        message: "There is no listener.",
+        hint: "Add one, e.g. main: { port: 8080 }, or remove the line for the default.",
+      },
+    ];
+  return listeners.flatMap(([name, listener], index) => {
+    const other = listeners
+      .slice(0, index)
+      .find(
+        ([, earlier]) =>
+          listener.port !== 0 && earlier.port === listener.port && overlap(earlier, listener),
+      );
+    if (!other) return [];
+    return [
+      {
+        path: ["listeners", name, "port"],
+        message: `The listeners "${other[0]}" and "${name}" share port ${listener.port}.`,
+        hint: "Give one of them another port, or 0 for a free one.",
+      },
+    ];
+  });
+}
+
+function overlap(left: ListenerConfig, right: ListenerConfig): boolean {
+  const any = new Set(["0.0.0.0", "::"]);
+  return left.host === right.host || any.has(left.host) || any.has(right.host);
+}
+
+/** An open port without a key would let anyone on the network run every tool. */
+function checkExposure(config: GatewayConfig, context: CheckContext): PathIssue[] {
+  if (config.insecure || config.auth.apiKey !== undefined) return [];
+  const mayAuthenticate =
+    context.plugins?.some((plugin) => plugin.provides?.id === AuthenticatorService.id) ??
+    hasPlugins(config);
+  if (mayAuthenticate) return [];
+  return Object.entries(config.listeners)
+    .filter(([, listener]) => !isLoopback(listener.host))
+    .map(([name, listener]) => ({
+      path: ["listeners", name, "host"],
+      message: `The listener "${name}" is open to the network (${listener.host}) without authentication.`,
+      hint: "Set auth.apiKey, bind 127.0.0.1, or write insecure: true if that is what you want.",
+    }));
+}
+
+/** Whether only processes of this machine can reach an address. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[|\]$/g, "");
+  if (name === "localhost" || name.endsWith(".localhost")) return true;
+  return isIP(name) === 4
+    ? name.startsWith("127.")
+    : name === "::1" || name.startsWith("::ffff:127.");
+}
+
+function checkEndpoints(config: GatewayConfig, context: CheckContext): PathIssue[] {
+  const issues: PathIssue[] = [];
+  const first = Object.keys(config.listeners)[0] ?? "";
+  const taken = new Map<string, string>();
+  for (const [name, endpoint] of Object.entries(config.endpoints)) {
+    const listener = endpoint.listener ?? first;
+    if (!Object.hasOwn(config.listeners, listener)) {
+      issues.push({
+        path: ["endpoints", name, "listener"],
+        message: `The endpoint "${name}" is on a listener "${listener}" that does not exist.`,
+        hint: choose(listener, Object.keys(config.listeners)),
+      });
+    }
+    const place = `${listener} ${endpoint.path}`;
+    const other = taken.get(place);
+    if (other !== undefined)
+      issues.push({
+        path: ["endpoints", name, "path"],
+        message: `The endpoints "${other}" and "${name}" share the path ${endpoint.path} of the listener "${listener}".`,
+        hint: "Give one of them another path or listener.",
+      });
+    else taken.set(place, name);
+    issues.push(...checkSelection(config, name, endpoint.servers ?? [], context));
+  }
+  return issues;
+}
+
+function checkSelection(
+  config: GatewayConfig,
+  endpoint: string,
+  servers: readonly string[],
+  context: CheckContext,
+): PathIssue[] {
+  if (context.plugins === undefined && hasPlugins(config)) return [];
+  const known = [
+    ...Object.keys(config.servers),
+    ...(context.plugins ?? []).map((plugin) => plugin.name),
+  ];
+  return [...servers.entries()]
+    .filter(([, server]) => !known.includes(server))
+    .map(([index, server]) => ({
+      path: ["endpoints", endpoint, "servers", index],
+      message: `The endpoint "${endpoint}" names a server "${server}" that does not exist.`,
+      hint: choose(server, known),
+    }));
+}
+
+function hasPlugins(config: GatewayConfig): boolean {
+  return Object.values(config.plugins).some((options) => options !== false);
+}
+
+/** The next step for a name that does not exist. */
+export function choose(name: string, known: readonly string[]): string {
+  const similar = nearest(name, known);
+  if (similar !== undefined) return `Did you mean "${similar}"?`;
+  return known.length === 0 ? "There are none yet; add it." : `There are: ${known.join(", ")}.`;
+}
+
+function checkServers(config: GatewayConfig): PathIssue[] {
+  return Object.keys(config.servers)
+    .filter((name) => RESERVED_SERVERS.has(name))
+    .map((name) => ({
+      path: ["servers", name],
+      at: "key",
+      message: `The server name "${name}" is reserved for a path of the gateway.`,
+      hint: `Choose another name, e.g. "${name.replaceAll(/\W|_/g, "")}-server".`,
+    }));
+}
+
+function checkPlugins(config: GatewayConfig, context: CheckContext): PathIssue[] {
+  return Object.entries(config.plugins)
+    .filter(
+      ([key, options]) =>
+        options !== false && isLocalPlugin(key) && !existsSync(resolve(context.cwd, key)),
+    )
+    .map(([key]) => ({
+      path: ["plugins", key],
+      at: "key",
+      message: `The plugin file ${key} does not exist.`,
+      hint: "The path is relative to the config file; check its spelling and ending.",
+    }));
+}
+
+/** Whether a plugin key names a file beside the config. */
+export function isLocalPlugin(key: string): boolean {
+  return key.startsWith("./") || key.startsWith("../") || key.startsWith("/");
+}

@@ -1,0 +1,196 @@
+import { isPlainObject } from "./environment.ts";
+import type { ConfigPath, PathIssue } from "./issue.ts";
+import { httpServerSchema, stdioServerSchema } from "./schema.ts";
+import { nearest } from "./spelling.ts";
+
+/** A config whose `mcpServers` block and other clients' spellings became plain `servers`. */
+export interface Translated {
+  readonly value: unknown;
+  readonly issues: readonly PathIssue[];
+  /** Keys that other clients know and we do not; they were left out. */
+  readonly warnings: readonly PathIssue[];
+  /** Where in the file the thing at this path of the result stands. */
+  origin(path: ConfigPath): ConfigPath;
+}
+
+/** What clients call the transports (M006), in lower case without `-` and `_`. */
+const TRANSPORTS: Readonly<Record<string, "stdio" | "streamable-http" | "sse">> = {
+  stdio: "stdio",
+  http: "streamable-http",
+  https: "streamable-http",
+  streamablehttp: "streamable-http",
+  sse: "sse",
+};
+
+const OWN_KEYS: ReadonlySet<string> = new Set([
+  ...Object.keys(stdioServerSchema.shape),
+  ...Object.keys(httpServerSchema.shape),
+]);
+
+/**
+ * Accepts the `mcpServers` block of Claude, Cursor and others verbatim, and VS Code's `servers` with `type`: transport names are
+ * normalised, `serverUrl` is `url`, `disabled` is the opposite of `enabled`, `disabledTools` become `tools.exclude`.
+ */
+export function translateClients(config: Record<string, unknown>): Translated {
+  const issues: PathIssue[] = [];
+  const warnings: PathIssue[] = [];
+  const { mcpServers, ...rest } = config;
+  if (mcpServers !== undefined && !isPlainObject(mcpServers)) {
+    issues.push({
+      path: ["mcpServers"],
+      message: "mcpServers must be a map of servers by name.",
+      hint: 'Paste the block of a client as it is: mcpServers: { search: { command: "npx", args: [...] } }.',
+    });
+  }
+  const pasted = isPlainObject(mcpServers) ? mcpServers : {};
+  const own = rest["servers"];
+  // A wrong `servers` goes on to the schema, which says what is wrong with it.
+  if (own !== undefined && own !== null && !isPlainObject(own))
+    return { value: rest, issues, warnings, origin: (path) => path };
+  const servers: Record<string, unknown> = {};
+  for (const [name, server] of Object.entries(own ?? {}))
+    servers[name] = translateServer(server, ["servers", name], issues, undefined);
+  for (const [name, server] of Object.entries(pasted)) {
+    const path = ["mcpServers", name];
+    if (Object.hasOwn(servers, name))
+      issues.push({
+        path,
+        at: "key",
+        message: `The server "${name}" is in servers as well as in mcpServers.`,
+        hint: "Rename or remove one of the two.",
+      });
+    else servers[name] = translateServer(server, path, issues, warnings);
+  }
+  const some = own !== undefined || mcpServers !== undefined;
+  const origin = (path: ConfigPath): ConfigPath => {
+    const isPasted =
+      path[0] === "servers" &&
+      Object.hasOwn(pasted, String(path[1])) &&
+      !Object.hasOwn(own ?? {}, String(path[1]));
+    return isPasted ? ["mcpServers", ...path.slice(1)] : path;
+  };
+  return { value: some ? { ...rest, servers } : rest, issues, warnings, origin };
+}
+
+/** @param warnings where to tell of foreign keys; `undefined` leaves them in for the schema to refuse */
+function translateServer(
+  server: unknown,
+  path: ConfigPath,
+  issues: PathIssue[],
+  warnings: PathIssue[] | undefined,
+): unknown {
+  if (!isPlainObject(server)) return server;
+  const { type, serverUrl, disabled, disabledTools, ...kept } = server;
+  const result: Record<string, unknown> = kept;
+  if (serverUrl !== undefined) adopt(result, "url", serverUrl, "serverUrl", path, issues);
+  if (type !== undefined) adopt(result, "transport", type, "type", path, issues);
+  if (disabled !== undefined)
+    adopt(
+      result,
+      "enabled",
+      typeof disabled === "boolean" ? !disabled : disabled,
+      "disabled",
+      path,
+      issues,
+    );
+  if (disabledTools !== undefined) excludeTools(result, disabledTools, path, issues);
+  if (result["transport"] !== undefined) normaliseTransport(result, path, issues);
+  if (warnings) dropForeign(result, path, warnings);
+  return result;
+}
+
+function adopt(
+  result: Record<string, unknown>,
+  key: string,
+  value: unknown,
+  alias: string,
+  path: ConfigPath,
+  issues: PathIssue[],
+): void {
+  if (result[key] === undefined) result[key] = value;
+  else
+    issues.push({
+      path: [...path, alias],
+      at: "key",
+      message: `Both ${key} and ${alias} are set.`,
+      hint: `Keep ${key}, remove ${alias}.`,
+    });
+}
+
+function excludeTools(
+  result: Record<string, unknown>,
+  disabledTools: unknown,
+  path: ConfigPath,
+  issues: PathIssue[],
+): void {
+  const tools = result["tools"] ?? {};
+  if (!isPlainObject(tools)) return;
+  if (tools["exclude"] !== undefined)
+    issues.push({
+      path: [...path, "disabledTools"],
+      at: "key",
+      message: "Both tools.exclude and disabledTools are set.",
+      hint: "Keep tools.exclude, remove disabledTools.",
+    });
+  else result["tools"] = { ...tools, exclude: disabledTools };
+}
+
+function normaliseTransport(
+  result: Record<string, unknown>,
+  path: ConfigPath,
+  issues: PathIssue[],
+): void {
+  const named = result["transport"];
+  const transport =
+    typeof named === "string" ? TRANSPORTS[named.toLowerCase().replaceAll(/[-_]/g, "")] : undefined;
+  if (transport === undefined) {
+    const similar =
+      typeof named === "string"
+        ? nearest(named, ["stdio", "http", "streamable-http", "sse"])
+        : undefined;
+    const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
+    issues.push({
+      path: [...path, "transport"],
+      message: "The transport is none of stdio, http, streamable-http and sse.",
+      hint: `Choose one of them, or leave the line out.${meant}`,
+    });
+    delete result["transport"];
+  } else if (transport === "stdio") {
+    delete result["transport"];
+    if (result["command"] === undefined)
+      issues.push({
+        path,
+        message: "A stdio server needs a command.",
+        hint: "Add command, or set the transport to http if it has a url.",
+      });
+  } else if (result["command"] !== undefined) {
+    issues.push({
+      path: [...path, "transport"],
+      message: `A server with a command cannot have the transport ${transport}.`,
+      hint: "Remove the transport, or replace command and args by url.",
+    });
+    delete result["transport"];
+  } else result["transport"] = transport;
+}
+
+function dropForeign(
+  result: Record<string, unknown>,
+  path: ConfigPath,
+  warnings: PathIssue[],
+): void {
+  for (const key of Object.keys(result)) {
+    if (OWN_KEYS.has(key)) continue;
+    const similar = nearest(key, OWN_KEYS);
+    const hint =
+      similar === undefined
+        ? "Other clients may use it; the gateway does not."
+        : `Did you mean "${similar}"?`;
+    warnings.push({
+      path: [...path, key],
+      at: "key",
+      message: `The key "${key}" is ignored.`,
+      hint,
+    });
+    delete result[key];
+  }
+}

@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { basename, dirname, relative, sep } from "node:path";
+import { createJiti } from "jiti";
+import type { Jiti } from "jiti";
+import type { ConfigIssue, PathIssue } from "./issue.ts";
+import { pathText } from "./issue.ts";
+
+/** A module of this machine with the files it is made of. */
+export interface CodeModule {
+  readonly exports: Record<string, unknown>;
+  /** Absolute paths of the module and of everything it imports from outside `node_modules`. */
+  readonly files: ReadonlySet<string>;
+  /** Hash over the contents of `files`; another hash means that the module must be loaded anew. */
+  readonly digest: string;
+}
+
+/**
+ * Imports a TypeScript or JavaScript file beside a config. Through jiti, since Node 20 cannot strip types and no Node can load
+ * an edited module a second time: nothing is cached, so the file and what it imports are always as they are on disk.
+ *
+ * `propylon` and `zod` are those of the running gateway, wherever the file lies: a second copy would have its own classes.
+ */
+export async function importCode(file: string): Promise<CodeModule> {
+  const files = new Set([file]);
+  const jiti = await createImporter(file, files);
+  const exports = await jiti.import<Record<string, unknown>>(file);
+  return { exports, files, digest: digestFiles(files) };
+}
+
+/** Hash over the contents of files; a file that cannot be read counts as empty. */
+export function digestFiles(files: Iterable<string>): string {
+  const hash = createHash("sha256");
+  for (const file of [...files].toSorted())
+    hash.update(file).update("\0").update(contentOf(file)).update("\0");
+  return hash.digest("hex");
+}
+
+function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+async function createImporter(file: string, files: Set<string>): Promise<Jiti> {
+  // By its public name, so that it is the copy that runs: the sources under test, dist elsewhere.
+  const virtualModules = { propylon: await import("propylon"), zod: await import("zod") };
+  const plain = createJiti(file, { fsCache: false });
+  return createJiti(file, {
+    fsCache: false,
+    moduleCache: false,
+    interopDefault: false,
+    virtualModules,
+    transform(options) {
+      if (options.filename !== undefined && !options.filename.includes(`${sep}node_modules${sep}`))
+        files.add(options.filename);
+      return { code: plain.transform(options) };
+    },
+  });
+}
+
+/**
+ * Loads a config that is code. No option of c12 that reads further files or downloads anything is on: one file, as it stands.
+ *
+ * @param shown name to show in places
+ */
+export async function loadCode(
+  file: string,
+  shown: string,
+): Promise<{
+  value: unknown;
+  issues: readonly ConfigIssue[];
+  place(issue: PathIssue): ConfigIssue;
+}> {
+  const { loadConfig } = await import("c12");
+  const place = (issue: PathIssue): ConfigIssue => ({
+    message: issue.message,
+    hint: issue.hint,
+    place: { file: shown, path: pathText(issue.path) },
+  });
+  try {
+    const jiti = await createImporter(file, new Set());
+    const { config } = await loadConfig({
+      cwd: dirname(file),
+      configFile: basename(file),
+      configFileRequired: true,
+      jiti,
+      rcFile: false,
+      globalRc: false,
+      packageJson: false,
+      dotenv: false,
+      envName: false,
+      extend: false,
+      giget: false,
+      // One layer only: nothing to merge, so no list is ever concatenated.
+      merger: (...layers: unknown[]) =>
+        layers.find((layer) => layer !== undefined && layer !== null) as Record<string, unknown>,
+    });
+    return { value: config, issues: [], place };
+  } catch (error) {
+    return { value: undefined, issues: [codeIssue(error, file, shown)], place };
+  }
+}
+
+/** A module that cannot be loaded, as an issue at the place its error names. */
+export function codeIssue(error: unknown, file: string, shown: string): ConfigIssue {
+  const message = error instanceof Error ? error.message : String(error);
+  const [first = ""] = message.split("\n");
+  const at = /:(\d+):(\d+)\s*$/.exec(message);
+  const place = { file: shown, ...(at && { line: Number(at[1]), column: Number(at[2]) }) };
+  const folder = dirname(file) + sep;
+  return {
+    message: `The file cannot be loaded: ${relativeText(first.trim(), folder)}.`,
+    hint: "Correct it; running it with node or tsc shows more.",
+    place,
+  };
+}
+
+/** No absolute path of this machine leaves in a message. */
+function relativeText(text: string, folder: string): string {
+  return text
+    .replaceAll(folder, "")
+    .replaceAll(relative("/", folder), "")
+    .replace(/[.\s]+$/, "");
+}

@@ -1,0 +1,185 @@
+import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import type { Document, Node, Pair, YAMLError } from "yaml";
+import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
+import { pathText } from "./issue.ts";
+
+/** Enough for every honest use of anchors; a bomb of nested aliases needs far more ("billion laughs"). */
+const MAX_ALIASES = 100;
+
+/** Keys of other clients' files that the loader translates; where ours is missing the place of theirs is meant. */
+const ALIASES: Readonly<Record<string, string>> = {
+  url: "serverUrl",
+  transport: "type",
+  tools: "disabledTools",
+  enabled: "disabled",
+};
+
+/** Text of a YAML or JSON config, parsed, with a way from a path back to its line and column. */
+export interface ConfigText {
+  readonly value: unknown;
+  /** Syntax problems; when there are any, `value` is `undefined`. */
+  readonly issues: readonly ConfigIssue[];
+  /** Gives an issue its place: of the key itself, or of the value; of the nearest parent that exists when there is none. */
+  place(issue: PathIssue): ConfigIssue;
+}
+
+/**
+ * Parses YAML 1.2, of which JSON is a subset, so that every problem can be told with its line and column.
+ *
+ * @param file name to show in places
+ */
+export function parseText(text: string, file: string): ConfigText {
+  const lines = new LineCounter();
+  // prettyErrors would append source lines, which may hold secrets.
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    strict: true,
+    uniqueKeys: true,
+    merge: true,
+  });
+  const at = (offset: number): { line: number; column: number } => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  };
+  const place = (issue: PathIssue): ConfigIssue => ({
+    message: issue.message,
+    hint: issue.hint,
+    place: {
+      file,
+      ...at(offsetOf(document, issue.path, issue.at ?? "value")),
+      path: pathText(issue.path),
+    },
+  });
+  const errors = firstOf(document.errors).map((error) =>
+    syntaxIssue(error, text, { file, ...at(error.pos[0]) }),
+  );
+  const issues =
+    errors.length > 0
+      ? errors
+      : aliasIssues(document).map((issue) => ({
+          ...issue.issue,
+          place: { file, ...at(issue.offset) },
+        }));
+  return {
+    value:
+      issues.length > 0 ? undefined : (document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown),
+    issues,
+    place,
+  };
+}
+
+/** After a syntax error the parser guesses, so what follows is noise; a key that is there twice is not. */
+function firstOf(errors: readonly YAMLError[]): readonly YAMLError[] {
+  return errors.every((error) => error.code === "DUPLICATE_KEY") ? errors : errors.slice(0, 1);
+}
+
+/** Aliases without an anchor, and files whose aliases multiply; `toJS` would throw for both without a place. */
+function aliasIssues(
+  document: Document.Parsed,
+): { issue: Omit<ConfigIssue, "place">; offset: number }[] {
+  const found: { issue: Omit<ConfigIssue, "place">; offset: number }[] = [];
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) !== undefined) return;
+      const issue = {
+        message: `No anchor named "${alias.source}" stands above this alias.`,
+        hint: 'Define it with "&", or quote the value if a text beginning with "*" is meant.',
+      };
+      found.push({ issue, offset: startOf(alias) ?? 0 });
+    },
+  });
+  if (found.length === 0 && multiplies(document)) {
+    found.push({
+      issue: {
+        message: `Aliases repeat the content of this file more than ${MAX_ALIASES} times.`,
+        hint: "Write the repeated parts out.",
+      },
+      offset: 0,
+    });
+  }
+  return found;
+}
+
+function multiplies(document: Document.Parsed): boolean {
+  try {
+    document.toJS({ maxAliasCount: MAX_ALIASES });
+    return false;
+  } catch (error) {
+    if (error instanceof ReferenceError) return true;
+    throw error;
+  }
+}
+
+const SYNTAX: Readonly<Record<string, readonly [message: string, hint: string]>> = {
+  DUPLICATE_KEY: [
+    "This key is there twice.",
+    "Remove one of the two, or merge what is below them.",
+  ],
+  TAB_AS_INDENT: [
+    "A tab is used for indentation.",
+    "Indent with spaces; YAML does not allow tabs there.",
+  ],
+  BAD_INDENT: [
+    "The indentation does not fit what is above.",
+    "Align it with its neighbours, two spaces per level.",
+  ],
+  MULTILINE_IMPLICIT_KEY: [
+    "A key runs over several lines.",
+    "Check the line for a missing colon or quote.",
+  ],
+  MISSING_CHAR: [
+    "A closing quote, bracket or comma is missing.",
+    "Close what was opened on or above this line.",
+  ],
+  BLOCK_AS_IMPLICIT_KEY: [
+    "A nested value starts on the line of its key.",
+    'Put it on its own line, or quote a value that holds ": ".',
+  ],
+  IMPOSSIBLE: ["This cannot be read as YAML.", "Compare the line with its neighbours."],
+};
+
+/** The parser's own words quote the source, where a secret may stand; ours do not. */
+function syntaxIssue(error: YAMLError, text: string, place: ConfigIssue["place"]): ConfigIssue {
+  const tab = /^[ ]*\t/m.test(text.split("\n")[(place.line ?? 1) - 1] ?? "")
+    ? SYNTAX["TAB_AS_INDENT"]
+    : undefined;
+  const [message, hint] = tab ??
+    SYNTAX[error.code] ?? [
+      `The file is not valid YAML here (${error.code.toLowerCase().replaceAll("_", " ")}).`,
+      "Compare the line with its neighbours; quote values that begin with a special character.",
+    ];
+  return { message, hint, place };
+}
+
+function offsetOf(document: Document.Parsed, path: ConfigPath, target: "key" | "value"): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node) ?? 0;
+  for (const [index, part] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document);
+    const pair = memberOf(node, part);
+    if (pair === undefined) break;
+    const last = index === path.length - 1;
+    const key = isPair(pair) ? startOf(pair.key) : undefined;
+    const value = isPair(pair) ? pair.value : pair;
+    // A key without a value (`url:`) has no range worth showing: its key has.
+    const empty = isScalar(value) && value.value === null && value.source === "";
+    offset =
+      (last && target === "key") || empty ? (key ?? offset) : (startOf(value) ?? key ?? offset);
+    node = value;
+  }
+  return offset;
+}
+
+function memberOf(node: unknown, part: string | number): Pair | Node | undefined {
+  if (isSeq(node)) return node.items[Number(part)] as Node | undefined;
+  if (!isMap(node)) return undefined;
+  const named = (name: string): Pair | undefined =>
+    node.items.find((item) => isScalar(item.key) && String(item.key.value) === name);
+  const alias = ALIASES[String(part)];
+  return named(String(part)) ?? (alias === undefined ? undefined : named(alias));
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as { range?: readonly [number, number, number] | null } | undefined)?.range?.[0];
+}

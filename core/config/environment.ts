@@ -1,0 +1,121 @@
+import { readFile } from "node:fs/promises";
+import { parseEnv } from "node:util";
+import type { ConfigPath, PathIssue } from "./issue.ts";
+import { pathText } from "./issue.ts";
+import { nearest } from "./spelling.ts";
+
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A string of the config that took values from the environment. */
+export interface Expanded {
+  /** As written, e.g. `Bearer ${TOKEN}`; safe to show. */
+  readonly raw: string;
+  /** As used; may hold a secret. */
+  readonly value: string;
+}
+
+/** A config value with its variables filled in. */
+export interface Expansion {
+  readonly value: unknown;
+  /** Strings that took a value from the environment, by {@link pathText}. */
+  readonly expanded: ReadonlyMap<string, Expanded>;
+  /** Every value taken; masked wherever the config is shown. */
+  readonly secrets: ReadonlySet<string>;
+  readonly issues: readonly PathIssue[];
+}
+
+/** `$$`, or `${NAME}`, `${env:NAME}` (Cursor, VS Code), `${NAME:-default}`; a lone `$` is itself. */
+const VARIABLE = /\$\$|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{[^}]*\}?/g;
+
+/**
+ * The variables a config may use: those of the process, and below them those of a `.env` file beside the config.
+ * The file never overrides the real environment and is not copied into it, so children do not inherit it.
+ *
+ * @param file path of the `.env` file; need not exist
+ */
+export async function readEnvironment(file: string, real: Environment): Promise<Environment> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return real;
+    throw error;
+  }
+  return { ...parseEnv(text), ...real };
+}
+
+/** Fills variables into every string of a config value. An unset variable without default is an issue, never a literal. */
+export function expand(value: unknown, environment: Environment): Expansion {
+  const expanded = new Map<string, Expanded>();
+  const secrets = new Set<string>();
+  const issues: PathIssue[] = [];
+
+  const expandString = (raw: string, path: ConfigPath): string => {
+    let taken = false;
+    const text = raw.replaceAll(
+      VARIABLE,
+      (match: string, name: string | undefined, fallback: string | undefined) => {
+        if (match === "$$") return "$";
+        const found = name === undefined ? undefined : takeVariable(environment, name, fallback);
+        if (found === undefined) {
+          issues.push(name === undefined ? malformed(match, path) : unset(name, path, environment));
+          return match;
+        }
+        taken = true;
+        // A default is written in the file; only what the environment supplied is secret.
+        if (found.fromEnvironment && found.value !== "") secrets.add(found.value);
+        return found.value;
+      },
+    );
+    if (taken) expanded.set(pathText(path), { raw, value: text });
+    return text;
+  };
+
+  const walk = (node: unknown, path: ConfigPath): unknown => {
+    if (typeof node === "string") return expandString(node, path);
+    if (Array.isArray(node)) return node.map((item, index) => walk(item, [...path, index]));
+    if (!isPlainObject(node)) return node;
+    return Object.fromEntries(
+      Object.entries(node).map(([key, item]) => [key, walk(item, [...path, key])]),
+    );
+  };
+  return { value: walk(value, []), expanded, secrets, issues };
+}
+
+function takeVariable(
+  environment: Environment,
+  name: string,
+  fallback: string | undefined,
+): { value: string; fromEnvironment: boolean } | undefined {
+  const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+  // As in a shell, ":-" also covers a variable that is set but empty.
+  if (value !== undefined && (value !== "" || fallback === undefined))
+    return { value, fromEnvironment: true };
+  return fallback === undefined ? undefined : { value: fallback, fromEnvironment: false };
+}
+
+function unset(name: string, path: ConfigPath, environment: Environment): PathIssue {
+  const similar = nearest(name, Object.keys(environment));
+  const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
+  return {
+    path,
+    message: `The variable ${name} is not set.`,
+    hint: `Set it in the environment or in a .env file beside the config, or write \${${name}:-default}.${meant}`,
+  };
+}
+
+function malformed(match: string, path: ConfigPath): PathIssue {
+  return {
+    path,
+    message: `"${match}" is not a variable.`,
+    hint: "Write ${NAME}, ${NAME:-default} or ${env:NAME}; write $$ for a dollar sign.",
+  };
+}
+
+/** Whether a value is an object literal, i.e. neither an array nor an instance of a class. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -1,0 +1,209 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, extname, join, relative, resolve } from "node:path";
+import { GatewayError, isGatewayError } from "../errors.ts";
+import { checkConfig } from "./checks.ts";
+import { translateClients } from "./clients.ts";
+import { loadCode } from "./code.ts";
+import { parseText } from "./document.ts";
+import type { Environment } from "./environment.ts";
+import { expand, isPlainObject, readEnvironment } from "./environment.ts";
+import type { ConfigIssue, PathIssue } from "./issue.ts";
+import { invalidConfig, pathText } from "./issue.ts";
+import { maskText } from "./mask.ts";
+import type { GatewayConfig } from "./schema.ts";
+import { validateConfig } from "./validate.ts";
+
+/** Names looked for, in this order, when no file is given. */
+export const CONFIG_NAMES = [
+  "gateway.yaml",
+  "gateway.yml",
+  "gateway.json",
+  "gateway.ts",
+  "gateway.mts",
+  "gateway.js",
+] as const;
+
+const TEXT_FORMATS: ReadonlySet<string> = new Set([".yaml", ".yml", ".json"]);
+const CODE_FORMATS: ReadonlySet<string> = new Set([".ts", ".mts", ".js", ".mjs"]);
+
+/** How to load; everything has a default. */
+export interface LoadOptions {
+  /** Default: that of the process. */
+  readonly environment?: Environment;
+  /** Changes the value before it is checked, e.g. for command line flags that override the file. */
+  adjust?(value: Record<string, unknown>): Record<string, unknown>;
+}
+
+/** A config that can be used, with what is needed to talk about it. */
+export interface LoadedConfig {
+  readonly config: GatewayConfig;
+  /** Absolute path. */
+  readonly file: string;
+  /** Folder of the file; what relative paths in the config start from. */
+  readonly cwd: string;
+  /** Things that were ignored or look wrong, but do no harm. */
+  readonly warnings: readonly ConfigIssue[];
+  /** Values that came from the environment; give them to `maskConfig` before showing anything. */
+  readonly secrets: ReadonlySet<string>;
+  /** Gives an issue found later, e.g. in the options of a plugin, its place in the file. */
+  place(issue: PathIssue): ConfigIssue;
+}
+
+/**
+ * Finds the config in a folder.
+ *
+ * @throws {GatewayError} `no_config` when there is none
+ */
+export function findConfig(folder: string): string {
+  const found = CONFIG_NAMES.map((name) => join(folder, name)).find((file) => existsSync(file));
+  if (found === undefined)
+    throw new GatewayError("no_config", `There is no ${CONFIG_NAMES[0]} in this folder.`, {
+      hint: "Create one (see docs/guide/start.md), or give the path of a config.",
+    });
+  return found;
+}
+
+/**
+ * Loads a config: parses it, fills in variables, translates the blocks of other clients, checks it against the schema and its
+ * parts against each other.
+ *
+ * YAML and JSON are parsed here rather than by c12, because c12 hands out values without their line and column, concatenates
+ * lists of its layers, and downloads and runs what `extends` names; c12 loads code (TypeScript and JavaScript) only.
+ *
+ * @throws {GatewayError} `invalid` with every problem in `data.issues` (M013); `no_config` when the file is not there; `io_error`
+ */
+export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadedConfig> {
+  const path = resolve(file);
+  const shown = shownName(path);
+  const source = await readSource(path, shown);
+  if (source.issues.length > 0) throw invalidConfig(source.issues);
+  const cwd = dirname(path);
+  const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
+  const expansion = expand(source.value, environment);
+  const top = topLevel(expansion.value);
+  const translated = translateClients(
+    options.adjust && isPlainObject(top) ? options.adjust(top) : (top as Record<string, unknown>),
+  );
+  const place = (issue: PathIssue): ConfigIssue =>
+    maskIssue(source.place({ ...issue, path: translated.origin(issue.path) }), expansion.secrets);
+  // An unset variable leaves its text in place: problems of that same value would be noise.
+  const unset = new Set(expansion.issues.map((issue) => pathText(issue.path)));
+  const validated = validateConfig(translated.value, renamed(expansion.expanded));
+  const wrong = validated.issues.filter(
+    (issue) => !unset.has(pathText(translated.origin(issue.path))),
+  );
+  const crossed = validated.config ? checkConfig(validated.config, { cwd }) : [];
+  const issues = [...expansion.issues, ...translated.issues, ...wrong, ...crossed];
+  if (issues.length > 0 || validated.config === undefined)
+    throw invalidConfig(sortByLine(issues.map(place)));
+  return {
+    config: validated.config,
+    file: path,
+    cwd,
+    warnings: translated.warnings.map(place),
+    secrets: expansion.secrets,
+    place,
+  };
+}
+
+interface Source {
+  readonly value: unknown;
+  readonly issues: readonly ConfigIssue[];
+  place(issue: PathIssue): ConfigIssue;
+}
+
+async function readSource(path: string, shown: string): Promise<Source> {
+  const format = extname(path).toLowerCase();
+  if (!TEXT_FORMATS.has(format) && !CODE_FORMATS.has(format)) {
+    throw new GatewayError(
+      "no_config",
+      `${shown} is not a config: its name must end in .yaml, .yml, .json, .ts, .mts or .js.`,
+      { hint: "Rename it, or give another path." },
+    );
+  }
+  const text = await readText(path, shown);
+  const source = TEXT_FORMATS.has(format) ? parseText(text, shown) : await loadCode(path, shown);
+  if (source.issues.length === 0 && (source.value === null || source.value === undefined)) {
+    const issue = {
+      message: "The file is empty.",
+      hint: 'Start with a server: servers: { search: { url: "https://..." } }.',
+      place: { file: shown, line: 1, column: 1 },
+    };
+    return { ...source, issues: [issue] };
+  }
+  if (source.issues.length === 0 && !isPlainObject(source.value)) {
+    const issue = {
+      message: "The config must be a map of options at its top.",
+      hint: "Begin with servers: or another option; see docs/guide/config.md.",
+      place: { file: shown, line: 1, column: 1 },
+    };
+    return { ...source, issues: [issue] };
+  }
+  return source;
+}
+
+async function readText(path: string, shown: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "ENOENT")
+      throw new GatewayError("no_config", `The config ${shown} does not exist.`, {
+        hint: "Check the path.",
+        place: { file: shown },
+      });
+    if (code === "EISDIR")
+      throw new GatewayError("no_config", `${shown} is a folder.`, {
+        hint: "Give the path of a config file.",
+        place: { file: shown },
+      });
+    throw isGatewayError(error)
+      ? error
+      : new GatewayError(
+          "io_error",
+          `The config ${shown} cannot be read (${code ?? "unknown error"}).`,
+          { hint: "Check its permissions.", place: { file: shown }, cause: error },
+        );
+  }
+}
+
+/** Drops what is for editors and anchors (`$schema`, `x-...`), and sections whose entries are all commented out. */
+function topLevel(value: unknown): unknown {
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(
+      ([key, item]) => item !== null && key !== "$schema" && !key.startsWith("x-"),
+    ),
+  );
+}
+
+/** What stood below `mcpServers` is below `servers` by the time it is checked. */
+function renamed<T>(expanded: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+  return new Map(
+    [...expanded].flatMap(([path, value]) => [
+      [path, value] as const,
+      [path.replace(/^mcpServers\b/, "servers"), value] as const,
+    ]),
+  );
+}
+
+/** The file as a person would name it: relative to where they are, if it is near. */
+function shownName(path: string): string {
+  const near = relative(process.cwd(), path);
+  return near.startsWith("..") || near === "" ? basename(path) : near;
+}
+
+function maskIssue(issue: ConfigIssue, secrets: ReadonlySet<string>): ConfigIssue {
+  return {
+    ...issue,
+    message: maskText(issue.message, secrets),
+    hint: maskText(issue.hint, secrets),
+  };
+}
+
+function sortByLine(issues: readonly ConfigIssue[]): ConfigIssue[] {
+  const order = (issue: ConfigIssue): number =>
+    (issue.place.line ?? 0) * 10_000 + (issue.place.column ?? 0);
+  return issues.toSorted((left, right) => order(left) - order(right));
+}

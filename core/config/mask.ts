@@ -1,0 +1,58 @@
+import { isPlainObject } from "./environment.ts";
+
+/** What stands in place of a secret. */
+export const MASK = "***";
+
+/** Names of options whose values are secrets whatever they hold. */
+const SECRET_NAME =
+  /(?:^|[-_.])(?:authorization|cookie|pass(?:word|phrase)?|pwd|secrets?|tokens?|credentials?|api-?keys?|private-?keys?)$/i;
+const SECRET_CAMEL =
+  /(?:apiKey|privateKey|accessKey|[a-z](?:Token|Secret|Password|Passphrase|Credentials?))$/;
+/** Maps of which every value is a secret: they carry credentials under any name. */
+const SECRET_MAPS: ReadonlySet<string> = new Set(["env", "headers"]);
+const USERINFO = /(?<=[a-z][a-z0-9+.-]*:\/\/)[^/?#\s@]+(?=@)/gi;
+
+/**
+ * A config fit for showing: header values, env values, keys, passwords and the userinfo of URLs are masked, and so is every
+ * value that came from a variable, wherever it stands.
+ *
+ * @param secrets values taken from the environment
+ */
+export function maskConfig(config: unknown, secrets: Iterable<string> = []): unknown {
+  const sorted = [...secrets]
+    .filter((secret) => secret !== "")
+    .sort((left, right) => right.length - left.length);
+  const walk = (node: unknown, hide: boolean): unknown => {
+    if (typeof node === "string") return hide ? MASK : maskText(node, sorted);
+    if (Array.isArray(node)) return node.map((item) => walk(item, hide));
+    if (!isPlainObject(node)) return leaf(node, hide || sorted.includes(String(node)));
+    const entries = Object.entries(node).map(([key, value]) => [
+      maskText(key, sorted),
+      walk(value, hide || isSecretName(key)),
+    ]);
+    return Object.fromEntries(entries) as Record<string, unknown>;
+  };
+  return walk(config, false);
+}
+
+function leaf(node: unknown, hide: boolean): unknown {
+  if (typeof node === "function") return "[function]";
+  return hide && node !== null && node !== undefined ? MASK : node;
+}
+
+/**
+ * A text without the given secrets and without the userinfo of URLs. A secret that makes up the whole text is masked at any
+ * length; inside a longer text only from four characters on, since masking every `1` would hide nothing and garble all.
+ */
+export function maskText(text: string, secrets: Iterable<string>): string {
+  let masked = text.replaceAll(USERINFO, MASK);
+  for (const secret of secrets) {
+    if (masked === secret) return MASK;
+    if (secret.length >= 4) masked = masked.replaceAll(secret, MASK);
+  }
+  return masked;
+}
+
+function isSecretName(key: string): boolean {
+  return SECRET_MAPS.has(key) || SECRET_NAME.test(key) || SECRET_CAMEL.test(key);
+}

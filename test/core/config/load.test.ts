@@ -1,0 +1,243 @@
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { issuesOf } from "../../../core/config/issue.ts";
+import { findConfig, loadConfig } from "../../../core/config/load.ts";
+import { maskConfig } from "../../../core/config/mask.ts";
+import type { GatewayError } from "../../../core/errors.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "propylon-load-"));
+});
+
+async function write(name: string, text: string): Promise<string> {
+  const file = join(folder, name);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+  return file;
+}
+
+async function failure(file: string, environment = {}): Promise<GatewayError> {
+  return loadConfig(file, { environment }).then(
+    () => expect.unreachable("the config was accepted"),
+    (thrown: GatewayError) => thrown,
+  );
+}
+
+describe("loadConfig", () => {
+  it("fills in defaults, durations in ms and sizes in bytes", async () => {
+    const { config } = await loadConfig(
+      await write(
+        "gateway.yaml",
+        "servers: { a: { command: npx, timeout: 30s } }\nlimits: { body: 1MiB }\n",
+      ),
+    );
+    expect(config.servers["a"]).toMatchObject({
+      timeout: 30_000,
+      connectTimeout: 10_000,
+      args: [],
+    });
+    expect(config.limits.body).toBe(1_048_576);
+    expect(config.listeners["main"]).toMatchObject({ host: "127.0.0.1", port: 8080 });
+  });
+
+  it.each(["gateway.yaml", "gateway.yml", "gateway.json"])("reads %s", async (name) => {
+    const { config, cwd } = await loadConfig(
+      await write(name, '{\n\t"$schema": "./x.json",\n\t"name": "tabs"\n}'),
+    );
+    expect(config.name).toBe("tabs");
+    expect(cwd).toBe(folder);
+  });
+
+  it("reads a TypeScript config: types, functions, variables, and lists that are not concatenated", async () => {
+    const source = `
+      import { definePlugin } from "propylon";
+      interface Names { name: string }
+      const names: Names = { name: typeof definePlugin };
+      export default async () => ({ ...names, servers: { a: { command: "npx", args: ["\${WORD}", "b"] } } });`;
+    const { config } = await loadConfig(await write("gateway.ts", source), {
+      environment: { WORD: "one" },
+    });
+    expect(config.name).toBe("function");
+    expect(config.servers["a"]).toMatchObject({ args: ["one", "b"] });
+  });
+
+  it("downloads nothing a code config asks to extend, and reads no other file", async () => {
+    await write("package.json", '{ "gateway": { "name": "wrong" } }');
+    await write(".gatewayrc", "name=wrong");
+    const error = await failure(
+      await write("gateway.mts", 'export default { name: "own", extends: "gh:propylon/none" };'),
+    );
+    expect(issuesOf(error)[0]).toMatchObject({
+      message: 'Unknown key "extends" at the top of the config.',
+      place: { file: "gateway.mts", path: "extends" },
+    });
+  });
+
+  it("tells where a code config is broken, without a path of this machine", async () => {
+    const error = await failure(await write("gateway.ts", "export default {\n  name: ,\n};\n"));
+    expect(error.message).toMatch(/^gateway\.ts:2:\d+ The file cannot be loaded/);
+    expect(error.message).not.toContain(folder);
+  });
+
+  it("names a missing file, a folder and a foreign ending", async () => {
+    expect((await failure(join(folder, "none.yaml"))).code).toBe("no_config");
+    expect((await failure(folder)).code).toBe("no_config");
+    expect((await failure(await write("gateway.toml", ""))).message).toContain("must end in");
+  });
+
+  it("finds the config of a folder", async () => {
+    expect(() => findConfig(folder)).toThrow(/There is no gateway.yaml/);
+    const file = await write("gateway.json", "{}");
+    expect(findConfig(folder)).toBe(file);
+  });
+
+  it("keeps anchors in x- keys, merges them, and ignores sections that are commented out", async () => {
+    const text =
+      "x-common: &common { timeout: 5s }\nplugins:\n  # echo: {}\nservers:\n  a: { <<: *common, command: npx }\n";
+    expect((await loadConfig(await write("gateway.yaml", text))).config.servers["a"]).toMatchObject(
+      { timeout: 5_000 },
+    );
+  });
+
+  it("reads a variable as a number or boolean where one is wanted", async () => {
+    const text =
+      'listeners: { main: { port: "${PORT}" } }\nservers: { a: { command: npx, enabled: "${ON}" } }\nauth: { apiKey: "${KEY}" }\n';
+    const { config } = await loadConfig(await write("gateway.yaml", text), {
+      environment: { PORT: "9000", ON: "false", KEY: "1234567890123456" },
+    });
+    expect(config.listeners["main"]!.port).toBe(9000);
+    expect(config.servers["a"]!.enabled).toBe(false);
+    expect(config.auth.apiKey).toBe("1234567890123456");
+  });
+
+  it("takes variables from .env beside the config, below the real environment", async () => {
+    await write(".env", "A=file\nB=file\n");
+    const { config } = await loadConfig(await write("gateway.yaml", "name: ${A}-${B}\n"), {
+      environment: { A: "real" },
+    });
+    expect(config.name).toBe("real-file");
+  });
+});
+
+describe("blocks of other clients", () => {
+  it.each([
+    ["streamable_http", "streamable-http"],
+    ["streamablehttp", "streamable-http"],
+    ["streamable-http", "streamable-http"],
+    ["streamableHttp", "streamable-http"],
+    ["http", "streamable-http"],
+    ["sse", "sse"],
+  ])("M006: the transport %s is %s, under either key", async (written, expected) => {
+    const text = JSON.stringify({
+      mcpServers: { a: { type: written, url: "https://a.example" } },
+      servers: { b: { transport: written, url: "https://b.example" } },
+    });
+    const { config } = await loadConfig(await write("gateway.json", text));
+    expect(config.servers).toMatchObject({
+      a: { transport: expected },
+      b: { transport: expected },
+    });
+  });
+
+  it("accepts mcpServers verbatim and warns about keys only other clients know", async () => {
+    const pasted = {
+      mcpServers: {
+        files: {
+          type: "stdio",
+          command: "npx",
+          args: ["-y", "files"],
+          env: { ROOT: "${env:HOME}" },
+          disabled: true,
+          autoApprove: ["read"],
+        },
+        search: {
+          serverUrl: "https://search.example/mcp",
+          disabledTools: ["drop"],
+          alwaysAllow: [],
+        },
+      },
+    };
+    const { config, warnings } = await loadConfig(
+      await write("gateway.json", JSON.stringify(pasted, null, 2)),
+      { environment: { HOME: "/home/x" } },
+    );
+    expect(config.servers).toMatchObject({
+      files: { command: "npx", enabled: false, env: { ROOT: "/home/x" } },
+      search: { url: "https://search.example/mcp", tools: { exclude: ["drop"] } },
+    });
+    expect(warnings.map((warning) => [warning.message, warning.place.line])).toEqual([
+      ['The key "autoApprove" is ignored.', 14],
+      ['The key "alwaysAllow" is ignored.', 23],
+    ]);
+  });
+
+  it("refuses those keys among our own servers", async () => {
+    expect(
+      (
+        await failure(
+          await write("gateway.yaml", "servers:\n  a: { command: npx, autoApprove: [] }\n"),
+        )
+      ).message,
+    ).toContain('2:22 Unknown key "autoApprove"');
+  });
+});
+
+describe("secrets", () => {
+  const CANARY = "canary-5f1e9c";
+
+  it("are masked wherever the config is shown: headers, env, keys, userinfo, and all that came from a variable", async () => {
+    const text = `
+auth: { apiKey: "plain-api-key-in-file" }
+servers:
+  a: { url: "https://user:plain-password@a.example/\${C}", headers: { X-Anything: plain-header } }
+  b: { command: npx, args: ["--flag=\${C}"], env: { ANY: plain-env } }
+plugins:
+  ./p.ts: { token: plain-token, nested: { clientSecret: plain-secret }, harmless: visible, tokens: 5 }
+`;
+    await write("p.ts", "export default {}");
+    const { config, secrets } = await loadConfig(await write("gateway.yaml", text), {
+      environment: { C: CANARY },
+    });
+    const shown = JSON.stringify(maskConfig(config, secrets));
+    expect(shown).not.toMatch(/plain-|canary/);
+    expect(shown).toContain("visible");
+    expect(shown).toContain("https://***@a.example/***");
+    expect(shown).toContain("--flag=***");
+  });
+
+  it.each([
+    ["timeouts: { default: '${C}' }"],
+    ["log: { level: '${C}' }"],
+    ["servers: { a: { url: '${C}' } }"],
+    ["servers: { a: { command: npx, protocol: '${C}' } }"],
+    ["endpoints: { mcp: { listener: '${C}' } }"],
+    ["endpoints: { mcp: { servers: ['${C}'] } }"],
+    ["endpoints: { mcp: { path: 'x${C}' } }"],
+    ["listeners: { main: { port: '${C}' } }"],
+    ["limits: { body: '${C}' }"],
+    ["servers: { a: { type: '${C}', url: 'http://x' } }"],
+    ["mcpServers: '${C}'"],
+  ])("do not appear in the error of %s", async (text) => {
+    const error = await failure(await write("gateway.yaml", text), { C: CANARY });
+    expect(JSON.stringify([error.message, error.hint, error.data, error.place])).not.toContain(
+      CANARY,
+    );
+  });
+
+  it("do not appear in syntax errors", async () => {
+    for (const text of [
+      `a: "${CANARY}\nb: 1`,
+      `a: ${CANARY}: x`,
+      `- ${CANARY}\nb: 1`,
+      `a: @${CANARY}`,
+      `{ a: "${CANARY}" b: 2 }`,
+    ]) {
+      const error = await failure(await write("gateway.yaml", text));
+      expect(JSON.stringify([error.message, error.hint, error.data])).not.toContain(CANARY);
+    }
+    expect(await readFile(join(folder, "gateway.yaml"), "utf8")).toContain(CANARY);
+  });
+});

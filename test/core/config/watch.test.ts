@@ -1,0 +1,179 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { WatchOptions } from "../../../core/config/watch.ts";
+import { ConfigWatcher } from "../../../core/config/watch.ts";
+import type { GatewayError } from "../../../core/errors.ts";
+
+type Event = { name: string } | { error: GatewayError };
+
+/** Events of a watcher, to be waited for one by one. */
+class Events {
+  readonly #queue: Event[] = [];
+  readonly #waiting: ((event: Event) => void)[] = [];
+
+  push(event: Event): void {
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting(event);
+    else this.#queue.push(event);
+  }
+
+  next(): Promise<Event> {
+    const event = this.#queue.shift();
+    return event ? Promise.resolve(event) : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  get pending(): number {
+    return this.#queue.length;
+  }
+}
+
+let folder: string;
+let file: string;
+let events: Events;
+let watcher: ConfigWatcher;
+
+async function start(options: Partial<WatchOptions> = {}): Promise<void> {
+  watcher = new ConfigWatcher({
+    file,
+    onConfig: ({ config }) => events.push({ name: config.name }),
+    onFailure: (error) => events.push({ error }),
+    settle: 20,
+    // Events alone must do, unless a test says otherwise.
+    poll: 1_000_000,
+    load: { environment: {} },
+    ...options,
+  });
+  await watcher.start();
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "propylon-watch-"));
+  file = join(folder, "gateway.yaml");
+  await writeFile(file, "name: one\n");
+  events = new Events();
+});
+afterEach(() => watcher.close());
+
+describe("ConfigWatcher", () => {
+  it("notices a write, and one by rename over the file, again and again", async () => {
+    await start();
+    await writeFile(file, "name: two\n");
+    expect(await events.next()).toEqual({ name: "two" });
+    for (const name of ["three", "four", "five"]) {
+      await writeFile(`${file}.new`, `name: ${name}\n`);
+      await rename(`${file}.new`, file);
+      expect(await events.next()).toEqual({ name });
+    }
+  });
+
+  it("notices the symlink swap of a Kubernetes ConfigMap", async () => {
+    await rm(file);
+    for (const name of ["one", "two"]) {
+      await mkdir(join(folder, `..${name}`));
+      await writeFile(join(folder, `..${name}`, "gateway.yaml"), `name: ${name}\n`);
+    }
+    await symlink("..one", join(folder, "..data"));
+    await symlink(join("..data", "gateway.yaml"), file);
+    await start();
+    await symlink("..two", join(folder, "..data_tmp"));
+    await rename(join(folder, "..data_tmp"), join(folder, "..data"));
+    expect(await events.next()).toEqual({ name: "two" });
+  });
+
+  it("notices .env and files of plugins", async () => {
+    const plugin = join(folder, "plugins", "echo.ts");
+    await mkdir(join(folder, "plugins"));
+    await writeFile(plugin, "1");
+    await writeFile(file, "name: ${NAME:-one}\n");
+    await start({ extraFiles: () => [plugin] });
+    await writeFile(join(folder, ".env"), "NAME=from-env\n");
+    expect(await events.next()).toEqual({ name: "from-env" });
+    await writeFile(plugin, "2");
+    expect(await events.next()).toEqual({ name: "from-env" });
+  });
+
+  it("M014: reports a wrong, an empty and a missing file with their place, changes nothing, and goes on with the next good one", async () => {
+    await start();
+    const wrong = [
+      "name: [1\n",
+      "",
+      "a: 1\nbogus: 2\n",
+      "servers:\n  a: { command: 1 }\n",
+      undefined,
+    ];
+    const lines: unknown[] = [];
+    for (const [index, text] of wrong.entries()) {
+      if (text === undefined) await rm(file);
+      else await writeFile(file, text);
+      const event = await events.next();
+      expect(event).toMatchObject({
+        error: { code: "reload_failed", hint: expect.any(String) as string },
+      });
+      lines.push("error" in event && event.error.place?.line);
+      await writeFile(file, `name: good-${index}\n`);
+      expect(await events.next()).toEqual({ name: `good-${index}` });
+    }
+    expect(lines).toEqual([2, 1, 1, 2, undefined]);
+  });
+
+  it("reports a config that cannot be applied, and tries the next one", async () => {
+    let applied = 0;
+    await start({
+      onConfig: ({ config }) => {
+        if (applied++ === 0) throw new Error("port taken");
+        events.push({ name: config.name });
+      },
+    });
+    await writeFile(file, "name: two\n");
+    expect(await events.next()).toMatchObject({ error: { code: "reload_failed" } });
+    await writeFile(file, "name: three\n");
+    expect(await events.next()).toEqual({ name: "three" });
+  });
+
+  it("M015: runs one reload at a time and ends with the last content", async () => {
+    let running = 0;
+    let most = 0;
+    await start({
+      settle: 1,
+      onConfig: async ({ config }) => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running--;
+        events.push({ name: config.name });
+      },
+    });
+    for (let count = 1; count <= 30; count++) {
+      await writeFile(`${file}.new`, `name: n${count}\n`);
+      await rename(`${file}.new`, file);
+    }
+    let event = await events.next();
+    while (!("name" in event) || event.name !== "n30") event = await events.next();
+    expect(most).toBe(1);
+  });
+
+  it("does nothing when the content is the same", async () => {
+    await start();
+    await writeFile(file, "name: one\n");
+    await watcher.look();
+    expect(events.pending).toBe(0);
+  });
+
+  it("finds changes by polling where nothing tells of them", async () => {
+    await start({ settle: 1_000_000, poll: 10 });
+    await writeFile(file, "name: polled\n");
+    expect(await events.next()).toEqual({ name: "polled" });
+  });
+
+  it("survives that its folder is removed and made again", async () => {
+    await start({ poll: 20 });
+    await rm(folder, { recursive: true });
+    expect(await events.next()).toMatchObject({ error: { code: "reload_failed" } });
+    await mkdir(folder);
+    await writeFile(file, "name: back\n");
+    let event = await events.next();
+    while (!("name" in event)) event = await events.next();
+    expect(event).toEqual({ name: "back" });
+  });
+});

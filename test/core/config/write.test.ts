@@ -1,0 +1,248 @@
+import { fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmod,
+  lstat,
+  mkdtemp,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import {
+  applyEdits,
+  editConfig,
+  readVersion,
+  replaceFile,
+  sweepTemporary,
+} from "../../../core/config/write.ts";
+
+const TEXT = `# yaml-language-server: $schema=./gateway.schema.json
+name: shop   # shown to clients
+
+servers:
+  # the search
+  search:
+    url: 'https://search.example/mcp' # do not move
+    headers: {Authorization: "Bearer \${TOKEN}"}
+  files: { command: npx, args: [-y, files] }
+future:
+  unknown: [1, 2,   3]
+# the end
+`;
+
+let file: string;
+beforeEach(async () => {
+  file = join(await mkdtemp(join(tmpdir(), "propylon-write-")), "gateway.yaml");
+  await writeFile(file, TEXT);
+});
+
+const comments = (text: string): string[] => text.match(/# .*/g) ?? [];
+const leftovers = async (): Promise<string[]> =>
+  (await readdir(join(file, ".."))).filter((name) => name.endsWith(".tmp"));
+
+describe("editConfig", () => {
+  it("M019 sets, adds and removes, and keeps comments, order, quotes and unknown keys", async () => {
+    await editConfig(file, [
+      { path: ["servers", "search", "timeout"], value: "5s" },
+      { path: ["servers", "files"], value: undefined },
+      { path: ["servers", "extra"], value: { command: "uvx", args: ["x"] } },
+      { path: ["name"], value: "store" },
+    ]);
+    const text = await readFile(file, "utf8");
+    expect(comments(text)).toEqual(comments(TEXT));
+    expect(text).toContain("url: 'https://search.example/mcp' # do not move");
+    expect(text).toContain('{Authorization: "Bearer ${TOKEN}"}');
+    expect(parse(text)).toEqual({
+      name: "store",
+      servers: {
+        search: {
+          url: "https://search.example/mcp",
+          headers: { Authorization: "Bearer ${TOKEN}" },
+          timeout: "5s",
+        },
+        extra: { command: "uvx", args: ["x"] },
+      },
+      future: { unknown: [1, 2, 3] },
+    });
+  });
+
+  it("keeps the mode and a symlink", async () => {
+    await chmod(file, 0o640);
+    const link = join(file, "..", "link.yaml");
+    await symlink(file, link);
+    await editConfig(link, [{ path: ["name"], value: "linked" }]);
+    expect((await lstat(link)).isSymbolicLink()).toBe(true);
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+    expect(await readFile(file, "utf8")).toContain("name: linked");
+  });
+
+  it("refuses an edit made for another version", async () => {
+    const { version } = await readVersion(file);
+    const next = await editConfig(file, [{ path: ["name"], value: "one" }], version);
+    await expect(
+      editConfig(file, [{ path: ["name"], value: "two" }], version),
+    ).rejects.toMatchObject({ code: "exists" });
+    await editConfig(file, [{ path: ["name"], value: "three" }], next);
+    expect(await readFile(file, "utf8")).toContain("name: three");
+  });
+
+  it("M027: never overwrites a change that comes in between, and leaves no temporary file", async () => {
+    const write = replaceFile(file, "name: ours\n", async () => {
+      await writeFile(file, "name: theirs\n");
+      return Promise.reject(new Error("changed"));
+    });
+    await expect(write).rejects.toThrow("changed");
+    expect(await readFile(file, "utf8")).toBe("name: theirs\n");
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it("does not lose edits made at the same time", async () => {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        editConfig(file, [{ path: ["servers", `s${index}`, "command"], value: "x" }]),
+      ),
+    );
+    expect(
+      Object.keys((parse(await readFile(file, "utf8")) as { servers: object }).servers),
+    ).toHaveLength(22);
+  });
+
+  it("keeps order and indentation of JSON", async () => {
+    const json = join(file, "..", "gateway.json");
+    await writeFile(json, '{\n\t"name": "a",\n\t"x": [1],\n\t"servers": {}\n}\n');
+    await editConfig(json, [{ path: ["servers", "a"], value: { command: "npx" } }]);
+    expect(await readFile(json, "utf8")).toBe(
+      '{\n\t"name": "a",\n\t"x": [\n\t\t1\n\t],\n\t"servers": {\n\t\t"a": {\n\t\t\t"command": "npx"\n\t\t}\n\t}\n}\n',
+    );
+  });
+
+  it("fills an empty file and a section whose entries are commented out", () => {
+    expect(
+      parse(applyEdits("a.yaml", "", [{ path: ["servers", "a", "command"], value: "x" }])),
+    ).toEqual({ servers: { a: { command: "x" } } });
+    const text = applyEdits("a.yaml", "servers:\n  # a: {}\nname: b\n", [
+      { path: ["servers", "a", "command"], value: "x" },
+    ]);
+    expect(parse(text)).toEqual({ servers: { a: { command: "x" } }, name: "b" });
+    expect(text).toContain("# a: {}");
+  });
+
+  it("says what it cannot edit, and leaves it as it is", async () => {
+    await expect(editConfig(join(file, "..", "gateway.ts"), [])).rejects.toMatchObject({
+      code: "invalid",
+    });
+    await expect(editConfig(file, [{ path: ["name", "first"], value: 1 }])).rejects.toMatchObject({
+      code: "invalid",
+    });
+    await writeFile(file, "a: [1\n");
+    await expect(editConfig(file, [{ path: ["name"], value: 1 }])).rejects.toMatchObject({
+      code: "invalid",
+    });
+    expect(await readFile(file, "utf8")).toBe("a: [1\n");
+  });
+
+  it("answers io_error without permission (EACCES), and the old file is intact", async () => {
+    const folder = join(file, "..");
+    await chmod(folder, 0o555);
+    // Root may write anywhere: be somebody else for a moment.
+    const root = process.geteuid!() === 0;
+    if (root) process.seteuid!(65_534);
+    try {
+      await expect(editConfig(file, [{ path: ["name"], value: "x" }])).rejects.toMatchObject({
+        code: "io_error",
+        hint: expect.stringContaining("write permission") as string,
+      });
+    } finally {
+      if (root) process.seteuid!(0);
+      await chmod(folder, 0o755);
+    }
+    expect(await readFile(file, "utf8")).toBe(TEXT);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it("answers io_error when the space ends in the middle of writing, and the old file is intact", async () => {
+    const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
+    const module = fileURLToPath(new URL("../../../core/config/write.ts", import.meta.url));
+    const long = `${TEXT}# ${"x".repeat(20_000)}\n`;
+    await writeFile(file, long);
+    // No file of this process may grow over 4 blocks: the write ends half done, as on a full disk.
+    const child = spawn(
+      "bash",
+      ["-c", 'ulimit -f 4; exec node "$0" "$1" "$2" once', loop, module, file],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
+    const output: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
+    await once(child, "close");
+    expect(Buffer.concat(output).toString()).toMatch(
+      /^io_error gateway\.yaml cannot be written \(E(FBIG|NOSPC)\)\./,
+    );
+    expect(await readFile(file, "utf8")).toBe(long);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it("keeps every comment and every other value, whatever is set", () => {
+    const key = fc.stringMatching(/^[a-z]{1,6}$/);
+    const value = fc
+      .jsonValue({ maxDepth: 2 })
+      .map((json) => JSON.parse(JSON.stringify(json)) as unknown);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(key, key, value), { maxLength: 5 }), (changes) => {
+        const edits = changes.map(([group, name, set]) => ({
+          path: ["servers", `x${group}`, name],
+          value: set ?? "none",
+        }));
+        const text = applyEdits("gateway.yaml", TEXT, edits);
+        expect(comments(text).filter((comment) => comments(TEXT).includes(comment))).toEqual(
+          comments(TEXT),
+        );
+        const before = parse(TEXT) as { servers: Record<string, unknown> };
+        const after = parse(text) as { servers: Record<string, Record<string, unknown>> };
+        for (const [name, server] of Object.entries(before.servers))
+          expect(after.servers[name]).toEqual(server);
+        const last = new Map(edits.map((edit) => [edit.path.join("."), edit]));
+        for (const edit of last.values())
+          expect(after.servers[edit.path[1]!]![edit.path[2]!]).toEqual(edit.value);
+      }),
+    );
+  });
+
+  it("M027: 100 times killed in the middle of writing, the file is always whole; the leftovers are swept", async () => {
+    const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
+    const module = fileURLToPath(new URL("../../../core/config/write.ts", import.meta.url));
+    await writeFile(file, TEXT.repeat(1));
+    let kills = 0;
+    while (kills < 100) {
+      const child = fork(loop, [module, file]);
+      await once(child, "message");
+      // Not a wait for anything: the moment of death is what varies.
+      await new Promise((resolve) => setTimeout(resolve, kills % 10));
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      kills++;
+      const text = await readFile(file, "utf8");
+      expect(comments(text)).toEqual(comments(TEXT));
+      expect((parse(text) as { future: unknown }).future).toEqual({ unknown: [1, 2, 3] });
+    }
+    await sweepTemporary(file);
+    expect(await leftovers()).toEqual([]);
+  }, 120_000);
+
+  it("sweeps only what dead processes left", async () => {
+    const folder = join(file, "..");
+    const own = `.gateway.yaml.${process.pid}.00000000.tmp`;
+    await writeFile(join(folder, own), "");
+    await writeFile(join(folder, ".gateway.yaml.4194300.00000000.tmp"), "");
+    await writeFile(join(folder, ".other.yaml.4194300.00000000.tmp"), "");
+    await sweepTemporary(file);
+    expect(await leftovers()).toEqual([own, ".other.yaml.4194300.00000000.tmp"].toSorted());
+  });
+});

@@ -1,0 +1,14 @@
+// Rewrites a config: without pause until killed, or once, printing how it failed. Started by write.test.ts.
+import { createJiti } from "jiti";
+
+const [module, file, once] = process.argv.slice(2);
+const { editConfig } = await createJiti(import.meta.url, {
+  fsCache: once ? false : `${file}.cache`,
+}).import(module);
+const edit = (count) =>
+  editConfig(file, [{ path: ["servers", "a", "timeout"], value: `${count}s` }]);
+if (once) await edit(1).catch((error) => process.stdout.write(`${error.code} ${error.message}\n`));
+else {
+  process.send("ready");
+  for (let count = 0; ; count++) await edit(count);
+}
