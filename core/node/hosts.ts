@@ -6,6 +6,9 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
+/** A name or address with or without a port; no wildcard inside a name. */
+const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
+
 /** Where a listener is bound, and under which names people reach it. */
 export interface Surroundings {
   /** Address as bound, e.g. `127.0.0.1` or `::`. */
@@ -85,10 +88,7 @@ export class Hosts {
 
   #allowHost(entry: string): void {
     const host = entry.toLowerCase();
-    if (
-      !URL.canParse(`http://${host}`) ||
-      new URL(`http://${host}`).host !== host.replace(/:80$/, "")
-    ) {
+    if (!HOST.test(host)) {
       throw new GatewayError("invalid", `"${entry}" in allowedHosts is not a host name.`, {
         hint: 'Write a name or address, with or without a port, such as "gateway.example.org" or "10.0.0.5:8080"; "*" alone allows every Host.',
       });

@@ -154,8 +154,10 @@ export class Listener {
   /** Bytes that are no HTTP. Never written into an answer that has begun. */
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     const failure = parserFailure(error);
-    this.#log.debug({ code: error.code }, "refused bytes that are no HTTP request");
-    const answering = [...this.#inFlight].some((res) => res.req.socket === socket);
+    if (failure) this.#log.debug({ code: error.code }, "refused bytes that are no HTTP request");
+    const answering = [...this.#inFlight].some(
+      (res) => res.headersSent && res.req.socket === socket,
+    );
     if (failure && !answering) refuseSocket(socket, failure.status, failure.error);
     else socket.destroy();
   }
@@ -254,12 +256,8 @@ export class Listener {
 
   #fail(res: ServerResponse, thrown: unknown): void {
     const error = toGatewayError(thrown);
-    // The client went away: nobody is left to answer, and its own doing is no error of ours.
-    if (res.destroyed || error.code === "cancelled") {
-      res.destroy();
-      return;
-    }
-    if (error.code === "internal")
+    // What fails because the client went away is no error of ours.
+    if (error.code === "internal" && !res.destroyed)
       this.#log.error({ err: error.cause ?? error, method: res.req.method }, "request failed");
     sendError(res, error);
   }

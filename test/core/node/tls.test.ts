@@ -1,0 +1,127 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { drainSocket, openRig, type Rig } from "./wire.ts";
+
+let rig: Rig;
+let folder: string;
+let cert: string;
+let key: string;
+
+beforeAll(async () => {
+  // A key pair for this test run only: nothing secret is kept in the repository.
+  folder = mkdtempSync(join(tmpdir(), "propylon-tls-"));
+  cert = join(folder, "cert.pem");
+  key = join(folder, "key.pem");
+  const subject = [
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost,IP:127.0.0.1",
+  ];
+  execFileSync(
+    "openssl",
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-days",
+      "1",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+      ...subject,
+    ],
+    {
+      stdio: "ignore",
+    },
+  );
+  rig = await openRig({
+    listener: { tls: { cert, key } },
+    limits: { headersTimeout: 500, requestTimeout: 1_000 },
+  });
+});
+
+afterAll(async () => {
+  await rig.listener.close(0);
+  rmSync(folder, { recursive: true });
+});
+
+async function get(
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: string }> {
+  const req = request({
+    host: "localhost",
+    servername: "localhost",
+    port: rig.port,
+    path,
+    headers,
+    ca: readFileSync(cert),
+    agent: false,
+    family: 4,
+  });
+  req.end();
+  const [res] = await once(req, "response");
+  let body = "";
+  for await (const chunk of res) body += String(chunk);
+  return { status: res.statusCode, body };
+}
+
+describe("M005: TLS", () => {
+  it("serves HTTPS from the configured files and says so", async () => {
+    expect(rig.listener.tls).toBe(true);
+    expect(rig.url).toBe(`https://127.0.0.1:${rig.port}`);
+    expect(await get("/hello")).toEqual({ status: 200, body: "route /hello" });
+    expect(await get("/livez")).toEqual({ status: 200, body: "ok\n" });
+  });
+
+  it("checks Host and Origin like any listener; its own origin is https", async () => {
+    expect((await get("/hello", { host: "evil.example" })).status).toBe(403);
+    expect((await get("/hello", { origin: "https://evil.example" })).status).toBe(403);
+    expect((await get("/hello", { origin: `https://localhost:${rig.port}` })).status).toBe(200);
+  });
+
+  it("refuses TLS 1.1", async () => {
+    const socket = connectTls({
+      port: rig.port,
+      host: "127.0.0.1",
+      ca: readFileSync(cert),
+      minVersion: "TLSv1.1",
+      maxVersion: "TLSv1.1",
+      ciphers: "DEFAULT@SECLEVEL=0",
+    });
+    await expect(once(socket, "secureConnect")).rejects.toThrow();
+  });
+
+  it("gives up on a handshake that never ends", async () => {
+    const socket = connect(rig.port, "127.0.0.1");
+    await once(socket, "connect");
+    expect(await drainSocket(socket)).toBe("");
+  });
+
+  it("names the file or the pair that is wrong", async () => {
+    const missing = openRig({ listener: { tls: { cert: join(folder, "none.pem"), key } } });
+    await expect(missing).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("none.pem"),
+      hint: expect.stringContaining("listeners.main.tls.cert"),
+    });
+    const swapped = openRig({ listener: { tls: { cert: key, key: cert } } });
+    await expect(swapped).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("cannot be used together"),
+    });
+  });
+});
