@@ -3,17 +3,13 @@ import type { Answer } from "../answer.ts";
 import { GatewayError } from "../errors.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json } from "../types.ts";
+import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
 import { abortError, Exchange, type ExchangeOwner } from "./exchange.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
 import { mirrorArguments, type Mirrors } from "./mirror.ts";
+import { Oversize } from "./oversize.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
-
-/** `name` and `version` of the gateway as a client. */
-export interface ClientInfo {
-  readonly name: string;
-  readonly version: string;
-}
 
 /** What a {@link Connection} reports to. */
 export interface ConnectionHost {
@@ -58,18 +54,20 @@ export class Connection implements ExchangeOwner {
   handshake: Handshake | undefined;
   /** Which arguments go into headers, by tool (modern Streamable HTTP). */
   mirrors: Mirrors = new Map();
-  readonly #clientInfo: ClientInfo;
+  readonly clientInfo: ClientInfo;
   readonly #host: ConnectionHost;
   readonly #pending = new Map<string, Exchange>();
+  readonly #oversize = new Oversize(this.#pending);
   readonly #inbound: Inbound;
   #wire: Wire | undefined;
+  #probing: Dialect | undefined;
   #calls = 0;
   #lost: GatewayError | undefined;
   #idle: (() => void) | undefined;
 
   constructor(options: ConnectionOptions) {
     this.name = options.name;
-    this.#clientInfo = options.clientInfo;
+    this.clientInfo = options.clientInfo;
     this.#host = options.host;
     this.#inbound = new Inbound({
       name: options.name,
@@ -81,7 +79,7 @@ export class Connection implements ExchangeOwner {
     });
     this.receiver = {
       receive: (chunks, length, origin) => this.#inbound.receive(chunks, length, origin),
-      oversize: (id, error) => this.#onOversize(id, error),
+      oversize: (head, error) => this.#oversize.note(head, error),
       lost: (error, others, resend) => this.#onLost(error, others, resend),
     };
   }
@@ -89,6 +87,11 @@ export class Connection implements ExchangeOwner {
   /** The wire below. */
   get wire(): Wire {
     return this.#wire!;
+  }
+
+  /** What requests are written in now. */
+  get dialect(): Dialect | undefined {
+    return this.handshake ?? this.#probing;
   }
 
   /** Calls of clients in flight. */
@@ -114,7 +117,7 @@ export class Connection implements ExchangeOwner {
     const exchange = new Exchange({
       id,
       method: call.method,
-      message: this.#message(id, call.method, this.#callParams(id, call)),
+      message: encodeCall(this, id, call),
       name: call.method === "completion/complete" ? undefined : call.name,
       mirrored:
         mirror && call.method === "tools/call" ? mirrorArguments(mirror, call.args) : undefined,
@@ -163,8 +166,7 @@ export class Connection implements ExchangeOwner {
   /** Sends a request whose answer may take as long as it likes. */
   open(method: string, params: Json | undefined, signal?: AbortSignal): Exchange {
     const id = nextId();
-    const meta = this.#meta(undefined, {}, undefined);
-    const message = this.#message(id, method, meta ? { ...params, _meta: meta } : params);
+    const message = encodeOwn(this, id, method, params);
     const exchange = new Exchange({ id, method, message, signal, owner: this });
     exchange.answer.catch(() => undefined);
     if (signal?.aborted) exchange.fail(abortError(signal));
@@ -179,7 +181,9 @@ export class Connection implements ExchangeOwner {
   }
 
   settled(exchange: Exchange): void {
-    if (!this.#pending.delete(exchange.id) || !exchange.call) return;
+    if (!this.#pending.delete(exchange.id)) return;
+    this.#oversize.release(exchange);
+    if (!exchange.call) return;
     this.#calls--;
     this.#inbound.release(exchange);
     if (this.#calls === 0) this.#idle?.();
@@ -219,39 +223,6 @@ export class Connection implements ExchangeOwner {
     await this.#wire?.close();
   }
 
-  #callParams(id: string, call: Call): Json {
-    const { method, name, args, params } = call;
-    const meta = this.#meta(call.progress ? id : undefined, call.peer.capabilities, call);
-    if (method === "resources/read") return { ...params, uri: name, ...(meta && { _meta: meta }) };
-    if (method === "completion/complete") return { ...params, ...(meta && { _meta: meta }) };
-    return { name, ...(args && { arguments: args }), ...params, ...(meta && { _meta: meta }) };
-  }
-
-  #meta(
-    progressToken: string | undefined,
-    capabilities: Json,
-    call: Call | undefined,
-  ): Json | undefined {
-    const dialect = this.handshake ?? this.#probing;
-    const meta = call?.meta;
-    if (dialect?.era !== "modern") {
-      if (progressToken === undefined) return meta;
-      return { ...meta, progressToken };
-    }
-    return {
-      ...meta,
-      ...(progressToken !== undefined && { progressToken }),
-      "io.modelcontextprotocol/protocolVersion": dialect.version,
-      "io.modelcontextprotocol/clientInfo": this.#clientInfo,
-      "io.modelcontextprotocol/clientCapabilities": capabilities,
-      ...(call?.peer.logLevel !== undefined && {
-        "io.modelcontextprotocol/logLevel": call.peer.logLevel,
-      }),
-    };
-  }
-
-  #probing: Dialect | undefined;
-
   /** Writes in a dialect before the server agreed to it. */
   probe(dialect: Dialect | undefined): void {
     this.#probing = dialect;
@@ -262,10 +233,6 @@ export class Connection implements ExchangeOwner {
   agree(handshake: Handshake): void {
     this.handshake = handshake;
     this.wire.speak(handshake);
-  }
-
-  #message(id: string, method: string, params: Json | undefined): string {
-    return JSON.stringify({ jsonrpc: "2.0", id, method, params });
   }
 
   #onLost(error: GatewayError, others: "fail" | "finish", resend: Exchange | undefined): void {
@@ -281,13 +248,7 @@ export class Connection implements ExchangeOwner {
     else if (resend || !known) this.#host.lost(this, error, resend);
   }
 
-  /** Without an id it can be nobody else's if one request is in flight; of several, none may be left waiting for ever. */
-  #onOversize(id: string | undefined, error: GatewayError): void {
-    if (id !== undefined) this.#pending.get(id)?.fail(error);
-    else this.#failAll(error);
-  }
-
   #failAll(error: GatewayError): void {
-    for (const exchange of [...this.#pending.values()]) exchange.fail(error);
+    for (const exchange of this.#pending.values()) exchange.fail(error);
   }
 }

@@ -1,7 +1,8 @@
 import type { Answer } from "../answer.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { Era, Json } from "../types.ts";
-import type { ClientInfo, Connection, Handshake } from "./connection.ts";
+import type { Connection, Handshake } from "./connection.ts";
+import type { ClientInfo } from "./envelope.ts";
 import { statusOf } from "./faults.ts";
 import { isJson } from "./message.ts";
 

@@ -13,6 +13,8 @@ const MAX_REFUSAL = 64 * 1024;
 export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   readonly #wire: HttpWire;
   readonly #exchange: Exchange;
+  /** Whether it went out as part of a session; other replies may have ended that meanwhile. */
+  readonly #hadSession: boolean;
   #controller: Dispatcher.DispatchController | undefined;
   #started = false;
   #aborted = false;
@@ -25,6 +27,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   constructor(wire: HttpWire, exchange: Exchange) {
     this.#wire = wire;
     this.#exchange = exchange;
+    this.#hadSession = wire.session !== undefined;
   }
 
   /** Reads no further; the exchange is settled elsewhere. */
@@ -80,7 +83,8 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    if (this.#aborted || this.#exchange.done) return;
+    if (this.#aborted) return;
+    if (this.#exchange.done) return this.#wire.ended(this);
     if (this.#sse?.lastEventId) return this.#onStreamEnd();
     this.#wire.forget(this.#exchange);
     const fault = this.#wire.faults.network(error);
@@ -91,7 +95,9 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
 
   event(data: readonly Buffer[], length: number): void {
     if (length > 0) this.#wire.receiver.receive(data, length, this.#exchange);
-    if (this.#exchange.done) this.#finish();
+    if (!this.#exchange.done) return;
+    this.#wire.forget(this.#exchange);
+    this.#wire.linger(this);
   }
 
   overflow(): void {
@@ -103,14 +109,9 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
     this.#wire.receiver.receive(chunks, length, this.#exchange);
   }
 
-  /** The answer is there; most servers end the stream with it, and only then can its socket be used again. */
-  #finish(): void {
-    this.#wire.forget(this.#exchange);
-  }
-
   #onStreamEnd(): void {
     const { lastEventId, retry } = this.#sse!;
-    if (this.#exchange.done) return this.#finish();
+    if (this.#exchange.done) return this.#wire.ended(this);
     if (lastEventId !== "" && this.#wire.dialect?.era === "legacy")
       return this.#wire.resume(this.#exchange, lastEventId, retry);
     this.#wire.forget(this.#exchange);
@@ -133,7 +134,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
 
   #onRefusal(): void {
     const error = this.#rpcError();
-    if (this.#wire.session !== undefined && isSessionLoss(this.#status, error)) {
+    if (this.#hadSession && isSessionLoss(this.#status, error)) {
       this.#wire.session = undefined;
       return this.#wire.receiver.lost(this.#wire.faults.session(), "finish", this.#exchange);
     }
@@ -158,7 +159,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
       const { code, message: sentence, data } = message["error"];
       return Answer.error({
         code: code as number,
-        message: String(sentence ?? ""),
+        message: typeof sentence === "string" ? sentence : "",
         ...(data !== undefined && { data }),
       });
     } catch {

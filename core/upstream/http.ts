@@ -15,6 +15,9 @@ const OWN_HEADERS =
 /** Sockets to one server; a call beyond waits for a free one. */
 const MAX_CONNECTIONS = 1_024;
 
+/** How long a server may keep an event stream open after the answer, in milliseconds. */
+const LINGER_MS = 2_000;
+
 /** What an HTTP wire is made of. */
 export interface HttpWireOptions {
   readonly name: string;
@@ -40,6 +43,8 @@ export class HttpWire implements Wire {
   readonly #path: string;
   readonly #base: readonly string[];
   readonly #streams = new Map<Exchange, { abort(): void }>();
+  readonly #lingering = new Set<HttpReply>();
+  #sweep: NodeJS.Timeout | undefined;
   #headers: string[] = [];
   #stream: HttpStream | undefined;
 
@@ -93,9 +98,20 @@ export class HttpWire implements Wire {
     this.#streams.delete(exchange);
   }
 
-  /** An exchange is through; `reply` reads on another stream or not at all. */
+  /** An exchange is through. */
   forget(exchange: Exchange): void {
     this.#streams.delete(exchange);
+  }
+
+  /** Its answer came on an event stream. The server should end that now; its socket cannot be used again before. */
+  linger(reply: HttpReply): void {
+    this.#lingering.add(reply);
+    this.#sweep ??= setTimeout(() => this.#abortLingering(), LINGER_MS).unref();
+  }
+
+  /** The server ended the stream. */
+  ended(reply: HttpReply): void {
+    this.#lingering.delete(reply);
   }
 
   /** Reads on for an exchange whose stream ended without the answer (2025-11-25, "Resumability and Redelivery"). */
@@ -129,6 +145,7 @@ export class HttpWire implements Wire {
 
   async close(): Promise<void> {
     this.#stream?.abort();
+    this.#abortLingering();
     for (const stream of this.#streams.values()) stream.abort();
     this.#streams.clear();
     if (this.session !== undefined) await this.#deleteSession();
@@ -145,6 +162,13 @@ export class HttpWire implements Wire {
       const timer = setTimeout(done, 1_000);
       this.dispatch("DELETE", this.plainHeaders("application/json"), null, new Discard(done, done));
     });
+  }
+
+  #abortLingering(): void {
+    clearTimeout(this.#sweep);
+    this.#sweep = undefined;
+    for (const reply of this.#lingering) reply.abort();
+    this.#lingering.clear();
   }
 
   #modernHeaders(exchange: Exchange): string[] {

@@ -3,7 +3,6 @@ import type { StdioServerConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
-import { findId } from "./message.ts";
 import { spawnStdio, type StdioChannel } from "./stdio.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
 
@@ -90,7 +89,7 @@ export class Link implements Wire {
   }
 
   #onOversize(head: Buffer): void {
-    this.#receiver.oversize(findId(head), this.#faults.tooLarge(this.#limit));
+    this.#receiver.oversize(head, this.#faults.tooLarge(this.#limit));
   }
 
   #onClose(error: GatewayError): void {

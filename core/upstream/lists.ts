@@ -9,8 +9,11 @@ import { type Mirrors, readMirrors } from "./mirror.ts";
 /** Pages of one list followed at most; a server that has more is broken. */
 const MAX_PAGES = 1_000;
 
+/** The lists a server can announce changes of. */
+export const LISTS = ["tools", "resources", "prompts"] as const;
+
 /** One of the three lists a server announces changes of. */
-export type ListName = "tools" | "resources" | "prompts";
+export type ListName = (typeof LISTS)[number];
 
 interface ListKind {
   readonly key: "tools" | "resources" | "resourceTemplates" | "prompts";

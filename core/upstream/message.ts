@@ -20,6 +20,7 @@ const HEAD_RESPONSE = new RegExp(
   `${HEAD_ID.source}\\s*,\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?"result"\\s*:\\s*\\{`,
 );
 const HEAD_RESULT = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"result"\s*:\s*\{/;
+const HEAD_METHOD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:/;
 /** The last `}` closes the message itself, so an id right before it is the message's own and not one inside the result. */
 const TAIL_ID = new RegExp(
   `[,{]\\s*"id"\\s*:\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`,
@@ -56,12 +57,14 @@ export function findResponse(chunks: readonly Buffer[], length: number): FoundRe
   return undefined;
 }
 
-/** The id of a message of ours that is too large to keep, if either of its ends shows it. */
-export function findId(head: Buffer, tail: Buffer = head): string | undefined {
-  return (
-    HEAD_ID.exec(head.toString("latin1", 0, EDGE))?.[1] ??
-    TAIL_ID.exec(tail.toString("latin1", Math.max(0, tail.length - EDGE)))?.[1]
-  );
+/** The id of an answer to us, if the first bytes of the message show it. */
+export function findId(head: Buffer): string | undefined {
+  return HEAD_ID.exec(head.toString("latin1", 0, EDGE))?.[1];
+}
+
+/** Whether the first bytes of a message show that it answers nothing: it begins with its method. */
+export function isNotice(head: Buffer): boolean {
+  return HEAD_METHOD.test(head.toString("latin1", 0, EDGE));
 }
 
 /**

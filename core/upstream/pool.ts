@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { ServerConfig } from "../config/schema.ts";
 import type { Changes } from "../hooks.ts";
 import type { ProviderEvent } from "../provider.ts";
-import type { ClientInfo } from "./connection.ts";
+import type { ClientInfo } from "./envelope.ts";
 import { Upstream } from "./upstream.ts";
 
 /** What an {@link UpstreamPool} is made of. */

@@ -15,10 +15,16 @@ const REOPEN_MS = { first: 500, longest: 30_000 };
  */
 export class Subscriptions {
   readonly #counts = new Map<string, number>();
+  readonly #reopened: () => void;
   #connection: Connection | undefined;
   #stream: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
+
+  /** @param reopened called when a stream was open again after a gap in which changes may have been missed */
+  constructor(reopened: () => void) {
+    this.#reopened = reopened;
+  }
 
   /** The resources watched. */
   get uris(): readonly string[] {
@@ -142,7 +148,9 @@ export class Subscriptions {
     const connection = this.#connection;
     if (!connection || unknown) return;
     const wait = Math.min(REOPEN_MS.longest, REOPEN_MS.first * 2 ** this.#failures++);
-    this.#timer = setTimeout(() => void this.#listen(connection), wait);
+    this.#timer = setTimeout(() => {
+      void this.#listen(connection).then(() => this.#reopened());
+    }, wait);
     this.#timer.unref();
   }
 }

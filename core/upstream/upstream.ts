@@ -11,10 +11,11 @@ import {
 } from "../provider.ts";
 import type { Call, Era } from "../types.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
-import type { ClientInfo, Connection, ConnectionHost } from "./connection.ts";
+import type { Connection, ConnectionHost } from "./connection.ts";
+import type { ClientInfo } from "./envelope.ts";
 import { dial } from "./dial.ts";
 import type { Exchange } from "./exchange.ts";
-import { fetchLists, type ListName } from "./lists.ts";
+import { fetchLists, LISTS, type ListName } from "./lists.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
 
@@ -44,7 +45,9 @@ export class Upstream implements Provider {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   readonly #supervision: Supervision;
-  readonly #subscriptions = new Subscriptions();
+  readonly #subscriptions = new Subscriptions(() => {
+    for (const list of LISTS) this.#onListChanged(list);
+  });
   readonly #listeners = new Set<(event: ProviderEvent) => void>();
   readonly #host: ConnectionHost;
   readonly #stale = new Set<ListName>();
@@ -258,7 +261,7 @@ export class Upstream implements Provider {
   }
 
   #refreshLater(connection: Connection, only: ReadonlySet<ListName> | undefined): void {
-    for (const list of only ?? (["tools", "resources", "prompts"] as const)) this.#stale.add(list);
+    for (const list of only ?? LISTS) this.#stale.add(list);
     this.#cancelRefresh = this.#clock.after(
       this.config.backoff.max,
       () => void this.#refresh(connection),
