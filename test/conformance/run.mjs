@@ -1,0 +1,145 @@
+// @ts-check
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { installSuite, testClient, testServer } from "./suite.mjs";
+
+/**
+ * `npm run conformance [-- --only TEXT] [-- --verbose]`: the official suite against the gateway in every mode that it serves.
+ *
+ * @typedef {import("propylon").GatewayConfigInput} Config
+ * @typedef {{ role: "server" | "client", revision: string, mode: string, expected: number, config?: () => Promise<Config>, extra?: string[] }} Run
+ */
+
+const OLD = "2025-11-25";
+const NEW = "2026-07-28";
+const UPSTREAMS = fileURLToPath(new URL("../fixtures/upstreams/", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** @type {import("node:child_process").ChildProcess[]} */
+const children = [];
+/** @type {Map<string, Promise<string>>} */
+const urls = new Map();
+
+const plugin = async () => ({ plugins: { "./test/fixtures/everything/plugin.mjs": {} } });
+/** @param {string} file */
+const http = (file) => async () => ({ servers: { everything: { url: await upstream(file) } } });
+/** @param {string} file */
+const stdio = (file) => async () => ({
+  servers: { everything: { command: process.execPath, args: [UPSTREAMS + file, "stdio"] } },
+});
+
+/** @type {Run[]} */
+const RUNS = [
+  { role: "server", revision: OLD, mode: "plugin", expected: 30, config: plugin },
+  { role: "server", revision: NEW, mode: "plugin", expected: 37, config: plugin },
+  { role: "server", revision: OLD, mode: "proxy-http", expected: 30, config: http("modern.mjs") },
+  { role: "server", revision: NEW, mode: "proxy-http", expected: 37, config: http("modern.mjs") },
+  { role: "server", revision: OLD, mode: "proxy-stdio", expected: 30, config: stdio("modern.mjs") },
+  { role: "server", revision: NEW, mode: "proxy-stdio", expected: 37, config: stdio("modern.mjs") },
+  {
+    role: "server",
+    revision: OLD,
+    mode: "proxy-http-sdk1",
+    expected: 30,
+    config: http("legacy.mjs"),
+  },
+  {
+    role: "server",
+    revision: OLD,
+    mode: "proxy-stdio-sdk1",
+    expected: 30,
+    config: stdio("legacy.mjs"),
+  },
+  {
+    role: "client",
+    revision: OLD,
+    mode: "upstream",
+    expected: 4,
+    extra: ["json-schema-2020-12-preservation"],
+  },
+  {
+    role: "client",
+    revision: NEW,
+    mode: "upstream",
+    expected: 7,
+    extra: ["json-schema-2020-12-preservation"],
+  },
+];
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string", default: "" },
+    verbose: { type: "boolean", default: false },
+  },
+});
+
+await installSuite();
+const built = spawnSync("npm", ["run", "--silent", "build"], { cwd: ROOT, stdio: "inherit" });
+if (built.status !== 0) process.exit(1);
+const { createGateway } = await import("../../dist/core/index.js");
+
+/**
+ * Starts a fixture upstream over HTTP, once, and resolves with its URL.
+ * @param {string} file
+ */
+function upstream(file) {
+  const known = urls.get(file);
+  if (known) return known;
+  const child = spawn(process.execPath, [UPSTREAMS + file, "http"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  const url = once(createInterface(child.stdout), "line").then(([line]) =>
+    String(JSON.parse(line).url),
+  );
+  urls.set(file, url);
+  return url;
+}
+
+/**
+ * @param {Run} run
+ * @returns {Promise<import("./suite.mjs").Outcome & { output: string }>}
+ */
+async function perform({ role, revision, config, extra = [] }) {
+  if (role === "client" || !config) return testClient("node client.mjs", revision, extra);
+  const gateway = await createGateway(
+    { listeners: { main: { port: 0 } }, log: { level: "warn" }, ...(await config()) },
+    {
+      cwd: ROOT,
+      resolvePlugin: async (key) =>
+        (await import(new URL(`../../${key}`, import.meta.url).href)).default,
+    },
+  );
+  try {
+    await gateway.listen();
+    return await testServer(String(gateway.endpoints[0]?.url), revision);
+  } finally {
+    await gateway.close({ grace: 0 });
+  }
+}
+
+let short = 0;
+for (const run of RUNS) {
+  const title = `${run.role} ${run.revision} ${run.mode}`;
+  if (!title.includes(options.only)) continue;
+  const { scored, unscored, output } = await perform(run);
+  const passed = scored.filter(({ ok }) => ok).length;
+  const complete = passed === run.expected && scored.length === run.expected;
+  if (!complete) short++;
+  console.log(`${title}: ${passed}/${run.expected}`);
+  for (const { name, ok } of scored) if (!ok) console.log(`  failed: ${name}`);
+  if (scored.length !== run.expected)
+    console.log(`  the suite lists ${scored.length} scenarios, not ${run.expected}`);
+  const failing = unscored.filter(({ ok }) => !ok).map(({ name }) => name);
+  if (unscored.length > 0) {
+    console.log(
+      `  not scored: ${unscored.length - failing.length}/${unscored.length}${failing.length > 0 ? ` (not passed: ${failing.join(", ")})` : ""}`,
+    );
+  }
+  if (options.verbose) console.log(output);
+}
+for (const child of children) child.kill();
+process.exitCode = short === 0 ? 0 : 1;
