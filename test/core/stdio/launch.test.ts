@@ -108,8 +108,8 @@ describe("launch of a child", () => {
 /** Takes this process all descriptors but a few; another process must do it and give them back, since we then cannot spawn. */
 async function narrowDescriptors(): Promise<{ restore(): Promise<void> }> {
   const limit = /Max open files\s+(\d+)/.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
-  const prlimit = (soft: string) => `prlimit --pid=${process.pid} --nofile=${soft}:`;
-  const script = `${prlimit(String(descriptors() + 6))}; echo done; read _; ${prlimit(String(limit))}`;
+  const prlimit = `prlimit --pid=${process.pid} --nofile`;
+  const script = `${prlimit}=${descriptors() + 6}:; echo done; read _; ${prlimit}=${limit}:`;
   const other = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "ignore"] });
   await once(other.stdout, "data");
   const restore = async () => {
