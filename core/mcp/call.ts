@@ -5,7 +5,7 @@ import type { Call, CallMethod, Json, Peer, Principal, Progress, RpcId } from ".
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
 import { otherMeta } from "./forward.ts";
-import { isObject, LOG_LEVELS } from "./protocol.ts";
+import { isObject, LOG_LEVELS, RPC } from "./protocol.ts";
 import { ProgressOrder } from "./progress.ts";
 import type { Reply, ReplyOwner } from "./reply.ts";
 import { faultPieces, notification } from "./reply.ts";
@@ -105,11 +105,12 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     this.#controller.abort();
   }
 
-  /** The client wants no answer any more (`notifications/cancelled`). */
-  cancel(): void {
-    const reply = this.reply;
+  /** Ends the call early: without an answer when the client wants none any more, else with the reason. */
+  cancel(reason?: string): void {
+    const { reply } = this;
     this.gone();
-    reply?.drop();
+    if (reason === undefined) reply?.drop();
+    else reply?.end(faultPieces({ code: RPC.server, message: reason }, this.id));
   }
 
   tell(method: string, params: Json | undefined): void {

@@ -27,7 +27,7 @@ function mergeExtensions(all: readonly Json[]): Json {
   );
   return Object.fromEntries(
     lists
-      .reverse()
+      .toReversed()
       .flat()
       .filter(([id]) => id !== "io.modelcontextprotocol/tasks"),
   );

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { EndpointHost } from "./host.ts";
 import { Pulse } from "./pulse.ts";
 import type { StreamSettings } from "./stream.ts";
+import { Settling } from "./settling.ts";
 import { View } from "./view.ts";
 
 /** What all parts of one endpoint share. */
@@ -11,8 +12,7 @@ export class EndpointContext {
   readonly streams: StreamSettings;
   /** What is shown at the moment; every request reads it once. */
   view = View.EMPTY;
-  /** Resolves when servers that connect for the first time have answered, or took too long; `undefined` = nothing to wait for. */
-  settling: Promise<void> | undefined = undefined;
+  readonly firstConnect = new Settling();
   readonly #prefix = randomBytes(6).toString("base64url");
   #count = 0;
 
@@ -28,6 +28,11 @@ export class EndpointContext {
           "event stream closed: the client reads too slowly",
         ),
     };
+  }
+
+  /** What a request that depends on the lists waits for; `undefined` = nothing. */
+  get settling(): Promise<void> | undefined {
+    return this.firstConnect.promise;
   }
 
   /** An id for a call, unique within the process. */

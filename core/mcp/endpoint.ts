@@ -9,7 +9,6 @@ import type { Message } from "./envelope.ts";
 import { classify, headerValue, readableId, readMessage } from "./envelope.ts";
 import type { EndpointContent, EndpointHost } from "./host.ts";
 import { LegacyFace } from "./legacy.ts";
-import { Listeners } from "./listen.ts";
 import { Live } from "./live.ts";
 import { ModernFace } from "./modern.ts";
 import { sendPage } from "./page.ts";
@@ -17,6 +16,7 @@ import type { Fault } from "./protocol.ts";
 import { isModernVersion, RPC } from "./protocol.ts";
 import type { Accepts } from "./reply.ts";
 import { readAccept, sendFault } from "./reply.ts";
+import { SessionMethods } from "./session-methods.ts";
 
 /**
  * One MCP endpoint towards clients, both eras on one path (architecture section 5). It outlives reloads: sessions and
@@ -32,9 +32,8 @@ export class Endpoint {
   constructor(name: string, host: EndpointHost) {
     this.#context = new EndpointContext(name, host);
     this.#live = new Live(this.#context);
-    this.#legacy = new LegacyFace(this.#context, this.#live.sessions, this.#live.watchers, () =>
-      this.#live.applyLogLevel(),
-    );
+    const methods = new SessionMethods(this.#context, this.#live.watchers, this.#live.levels);
+    this.#legacy = new LegacyFace(this.#context, this.#live.sessions, methods);
     this.#modern = new ModernFace(this.#context, this.#live.listeners);
     this.handle = (req, res, principal) => this.#handle(req, res, principal);
   }
@@ -103,13 +102,11 @@ export class Endpoint {
     principal: Principal,
     accepts: Accepts,
   ): void {
-    const messages = values.map(readMessage);
-    const valid = messages.every(
-      (message) => message !== undefined && classify(message, {}) === "legacy",
-    );
-    if (values.length === 0 || !valid) return sendFault(res, NOT_A_BATCH, null);
+    const messages = values.map(readMessage).filter(isLegacy);
+    if (values.length === 0 || messages.length < values.length)
+      return sendFault(res, NOT_A_BATCH, null);
     if (this.#context.host.draining) return sendFault(res, DRAINING, null, { "Retry-After": "1" });
-    this.#legacy.batch(messages as Message[], req, res, principal, accepts);
+    this.#legacy.batch(messages, req, res, principal, accepts);
   }
 
   #get(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
@@ -187,6 +184,10 @@ function headFault({ headers }: IncomingMessage, accepts: Accepts): Fault | unde
     };
   }
   return undefined;
+}
+
+function isLegacy(message: Message | undefined): message is Message {
+  return message !== undefined && classify(message, {}) === "legacy";
 }
 
 /** Whether a request without a body comes from a client of the stateless era, which has neither GET nor DELETE. */

@@ -1,4 +1,5 @@
 import type { CallMethod, Json } from "../types.ts";
+import type { Request } from "./envelope.ts";
 import type { Fault } from "./protocol.ts";
 import { isObject, META_PREFIX, RPC } from "./protocol.ts";
 import type { Route, View } from "./view.ts";
@@ -11,8 +12,14 @@ export interface Forward {
   readonly params: Json | undefined;
 }
 
-/** Whether a method is one that travels to a server. */
-export function isCallMethod(method: string): method is CallMethod {
+/** A request with a method that travels to a server. */
+export interface CallRequest extends Request {
+  readonly method: CallMethod;
+}
+
+/** Whether a request is one that travels to a server. */
+export function isCallRequest(request: Request): request is CallRequest {
+  const { method } = request;
   return (
     method === "tools/call" ||
     method === "resources/read" ||
@@ -21,18 +28,16 @@ export function isCallMethod(method: string): method is CallMethod {
   );
 }
 
+/** Whether a request could not be taken apart. */
+export function isFault(forward: Forward | Fault): forward is Fault {
+  return "code" in forward;
+}
+
 /** Finds where a request goes; a fault when it names nothing that is shown here. */
 export function toForward(view: View, method: CallMethod, params: Json): Forward | Fault {
-  switch (method) {
-    case "tools/call":
-      return byName(view.tools, "tool", params);
-    case "prompts/get":
-      return byName(view.prompts, "prompt", params);
-    case "resources/read":
-      return byUri(view, params);
-    case "completion/complete":
-      return byReference(view, params);
-  }
+  if (method === "tools/call") return byName(view.tools, "tool", params);
+  if (method === "prompts/get") return byName(view.prompts, "prompt", params);
+  return method === "resources/read" ? byUri(view, params) : byReference(view, params);
 }
 
 function byName(routes: ReadonlyMap<string, Route>, what: string, params: Json): Forward | Fault {

@@ -59,7 +59,7 @@ export class HeldCalls {
 
   /** Aborts all. */
   close(): void {
-    for (const call of [...this.#byCall.keys()]) this.#abandon(call);
+    for (const call of this.#byCall.keys()) this.#abandon(call);
   }
 
   #abandon(call: ModernCall): void {

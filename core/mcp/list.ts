@@ -16,6 +16,11 @@ export const LIST_KEY: Readonly<Record<ListMethod, string>> = {
   "prompts/list": "prompts",
 };
 
+/** Whether a method is one of the lists. */
+export function isListMethod(method: string): method is ListMethod {
+  return Object.hasOwn(LIST_KEY, method);
+}
+
 /** One entry of a list as JSON, in both eras' forms. */
 export interface Fragment {
   readonly legacy: string;

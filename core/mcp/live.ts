@@ -1,22 +1,20 @@
 import type { Provider, ProviderEvent } from "../provider.ts";
-import type { Json } from "../types.ts";
+import type { Json, Tool } from "../types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { EndpointContent } from "./host.ts";
-import { tellChanges } from "./legacy.ts";
 import type { ListMethod } from "./list.ts";
 import { toFragment } from "./list.ts";
+import { LogLevels } from "./log-levels.ts";
 import type { Listener } from "./listen.ts";
 import { Listeners } from "./listen.ts";
 import { LOG_LEVELS } from "./protocol.ts";
 import { notification } from "./reply.ts";
 import type { Session, SessionEnd } from "./session.ts";
-import { CHANGED, SessionTable } from "./session.ts";
+import { CHANGEABLE, CHANGED, SessionTable } from "./session.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { View } from "./view.ts";
-import { isSettling, ProviderWatch } from "./watch.ts";
+import { ProviderWatch } from "./watch.ts";
 
-/** How long the first requests wait for servers that are still connecting for the first time. */
-const SETTLE_MS = 2_000;
 /** Entries serialised in one go; more would hold up the calls in between. */
 const SLICE = 1_000;
 
@@ -24,14 +22,13 @@ const SLICE = 1_000;
 export class Live {
   readonly sessions: SessionTable;
   readonly watchers: Subscriptions<Session>;
+  readonly levels: LogLevels;
   readonly listeners: Listeners;
   readonly #context: EndpointContext;
   readonly #watch = new ProviderWatch((provider, event) => this.#onEvent(provider, event));
   #content: EndpointContent | undefined;
   #rebuilding = false;
   #dirty = false;
-  #logLevel: string | undefined;
-  #settled: (() => void) | undefined;
 
   constructor(context: EndpointContext) {
     this.#context = context;
@@ -40,6 +37,9 @@ export class Live {
       max: limits.sessions,
       idle: limits.sessionIdle,
       onEnd: (session, reason) => this.#endSession(session, reason),
+    });
+    this.levels = new LogLevels((level) => {
+      for (const provider of context.view.providers) provider.setLogLevel(level);
     });
     this.watchers = new Subscriptions<Session>(() => context.view);
     this.listeners = new Listeners(context, new Subscriptions<Listener>(() => context.view));
@@ -50,25 +50,14 @@ export class Live {
     this.#content = content;
     this.#watch.set(content.providers);
     this.#replace(new View(content));
-    for (const provider of content.providers) provider.setLogLevel(this.#logLevel);
-    this.#settle(content.providers);
-  }
-
-  /** Tells the servers the most verbose level any session wants. */
-  applyLogLevel(): void {
-    let least = LOG_LEVELS.length;
-    for (const { logLevel } of this.sessions)
-      if (logLevel >= 0 && logLevel < least) least = logLevel;
-    const level = LOG_LEVELS[least];
-    if (level === this.#logLevel) return;
-    this.#logLevel = level;
-    for (const provider of this.#context.view.providers) provider.setLogLevel(level);
+    for (const provider of content.providers) provider.setLogLevel(this.levels.current);
+    this.#context.firstConnect.start(content.providers);
   }
 
   /** Ends every session and stream. */
   close(): void {
     this.#watch.set([]);
-    this.#settled?.();
+    this.#context.firstConnect.end();
     this.sessions.close();
     this.listeners.close();
     this.#context.streams.pulse.close();
@@ -127,14 +116,12 @@ export class Live {
   }
 
   #tellChanged(changed: Readonly<Record<keyof typeof CHANGED, boolean>>): void {
-    const lists = (Object.keys(CHANGED) as (keyof typeof CHANGED)[]).filter(
-      (list) => changed[list],
-    );
+    const lists = CHANGEABLE.filter((list) => changed[list]);
     if (lists.length === 0) return;
     const bits = lists.reduce((sum, list) => sum | CHANGED[list], 0);
     for (const session of this.sessions) {
       session.changed |= bits;
-      tellChanges(session);
+      session.tellChanges();
     }
     for (const list of lists) this.listeners.changed(`${list}ListChanged`);
   }
@@ -148,44 +135,33 @@ export class Live {
   /** A message that belongs to no call goes to the sessions that asked for log messages at all. */
   #broadcastLog(params: Json): void {
     const severity = LOG_LEVELS.indexOf(String(params["level"]));
-    if (this.#logLevel === undefined || severity < 0) return;
+    if (this.levels.current === undefined || severity < 0) return;
     const message = notification("notifications/message", params);
     for (const { logLevel, stream } of this.sessions)
       if (logLevel >= 0 && severity >= logLevel) stream?.send(message);
   }
 
-  #settle(providers: readonly Provider[]): void {
-    if (this.#context.settling !== undefined || !providers.some(isSettling)) return;
-    this.#context.settling = new Promise((resolve) => {
-      const timer = setTimeout(() => this.#settled?.(), SETTLE_MS).unref();
-      this.#settled = () => {
-        clearTimeout(timer);
-        this.#settled = undefined;
-        this.#context.settling = undefined;
-        resolve();
-      };
-    });
-  }
-
+  /** A server that answered is only settled once the view shows it. */
   #checkSettled(): void {
-    if (!this.#rebuilding && !this.#content?.providers.some(isSettling)) this.#settled?.();
+    if (!this.#rebuilding && this.#content !== undefined)
+      this.#context.firstConnect.check(this.#content.providers);
   }
 
   #endSession(session: Session, reason: SessionEnd): void {
     const { host, name } = this.#context;
-    for (const call of [...(session.calls?.values() ?? [])]) call.cancel();
+    const why = reason === "deleted" ? undefined : `The session ended (${reason}).`;
+    for (const call of session.calls?.values() ?? []) call.cancel(why);
     session.stream?.end();
     this.watchers.clear(session);
-    if (session.logLevel >= 0) this.applyLogLevel();
+    this.levels.change(session.logLevel, -1);
     host.emit("session:close", name, session.key, reason);
   }
 }
 
 /** Serialises entries ahead of their use, a slice per turn of the event loop. */
-async function warm(tools: readonly object[]): Promise<void> {
-  for (let from = SLICE; from < tools.length; from += SLICE) {
-    for (const tool of tools.slice(from - SLICE, from))
-      toFragment(tool, (tool as { name: string }).name);
+async function warm(tools: readonly Tool[]): Promise<void> {
+  for (let from = 0; from + SLICE < tools.length; from += SLICE) {
+    for (const tool of tools.slice(from, from + SLICE)) toFragment(tool, tool.name);
     await nextTurn();
   }
 }

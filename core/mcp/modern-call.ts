@@ -32,8 +32,9 @@ export class ModernCall extends ClientCall {
   #asks: Map<string, HeldAsk> | undefined;
   #asked = 0;
   #flush: NodeJS.Immediate | undefined;
-  #missing: Json | undefined;
-  #outcome: ((call: ModernCall) => void) | undefined;
+  /** Capabilities the callee asked for and the client lacks. */
+  #missing: unknown;
+  #outcome: (() => void) | undefined;
 
   constructor(
     context: EndpointContext,
@@ -55,7 +56,8 @@ export class ModernCall extends ClientCall {
   }
 
   get capabilities(): Json {
-    return this.#meta[META_CAPABILITIES] as Json;
+    const declared = this.#meta[META_CAPABILITIES];
+    return isObject(declared) ? declared : {};
   }
 
   get logLevel(): string | undefined {
@@ -73,7 +75,7 @@ export class ModernCall extends ClientCall {
   ask(method: string, params: Json | undefined): Promise<Json> {
     const missing = missingCapability(method, params, this.capabilities);
     if (missing !== undefined) {
-      this.#missing = { ...this.#missing, ...missing };
+      this.#missing = isObject(this.#missing) ? { ...this.#missing, ...missing } : missing;
       const details = { data: { requiredCapabilities: missing } };
       return Promise.reject(
         new GatewayError("invalid", `The client does not offer ${method}.`, details),
@@ -95,17 +97,21 @@ export class ModernCall extends ClientCall {
     this.attach(reply, request);
     this.#readMeta(request.params);
     if (this.#outcome !== undefined) {
-      this.#outcome(this);
+      this.#outcome();
       return;
     }
-    const responses = request.params["inputResponses"];
+    this.#settleAsks(request.params["inputResponses"]);
+    // What the client left out, and what the callee asked meanwhile, is asked (again).
+    this.#requireInput();
+  }
+
+  #settleAsks(responses: unknown): void {
     for (const [key, response] of Object.entries(isObject(responses) ? responses : {})) {
       const ask = this.#asks?.get(key);
       if (ask === undefined || !isObject(response)) continue;
       this.#asks?.delete(key);
       ask.resolve(response);
     }
-    if (this.#asks !== undefined && this.#asks.size > 0) this.#requireInput();
   }
 
   /** Answers `input_required` with everything asked so far and keeps the call running (docs/decisions/0004). */
@@ -121,62 +127,47 @@ export class ModernCall extends ClientCall {
     const requestState = this.#held.hold(this);
     this.detach();
     const _meta = { [META_SERVER_INFO]: this.context.host.serverInfo };
-    reply.end(
-      resultPieces(
-        {
-          resultType: "input_required",
-          inputRequests: Object.fromEntries(entries),
-          requestState,
-          _meta,
-        },
-        this.id,
-      ),
-    );
+    const inputRequests = Object.fromEntries(entries);
+    const result = { resultType: "input_required", inputRequests, requestState, _meta };
+    reply.end(resultPieces(result, this.id));
   }
 
   protected override write(answer: Answer): void {
-    this.#give((call) => call.#send(answer));
+    this.#give(() => this.#send(answer));
   }
 
   #send(answer: Answer): void {
-    const failed = answer.isError || (!answer.isRaw && answer.error !== undefined);
-    if (this.#missing !== undefined && failed) return this.#refuseCapability();
-    const { serverInfo } = this.context.host;
-    const pieces = encodeModern(answer, this.id, {
+    if (this.#missing !== undefined && (answer.isError || answer.error !== undefined))
+      return this.#refuseCapability();
+    const frame = {
       method: this.method,
       callee: this.#callee,
-      serverInfo,
-    });
-    this.reply?.end(
-      pieces,
-      !answer.isRaw && answer.error?.code === RPC.missingCapability ? 400 : 200,
-    );
+      serverInfo: this.context.host.serverInfo,
+    };
+    const { pieces, status } = encodeModern(answer, this.id, frame);
+    this.reply?.end(pieces, status);
   }
 
   protected override fail(error: GatewayError): void {
-    this.#give((call) => {
-      if (call.#missing !== undefined || error.data?.["requiredCapabilities"] !== undefined)
-        call.#refuseCapability(error);
-      else call.#failNow(error);
-    });
-  }
-
-  #failNow(error: GatewayError): void {
-    super.fail(error);
+    this.#missing ??= error.data?.["requiredCapabilities"];
+    this.#give(() => (this.#missing === undefined ? super.fail(error) : this.#refuseCapability()));
   }
 
   /** A callee that failed after asking for what the client cannot do has failed for that reason (-32021). */
-  #refuseCapability(error?: GatewayError): void {
-    const requiredCapabilities = this.#missing ?? error?.data?.["requiredCapabilities"];
+  #refuseCapability(): void {
     const message = "The client lacks a capability that this request needs.";
-    const fault = { code: RPC.missingCapability, message, data: { requiredCapabilities } };
+    const fault = {
+      code: RPC.missingCapability,
+      message,
+      data: { requiredCapabilities: this.#missing },
+    };
     this.reply?.end(faultPieces(fault, this.id), 400);
   }
 
   /** Gives the outcome now, or keeps it for the retry when the call is held. */
-  #give(outcome: (call: ModernCall) => void): void {
+  #give(outcome: () => void): void {
     if (this.reply === undefined && this.#held.has(this)) this.#outcome = outcome;
-    else outcome(this);
+    else outcome();
   }
 
   override gone(): void {
@@ -196,8 +187,8 @@ export class ModernCall extends ClientCall {
     this.#asks = undefined;
   }
 
-  #readMeta(params: Json): void {
-    this.#meta = params["_meta"] as Json;
+  #readMeta({ _meta }: Json): void {
+    if (isObject(_meta)) this.#meta = _meta;
   }
 }
 

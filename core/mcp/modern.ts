@@ -1,17 +1,19 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "../types.ts";
+import type { ClientRequest } from "./call.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./envelope.ts";
-import { invalid, isCallMethod, toForward } from "./forward.ts";
+import type { CallRequest, Forward } from "./forward.ts";
+import { invalid, isCallRequest, isFault, toForward } from "./forward.ts";
 import { checkParamHeaders, checkStandardHeaders, paramHeaders } from "./headers.ts";
 import { HeldCalls } from "./held.ts";
 import type { ListMethod } from "./list.ts";
-import { LIST_KEY } from "./list.ts";
+import { isListMethod } from "./list.ts";
 import type { Listeners } from "./listen.ts";
 import { ModernCall } from "./modern-call.ts";
 import type { Fault } from "./protocol.ts";
 import { isObject, META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
-import type { Accepts } from "./reply.ts";
+import type { Accepts, Reply } from "./reply.ts";
 import { faultPieces, HttpReply, resultPieces, sendFault } from "./reply.ts";
 
 const METHOD_NOT_FOUND: Fault = {
@@ -46,9 +48,9 @@ export class ModernFace {
     }
     const fault = checkStandardHeaders(message, req.headers);
     if (fault !== undefined) return sendFault(res, fault, message.id);
-    const { settling } = this.#context;
-    if (settling === undefined) this.#serve(message, req, res, principal, accepts);
-    else void settling.then(() => this.#serve(message, req, res, principal, accepts));
+    if (isCallRequest(message)) this.#call(message, req, res, principal, accepts);
+    else if (message.method === "subscriptions/listen") this.#listeners.open(message, res, accepts);
+    else void this.#describe(message, new HttpReply(res, accepts, this.#context.streams));
   }
 
   /** Aborts what is held. */
@@ -56,30 +58,18 @@ export class ModernFace {
     this.#held.close();
   }
 
-  #serve(
-    request: Request,
-    req: IncomingMessage,
-    res: ServerResponse,
-    principal: Principal,
-    accepts: Accepts,
-  ): void {
-    const { method, id } = request;
-    if (isCallMethod(method)) return this.#call(request, req, res, principal, accepts);
-    if (method === "subscriptions/listen") return this.#listeners.open(request, res, accepts);
-    const reply = new HttpReply(res, accepts, this.#context.streams);
+  /** Answers from what the endpoint shows, without a server. */
+  async #describe({ id, method, params }: Request, reply: Reply): Promise<void> {
+    if (this.#context.settling !== undefined) await this.#context.settling;
+    const { view, host } = this.#context;
     if (method === "server/discover") return reply.end(resultPieces(this.#discover(), id));
-    if (!Object.hasOwn(LIST_KEY, method) || !this.#declares(method as ListMethod)) {
+    if (!isListMethod(method) || !this.#declares(method)) {
       return reply.end(faultPieces(METHOD_NOT_FOUND, id), METHOD_NOT_FOUND.status);
     }
-    if (request.params?.["cursor"] !== undefined)
+    if (params?.["cursor"] !== undefined) {
       return reply.end(faultPieces(invalid("Unknown cursor: lists come in one page."), id));
-    reply.end(
-      this.#context.view.lists[method as ListMethod].encode(
-        id,
-        "modern",
-        this.#context.host.serverInfo,
-      ),
-    );
+    }
+    reply.end(view.lists[method].encode(id, "modern", host.serverInfo));
   }
 
   /** A list that discovery does not announce does not exist. */
@@ -101,54 +91,57 @@ export class ModernFace {
   }
 
   #call(
-    { id, method, params = {} }: Request,
+    request: CallRequest,
     req: IncomingMessage,
     res: ServerResponse,
     principal: Principal,
     accepts: Accepts,
   ): void {
-    if (!isCallMethod(method)) return;
+    const { id, method, params = {} } = request;
     const forward = toForward(this.#context.view, method, params);
-    const fault =
-      "code" in forward
-        ? modernFault(forward)
-        : this.#checkCall(
-            forward.route.tool &&
-              checkParamHeaders(paramHeaders(forward.route.tool), forward.args, req.headers),
-            params,
-          );
-    if (fault !== undefined || "code" in forward) return sendFault(res, fault as Fault, id);
-    const reply = new HttpReply(res, accepts, this.#context.streams);
-    const request = { id, method, params, principal };
-    const state = params["requestState"];
+    if (isFault(forward)) {
+      const { settling } = this.#context;
+      // A client that kept its tool list may know a tool whose server is still connecting.
+      if (settling === undefined) sendFault(res, modernFault(forward), id);
+      else void settling.then(() => this.#call(request, req, res, principal, accepts));
+      return;
+    }
+    const fault = headersFault(forward, req.headers) ?? inputFault(params);
+    if (fault !== undefined) return sendFault(res, fault, id);
+    this.#start(
+      { id, method, params, principal },
+      forward,
+      new HttpReply(res, accepts, this.#context.streams),
+    );
+  }
+
+  /** Starts a call, or goes on with the one that the client's `requestState` names. */
+  #start(request: ClientRequest, forward: Forward, reply: Reply): void {
+    const state = request.params["requestState"];
     if (!this.#held.owns(state)) {
       void new ModernCall(this.#context, reply, request, forward, this.#held).run(request, forward);
       return;
     }
     const held = this.#held.take(state, (call) => call.matches(request));
-    if (held === undefined)
-      reply.end(
-        faultPieces(
-          invalid("params.requestState is unknown or has expired: send the request anew."),
-          id,
-        ),
-      );
-    else held.resume(reply, request);
+    if (held !== undefined) return held.resume(reply, request);
+    const message = "params.requestState is unknown or has expired: send the request anew.";
+    reply.end(faultPieces(invalid(message), request.id));
   }
+}
 
-  #checkCall(
-    headers: Fault | undefined,
-    { inputResponses, requestState }: Json,
-  ): Fault | undefined {
-    if (headers !== undefined) return headers;
-    if (requestState !== undefined && typeof requestState !== "string")
-      return invalid("params.requestState must be a string.");
-    if (inputResponses === undefined) return undefined;
-    const valid = isObject(inputResponses) && Object.values(inputResponses).every(isObject);
-    return valid
-      ? undefined
-      : invalid("params.inputResponses must map each key to the result object of its request.");
+function headersFault({ route, args }: Forward, headers: IncomingHttpHeaders): Fault | undefined {
+  return route.tool && checkParamHeaders(paramHeaders(route.tool), args, headers);
+}
+
+function inputFault({ inputResponses, requestState }: Json): Fault | undefined {
+  if (requestState !== undefined && typeof requestState !== "string") {
+    return invalid("params.requestState must be a string.");
   }
+  if (inputResponses === undefined) return undefined;
+  const valid = isObject(inputResponses) && Object.values(inputResponses).every(isObject);
+  return valid
+    ? undefined
+    : invalid("params.inputResponses must map each key to the result object of its request.");
 }
 
 /** 2026-07-28 has one code for everything that is not there. */

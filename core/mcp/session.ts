@@ -10,7 +10,8 @@ export interface PendingAsk {
 
 /** A running call, as its session sees it. */
 export interface Cancellable {
-  cancel(): void;
+  /** @param reason answers the call, which is left without an answer otherwise */
+  cancel(reason?: string): void;
 }
 
 /** Why a session ended. */
@@ -18,6 +19,14 @@ export type SessionEnd = "deleted" | "idle" | "evicted" | "shutdown";
 
 /** List changes a session was not told of yet, as bits. */
 export const CHANGED = { tools: 1, resources: 2, prompts: 4 } as const;
+
+/** The lists that can change. */
+export const CHANGEABLE = ["tools", "resources", "prompts"] as const;
+
+/** Client capabilities above this many characters of JSON are refused: a session is a small record. */
+const MAX_CAPABILITIES = 4096;
+/** Distinct capability sets that are remembered to be shared. */
+const MAX_SHAPES = 256;
 
 /**
  * One legacy client. Kept small on purpose, since there may be ten thousand: what an idle client does not need is absent
@@ -54,6 +63,16 @@ export class Session {
     return (this.#key ??= createHash("sha256").update(this.id).digest("base64url"));
   }
 
+  /** Tells the client which lists changed, now or as soon as it has a stream. */
+  tellChanges(): void {
+    if (this.changed === 0 || !this.stream?.open) return;
+    for (const list of CHANGEABLE) {
+      if ((this.changed & CHANGED[list]) === 0) continue;
+      this.stream.send(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`);
+    }
+    this.changed = 0;
+  }
+
   /** Whether something of it is open: such a session is in use however long its client says nothing. */
   get busy(): boolean {
     return this.calls !== undefined || this.stream?.open === true;
@@ -72,6 +91,7 @@ export interface SessionTableOptions {
 /** All sessions of one endpoint, in the order of their last use. */
 export class SessionTable {
   readonly #sessions = new Map<string, Session>();
+  readonly #shapes = new Map<string, Json>();
   readonly #options: SessionTableOptions;
   #oldest: Session | undefined;
   #newest: Session | undefined;
@@ -90,17 +110,30 @@ export class SessionTable {
     yield* this.#sessions.values();
   }
 
-  /** Opens a session; at the limit the longest idle one makes way. */
-  open(principal: string, version: string, capabilities: Json): Session {
+  /** Opens a session; at the limit the longest idle one makes way. `undefined` when the capabilities are too large. */
+  open(principal: string, version: string, capabilities: Json): Session | undefined {
+    const shared = this.#share(capabilities);
+    if (shared === undefined) return undefined;
     while (this.#sessions.size >= this.#options.max) this.#end(this.#longestIdle()!, "evicted");
-    const session = new Session(principal, version, capabilities);
+    const session = new Session(principal, version, shared);
     this.#sessions.set(session.id, session);
     this.#append(session);
-    this.#sweep ??= setInterval(
-      () => this.#endIdle(),
-      Math.max(10, Math.min(30_000, this.#options.idle / 4)),
-    ).unref();
+    this.#sweep ??= setInterval(() => this.#endIdle(), this.#sweepPeriod()).unref();
     return session;
+  }
+
+  /** Clients of one make declare the same, so their sessions share one object. */
+  #share(capabilities: Json): Json | undefined {
+    const text = JSON.stringify(capabilities);
+    if (text.length > MAX_CAPABILITIES) return undefined;
+    const known = this.#shapes.get(text);
+    if (known !== undefined) return known;
+    if (this.#shapes.size < MAX_SHAPES) this.#shapes.set(text, capabilities);
+    return capabilities;
+  }
+
+  #sweepPeriod(): number {
+    return Math.max(10, Math.min(30_000, this.#options.idle / 4));
   }
 
   /** The session with this id if it belongs to the principal; counts as use. Foreign and unknown ids look the same (T4). */
@@ -118,7 +151,7 @@ export class SessionTable {
 
   /** Ends all. */
   close(): void {
-    for (const session of [...this.#sessions.values()]) this.#end(session, "shutdown");
+    for (const session of this.#sessions.values()) this.#end(session, "shutdown");
   }
 
   #longestIdle(): Session | undefined {

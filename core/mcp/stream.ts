@@ -32,7 +32,6 @@ export class EventStream implements Pulsed {
     this.#res = res;
     this.#settings = settings;
     res.writeHead(200, STREAM_HEAD as string[]);
-    res.flushHeaders();
     settings.pulse.add(this);
     res.once("close", () => settings.pulse.delete(this));
   }
@@ -42,10 +41,13 @@ export class EventStream implements Pulsed {
     return !this.#res.writableEnded && !this.#res.destroyed;
   }
 
-  /** Sends one message; false when the stream is closed, be it by this call: a slow reader may not cost unbounded memory. */
+  /**
+   * Sends one message; false when the stream is closed, be it by this call: a slow reader may not cost unbounded memory.
+   * What waits is at most the queue and one message.
+   */
   send(message: string): boolean {
     if (!this.open) return false;
-    if (this.#res.writableLength + message.length > this.#settings.queue) {
+    if (this.#res.writableLength > this.#settings.queue) {
       this.#settings.onOverflow(this.#res.writableLength);
       this.#res.destroy();
       return false;

@@ -7,7 +7,8 @@ import { RPC } from "./protocol.ts";
 import type { View } from "./view.ts";
 
 interface Entry<S> {
-  provider: Provider;
+  /** `undefined` while no server has the resource. */
+  provider: Provider | undefined;
   readonly subscribers: Set<S>;
   /** The server's own answer to the first subscription. */
   readonly ready: Promise<void>;
@@ -68,12 +69,12 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
     const entry = this.#entries.get(uri);
     if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return;
     this.#entries.delete(uri);
-    entry.ready.then(() => entry.provider.unsubscribe(uri)).catch(ignore);
+    entry.ready.then(() => entry.provider?.unsubscribe(uri)).catch(ignore);
   }
 
   /** Removes all subscriptions of one subscriber. */
   clear(subscriber: S): void {
-    for (const uri of [...(subscriber.subscriptions ?? [])]) this.remove(subscriber, uri);
+    for (const uri of subscriber.subscriptions ?? []) this.remove(subscriber, uri);
   }
 
   /** Calls back for everyone who watches the updated resource, or a resource it is a part of. */
@@ -81,17 +82,12 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
     const uri = params["uri"];
     if (typeof uri !== "string") return;
     const told = new Set<S>();
-    for (const [watched, entry] of this.#matching(uri)) {
+    for (const [watched, entry] of this.#entries) {
       if (entry.provider !== provider || (watched !== uri && !uri.startsWith(`${watched}/`)))
         continue;
-      for (const subscriber of entry.subscribers) if (!told.has(subscriber)) tell(subscriber);
       for (const subscriber of entry.subscribers) told.add(subscriber);
     }
-  }
-
-  #matching(uri: string): Iterable<[string, Entry<S>]> {
-    const exact = this.#entries.get(uri);
-    return exact === undefined ? this.#entries : [[uri, exact]];
+    told.forEach(tell);
   }
 
   /** Moves subscriptions whose resource now belongs to another server object (a reload replaced it). */
@@ -99,10 +95,9 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
     for (const [uri, entry] of this.#entries) {
       const provider = this.#view().resource(uri)?.provider;
       if (provider === entry.provider) continue;
-      entry.provider.unsubscribe(uri).catch(ignore);
-      if (provider === undefined) continue;
+      entry.provider?.unsubscribe(uri).catch(ignore);
+      provider?.subscribe(uri).catch(ignore);
       entry.provider = provider;
-      provider.subscribe(uri).catch(ignore);
     }
   }
 }

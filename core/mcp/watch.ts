@@ -26,8 +26,3 @@ export class ProviderWatch {
     }
   }
 }
-
-/** Whether a provider has never answered yet, but is about to. */
-export function isSettling({ status, catalogue }: Provider): boolean {
-  return catalogue.hash === "" && (status.state === "connecting" || status.state === "idle");
-}
