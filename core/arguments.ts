@@ -62,18 +62,15 @@ function fromJsonSchema(json: Json): CompiledSchema {
   };
 }
 
-/** The validator reports every level on the way to a problem; people need the innermost. */
+/** The validator reports every schema on the way to a problem; people need the innermost. */
 function leaves(errors: ReturnType<Validator["validate"]>["errors"]): string[] {
-  const inner = errors.filter(
-    ({ instanceLocation }, index) =>
-      !errors.slice(index + 1).some((later) => isBelow(later.instanceLocation, instanceLocation)),
-  );
-  return inner.map(
-    ({ instanceLocation, error }) =>
-      `${instanceLocation.slice(2).replaceAll("/", ".") || "arguments"}: ${error}`,
-  );
-}
-
-function isBelow(path: string, above: string): boolean {
-  return path.startsWith(`${above}/`);
+  const places = errors.map(({ keywordLocation }) => keywordLocation);
+  const isInner = (place: string): boolean =>
+    !places.some((other) => other.startsWith(`${place}/`));
+  return errors
+    .filter(({ keyword, keywordLocation }) => keyword !== "false" && isInner(keywordLocation))
+    .map(
+      ({ instanceLocation, error }) =>
+        `${instanceLocation.slice(2).replaceAll("/", ".") || "arguments"}: ${error}`,
+    );
 }

@@ -1,17 +1,18 @@
+import type { Logger } from "pino";
 import { apiKeyAuthenticator, openAuthenticator } from "./apikey.ts";
 import { AuthenticatorService, type Authenticator } from "./auth.ts";
 import type { GatewayConfig } from "./config/schema.ts";
 import type { HookListener } from "./emitter.ts";
+import { coreStages } from "./core-stages.ts";
 import { compileEndpoints, type CompiledEndpoint } from "./endpoints.ts";
 import { GatewayError } from "./errors.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import { checkMetrics } from "./metrics.ts";
-import { composePipeline, createDeadline, race, type StagedMiddleware } from "./pipeline.ts";
+import { composePipeline, race } from "./pipeline.ts";
 import type { Provider } from "./provider.ts";
 import { assignRoutes } from "./route-table.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
-import { Answer } from "./answer.ts";
-import type { Call, Middleware, Next } from "./types.ts";
+import type { Next } from "./types.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {
@@ -21,6 +22,7 @@ export interface CompileInput {
   readonly upstreams: ReadonlyMap<string, Provider>;
   /** Receives the controller of every call in flight. */
   readonly running: Set<AbortController>;
+  readonly log: Logger;
 }
 
 /** What serves requests, as data. */
@@ -43,7 +45,7 @@ export interface Compiled {
  *
  * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
  */
-export function compile({ config, scopes, upstreams, running }: CompileInput): Compiled {
+export function compile({ config, scopes, upstreams, running, log }: CompileInput): Compiled {
   const providers = collectProviders(scopes, upstreams);
   const { authenticator, open } = pickAuthenticator(config, scopes);
   if (open) checkOpenListeners(config);
@@ -53,7 +55,7 @@ export function compile({ config, scopes, upstreams, running }: CompileInput): C
   const routes = assignRoutes(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const middleware = [
-    ...coreMiddleware(config, scopes, running),
+    ...coreStages({ config, scopes, running, log }),
     ...scopes.flatMap((scope) => scope.middleware),
   ];
   const call = composePipeline(middleware, createTerminal(providers, upstreams));
@@ -146,36 +148,6 @@ function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scop
     "resource template",
     resourceTemplates.map(({ uriTemplate }) => uriTemplate),
   );
-}
-
-/** The stages that exist without any plugin; they come first in their stage. */
-function coreMiddleware(
-  config: GatewayConfig,
-  scopes: readonly Scope[],
-  running: Set<AbortController>,
-): StagedMiddleware[] {
-  const locals = new Map(
-    scopes.filter(({ local }) => !local.isEmpty).map(({ name, local }) => [name, local]),
-  );
-  const limits = new Map(
-    Object.entries(config.servers).map(([name, server]) => [
-      name,
-      server.timeout ?? config.timeouts.default,
-    ]),
-  );
-  const timeoutOf = (call: Call): number =>
-    call.timeout ?? limits.get(call.server) ?? toolTimeout(call) ?? config.timeouts.default;
-  const toolTimeout = (call: Call): number | undefined =>
-    call.method === "tools/call" ? locals.get(call.server)?.tool(call.name)?.timeout : undefined;
-  const validate: Middleware = (call, next) => {
-    const tool =
-      call.method === "tools/call" ? locals.get(call.server)?.tool(call.name) : undefined;
-    if (!tool) return next(call);
-    const checked = tool.check(call.args);
-    return checked instanceof Answer ? Promise.resolve(checked) : next({ ...call, args: checked });
-  };
-  const deadline: StagedMiddleware = { stage: "deadline", run: createDeadline(timeoutOf, running) };
-  return locals.size > 0 ? [{ stage: "validate", run: validate }, deadline] : [deadline];
 }
 
 /** The end of the pipeline. Upstreams watch the signal themselves; everyone else is raced against it. */

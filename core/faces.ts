@@ -33,7 +33,9 @@ export class Faces {
 
   /** What endpoints leave out of their lists and why, as sentences. */
   get problems(): readonly string[] {
-    return [...this.#faces].flatMap(([name, { endpoint }]) => endpoint.problems.map((problem) => `Endpoint "${name}": ${problem}`));
+    return [...this.#faces].flatMap(([name, { endpoint }]) =>
+      endpoint.problems.map((problem) => `Endpoint "${name}": ${problem}`),
+    );
   }
 
   /** Handlers of the endpoints on one listener, by path. */

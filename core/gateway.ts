@@ -78,7 +78,7 @@ export class Gateway {
       faces: new Faces(this.#endpointHost(log)),
       scopeHost: this.#scopeHost(log, onEvent),
       retiring: new Set(),
-      generation: emptyGeneration(config),
+      generation: emptyGeneration(config, log),
       listening: false,
       draining: false,
     };

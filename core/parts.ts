@@ -29,14 +29,14 @@ export interface GatewayParts {
 }
 
 /** What serves before the first config is applied: nothing. */
-export function emptyGeneration(config: GatewayConfig): Generation {
+export function emptyGeneration(config: GatewayConfig, log: Logger): Generation {
   const running = new Set<AbortController>();
   const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
   return new Generation({
     number: 0,
     config,
     scopes: [],
-    compiled: compile({ config: nothing, scopes: [], upstreams: new Map(), running }),
+    compiled: compile({ config: nothing, scopes: [], upstreams: new Map(), running, log }),
     running,
   });
 }

@@ -73,7 +73,13 @@ async function prepare(
   );
   undo.add(() => upstreams.abort());
   const running = new Set<AbortController>();
-  const compiled = compile({ config, scopes, upstreams: upstreams.upstreams, running });
+  const compiled = compile({
+    config,
+    scopes,
+    upstreams: upstreams.upstreams,
+    running,
+    log: parts.log,
+  });
   const opened = parts.listening ? await sockets.plan(config) : undefined;
   undo.add(() => opened?.abort());
   await startScopes(fresh, config.timeouts.setup);

@@ -141,7 +141,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       void scope.routes.push({ plugin: name, method, path, options, handler }),
     use(stage, run) {
       if (!STAGES.includes(stage))
-        throw new GatewayError("invalid", `Plugin "${name}" uses an unknown stage "${stage}".`, {
+        throw new GatewayError("invalid", `it uses an unknown stage "${stage}".`, {
           hint: `Stages: ${STAGES.join(", ")}.`,
         });
       scope.middleware.push({ plugin: name, stage, run });

@@ -10,7 +10,10 @@ export interface ClientOptions {
 }
 
 /** Connects a real MCP client (`@modelcontextprotocol/sdk` 1.x, the client nearly everyone has) to an endpoint. */
-export async function connectClient(url: string, { capabilities = {}, headers = {} }: ClientOptions = {}): Promise<Client> {
+export async function connectClient(
+  url: string,
+  { capabilities = {}, headers = {} }: ClientOptions = {},
+): Promise<Client> {
   const client = new Client({ name: "propylon-testing", version: "1.0.0" }, { capabilities });
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   // The SDK's own types disagree with each other under exactOptionalPropertyTypes.

@@ -7,7 +7,9 @@ import type { AnyPlugin } from "../plugin.ts";
 import { connectClient, type ClientOptions } from "./client.ts";
 
 /** A plugin, or a plugin with its options. */
-export type PluginEntry = AnyPlugin | readonly [plugin: AnyPlugin, options: Record<string, unknown>];
+export type PluginEntry =
+  | AnyPlugin
+  | readonly [plugin: AnyPlugin, options: Record<string, unknown>];
 
 /** What a test wants to run. */
 export interface GatewaySetup extends Omit<GatewayOptions, "plugins"> {
@@ -35,7 +37,11 @@ export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGatewa
   const { plugins = [], config = {}, client: wanted = {}, ...options } = setup;
   const named = toRecords(plugins);
   const gateway = await createGateway(
-    { listeners: { main: { port: 0 } }, ...config, plugins: { ...named.options, ...config.plugins } },
+    {
+      listeners: { main: { port: 0 } },
+      ...config,
+      plugins: { ...named.options, ...config.plugins },
+    },
     { log: pino({ level: "silent" }), ...options, plugins: named.plugins },
   );
   onTestFinished(() => gateway.close({ grace: 1_000 }));
@@ -49,7 +55,10 @@ export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGatewa
 }
 
 /** Plugins and their options by name, as a config and `createGateway` want them. */
-export function toRecords(entries: readonly PluginEntry[]): { plugins: Record<string, AnyPlugin>; options: Record<string, Record<string, unknown>> } {
+export function toRecords(entries: readonly PluginEntry[]): {
+  plugins: Record<string, AnyPlugin>;
+  options: Record<string, Record<string, unknown>>;
+} {
   const pairs = entries.map((entry) => (isPair(entry) ? entry : ([entry, {}] as const)));
   return {
     plugins: Object.fromEntries(pairs.map(([plugin]) => [plugin.name, plugin])),
@@ -65,7 +74,9 @@ function isPair(entry: PluginEntry): entry is readonly [AnyPlugin, Record<string
 function absentClient(): Client {
   return new Proxy({} as Client, {
     get() {
-      throw new Error("setupGateway connected no client: `client` was false, or the config has no endpoint.");
+      throw new Error(
+        "setupGateway connected no client: `client` was false, or the config has no endpoint.",
+      );
     },
   });
 }

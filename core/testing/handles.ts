@@ -7,7 +7,11 @@ export function openResources(): Record<string, number> {
 
 /** Kinds of which there are more than before, once the event loop had its turns to let go of what was closed. */
 export async function leakedResources(before: Readonly<Record<string, number>>): Promise<string[]> {
-  const leaked = (): string[] => Object.entries(openResources()).flatMap(([kind, count]) => (count > (before[kind] ?? 0) ? [`${kind}: ${count - (before[kind] ?? 0)}`] : []));
-  for (let turn = 0; turn < 50 && leaked().length > 0; turn++) await new Promise((resolve) => setImmediate(resolve));
+  const leaked = (): string[] =>
+    Object.entries(openResources()).flatMap(([kind, count]) =>
+      count > (before[kind] ?? 0) ? [`${kind}: ${count - (before[kind] ?? 0)}`] : [],
+    );
+  for (let turn = 0; turn < 50 && leaked().length > 0; turn++)
+    await new Promise((resolve) => setImmediate(resolve));
   return leaked();
 }

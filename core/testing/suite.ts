@@ -31,10 +31,16 @@ export function testPlugin(plugin: AnyPlugin, suite: PluginSuite = {}): void {
     ...suite.gateway,
     plugins: { ...others.options, ...suite.gateway?.plugins, [name]: own },
   });
-  const start = async (own: Record<string, unknown> | false = options): Promise<{ gateway: Gateway; replace(next: AnyPlugin): void }> => {
+  const start = async (
+    own: Record<string, unknown> | false = options,
+  ): Promise<{ gateway: Gateway; replace(next: AnyPlugin): void }> => {
     let current = plugin;
     const resolvePlugin = (): Promise<AnyPlugin> => Promise.resolve(current);
-    const gateway = await createGateway(configOf(own), { plugins: others.plugins, resolvePlugin, log: pino({ level: "silent" }) });
+    const gateway = await createGateway(configOf(own), {
+      plugins: others.plugins,
+      resolvePlugin,
+      log: pino({ level: "silent" }),
+    });
     onTestFinished(() => gateway.close({ grace: 0 }));
     await gateway.listen();
     return { gateway, replace: (next) => void (current = next) };
@@ -66,25 +72,40 @@ export function testPlugin(plugin: AnyPlugin, suite: PluginSuite = {}): void {
 
     it("leaves no tool, route, metric or handle when it is taken out, and can come back", async () => {
       const { gateway } = await start(false);
-      const before = { resources: openResources(), metrics: await metricNames(gateway), offers: offered(gateway, name) };
+      const before = {
+        resources: openResources(),
+        metrics: await metricNames(gateway),
+        offers: offered(gateway, name),
+      };
       const added = await gateway.apply(configOf(options));
       expect(added.plugins.added).toEqual([name]);
       const first = { metrics: await metricNames(gateway), offers: offered(gateway, name) };
       const removed = await gateway.apply(configOf(false));
       expect(removed.plugins.removed).toEqual([name]);
-      expect({ metrics: await metricNames(gateway), offers: offered(gateway, name) }).toEqual({ metrics: before.metrics, offers: before.offers });
+      expect({ metrics: await metricNames(gateway), offers: offered(gateway, name) }).toEqual({
+        metrics: before.metrics,
+        offers: before.offers,
+      });
       expect(await leakedResources(before.resources)).toEqual([]);
       await gateway.apply(configOf(options));
-      expect({ metrics: await metricNames(gateway), offers: offered(gateway, name) }).toEqual(first);
+      expect({ metrics: await metricNames(gateway), offers: offered(gateway, name) }).toEqual(
+        first,
+      );
     });
   });
 }
 
 /** What a gateway shows of one plugin. */
-function offered(gateway: Gateway, name: string): { server: object | undefined; routes: readonly object[] } {
+function offered(
+  gateway: Gateway,
+  name: string,
+): { server: object | undefined; routes: readonly object[] } {
   const { servers, routes } = gateway.describe();
   const server = servers.find((entry) => entry.name === name);
-  return { server: server && { ...server, status: server.status.state }, routes: routes.filter(({ plugin }) => plugin === name) };
+  return {
+    server: server && { ...server, status: server.status.state },
+    routes: routes.filter(({ plugin }) => plugin === name),
+  };
 }
 
 async function metricNames(gateway: Gateway): Promise<readonly string[]> {

@@ -5,40 +5,70 @@ import { Answer, type RawMessage } from "../../../core/answer.ts";
 const UPSTREAM_ID = "3f1c9e";
 
 /** A message as it may arrive: member order, white space and id kind vary. */
-function messageOf(body: Record<string, unknown>, idFirst: boolean, indent: number): { text: string; idStart: number; idEnd: number } {
-  const envelope = idFirst ? { jsonrpc: "2.0", id: UPSTREAM_ID, ...body } : { ...body, jsonrpc: "2.0", id: UPSTREAM_ID };
-  const text = indent === 0 ? JSON.stringify(envelope) : JSON.stringify(envelope, null, 1).replaceAll("\n", " ");
+function messageOf(
+  body: Record<string, unknown>,
+  idFirst: boolean,
+  indent: number,
+): { text: string; idStart: number; idEnd: number } {
+  const envelope = idFirst
+    ? { jsonrpc: "2.0", id: UPSTREAM_ID, ...body }
+    : { ...body, jsonrpc: "2.0", id: UPSTREAM_ID };
+  const text =
+    indent === 0
+      ? JSON.stringify(envelope)
+      : JSON.stringify(envelope, null, 1).replaceAll("\n", " ");
   const quoted = `"${UPSTREAM_ID}"`;
   const at = idFirst ? text.indexOf(quoted) : text.lastIndexOf(quoted);
   const idStart = Buffer.byteLength(text.slice(0, at));
   return { text, idStart, idEnd: idStart + quoted.length };
 }
 
-function rawOf({ text, idStart, idEnd }: ReturnType<typeof messageOf>, cuts: readonly number[]): RawMessage {
+function rawOf(
+  { text, idStart, idEnd }: ReturnType<typeof messageOf>,
+  cuts: readonly number[],
+): RawMessage {
   const bytes = Buffer.from(text);
-  const places = [0, ...cuts.filter((cut) => cut <= bytes.length).toSorted((a, b) => a - b), bytes.length];
+  const places = [
+    0,
+    ...cuts.filter((cut) => cut <= bytes.length).toSorted((a, b) => a - b),
+    bytes.length,
+  ];
   const chunks = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
   return { chunks, idStart, idEnd };
 }
 
 function decode(pieces: readonly (string | Buffer)[]): Record<string, unknown> {
-  return JSON.parse(Buffer.concat(pieces.map((piece) => Buffer.from(piece as string))).toString("utf8")) as Record<string, unknown>;
+  return JSON.parse(
+    Buffer.concat(pieces.map((piece) => Buffer.from(piece as string))).toString("utf8"),
+  ) as Record<string, unknown>;
 }
 
 const results = fc.oneof(
   fc.constant({}),
-  fc.record({ content: fc.array(fc.record({ type: fc.constant("text"), text: fc.string({ unit: "grapheme" }) })) }),
+  fc.record({
+    content: fc.array(
+      fc.record({ type: fc.constant("text"), text: fc.string({ unit: "grapheme" }) }),
+    ),
+  }),
   fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
   fc.record({ resultType: fc.constant("input_required"), "}": fc.jsonValue() }),
 );
 
 describe("an answer kept as bytes", () => {
   it("encodes with every single chunk border, at every offset", () => {
-    const message = messageOf({ result: { content: [{ type: "text", text: "grüße 🎈" }] } }, true, 0);
+    const message = messageOf(
+      { result: { content: [{ type: "text", text: "grüße 🎈" }] } },
+      true,
+      0,
+    );
     for (let cut = 0; cut <= Buffer.byteLength(message.text); cut++) {
       for (const defaults of [undefined, { resultType: "complete" }]) {
         const encoded = decode(Answer.raw(rawOf(message, [cut])).encode(7, defaults));
-        expect(encoded).toStrictEqual({ jsonrpc: "2.0", id: 7, result: { ...defaults, content: [{ type: "text", text: "grüße 🎈" }] } });
+        expect(encoded).toStrictEqual({
+          jsonrpc: "2.0",
+          id: 7,
+          result: { ...defaults, content: [{ type: "text", text: "grüße 🎈" }] },
+        });
       }
     }
   });
@@ -47,14 +77,31 @@ describe("an answer kept as bytes", () => {
     const cuts = fc.array(fc.nat(400), { maxLength: 12 });
     const ids = fc.oneof(fc.integer(), fc.string({ unit: "grapheme" }));
     fc.assert(
-      fc.property(results, cuts, ids, fc.boolean(), fc.constantFrom(0, 1), fc.boolean(), (result, places, id, idFirst, indent, filled) => {
-        const wire = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
-        const defaults = filled ? { resultType: "complete" } : undefined;
-        const pieces = Answer.raw(rawOf(messageOf({ result }, idFirst, indent), places)).encode(id, defaults);
-        const text = Buffer.concat(pieces.map((piece) => Buffer.from(piece as string))).toString("utf8");
-        expect(JSON.parse(text)).toEqual({ jsonrpc: "2.0", id, result: { ...defaults, ...wire } });
-        expect(text).not.toMatch(/[\r\n]/);
-      }),
+      fc.property(
+        results,
+        cuts,
+        ids,
+        fc.boolean(),
+        fc.constantFrom(0, 1),
+        fc.boolean(),
+        (result, places, id, idFirst, indent, filled) => {
+          const wire = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
+          const defaults = filled ? { resultType: "complete" } : undefined;
+          const pieces = Answer.raw(rawOf(messageOf({ result }, idFirst, indent), places)).encode(
+            id,
+            defaults,
+          );
+          const text = Buffer.concat(pieces.map((piece) => Buffer.from(piece as string))).toString(
+            "utf8",
+          );
+          expect(JSON.parse(text)).toEqual({
+            jsonrpc: "2.0",
+            id,
+            result: { ...defaults, ...wire },
+          });
+          expect(text).not.toMatch(/[\r\n]/);
+        },
+      ),
       { numRuns: 2_000 },
     );
   });
@@ -79,7 +126,9 @@ describe("an answer kept as bytes", () => {
   it("finds isError across any chunk border", () => {
     fc.assert(
       fc.property(fc.boolean(), fc.array(fc.nat(90), { maxLength: 30 }), (isError, cuts) => {
-        const answer = Answer.raw(rawOf(messageOf({ result: { content: [], isError } }, true, 0), cuts));
+        const answer = Answer.raw(
+          rawOf(messageOf({ result: { content: [], isError } }, true, 0), cuts),
+        );
         expect(answer.isError).toBe(isError);
       }),
     );
@@ -89,8 +138,14 @@ describe("an answer kept as bytes", () => {
     const result = Answer.raw(rawOf(messageOf({ result: { content: [] } }, true, 0), [20]));
     expect(result.isRpcError).toBe(false);
     expect(result.isRaw).toBe(true);
-    const refusal = Answer.raw(rawOf(messageOf({ error: { code: -32602, message: "no" } }, true, 0), [20]));
+    const refusal = Answer.raw(
+      rawOf(messageOf({ error: { code: -32602, message: "no" } }, true, 0), [20]),
+    );
     expect(refusal.isRpcError).toBe(true);
-    expect(decode(refusal.encode("x", { resultType: "complete" }))).toStrictEqual({ jsonrpc: "2.0", id: "x", error: { code: -32602, message: "no" } });
+    expect(decode(refusal.encode("x", { resultType: "complete" }))).toStrictEqual({
+      jsonrpc: "2.0",
+      id: "x",
+      error: { code: -32602, message: "no" },
+    });
   });
 });

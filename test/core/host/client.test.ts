@@ -1,4 +1,7 @@
-import { Client as ModernClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
@@ -28,7 +31,10 @@ it("a legacy client (SDK 1.x) lists and calls a plugin's tool", async () => {
 
 it("a modern client (SDK 2.x, 2026-07-28) lists and calls a plugin's tool", async () => {
   const { gateway } = await setupGateway({ plugins: [greeter], client: false });
-  const client = new ModernClient({ name: "test", version: "1" }, { versionNegotiation: { mode: { pin: "2026-07-28" } } });
+  const client = new ModernClient(
+    { name: "test", version: "1" },
+    { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+  );
   await client.connect(new StreamableHTTPClientTransport(new URL(gateway.endpoints[0]!.url)));
   onTestFinished(() => client.close());
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["greet"]);
@@ -39,5 +45,8 @@ it("a modern client (SDK 2.x, 2026-07-28) lists and calls a plugin's tool", asyn
 it("wrong arguments are a tool result that names the field (MCP 2025-11-25)", async () => {
   const { client } = await setupGateway({ plugins: [greeter] });
   const result = await client.callTool({ name: "greet", arguments: { name: 7 } });
-  expect(result).toMatchObject({ isError: true, content: [{ type: "text", text: expect.stringMatching(/name: .*string/) as string }] });
+  expect(result).toMatchObject({
+    isError: true,
+    content: [{ type: "text", text: expect.stringMatching(/name: .*string/) as string }],
+  });
 });

@@ -1,21 +1,46 @@
 import { Gauge } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { createGateway, definePlugin, type AnyPlugin, type GatewayConfigInput, type PluginContext } from "../../../core/index.ts";
+import {
+  createGateway,
+  definePlugin,
+  type AnyPlugin,
+  type GatewayConfigInput,
+  type PluginContext,
+} from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 type Setup = (gateway: PluginContext<undefined, {}>) => void;
 
 const plugin = (name: string, setup: Setup): AnyPlugin => definePlugin({ name, setup });
-const tool = (name: string): Setup => (gateway) => gateway.tool(name, { description: "", run: () => "" });
-const route = (method: string, path: string, options: object = { access: "public", mutates: false }): Setup => {
-  return (gateway) => gateway.route(method as "GET", path, options as { access: "public"; mutates: boolean }, () => "");
+const tool =
+  (name: string): Setup =>
+  (gateway) =>
+    gateway.tool(name, { description: "", run: () => "" });
+const route = (
+  method: string,
+  path: string,
+  options: object = { access: "public", mutates: false },
+): Setup => {
+  return (gateway) =>
+    gateway.route(
+      method as "GET",
+      path,
+      options as { access: "public"; mutates: boolean },
+      () => "",
+    );
 };
 
 /** The message with which a config of these plugins is refused. */
-async function refusal(plugins: readonly AnyPlugin[], config: GatewayConfigInput = {}): Promise<string> {
+async function refusal(
+  plugins: readonly AnyPlugin[],
+  config: GatewayConfigInput = {},
+): Promise<string> {
   const named = Object.fromEntries(plugins.map((entry) => [entry.name, entry]));
   const options = Object.fromEntries(plugins.map((entry) => [entry.name, {}]));
-  const gateway = createGateway({ listeners: { main: { port: 0 } }, ...config, plugins: options, log: { level: "silent" } }, { plugins: named });
+  const gateway = createGateway(
+    { listeners: { main: { port: 0 } }, ...config, plugins: options, log: { level: "silent" } },
+    { plugins: named },
+  );
   return gateway.then(
     (started) => started.close().then(() => "nothing"),
     (error: Error) => error.message,
@@ -33,7 +58,9 @@ describe("what cannot be served names both sides", () => {
 
   it("a tool of two plugins where names are not prefixed", async () => {
     const both = [plugin("b", tool("x")), plugin("a", tool("x"))];
-    expect(await refusal(both, { endpoints: { mcp: { naming: "none" } } })).toBe('Plugins "a" and "b" both have the tool "x", and endpoint "mcp" does not prefix names.');
+    expect(await refusal(both, { endpoints: { mcp: { naming: "none" } } })).toBe(
+      'Plugins "a" and "b" both have the tool "x", and endpoint "mcp" does not prefix names.',
+    );
     expect(await refusal(both)).toBe("nothing");
   });
 
@@ -56,15 +83,21 @@ describe("what cannot be served names both sides", () => {
       plugin("c", route("GET", "/a/:x", { access: "public", mutates: false, listener: "other" })),
       plugin("d", route("GET", "/a/x")),
     ];
-    expect(await refusal(apart, { listeners: { main: { port: 0 }, other: { port: 0 } } })).toBe("nothing");
+    expect(await refusal(apart, { listeners: { main: { port: 0 }, other: { port: 0 } } })).toBe(
+      "nothing",
+    );
   });
 
   it("a route on the path of an endpoint", async () => {
-    expect(await refusal([plugin("a", route("GET", "/mcp"))])).toBe('Route GET /mcp of plugin "a" collides with endpoint "mcp" on listener "main".');
+    expect(await refusal([plugin("a", route("GET", "/mcp"))])).toBe(
+      'Route GET /mcp of plugin "a" collides with endpoint "mcp" on listener "main".',
+    );
   });
 
   it("two endpoints on one path", async () => {
-    expect(await refusal([], { endpoints: { one: {}, two: {} } })).toBe('Endpoints "one" and "two" are both at /mcp of listener "main".');
+    expect(await refusal([], { endpoints: { one: {}, two: {} } })).toBe(
+      'Endpoints "one" and "two" are both at /mcp of listener "main".',
+    );
   });
 
   it("a plugin and a server of one name", async () => {
@@ -75,20 +108,51 @@ describe("what cannot be served names both sides", () => {
   });
 
   it("two plugins with a metric of one name", async () => {
-    const metric: Setup = (gateway) => void new Gauge({ name: "same", help: "h", registers: [gateway.metrics] });
-    expect(await refusal([plugin("a", metric), plugin("b", metric)])).toBe('Plugins "a" and "b" both register the metric "same".');
+    const metric: Setup = (gateway) =>
+      void new Gauge({ name: "same", help: "h", registers: [gateway.metrics] });
+    expect(await refusal([plugin("a", metric), plugin("b", metric)])).toBe(
+      'Plugins "a" and "b" both register the metric "same".',
+    );
   });
 });
 
 describe("a route is refused", () => {
   it.each([
-    ["without access policy", route("GET", "/x", { mutates: false }), 'Route GET /x of plugin "a" has no access policy.'],
-    ["with an unknown access policy", route("GET", "/x", { access: "anyone", mutates: false }), 'Route GET /x of plugin "a" has no access policy.'],
-    ["without options", (g: PluginContext<undefined, {}>) => g.route("GET", "/x", undefined as never, () => ""), 'Route GET /x of plugin "a" has no access policy.'],
-    ["without mutates", route("GET", "/x", { access: "public" }), 'Route GET /x of plugin "a" does not say whether it changes anything.'],
-    ["without slash", route("GET", "x"), 'Route GET x of plugin "a" has a path that does not start with a slash.'],
-    ["with an unknown method", route("FETCH", "/x"), 'Route FETCH /x of plugin "a" has an unknown method.'],
-    ["on an unknown listener", route("GET", "/x", { access: "public", mutates: true, listener: "side" }), 'Route GET /x of plugin "a" names an unknown listener "side".'],
+    [
+      "without access policy",
+      route("GET", "/x", { mutates: false }),
+      'Route GET /x of plugin "a" has no access policy.',
+    ],
+    [
+      "with an unknown access policy",
+      route("GET", "/x", { access: "anyone", mutates: false }),
+      'Route GET /x of plugin "a" has no access policy.',
+    ],
+    [
+      "without options",
+      (g: PluginContext<undefined, {}>) => g.route("GET", "/x", undefined as never, () => ""),
+      'Route GET /x of plugin "a" has no access policy.',
+    ],
+    [
+      "without mutates",
+      route("GET", "/x", { access: "public" }),
+      'Route GET /x of plugin "a" does not say whether it changes anything.',
+    ],
+    [
+      "without slash",
+      route("GET", "x"),
+      'Route GET x of plugin "a" has a path that does not start with a slash.',
+    ],
+    [
+      "with an unknown method",
+      route("FETCH", "/x"),
+      'Route FETCH /x of plugin "a" has an unknown method.',
+    ],
+    [
+      "on an unknown listener",
+      route("GET", "/x", { access: "public", mutates: true, listener: "side" }),
+      'Route GET /x of plugin "a" names an unknown listener "side".',
+    ],
   ])("%s", async (_, setup, message) => {
     expect(await refusal([plugin("a", setup)])).toBe(message);
   });
@@ -97,29 +161,46 @@ describe("a route is refused", () => {
 describe("a config is refused", () => {
   it("for an unknown stage of a JavaScript plugin", async () => {
     const setup: Setup = (gateway) => gateway.use("before" as "gate", (call, next) => next(call));
-    expect(await refusal([plugin("a", setup)])).toBe('Plugin "a" could not be set up: Plugin "a" uses an unknown stage "before".');
+    expect(await refusal([plugin("a", setup)])).toBe(
+      'Plugin "a" could not be set up: it uses an unknown stage "before".',
+    );
   });
 
   it("for a plugin nobody knows", async () => {
-    await expect(createGateway({ plugins: { nobody: {} }, log: { level: "silent" } })).rejects.toThrow('There is no plugin "nobody".');
+    await expect(
+      createGateway({ plugins: { nobody: {} }, log: { level: "silent" } }),
+    ).rejects.toThrow('There is no plugin "nobody".');
   });
 
   it("for options of a plugin that takes none", async () => {
     const options = { plugins: { a: plugin("a", () => {}) } };
-    await expect(createGateway({ plugins: { a: { size: 1 } }, log: { level: "silent" } }, options)).rejects.toThrow('Plugin "a" takes no options, but "size" is set.');
+    await expect(
+      createGateway({ plugins: { a: { size: 1 } }, log: { level: "silent" } }, options),
+    ).rejects.toThrow('Plugin "a" takes no options, but "size" is set.');
   });
 
   it("for an endpoint that names an unknown server or listener", async () => {
-    expect(await refusal([], { endpoints: { mcp: { servers: ["x"] } } })).toBe('Endpoint "mcp" names an unknown server "x".');
-    expect(await refusal([], { endpoints: { mcp: { listener: "x" } } })).toBe('Endpoint "mcp" names an unknown listener "x".');
+    expect(await refusal([], { endpoints: { mcp: { servers: ["x"] } } })).toBe(
+      'Endpoint "mcp" names an unknown server "x".',
+    );
+    expect(await refusal([], { endpoints: { mcp: { listener: "x" } } })).toBe(
+      'Endpoint "mcp" names an unknown listener "x".',
+    );
   });
 
-  it.each(["0.0.0.0", "::", "192.0.2.1", "example.com"])("for a listener on %s without authentication, unless that is wanted", async (host) => {
-    const listeners = { main: { host, port: 0 } };
-    expect(await refusal([], { listeners })).toContain(`Listener "main" is reachable from other machines (${host}) without authentication.`);
-    expect(await refusal([], { listeners, insecure: true })).toBe("nothing");
-    expect(await refusal([], { listeners, auth: { apiKey: "0123456789abcdef" } })).toBe("nothing");
-  });
+  it.each(["0.0.0.0", "::", "192.0.2.1", "example.com"])(
+    "for a listener on %s without authentication, unless that is wanted",
+    async (host) => {
+      const listeners = { main: { host, port: 0 } };
+      expect(await refusal([], { listeners })).toContain(
+        `Listener "main" is reachable from other machines (${host}) without authentication.`,
+      );
+      expect(await refusal([], { listeners, insecure: true })).toBe("nothing");
+      expect(await refusal([], { listeners, auth: { apiKey: "0123456789abcdef" } })).toBe(
+        "nothing",
+      );
+    },
+  );
 
   it.each(["127.0.0.1", "127.9.9.9", "localhost", "::1"])("but not for one on %s", async (host) => {
     expect(await refusal([], { listeners: { main: { host, port: 0 } } })).toBe("nothing");

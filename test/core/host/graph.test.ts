@@ -9,7 +9,8 @@ const B = defineService<string>("b");
 const C = defineService<string>("c");
 
 const node = (plugin: AnyPlugin) => ({ key: plugin.name, plugin });
-const names = (plugins: readonly AnyPlugin[]) => orderPlugins(plugins.map(node)).map(({ plugin }) => plugin.name);
+const names = (plugins: readonly AnyPlugin[]) =>
+  orderPlugins(plugins.map(node)).map(({ plugin }) => plugin.name);
 
 const zulu = definePlugin({ name: "zulu", provides: A, setup: () => "zulu" });
 const alpha = definePlugin({ name: "alpha", inject: { a: A }, provides: B, setup: () => "alpha" });
@@ -28,7 +29,9 @@ describe("the order of plugins", () => {
   });
 
   it("names both sides of a missing service", () => {
-    expect(() => names([alpha])).toThrow('Plugin "alpha" needs the service "a", which no plugin provides.');
+    expect(() => names([alpha])).toThrow(
+      'Plugin "alpha" needs the service "a", which no plugin provides.',
+    );
   });
 
   it("lets an optional service be missing", () => {
@@ -37,14 +40,23 @@ describe("the order of plugins", () => {
 
   it("prints the whole circle", () => {
     const one = definePlugin({ name: "one", inject: { b: B }, provides: A, setup: () => "" });
-    const two = definePlugin({ name: "two", inject: { c: optional(C) }, provides: B, setup: () => "" });
+    const two = definePlugin({
+      name: "two",
+      inject: { c: optional(C) },
+      provides: B,
+      setup: () => "",
+    });
     const three = definePlugin({ name: "three", inject: { a: A }, provides: C, setup: () => "" });
-    expect(() => names([three, two, one])).toThrow("Plugins need each other in a circle: one -> two -> three -> one.");
+    expect(() => names([three, two, one])).toThrow(
+      "Plugins need each other in a circle: one -> two -> three -> one.",
+    );
   });
 
   it("names both providers of one service", () => {
     const other = definePlugin({ name: "other", provides: A, setup: () => "" });
-    expect(() => names([zulu, other])).toThrow('Plugins "other" and "zulu" both provide the service "a".');
+    expect(() => names([zulu, other])).toThrow(
+      'Plugins "other" and "zulu" both provide the service "a".',
+    );
   });
 
   it("names both config keys of one plugin name", () => {
@@ -52,6 +64,8 @@ describe("the order of plugins", () => {
       { key: "./plugins/bravo.ts", plugin: bravo },
       { key: "bravo", plugin: bravo },
     ];
-    expect(() => orderPlugins(twin)).toThrow('Plugins "./plugins/bravo.ts" and "bravo" are both named "bravo".');
+    expect(() => orderPlugins(twin)).toThrow(
+      'Plugins "./plugins/bravo.ts" and "bravo" are both named "bravo".',
+    );
   });
 });

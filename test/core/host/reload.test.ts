@@ -1,11 +1,21 @@
 import { Gauge } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { definePlugin, defineService, GatewayError, type AnyPlugin, type GatewayConfigInput, type ReloadReport } from "../../../core/index.ts";
+import {
+  definePlugin,
+  defineService,
+  GatewayError,
+  type AnyPlugin,
+  type GatewayConfigInput,
+  type ReloadReport,
+} from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const LISTENERS = { main: { port: 0 } };
-const configOf = (plugins: GatewayConfigInput["plugins"]): GatewayConfigInput => ({ listeners: LISTENERS, plugins });
+const configOf = (plugins: GatewayConfigInput["plugins"]): GatewayConfigInput => ({
+  listeners: LISTENERS,
+  plugins,
+});
 
 /** A plugin that writes down what happens to it. */
 function recorder(name: string, events: string[], more: Partial<AnyPlugin> = {}): AnyPlugin {
@@ -17,7 +27,8 @@ function recorder(name: string, events: string[], more: Partial<AnyPlugin> = {})
       events.push(`setup ${name}`);
       gateway.onDispose(() => void events.push(`dispose ${name}`));
       gateway.onStart(() => {
-        if ((gateway.config as { fail: boolean }).fail) throw new GatewayError("io_error", "the port is taken");
+        if ((gateway.config as { fail: boolean }).fail)
+          throw new GatewayError("io_error", "the port is taken");
         events.push(`start ${name}`);
         return () => void events.push(`stop ${name}`);
       });
@@ -34,10 +45,22 @@ describe("a reload", () => {
     const user = recorder("user", events, { inject: { base: Base } });
     const other = recorder("other", events);
     const { gateway } = await setupGateway({ plugins: [user, other, base] });
-    expect(events).toEqual(["setup base", "setup other", "setup user", "start base", "start other", "start user"]);
+    expect(events).toEqual([
+      "setup base",
+      "setup other",
+      "setup user",
+      "start base",
+      "start other",
+      "start user",
+    ]);
     events.length = 0;
     const report = await gateway.apply(configOf({ other: {}, user: {}, base: { level: 1 } }));
-    expect(report.plugins).toEqual({ added: [], removed: [], changed: ["base", "user"], unchanged: ["other"] });
+    expect(report.plugins).toEqual({
+      added: [],
+      removed: [],
+      changed: ["base", "user"],
+      unchanged: ["other"],
+    });
     expect(events).toEqual([
       ...["setup base", "setup user", "start base", "start user"],
       ...["stop user", "dispose user", "stop base", "dispose base"],
@@ -50,19 +73,45 @@ describe("a reload", () => {
     const { gateway, client } = await setupGateway({
       plugins: [recorder("one", events), recorder("two", events), recorder("three", events)],
       config: { plugins: { tooled: {} } },
-      resolvePlugin: () => Promise.resolve(definePlugin({ name: "tooled", setup: (g) => g.tool("ping", { description: "", run: () => "pong" }) })),
+      resolvePlugin: () =>
+        Promise.resolve(
+          definePlugin({
+            name: "tooled",
+            setup: (g) => g.tool("ping", { description: "", run: () => "pong" }),
+          }),
+        ),
     });
     events.length = 0;
     const failures: GatewayError[] = [];
     gateway.hook("reload:failed", (error) => void failures.push(error));
     const before = gateway.describe();
-    const failed = gateway.apply(configOf({ tooled: {}, one: { level: 1 }, three: { level: 1 }, two: { fail: true } }));
-    await expect(failed).rejects.toMatchObject({ code: "reload_failed", message: expect.stringContaining('Plugin "two" could not be started: the port is taken') as string });
-    expect(events).toEqual(["setup one", "setup three", "setup two", "start one", "start three", "dispose two", "stop three", "dispose three", "stop one", "dispose one"]);
+    const failed = gateway.apply(
+      configOf({ tooled: {}, one: { level: 1 }, three: { level: 1 }, two: { fail: true } }),
+    );
+    await expect(failed).rejects.toMatchObject({
+      code: "reload_failed",
+      message: expect.stringContaining(
+        'Plugin "two" could not be started: the port is taken',
+      ) as string,
+    });
+    expect(events).toEqual([
+      "setup one",
+      "setup three",
+      "setup two",
+      "start one",
+      "start three",
+      "dispose two",
+      "stop three",
+      "dispose three",
+      "stop one",
+      "dispose one",
+    ]);
     expect(failures.map(({ code }) => code)).toEqual(["reload_failed"]);
     expect(failures[0]!.cause).toMatchObject({ code: "io_error" });
     expect(gateway.describe()).toEqual(before);
-    expect((await client.callTool({ name: "ping" })).content).toEqual([{ type: "text", text: "pong" }]);
+    expect((await client.callTool({ name: "ping" })).content).toEqual([
+      { type: "text", text: "pong" },
+    ]);
     await gateway.apply(configOf({ tooled: {}, one: {}, two: {}, three: {} }));
     expect(gateway.generation).toBe(2);
   });
@@ -99,10 +148,16 @@ describe("a reload", () => {
       },
     });
     const stuck = definePlugin({ name: "stuck", setup: () => new Promise<void>(() => {}) });
-    const { gateway } = await setupGateway({ resolvePlugin: (key) => Promise.resolve(key === "slow" ? slow : stuck) });
+    const { gateway } = await setupGateway({
+      resolvePlugin: (key) => Promise.resolve(key === "slow" ? slow : stuck),
+    });
     const timeouts = { setup: "20ms" };
-    await expect(gateway.apply({ ...configOf({ stuck: {} }), timeouts })).rejects.toThrow('Plugin "stuck" could not be set up: setup took longer than 20 ms.');
-    await expect(gateway.apply({ ...configOf({ slow: {} }), timeouts })).rejects.toThrow('Plugin "slow" could not be started: start took longer than 20 ms.');
+    await expect(gateway.apply({ ...configOf({ stuck: {} }), timeouts })).rejects.toThrow(
+      'Plugin "stuck" could not be set up: setup took longer than 20 ms.',
+    );
+    await expect(gateway.apply({ ...configOf({ slow: {} }), timeouts })).rejects.toThrow(
+      'Plugin "slow" could not be started: start took longer than 20 ms.',
+    );
     finish!();
     await new Promise((resolve) => setImmediate(resolve));
     expect(open).toBe(0);
@@ -173,7 +228,9 @@ describe("a reload", () => {
     const { gateway } = await setupGateway({ plugins: [recorder("one", [])] });
     const reports: ReloadReport[] = [];
     gateway.hook("reload:done", (report) => void reports.push(report));
-    const applied = await Promise.all([1, 2, 3, 4].map((level) => gateway.apply(configOf({ one: { level } }))));
+    const applied = await Promise.all(
+      [1, 2, 3, 4].map((level) => gateway.apply(configOf({ one: { level } }))),
+    );
     expect(applied.map(({ generation }) => generation)).toEqual([2, 3, 4, 5]);
     expect(reports).toEqual(applied);
     expect(gateway.config.plugins["one"]).toEqual({ level: 4 });
@@ -186,14 +243,21 @@ describe("a reload", () => {
       config: z.strictObject({ level: z.number().default(0), fail: z.boolean().default(false) }),
       setup(gateway) {
         const { level, fail } = gateway.config;
-        const keep = (key: string) => gateway.keep(key, () => (made.push(`make ${key}`), key), (value) => void made.push(`drop ${value}`));
+        const keep = (key: string) =>
+          gateway.keep(
+            key,
+            () => (made.push(`make ${key}`), key),
+            (value) => void made.push(`drop ${value}`),
+          );
         keep("always");
         if (level > 0) keep("later");
         if (fail) throw new Error("on purpose");
       },
     });
     const { gateway } = await setupGateway({ plugins: [keeper] });
-    await expect(gateway.apply(configOf({ keeper: { level: 1, fail: true } }))).rejects.toThrow("on purpose");
+    await expect(gateway.apply(configOf({ keeper: { level: 1, fail: true } }))).rejects.toThrow(
+      "on purpose",
+    );
     expect(made).toEqual(["make always", "make later", "drop later"]);
     await gateway.apply(configOf({ keeper: { level: 1 } }));
     await gateway.apply(configOf({ keeper: { level: 2 } }));
@@ -211,7 +275,11 @@ describe("a reload", () => {
       name: "admin",
       config: z.strictObject({ level: z.number().default(0) }),
       setup(gateway) {
-        gateway.tool("reload", { description: "", run: async () => String((await reload()).generation), timeout: 5_000 });
+        gateway.tool("reload", {
+          description: "",
+          run: async () => String((await reload()).generation),
+          timeout: 5_000,
+        });
         void gateway;
       },
     });
@@ -222,7 +290,10 @@ describe("a reload", () => {
   });
 
   it("opens a new port before it closes the old one, and names what needs a restart", async () => {
-    const plugin = definePlugin({ name: "web", setup: (g) => g.route("GET", "/hi", { access: "public", mutates: false }, () => "hi") });
+    const plugin = definePlugin({
+      name: "web",
+      setup: (g) => g.route("GET", "/hi", { access: "public", mutates: false }, () => "hi"),
+    });
     const { gateway, url } = await setupGateway({ plugins: [plugin] });
     const more = { ...configOf({ web: {} }), listeners: { ...LISTENERS, extra: { port: 0 } } };
     await gateway.apply(more);
@@ -230,7 +301,11 @@ describe("a reload", () => {
     expect(gateway.addresses.get("main")!.url).toBe(url);
     expect((await fetch(`${url}/hi`)).status).toBe(200);
     expect((await fetch(`${extra.url}/hi`)).status).toBe(404);
-    const report = await gateway.apply({ ...configOf({ web: {} }), listeners: { main: { port: 0, allowedHosts: ["x.example"] } }, log: { level: "error" } });
+    const report = await gateway.apply({
+      ...configOf({ web: {} }),
+      listeners: { main: { port: 0, allowedHosts: ["x.example"] } },
+      log: { level: "error" },
+    });
     expect(report.restartRequired).toEqual(["listeners.main", "log"]);
     expect([...gateway.addresses.keys()]).toEqual(["main"]);
     await expect(fetch(`${extra.url}/hi`)).rejects.toThrow();
@@ -242,7 +317,9 @@ describe("a reload", () => {
       name: "counted",
       config: z.strictObject({ level: z.number().default(0) }),
       setup(gateway) {
-        new Gauge({ name: "counted_level", help: "Level.", registers: [gateway.metrics] }).set(gateway.config.level);
+        new Gauge({ name: "counted_level", help: "Level.", registers: [gateway.metrics] }).set(
+          gateway.config.level,
+        );
       },
     });
     const { gateway } = await setupGateway({ plugins: [counted] });

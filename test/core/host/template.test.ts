@@ -10,7 +10,10 @@ describe("a resource template", () => {
       fc.property(segment, segment, (id, name) => {
         const uri = `demo://${encodeURIComponent(id)}/items/${encodeURIComponent(name)}.json`;
         // A value that itself ends in the literal is cut at the last one, which is where the expansion put it.
-        expect(compileTemplate("demo://{id}/items/{name}.json").match(uri)).toStrictEqual({ id, name });
+        expect(compileTemplate("demo://{id}/items/{name}.json").match(uri)).toStrictEqual({
+          id,
+          name,
+        });
       }),
     );
   });
@@ -19,14 +22,18 @@ describe("a resource template", () => {
     expect(compileTemplate("demo://{id}").match(uri)).toBeUndefined();
   });
 
-  it.each(["a://{+path}", "a://{x,y}", "a://{x}{y}", "a://{x", "a://{}"])("refuses %j", (template) => {
-    expect(() => compileTemplate(template)).toThrow(/Resource template/);
-  });
+  it.each(["a://{+path}", "a://{x,y}", "a://{x}{y}", "a://{x", "a://{}"])(
+    "refuses %j",
+    (template) => {
+      expect(() => compileTemplate(template)).toThrow(/Resource template/);
+    },
+  );
 
   it("T23: a hostile URI costs linear time", () => {
     const template = compileTemplate("a://{a},{b},{c},{d},{e}!");
     const started = performance.now();
-    for (const length of [30, 100_000]) expect(template.match(`a://${",".repeat(length)}`)).toBeUndefined();
+    for (const length of [30, 100_000])
+      expect(template.match(`a://${",".repeat(length)}`)).toBeUndefined();
     expect(performance.now() - started).toBeLessThan(50);
   });
 });
@@ -51,7 +58,9 @@ describe("a wildcard", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 10 });
     fc.assert(
       fc.property(letters, text, (pattern, value) => {
-        expect(matchesWildcard(pattern, value)).toBe(new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(value));
+        expect(matchesWildcard(pattern, value)).toBe(
+          new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(value),
+        );
       }),
     );
   });

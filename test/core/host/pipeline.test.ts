@@ -1,0 +1,258 @@
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import {
+  Answer,
+  createLogger,
+  definePlugin,
+  GatewayError,
+  outcomeOf,
+  STAGES,
+  type Call,
+  type Middleware,
+  type Stage,
+} from "../../../core/index.ts";
+import { completeCall } from "../../../core/local-call.ts";
+import { abortError, composePipeline, createDeadline, race } from "../../../core/pipeline.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+
+const OK = Answer.result({ content: [] });
+const callOf = (more: Partial<Call> = {}): Call => ({
+  ...completeCall({ server: "s", name: "t" }, new Map()),
+  ...more,
+});
+const noted = (
+  stage: Stage,
+  seen: string[],
+  label: string = stage,
+): { stage: Stage; run: Middleware } => ({
+  stage,
+  run(call, next) {
+    seen.push(label);
+    return next(call);
+  },
+});
+
+describe("the pipeline", () => {
+  it("runs the stages in their order, and within a stage in the order given", async () => {
+    const stages = fc.array(fc.constantFrom(...STAGES), { maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(stages, async (joined) => {
+        const seen: string[] = [];
+        const middleware = joined.map((stage, index) =>
+          noted(stage, seen, `${STAGES.indexOf(stage)} ${String(index).padStart(2, "0")}`),
+        );
+        await composePipeline(middleware, () => Promise.resolve(OK))(callOf());
+        expect(seen).toEqual(seen.toSorted());
+        expect(seen).toHaveLength(joined.length);
+      }),
+    );
+  });
+
+  it("is the terminal itself when nobody joined", () => {
+    const terminal = () => Promise.resolve(OK);
+    expect(composePipeline([], terminal)).toBe(terminal);
+  });
+
+  it("turns a throw into a rejection, so that an outer stage sees every failure the same way", async () => {
+    const seen: string[] = [];
+    const outer: Middleware = (call, next) =>
+      next(call).catch((error: Error) => (seen.push(error.message), Answer.result({})));
+    const inner: Middleware = () => {
+      throw new Error("at once");
+    };
+    await composePipeline(
+      [
+        { stage: "observe", run: outer },
+        { stage: "gate", run: inner },
+      ],
+      () => Promise.resolve(OK),
+    )(callOf());
+    expect(seen).toEqual(["at once"]);
+  });
+
+  it("passes on a changed copy; the caller's call stays as it was", async () => {
+    const call = Object.freeze(callOf({ args: { a: 1 } }));
+    const change: Middleware = (given, next) => next({ ...given, args: { a: 2 } });
+    const seen: unknown[] = [];
+    await composePipeline(
+      [{ stage: "gate", run: change }],
+      (given) => (seen.push(given.args), Promise.resolve(OK)),
+    )(call);
+    expect(seen).toEqual([{ a: 2 }]);
+    expect(call.args).toEqual({ a: 1 });
+  });
+});
+
+describe("the deadline", () => {
+  const hang = (call: Call): Promise<Answer> =>
+    race(call.signal, () => new Promise<Answer>(() => {}));
+
+  it("P/M038: ends a call after its time with the code timeout and the milliseconds", async () => {
+    const running = new Set<AbortController>();
+    const run = composePipeline(
+      [{ stage: "deadline", run: createDeadline(() => 15, running) }],
+      hang,
+    );
+    const error = await run(callOf()).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "timeout",
+      status: 504,
+      message: '"t" of "s" did not answer within 15 ms.',
+    });
+    expect(running.size).toBe(0);
+  });
+
+  it("passes a caller's cancel on, and leaves no listener on the caller's signal", async () => {
+    const caller = new AbortController();
+    const add = vi.spyOn(caller.signal, "addEventListener");
+    const remove = vi.spyOn(caller.signal, "removeEventListener");
+    const run = composePipeline(
+      [{ stage: "deadline", run: createDeadline(() => 60_000, new Set()) }],
+      hang,
+    );
+    const ended = run(callOf({ signal: caller.signal }));
+    caller.abort();
+    await expect(ended).rejects.toMatchObject({ code: "cancelled" });
+    expect(remove).toHaveBeenCalledTimes(add.mock.calls.length);
+    await expect(run(callOf({ signal: caller.signal }))).rejects.toMatchObject({
+      code: "cancelled",
+    });
+  });
+
+  it("does not fire at once for a time no timer can hold", async () => {
+    const run = composePipeline(
+      [{ stage: "deadline", run: createDeadline(() => 1e12, new Set()) }],
+      () => Promise.resolve(OK),
+    );
+    expect(await run(callOf())).toBe(OK);
+  });
+
+  it("takes the caller's time, then the tool's, then the gateway's", async () => {
+    const plugin = definePlugin({
+      name: "p",
+      setup(gateway) {
+        gateway.tool("own", {
+          description: "",
+          timeout: 20,
+          run: () => new Promise<string>(() => {}),
+        });
+        gateway.tool("none", { description: "", run: () => new Promise<string>(() => {}) });
+      },
+    });
+    const { gateway } = await setupGateway({
+      plugins: [plugin],
+      config: { timeouts: { default: "30ms" } },
+    });
+    const words = (name: string, timeout?: number) =>
+      gateway
+        .call({ server: "p", name, ...(timeout !== undefined && { timeout }) })
+        .catch((error: Error) => error.message);
+    expect(await words("own", 10)).toContain("within 10 ms");
+    expect(await words("own")).toContain("within 20 ms");
+    expect(await words("none")).toContain("within 30 ms");
+  });
+
+  it("lets a breaker inside it count the timeout, but tells it apart from a cancel", async () => {
+    const seen: string[] = [];
+    const breaker: Middleware = (call, next) =>
+      next(call).catch((error: GatewayError) => (seen.push(error.code), Promise.reject(error)));
+    const run = composePipeline(
+      [
+        { stage: "breaker", run: breaker },
+        { stage: "deadline", run: createDeadline(() => 5, new Set()) },
+      ],
+      hang,
+    );
+    await run(callOf()).catch(() => {});
+    await run(callOf({ signal: AbortSignal.abort() })).catch(() => {});
+    const caller = new AbortController();
+    const ended = run(callOf({ signal: caller.signal })).catch(() => {});
+    caller.abort();
+    await ended;
+    expect(seen).toEqual(["timeout", "cancelled"]);
+  });
+});
+
+describe("the end of a call in three layers", () => {
+  it.each([
+    ["a result", Answer.result({ content: [] }), { transport: "ok", rpc: "ok", tool: "ok" }],
+    [
+      "a tool's own failure",
+      Answer.result({ isError: true }),
+      { transport: "ok", rpc: "ok", tool: "error" },
+    ],
+    [
+      "a JSON-RPC error",
+      Answer.error({ code: -32602, message: "" }),
+      { transport: "ok", rpc: -32602, tool: undefined },
+    ],
+    [
+      "a timeout",
+      new GatewayError("timeout", ""),
+      { transport: "timeout", rpc: undefined, tool: undefined },
+    ],
+    ["anything thrown", new Error("x"), { transport: "internal", rpc: undefined, tool: undefined }],
+  ])("%s", (_, end, expected) => {
+    expect(outcomeOf(end)).toEqual(expected);
+  });
+
+  it("an abort without a reason of ours is a cancel", () => {
+    expect(abortError(AbortSignal.abort())).toMatchObject({ code: "cancelled" });
+  });
+});
+
+it("M121: the debug log has one line per call with its outcome, and neither arguments nor result", async () => {
+  const lines: string[] = [];
+  const log = await createLogger(
+    { level: "debug", format: "json" },
+    { write: (line) => void lines.push(line) },
+  );
+  const plugin = definePlugin({
+    name: "p",
+    setup: (g) =>
+      g.tool("t", {
+        description: "",
+        input: { type: "object" },
+        run: () => ({ text: "result-canary" }),
+      }),
+  });
+  const { gateway } = await setupGateway({ plugins: [plugin], log, client: false });
+  await gateway.call({ server: "p", name: "t", args: { a: "argument-canary" } });
+  await gateway
+    .call({ server: "p", name: "t", timeout: 5, signal: AbortSignal.abort() })
+    .catch(() => {});
+  const calls = lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ msg }) => msg === "call");
+  expect(calls).toMatchObject([
+    {
+      level: "debug",
+      ts: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+      server: "p",
+      name: "t",
+      source: "local",
+      transport: "ok",
+      rpc: "ok",
+      tool: "ok",
+    },
+    { transport: "cancelled" },
+  ]);
+  expect(lines.join("")).not.toMatch(/canary/);
+});
+
+it("a log never shows a credential", async () => {
+  const lines: string[] = [];
+  const log = await createLogger(
+    { level: "info", format: "json" },
+    { write: (line) => void lines.push(line) },
+  );
+  log.info(
+    { authorization: "Bearer CANARY", headers: { cookie: "CANARY", "x-api-key": "CANARY" } },
+    "request",
+  );
+  expect(lines.join("")).not.toContain("CANARY");
+  expect(JSON.parse(lines[0]!)).toMatchObject({
+    authorization: "[redacted]",
+    headers: { cookie: "[redacted]" },
+  });
+});

@@ -1,0 +1,204 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  AuthenticatorService,
+  definePlugin,
+  GatewayError,
+  type PluginContext,
+  type Principal,
+} from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+
+const KEY = "a-key-of-16-chars!";
+const read = { access: "principal", mutates: false } as const;
+
+const web = definePlugin({
+  name: "web",
+  setup(gateway: PluginContext<undefined, {}>) {
+    gateway.route("GET", "/open", { ...read, access: "public" }, (event) => ({
+      who: (event.context.principal as Principal | undefined)?.id ?? null,
+    }));
+    gateway.route("GET", "/mine/:id", read, (event) => ({
+      who: event.context.principal.id,
+      id: event.context.params!["id"],
+    }));
+    gateway.route(
+      "POST",
+      "/mine/:id",
+      { access: "admin", mutates: true, bodyLimit: 10 },
+      async (event) => ({ length: (await event.req.text()).length }),
+    );
+    gateway.route("GET", "/metrics", { ...read, access: "service" }, () => "m");
+    gateway.route("GET", "/secret", { ...read, access: "admin" }, () => "s");
+    gateway.route("GET", "/files/**", read, () => "f");
+    gateway.route("GET", "/fails", { ...read, access: "public" }, () => {
+      throw new Error("password is hunter2");
+    });
+    gateway.route("GET", "/gone", { ...read, access: "public" }, () => {
+      throw new GatewayError("not_found", "No such thing.", {
+        data: { id: 7 },
+        headers: { "retry-after": "3" },
+      });
+    });
+  },
+});
+
+/** Roles by token, as a plugin might resolve them. */
+const auth = definePlugin({
+  name: "auth",
+  provides: AuthenticatorService,
+  setup: () => ({
+    async authenticate({ headers }) {
+      const token = headers["authorization"];
+      if (token === undefined) return undefined;
+      if (token === "Bearer wrong") throw new GatewayError("unauthorized", "Wrong token.");
+      const role = String(token).slice(7) as "admin";
+      return { id: role, kind: "user" as const, roles: new Set([role]) };
+    },
+    challenge: (path) => `Bearer resource_metadata="${path}"`,
+    admits: ({ roles }, access) => access === "principal" || roles.has(access as "admin"),
+  }),
+});
+
+const json = async (response: Response): Promise<unknown> => [
+  response.status,
+  await response.json(),
+];
+const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+
+describe("a route", () => {
+  it("M069: is open to anonymous on loopback when no key is set", async () => {
+    const { url } = await setupGateway({ plugins: [web], client: false });
+    expect(await json(await fetch(`${url}/mine/7`))).toEqual([200, { who: "anonymous", id: "7" }]);
+    expect((await fetch(`${url}/secret`)).status).toBe(200);
+  });
+
+  it("asks for the key once one is set, and shows how", async () => {
+    const { url } = await setupGateway({
+      plugins: [web],
+      config: { auth: { apiKey: KEY } },
+      client: { headers: bearer(KEY).headers },
+    });
+    for (const token of [undefined, "wrong", `${KEY}x`, KEY.slice(1)]) {
+      const response = await fetch(`${url}/mine/7`, token === undefined ? {} : bearer(token));
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toBe('Bearer realm="propylon"');
+    }
+    expect(await json(await fetch(`${url}/mine/7`, bearer(KEY)))).toEqual([
+      200,
+      { who: "api-key", id: "7" },
+    ]);
+    expect(await json(await fetch(`${url}/open`))).toEqual([200, { who: null }]);
+    expect(await json(await fetch(`${url}/open`, bearer("wrong")))).toEqual([200, { who: null }]);
+    const post = await fetch(`${url}/mcp`, { method: "POST", body: "{}" });
+    expect([post.status, post.headers.get("www-authenticate")]).toEqual([
+      401,
+      'Bearer realm="propylon"',
+    ]);
+  });
+
+  it("admits by the policy of the matched route, with an authenticator of a plugin", async () => {
+    const { url } = await setupGateway({ plugins: [web, auth], client: false });
+    const status = async (path: string, token?: string) =>
+      (await fetch(url + path, token === undefined ? {} : bearer(token))).status;
+    expect(await status("/mine/7")).toBe(401);
+    expect(await status("/mine/7", "viewer")).toBe(200);
+    expect(await status("/secret", "viewer")).toBe(403);
+    expect(await status("/secret", "admin")).toBe(200);
+    expect(await status("/metrics", "viewer")).toBe(403);
+    expect(await status("/metrics", "service")).toBe(200);
+    expect((await fetch(`${url}/mine/7`, bearer("wrong"))).headers.get("www-authenticate")).toBe(
+      'Bearer resource_metadata="/mine/7"',
+    );
+  });
+
+  it("T9: a guarded handler never runs without a principal, whatever the path looks like", async () => {
+    let runs = 0;
+    const guarded = definePlugin({
+      name: "g",
+      setup: (g) => g.route("GET", "/admin/**", { access: "admin", mutates: false }, () => ++runs),
+    });
+    const { url } = await setupGateway({
+      plugins: [guarded],
+      config: { auth: { apiKey: KEY } },
+      client: false,
+    });
+    const parts = fc.array(
+      fc.constantFrom("admin", "/", "//", ".", "..", "%2f", "%61dmin", "\\", ";", "x", "%2e%2e"),
+      { maxLength: 8 },
+    );
+    await fc.assert(
+      fc.asyncProperty(parts, async (path) => {
+        const response = await fetch(`${url}/${path.join("")}`);
+        await response.arrayBuffer();
+        expect(response.status).toBeGreaterThanOrEqual(400);
+        expect(response.status).toBeLessThan(500);
+      }),
+      { numRuns: 300 },
+    );
+    expect(runs).toBe(0);
+  });
+});
+
+describe("a refusal", () => {
+  it("is 405 with Allow where another method would match", async () => {
+    const { url } = await setupGateway({ plugins: [web], client: false });
+    const response = await fetch(`${url}/mine/7`, { method: "DELETE" });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, POST"]);
+    const below = await fetch(`${url}/files/a/b`, { method: "POST" });
+    expect([below.status, below.headers.get("allow")]).toEqual([405, "GET"]);
+  });
+
+  it("is 404 without the URL", async () => {
+    const { url } = await setupGateway({ plugins: [web], client: false });
+    const response = await fetch(`${url}/nowhere-to-be-seen?q=secret`);
+    const text = await response.text();
+    expect(response.status).toBe(404);
+    expect(text).toBe('{"ok":false,"error":{"code":"not_found","message":"Nothing here."}}');
+  });
+
+  it("carries code, message and data, or is an RFC 9457 problem when asked", async () => {
+    const { url } = await setupGateway({ plugins: [web], client: false });
+    const response = await fetch(`${url}/gone`);
+    expect(response.headers.get("retry-after")).toBe("3");
+    expect(await json(response)).toEqual([
+      404,
+      { ok: false, error: { code: "not_found", message: "No such thing.", data: { id: 7 } } },
+    ]);
+    const problem = await fetch(`${url}/gone`, { headers: { accept: "application/problem+json" } });
+    expect(problem.headers.get("content-type")).toBe("application/problem+json");
+    expect(await json(problem)).toEqual([
+      404,
+      {
+        type: "urn:propylon:error:not_found",
+        title: "not_found",
+        status: 404,
+        detail: "No such thing.",
+        data: { id: 7 },
+      },
+    ]);
+  });
+
+  it("never tells what was thrown", async () => {
+    const { url } = await setupGateway({ plugins: [web], client: false });
+    expect(await json(await fetch(`${url}/fails`))).toEqual([
+      500,
+      { ok: false, error: { code: "internal", message: "Internal error." } },
+    ]);
+  });
+
+  it("is 413 for a body above the route's limit, with and without a declared length", async () => {
+    const { url } = await setupGateway({ plugins: [web], client: false });
+    const post = (body: string | ReadableStream) =>
+      fetch(`${url}/mine/7`, { method: "POST", body, duplex: "half" } as RequestInit);
+    expect(await json(await post("0123456789"))).toEqual([200, { length: 10 }]);
+    expect((await post("01234567890")).status).toBe(413);
+    const chunked = new ReadableStream({
+      start(controller) {
+        for (let part = 0; part < 4; part++) controller.enqueue(new TextEncoder().encode("01234"));
+        controller.close();
+      },
+    });
+    expect((await post(chunked)).status).toBe(413);
+  });
+});

@@ -1,0 +1,107 @@
+import { expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import {
+  createGateway,
+  definePlugin,
+  defineService,
+  optional,
+  type Answer,
+  type Call,
+} from "../../core/index.ts";
+
+interface Store {
+  get(key: string): string | undefined;
+}
+const Stored = defineService<Store>("store");
+const store: Store = { get: () => undefined };
+
+test("config, services and arguments have the types that were declared", () => {
+  definePlugin({
+    name: "typed",
+    config: z.strictObject({ size: z.int().default(3) }),
+    inject: { store: Stored, maybe: optional(Stored) },
+    setup(gateway) {
+      expectTypeOf(gateway.config).toEqualTypeOf<{ size: number }>();
+      expectTypeOf(gateway.services.store).toEqualTypeOf<Store>();
+      expectTypeOf(gateway.services.maybe).toEqualTypeOf<Store | undefined>();
+      expectTypeOf(gateway.keep("k", () => new Map<string, number>())).toEqualTypeOf<
+        Map<string, number>
+      >();
+      gateway.tool("t", {
+        description: "",
+        input: z.object({ text: z.string(), times: z.number().default(1) }),
+        run(args, call) {
+          expectTypeOf(args).toEqualTypeOf<{ text: string; times: number }>();
+          expectTypeOf(call).toEqualTypeOf<Call>();
+          return args.text;
+        },
+      });
+      gateway.use("gate", (call, next) => {
+        expectTypeOf(next(call)).toEqualTypeOf<Promise<Answer>>();
+        return next(call);
+      });
+      gateway.hook("upstream:state", (name, status) => {
+        expectTypeOf(name).toEqualTypeOf<string>();
+        expectTypeOf(status.attempts).toEqualTypeOf<number>();
+      });
+      gateway.route(
+        "GET",
+        "/x/:id",
+        { access: "principal", mutates: false },
+        (event) => event.context.principal.id,
+      );
+    },
+  });
+  definePlugin({ name: "giving", provides: Stored, setup: () => store });
+  definePlugin({ name: "giving-later", provides: Stored, setup: async () => store });
+});
+
+test("what must not compile does not", () => {
+  // @ts-expect-error: a plugin that provides a service must return it
+  definePlugin({ name: "a", provides: Stored, setup() {} });
+  // @ts-expect-error: and the right one
+  definePlugin({ name: "a", provides: Stored, setup: () => ({ get: () => 7 }) });
+  // @ts-expect-error: a name is required
+  definePlugin({ setup() {} });
+  definePlugin({
+    name: "b",
+    config: z.strictObject({ size: z.number() }),
+    inject: { store: Stored },
+    setup(gateway) {
+      // @ts-expect-error: the option is a number
+      gateway.config.size.trim();
+      // @ts-expect-error: there is no such option
+      void gateway.config.sizes;
+      // @ts-expect-error: there is no such service
+      void gateway.services.other;
+      // @ts-expect-error: there is no such stage
+      gateway.use("before", (call, next) => next(call));
+      // @ts-expect-error: a middleware passes on an answer
+      gateway.use("gate", () => undefined);
+      // @ts-expect-error: a call is immutable
+      gateway.use("gate", (call, next) => ((call.timeout = 1), next(call)));
+      // @ts-expect-error: a route says who may use it
+      gateway.route("GET", "/x", { mutates: false }, () => "");
+      // @ts-expect-error: and whether it changes anything
+      gateway.route("GET", "/x", { access: "public" }, () => "");
+      // @ts-expect-error: a policy is one of four
+      gateway.route("GET", "/x", { access: "anyone", mutates: false }, () => "");
+      // @ts-expect-error: there is no such method
+      gateway.route("FETCH", "/x", { access: "public", mutates: false }, () => "");
+      // @ts-expect-error: there is no such hook
+      gateway.hook("upstream:status", () => {});
+      // @ts-expect-error: this hook passes a name and a status
+      gateway.emit("upstream:state", 7);
+      // @ts-expect-error: a tool says what it does
+      gateway.tool("t", { run: () => "" });
+      // @ts-expect-error: a tool returns text or an object
+      gateway.tool("t", { description: "", run: () => 7 });
+      // @ts-expect-error: the argument has no such member
+      gateway.tool("t", { description: "", input: z.object({ a: z.string() }), run: ({ b }) => b });
+    },
+  });
+  // @ts-expect-error: a wrong config type
+  void createGateway({ listeners: { main: { port: "x" } } });
+  // @ts-expect-error: an unknown setting
+  void createGateway({ listenrs: {} });
+});
