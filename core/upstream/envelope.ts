@@ -20,11 +20,20 @@ export function encodeCall(sender: Sender, id: string, call: Call): string {
   const own = meta === undefined ? undefined : { _meta: meta };
   if (method === "resources/read") return encode(id, method, { ...params, uri: name, ...own });
   if (method === "completion/complete") return encode(id, method, { ...params, ...own });
-  return encode(id, method, args ? { name, arguments: args, ...params, ...own } : { name, ...params, ...own });
+  return encode(
+    id,
+    method,
+    args ? { name, arguments: args, ...params, ...own } : { name, ...params, ...own },
+  );
 }
 
 /** A request of the gateway's own. */
-export function encodeOwn(sender: Sender, id: string, method: string, params: Json | undefined): string {
+export function encodeOwn(
+  sender: Sender,
+  id: string,
+  method: string,
+  params: Json | undefined,
+): string {
   const meta = requestMeta(sender, undefined, undefined);
   return encode(id, method, meta === undefined ? params : { ...params, _meta: meta });
 }
@@ -40,7 +49,8 @@ function requestMeta(
   progressToken: string | undefined,
 ): Json | undefined {
   const meta = call?.meta;
-  if (dialect?.era !== "modern") return progressToken === undefined ? meta : { ...meta, progressToken };
+  if (dialect?.era !== "modern")
+    return progressToken === undefined ? meta : { ...meta, progressToken };
   const modern: Json = {
     ...meta,
     "io.modelcontextprotocol/protocolVersion": dialect.version,
@@ -48,6 +58,7 @@ function requestMeta(
     "io.modelcontextprotocol/clientCapabilities": call?.peer.capabilities ?? {},
   };
   if (progressToken !== undefined) modern["progressToken"] = progressToken;
-  if (call?.peer.logLevel !== undefined) modern["io.modelcontextprotocol/logLevel"] = call.peer.logLevel;
+  if (call?.peer.logLevel !== undefined)
+    modern["io.modelcontextprotocol/logLevel"] = call.peer.logLevel;
   return modern;
 }

@@ -7,6 +7,8 @@ import { SseParser, type SseSink } from "./sse.ts";
 const RETRY_MS = 1_000;
 /** Longest wait, whatever the server says. */
 const MAX_RETRY_MS = 30_000;
+/** Wait for the first response headers, in milliseconds; some servers send them only with the first event. */
+const OPEN_MS = 500;
 /** Attempts in a row that brought nothing, after which it is given up. */
 const MAX_ATTEMPTS = 5;
 
@@ -20,7 +22,10 @@ export interface HttpStreamOptions {
 
 /** An event stream opened by GET (legacy era): the server's own messages, or the rest of an interrupted answer. */
 export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
+  /** Resolves when the first attempt has its outcome, or after a short wait. */
+  readonly opened: Promise<void>;
   readonly #wire: HttpWire;
+  #onOpened!: () => void;
   readonly #exchange: Exchange | undefined;
   #parser: SseParser;
   #lastEventId: string;
@@ -38,12 +43,14 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
     this.#lastEventId = lastEventId;
     this.#retry = retry;
     this.#parser = new SseParser(this, wire.maxResult);
+    this.opened = new Promise((resolve) => (this.#onOpened = resolve));
   }
 
   /** Opens it: at once, or for a resumed answer after the time the server asked for. */
   start(): void {
-    if (this.#exchange) this.#again();
-    else this.#open();
+    if (this.#exchange) return this.#again();
+    setTimeout(this.#onOpened, OPEN_MS).unref();
+    this.#open();
   }
 
   /** Ends it for good. */
@@ -60,7 +67,9 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
   }
 
   onResponseStart(_controller: unknown, status: number): void {
-    if (status >= 200) this.#status = status;
+    if (status < 200) return;
+    this.#status = status;
+    this.#onOpened();
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
@@ -77,6 +86,7 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
+    this.#onOpened();
     if (this.#ended) return;
     // Only a server that cannot be reached at all is gone; one that breaks its stream may do without.
     if (this.#exchange || this.#started) return this.#again();

@@ -121,10 +121,11 @@ export class HttpWire implements Wire {
     stream.start();
   }
 
-  listen(): void {
+  async listen(): Promise<void> {
     if (this.dialect?.era !== "legacy") return;
     this.#stream = new HttpStream(this, {});
     this.#stream.start();
+    await this.#stream.opened;
   }
 
   /** Sends a request; the handler gets the outcome. */

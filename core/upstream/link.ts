@@ -63,7 +63,10 @@ export class Link implements Wire {
   }
 
   speak(): void {}
-  listen(): void {}
+
+  listen(): Promise<void> {
+    return Promise.resolve();
+  }
 
   send(exchange: Exchange): void {
     try {

@@ -91,7 +91,10 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
   }
 
   drop(): void {}
-  listen(): void {}
+
+  listen(): Promise<void> {
+    return Promise.resolve();
+  }
 
   async close(): Promise<void> {
     this.#closed = true;

@@ -82,7 +82,7 @@ export class SseParser {
     let length = this.#lineLength;
     this.#line = [];
     this.#lineLength = 0;
-    if (this.#start && length > 0) {
+    if (this.#start) {
       this.#start = false;
       if (firstBytes(line, 3).toString("latin1") === "\u00ef\u00bb\u00bf") {
         line = skip(line, 3);

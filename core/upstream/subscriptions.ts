@@ -4,8 +4,10 @@ import type { Exchange } from "./exchange.ts";
 import { GatewayError } from "../errors.ts";
 import { isJson } from "./message.ts";
 
-/** How long a server may take to acknowledge a subscription, in milliseconds. */
-const ACKNOWLEDGE_MS = 5_000;
+/** How long a server may take to answer a subscription request, in milliseconds. */
+const REQUEST_MS = 5_000;
+/** How long to wait for the acknowledgement of a listen stream, which not every server sends, in milliseconds. */
+const ACKNOWLEDGE_MS = 1_000;
 /** Wait before a listen stream that ended is opened again: first and longest, in milliseconds. */
 const REOPEN_MS = { first: 500, longest: 30_000 };
 
@@ -90,7 +92,7 @@ export class Subscriptions {
   }
 
   async #tell(connection: Connection, method: string, uri: string): Promise<void> {
-    const { error } = await connection.request(method, { uri }, { timeout: ACKNOWLEDGE_MS });
+    const { error } = await connection.request(method, { uri }, { timeout: REQUEST_MS });
     if (!error) return;
     throw new GatewayError(
       "upstream_error",

@@ -184,9 +184,11 @@ export class Upstream implements Provider {
 
   async #prepare(connection: Connection): Promise<string | undefined> {
     this.#era = connection.handshake?.era;
-    connection.wire.listen();
-    const problem = await this.#fetch(connection, undefined);
-    await this.#restore(connection);
+    const [problem] = await Promise.all([
+      this.#fetch(connection, undefined),
+      connection.wire.listen(),
+      this.#restore(connection),
+    ]);
     return problem;
   }
 

@@ -21,8 +21,11 @@ export interface Wire {
   post(message: string): void;
   /** Stops waiting for an exchange that nobody wants any more. */
   drop(exchange: Exchange): void;
-  /** Opens the stream for messages that belong to no request, where the transport has one. */
-  listen(): void;
+  /**
+   * Opens the stream for messages that belong to no request, where the transport has one. Resolves when the server has opened
+   * or refused it, or soon after; never rejects.
+   */
+  listen(): Promise<void>;
   /** Ends it; waits for a child to be gone. */
   close(): Promise<void>;
 }

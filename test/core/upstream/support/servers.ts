@@ -21,8 +21,18 @@ export interface Running {
 export type Handler = (
   req: IncomingMessage,
   res: ServerResponse,
-  body: any,
+  body: { id: string; method: string; params: Record<string, unknown> },
 ) => void | Promise<void>;
+
+/** Answers a request with JSON. */
+export function rpc(res: ServerResponse, id: string, result: unknown, error?: unknown): void {
+  res.writeHead(200, { "content-type": "application/json" });
+  res.end(
+    JSON.stringify(
+      error === undefined ? { jsonrpc: "2.0", id, result } : { jsonrpc: "2.0", id, error },
+    ),
+  );
+}
 
 /** A plain HTTP server whose handler gets the parsed body. */
 export async function serveHttp(handler: Handler, port = 0): Promise<Running> {
@@ -32,7 +42,7 @@ export async function serveHttp(handler: Handler, port = 0): Promise<Running> {
     req.on("data", (chunk: Buffer) => chunks.push(chunk));
     req.on("end", () => {
       const text = Buffer.concat(chunks).toString("utf8");
-      const body: unknown = text === "" ? undefined : JSON.parse(text);
+      const body = text === "" ? undefined : JSON.parse(text);
       requests.push({ method: req.method!, headers: req.headers, body });
       void handler(req, res, body);
     });
