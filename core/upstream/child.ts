@@ -132,7 +132,8 @@ export async function spawnChild(launch: Launch, times: Partial<CloseTimes> = {}
       cwd,
       env,
       stdio: ["pipe", "pipe", "pipe"],
-      detached: true,
+      // On Windows it would mean a console window, not a group.
+      detached: process.platform !== "win32",
       windowsHide: true,
     });
     if (child.pid === undefined) throw await failure(child);

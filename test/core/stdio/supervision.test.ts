@@ -1,8 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Process, children, descriptors, fixture, isAlive, record } from "./kit.ts";
@@ -61,6 +62,14 @@ describe("supervision of a process tree", () => {
     await expect.poll(() => tree.filter(isAlive)).toEqual([]);
   });
 
+  it("ends a child that was stopped", async () => {
+    const channel = await record("node", [fixture("tree.mjs"), 2, 0]);
+    const tree = await members(channel, 2);
+    process.kill(-channel.pid, "SIGSTOP");
+    await channel.close();
+    await expect.poll(() => tree.filter(isAlive)).toEqual([]);
+  });
+
   it("gives end of input, SIGTERM and SIGKILL their time each", async () => {
     const channel = await record("node", [fixture("tree.mjs"), 1, 1], {
       times: { eof: 300, term: 400 },
@@ -100,45 +109,61 @@ describe("death of the gateway", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** Starts a gateway with trees below it; resolves when all of their processes have named themselves. */
-  async function start(
-    trees: number,
-  ): Promise<{ gateway: ChildProcess; tree: Process[]; reaper: number[] }> {
+  interface Started {
+    readonly gateway: ChildProcessByStdio<Writable, Readable, null>;
+    /** All processes below it that have named themselves so far. */
+    readonly tree: Process[];
+    readonly reaper: Process;
+  }
+
+  /** Starts a gateway with trees of three levels below it; resolves when all of them have named themselves. */
+  async function start(trees: number): Promise<Started> {
     const args = [fixture("gateway.mjs"), stdio, trees, "node", fixture("tree.mjs"), 3, 2].map(
       String,
     );
     const gateway = spawn(process.execPath, args, {
-      stdio: ["pipe", "pipe", "inherit"],
+      stdio: ["pipe", "pipe", "ignore"],
       cwd: folder,
     });
     const tree: Process[] = [];
-    for await (const line of createInterface({ input: gateway.stdout })) {
-      if (tree.push(JSON.parse(line) as Process) === trees * 3) break;
-    }
+    createInterface({ input: gateway.stdout }).on("line", (line) => tree.push(JSON.parse(line)));
+    await expect.poll(() => tree.length, { timeout: 10_000 }).toBe(trees * 3);
     const known = new Set(tree.map(({ pid }) => pid));
-    return { gateway, tree, reaper: children(gateway.pid).filter((pid) => !known.has(pid)) };
+    const others = children(gateway.pid).filter((pid) => !known.has(pid));
+    expect(others).toHaveLength(1);
+    return { gateway, tree, reaper: { pid: others[0]! } };
   }
 
-  it.each(["SIGKILL", "exit", "SIGTERM"])(
+  const dead = (processes: readonly Process[]) =>
+    expect.poll(() => processes.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+
+  it.each(["SIGKILL", "SIGTERM", "exit", "throw"])(
     "leaves no process of any level, nor the reaper, after %s",
     async (way) => {
       const { gateway, tree, reaper } = await start(3);
       expect(tree.every(isAlive)).toBe(true);
-      expect(reaper).toHaveLength(1);
-      if (way === "exit") gateway.stdin?.write("exit\n");
-      else gateway.kill(way as NodeJS.Signals);
-      await expect.poll(() => tree.filter(isAlive), { timeout: 5_000 }).toEqual([]);
-      await expect
-        .poll(() => reaper.some((pid) => isAlive({ pid })), { timeout: 5_000 })
-        .toBe(false);
+      if (way === "SIGKILL" || way === "SIGTERM") gateway.kill(way);
+      else gateway.stdin.write(`${way}\n`);
+      await dead([...tree, reaper]);
     },
   );
 
+  it("replaces a reaper that was killed, which then knows the earlier groups too", async () => {
+    const { gateway, tree, reaper } = await start(1);
+    process.kill(reaper.pid, "SIGKILL");
+    await expect.poll(() => existsSync(`/proc/${reaper.pid}`)).toBe(false);
+    gateway.stdin.write("spawn\n");
+    await expect.poll(() => tree.length).toBe(6);
+    expect(tree.every(isAlive)).toBe(true);
+    gateway.kill("SIGKILL");
+    await dead(tree);
+  });
+
   it("does not depend on the reaper for the leaders: the kernel ends them", async () => {
     const { gateway, tree, reaper } = await start(1);
-    process.kill(reaper[0]!, "SIGKILL");
+    process.kill(reaper.pid, "SIGKILL");
     gateway.kill("SIGKILL");
-    const [leader] = tree.filter((_, index) => index === 0);
+    const [leader] = tree;
     await expect.poll(() => isAlive(leader!), { timeout: 5_000 }).toBe(false);
     for (const { pid } of tree.filter(isAlive)) process.kill(pid, "SIGKILL");
   });
