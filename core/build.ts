@@ -22,7 +22,7 @@ export interface BuildInput {
   readonly current: readonly Scope[];
   readonly host: ScopeHost;
   /** Receives every scope as soon as it exists, so that a failure can undo it. */
-  onCreate(scope: Scope): void;
+  readonly onCreate: (scope: Scope) => void;
 }
 
 /**

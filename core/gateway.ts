@@ -8,16 +8,14 @@ import { HookEmitter } from "./emitter.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { Faces } from "./faces.ts";
 import type { GatewayHooks, ReloadReport } from "./hooks.ts";
+import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "./keep.ts";
-import { completeCall } from "./local-call.ts";
 import { createLogger } from "./log.ts";
-import type { EndpointHost } from "./mcp/host.ts";
 import { renderMetrics } from "./metrics.ts";
 import { emptyGeneration, serveGeneration, type GatewayParts } from "./parts.ts";
 import type { AnyPlugin } from "./plugin.ts";
-import type { Provider, ProviderEvent } from "./provider.ts";
+import type { Provider } from "./provider.ts";
 import { applyConfig, reloadError } from "./reload.ts";
-import type { ScopeHost } from "./scope.ts";
 import { shutDown } from "./shutdown.ts";
 import { Sockets, type Address } from "./sockets.ts";
 import type { CallInput } from "./types.ts";
@@ -33,7 +31,7 @@ export interface GatewayOptions {
   /** Default: made from the config's `log`. */
   readonly log?: Logger;
   /** Finds the plugin of a key that {@link plugins} lacks, e.g. by importing a file. */
-  resolvePlugin?(key: string): Promise<AnyPlugin>;
+  readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
 }
 
 /**
@@ -65,18 +63,22 @@ export class Gateway {
 
   /** Use {@link createGateway}. */
   constructor(config: GatewayConfig, options: GatewayOptions, log: Logger) {
-    const onEvent = (name: string, event: ProviderEvent): void =>
-      reportEvent(this.#parts.hooks, name, event);
+    const parts = (): GatewayParts => this.#parts;
     const clientInfo = { name: config.name, version: config.version ?? VERSION };
     this.#parts = {
       log,
       resolve: createResolver(options),
       hooks: new HookEmitter(log),
       kept: new KeptValues(),
-      pool: new UpstreamPool({ log, clientInfo, cwd: options.cwd ?? process.cwd(), onEvent }),
+      pool: new UpstreamPool({
+        log,
+        clientInfo,
+        cwd: options.cwd ?? process.cwd(),
+        onEvent: (name, event) => reportEvent(this.#parts, name, event),
+      }),
       sockets: new Sockets(log),
-      faces: new Faces(this.#endpointHost(log)),
-      scopeHost: this.#scopeHost(log, onEvent),
+      faces: new Faces(createEndpointHost(log, parts)),
+      scopeHost: createScopeHost(log, parts),
       retiring: new Set(),
       generation: emptyGeneration(config, log),
       listening: false,
@@ -150,7 +152,7 @@ export class Gateway {
    * @throws {GatewayError} `not_found` for an unknown server, or whatever the pipeline decides
    */
   async call(input: CallInput): Promise<Answer> {
-    return this.#parts.generation.call(completeCall(input, this.servers));
+    return callLocally(this.#parts, input);
   }
 
   /**
@@ -223,38 +225,6 @@ export class Gateway {
     this.#queue = result.catch(() => {});
     return result;
   }
-
-  #endpointHost(log: Logger): EndpointHost {
-    const gateway = this;
-    return {
-      log,
-      get serverInfo() {
-        return { name: gateway.name, version: gateway.config.version ?? VERSION };
-      },
-      get limits() {
-        return gateway.config.limits;
-      },
-      get draining() {
-        return gateway.draining;
-      },
-      call: (call) => this.#parts.generation.call(call),
-      emit: (name, ...args) => this.#parts.hooks.emit(name, ...args),
-    };
-  }
-
-  #scopeHost(log: Logger, onEvent: ScopeHost["onEvent"]): ScopeHost {
-    const gateway = this;
-    return {
-      log,
-      get servers() {
-        return gateway.servers;
-      },
-      emit: (name, ...args) => this.#parts.hooks.emit(name, ...args),
-      call: (input) => this.call(input),
-      onEvent,
-      keep: (key, name, create, dispose) => this.#parts.kept.keep(key, name, create, dispose),
-    };
-  }
 }
 
 function createResolver({ plugins, resolvePlugin }: GatewayOptions): PluginResolver {
@@ -266,10 +236,4 @@ function createResolver({ plugins, resolvePlugin }: GatewayOptions): PluginResol
       data: { path: `plugins.${key}` },
     });
   };
-}
-
-/** Tells the hooks what a server reported. */
-function reportEvent(hooks: HookEmitter, name: string, event: ProviderEvent): void {
-  if (event.type === "state") hooks.emit("upstream:state", name, event.status);
-  else if (event.type === "changed") hooks.emit("upstream:catalogue", name, event.lists);
 }

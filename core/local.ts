@@ -13,7 +13,7 @@ import {
 } from "./provider.ts";
 import type { Registrations } from "./scope.ts";
 import { compileTemplate, type UriTemplate } from "./template.ts";
-import type { Call, Json, Tool } from "./types.ts";
+import type { Call, Json } from "./types.ts";
 
 /** The parts of a scope that make up a server. */
 export type LocalDefinitions = Pick<
@@ -77,11 +77,9 @@ export class LocalProvider implements Provider {
     }));
     const lists = {
       tools: compiled.map(({ listed }) => listed),
-      resources: resources.map(({ read: _, ...resource }) => resource),
-      resourceTemplates: resourceTemplates.map(
-        ({ read: _, complete: __, ...template }) => template,
-      ),
-      prompts: prompts.map(({ get: _, complete: __, ...prompt }) => prompt),
+      resources: resources.map(toListed),
+      resourceTemplates: resourceTemplates.map(toListed),
+      prompts: prompts.map(toListed),
     };
     const hash = createHash("sha256").update(JSON.stringify(lists)).digest("hex");
     this.#catalogue = { ...lists, capabilities: capabilitiesOf(this.#definitions), hash };
@@ -175,9 +173,16 @@ export class LocalProvider implements Provider {
   }
 }
 
+/** A definition as it is listed: everything but its callbacks. */
+function toListed<T extends object>(definition: T): T {
+  return Object.fromEntries(
+    Object.entries(definition).filter(([, value]) => typeof value !== "function"),
+  ) as T;
+}
+
 function capabilitiesOf({ tools, resources, resourceTemplates, prompts }: LocalDefinitions): Json {
   const completes = [...resourceTemplates, ...prompts].some(
-    ({ complete }) => complete !== undefined,
+    (definition) => definition.complete !== undefined,
   );
   return {
     ...(tools.length > 0 && { tools: { listChanged: true } }),

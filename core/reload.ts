@@ -113,8 +113,8 @@ async function swap(
   parts.hooks.swap(generation.compiled.hooks);
   parts.faces.update(generation.compiled.endpoints);
   serveGeneration(parts);
-  track(parts, upstreams.commit(drain));
-  for (const listener of closing) track(parts, listener.close(drain));
+  void track(parts, upstreams.commit(drain));
+  for (const listener of closing) void track(parts, listener.close(drain));
   const keys = new Set(generation.scopes.map(({ key }) => key));
   const dropped = parts.kept.take(parts.kept.plugins.filter((key) => !keys.has(key)));
   const leaving = old.scopes.filter((scope) => !generation.scopes.includes(scope));

@@ -48,7 +48,7 @@ describe("a shutdown", () => {
     await closed;
     await client.close();
     expect(heard).toEqual(["drain"]);
-    await expect(fetch(`${url}/mcp`, ping)).rejects.toThrow();
+    await expect(fetch(`${url}/mcp`, ping)).rejects.toThrow("fetch failed");
     expect(await leakedResources(before)).toEqual([]);
   });
 

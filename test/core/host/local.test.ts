@@ -202,7 +202,7 @@ describe("resources", () => {
     let wake!: () => void;
     const listChanged = new Promise<void>((resolve) => (wake = resolve));
     client.fallbackNotificationHandler = async ({ method, params }) => {
-      heard.push(`${method} ${String(params?.["uri"] ?? "")}`);
+      heard.push(`${method} ${(params?.["uri"] as string | undefined) ?? ""}`);
       if (method === "notifications/resources/list_changed") wake();
     };
     context.updated("demo://fixed");

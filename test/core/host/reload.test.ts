@@ -62,8 +62,14 @@ describe("a reload", () => {
       unchanged: ["other"],
     });
     expect(events).toEqual([
-      ...["setup base", "setup user", "start base", "start user"],
-      ...["stop user", "dispose user", "stop base", "dispose base"],
+      "setup base",
+      "setup user",
+      "start base",
+      "start user",
+      "stop user",
+      "dispose user",
+      "stop base",
+      "dispose base",
     ]);
     expect(report.generation).toBe(2);
   });
@@ -308,7 +314,7 @@ describe("a reload", () => {
     });
     expect(report.restartRequired).toEqual(["listeners.main", "log"]);
     expect([...gateway.addresses.keys()]).toEqual(["main"]);
-    await expect(fetch(`${extra.url}/hi`)).rejects.toThrow();
+    await expect(fetch(`${extra.url}/hi`)).rejects.toThrow("fetch failed");
     expect((await fetch(`${url}/hi`)).status).toBe(200);
   });
 

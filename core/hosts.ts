@@ -1,0 +1,56 @@
+import type { Logger } from "pino";
+import { completeCall } from "./local-call.ts";
+import type { EndpointHost } from "./mcp/host.ts";
+import type { GatewayParts } from "./parts.ts";
+import type { ScopeHost } from "./scope.ts";
+import { VERSION } from "./version.ts";
+
+/** The gateway as its MCP endpoints see it: always the current generation. */
+export function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHost {
+  return {
+    log,
+    get serverInfo() {
+      const { name, version = VERSION } = parts().generation.config;
+      return { name, version };
+    },
+    get limits() {
+      return parts().generation.config.limits;
+    },
+    get draining() {
+      return parts().draining;
+    },
+    call: (call) => parts().generation.call(call),
+    emit: (name, ...args) => parts().hooks.emit(name, ...args),
+  };
+}
+
+/** The gateway as its plugins see it: always the current generation. */
+export function createScopeHost(log: Logger, parts: () => GatewayParts): ScopeHost {
+  return {
+    log,
+    get servers() {
+      return parts().generation.compiled.providers;
+    },
+    emit: (name, ...args) => parts().hooks.emit(name, ...args),
+    call: (input) => callLocally(parts(), input),
+    onEvent: (name, event) => reportEvent(parts(), name, event),
+    keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
+  };
+}
+
+/** Makes a call inside the process, through the pipeline of the current generation. */
+export async function callLocally(
+  { generation }: GatewayParts,
+  input: Parameters<typeof completeCall>[0],
+): ReturnType<ScopeHost["call"]> {
+  return generation.call(completeCall(input, generation.compiled.providers));
+}
+
+/** Tells the hooks what a server reported. */
+export function reportEvent(
+  { hooks }: GatewayParts,
+  ...[name, event]: Parameters<ScopeHost["onEvent"]>
+): void {
+  if (event.type === "state") hooks.emit("upstream:state", name, event.status);
+  else if (event.type === "changed") hooks.emit("upstream:catalogue", name, event.lists);
+}
