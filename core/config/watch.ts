@@ -3,15 +3,15 @@ import { readFile, realpath } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import type { LoadOptions, LoadedConfig } from "./load.ts";
+import type { LoadedConfig } from "./load.ts";
 import { loadConfig } from "./load.ts";
 
 /** What a {@link ConfigWatcher} watches and whom it tells. */
 export interface WatchOptions {
   /** The config file. */
   readonly file: string;
-  /** How to load it. */
-  readonly load?: LoadOptions;
+  /** How to load it; default: {@link loadConfig} with nothing else said. */
+  load?(): Promise<LoadedConfig>;
   /** Files beside the config that matter too, e.g. those of local plugins; asked again before every look. */
   extraFiles?(): readonly string[];
   /** Receives each config that loads; a rejection counts as a failed reload. */
@@ -85,9 +85,13 @@ export class ConfigWatcher {
     }
   }
 
+  #load(): Promise<LoadedConfig> {
+    return this.#options.load ? this.#options.load() : loadConfig(this.#options.file);
+  }
+
   async #reload(): Promise<void> {
     try {
-      await this.#options.onConfig(await loadConfig(this.#options.file, this.#options.load));
+      await this.#options.onConfig(await this.#load());
     } catch (thrown) {
       this.#tell(reloadFailed(toGatewayError(thrown)));
     }

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadConfig } from "../../../core/config/load.ts";
 import type { WatchOptions } from "../../../core/config/watch.ts";
 import { ConfigWatcher } from "../../../core/config/watch.ts";
 import type { GatewayError } from "../../../core/errors.ts";
@@ -42,7 +43,7 @@ async function start(options: Partial<WatchOptions> = {}): Promise<void> {
     settle: 20,
     // Events alone must do, unless a test says otherwise.
     poll: 1_000_000,
-    load: { environment: {} },
+    load: () => loadConfig(file, { environment: {} }),
     ...options,
   });
   await watcher.start();

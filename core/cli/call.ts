@@ -1,0 +1,107 @@
+import { GatewayError } from "../errors.ts";
+import { completeCall } from "../local-call.ts";
+import { nearest } from "../config/spelling.ts";
+import type { Json, Progress, Tool } from "../types.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import { withClient, type ClientFlags } from "./client.ts";
+import { EXIT } from "./exit.ts";
+
+/** What `call` was called with. */
+export interface CallOptions extends ClientFlags {
+  readonly tool: string;
+  /** One JSON object, or `key=value` words. */
+  readonly words: readonly string[];
+}
+
+/** Calls a tool and prints its answer; progress goes to standard error. Returns the exit code. */
+export async function call(options: CallOptions): Promise<number> {
+  return withClient(options, async (client, signal) => {
+    const tool = findTool(client, options.tool);
+    const args = readArguments(options.words, tool);
+    const request = completeCall(
+      { server: client.name, name: tool.name, args, signal, progress: writeProgress },
+      new Map([[client.name, client]]),
+    );
+    const answer = await client.request(request);
+    if (answer.error)
+      throw new GatewayError("invalid", `The gateway refused the call: ${answer.error.message}`, {
+        data: { rpc: answer.error },
+      });
+    const result = answer.result ?? {};
+    console.log(options.json ? JSON.stringify(result, null, 2) : resultText(result));
+    return answer.isError ? EXIT.toolError : EXIT.ok;
+  });
+}
+
+function findTool(client: Upstream, name: string): Tool {
+  const { tools } = client.catalogue;
+  const tool = tools.find((known) => known.name === name);
+  if (tool) return tool;
+  const similar = nearest(
+    name,
+    tools.map((known) => known.name),
+  );
+  throw new GatewayError("not_found", `There is no tool "${name}".`, {
+    hint: similar === undefined ? "propylon tools lists them." : `Did you mean "${similar}"?`,
+  });
+}
+
+/**
+ * Arguments of a tool from the command line: one JSON object, or `key=value` words whose values are JSON where the tool's
+ * schema wants something other than text.
+ */
+export function readArguments(words: readonly string[], tool: Tool): Json {
+  const [first] = words;
+  if (words.length === 1 && first!.trimStart().startsWith("{")) return readObject(first!);
+  return Object.fromEntries(words.map((word) => readPair(word, tool)));
+}
+
+function readObject(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    throw new GatewayError("invalid", "The arguments are not valid JSON.", {
+      hint: `Write e.g. '{"message": "hello"}' or message=hello.`,
+    });
+  }
+}
+
+function readPair(word: string, tool: Tool): readonly [string, unknown] {
+  const index = word.indexOf("=");
+  if (index < 1)
+    throw new GatewayError("invalid", `"${word}" is neither JSON nor key=value.`, {
+      hint: `Write e.g. '{"message": "hello"}' or message=hello.`,
+    });
+  const key = word.slice(0, index);
+  const text = word.slice(index + 1);
+  const properties = tool.inputSchema["properties"] as
+    | Record<string, { readonly type?: unknown } | undefined>
+    | undefined;
+  return [key, properties?.[key]?.type === "string" ? text : readValue(text)];
+}
+
+function readValue(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+function writeProgress({ progress, total, message }: Progress): void {
+  process.stderr.write(
+    `${progress}${total === undefined ? "" : `/${total}`}${message === undefined ? "" : ` ${message}`}\n`,
+  );
+}
+
+function resultText(result: Json): string {
+  const content = Array.isArray(result["content"]) ? (result["content"] as Json[]) : [];
+  if (content.length === 0) return JSON.stringify(result["structuredContent"] ?? result, null, 2);
+  return content
+    .map((item) =>
+      typeof item["text"] === "string"
+        ? item["text"]
+        : `[${String(item["type"])}${item["mimeType"] === undefined ? "" : ` ${String(item["mimeType"])}`}]`,
+    )
+    .join("\n");
+}

@@ -1,0 +1,145 @@
+import { pino } from "pino";
+import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
+import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
+import { markParsed } from "../config/parse.ts";
+import { checkPlugins } from "../config/plugins.ts";
+import { PluginSource } from "../config/resolve.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { toGatewayError } from "../errors.ts";
+import { createGateway, type Gateway } from "../gateway.ts";
+import { EXIT } from "./exit.ts";
+import { whenSettled } from "./summary.ts";
+
+/** What a check found. */
+interface Findings {
+  readonly problems: ConfigIssue[];
+  readonly warnings: ConfigIssue[];
+  /** Problems of servers that did not answer. */
+  readonly unreachable: ConfigIssue[];
+}
+
+/** Checks a config and prints one line for every problem. Returns the exit code. */
+export async function check(
+  file: string | undefined,
+  options: { readonly connect?: boolean; readonly json?: boolean },
+): Promise<number> {
+  const findings = await find(file, options.connect ?? false);
+  const { problems, unreachable } = findings;
+  if (options.json)
+    console.log(
+      JSON.stringify({ ok: problems.length + unreachable.length === 0, ...findings }, null, 2),
+    );
+  else print(findings);
+  if (problems.length > 0) return EXIT.invalid;
+  return unreachable.length > 0 ? EXIT.unreachable : EXIT.ok;
+}
+
+async function find(file: string | undefined, connect: boolean): Promise<Findings> {
+  let loaded: LoadedConfig;
+  try {
+    loaded = await loadConfig(file ?? findConfig(process.cwd()));
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    const issues = issuesOf(error);
+    if (issues.length === 0) throw thrown;
+    return { problems: [...issues], warnings: [], unreachable: [] };
+  }
+  const source = new PluginSource(loaded.cwd);
+  const { issues } = await checkPlugins(loaded, source);
+  const findings: Findings = {
+    problems: [...issues],
+    warnings: [...loaded.warnings],
+    unreachable: [],
+  };
+  if (issues.length === 0) await findRunning(loaded, source, connect, findings);
+  return findings;
+}
+
+/** Sets everything up without opening a port: finds what only shows between parts, such as two tools of one name. */
+async function findRunning(
+  loaded: LoadedConfig,
+  source: PluginSource,
+  connect: boolean,
+  findings: Findings,
+): Promise<void> {
+  const config = connect ? loaded.config : withoutServers(loaded.config);
+  let gateway: Gateway;
+  try {
+    gateway = await createGateway(config, {
+      cwd: loaded.cwd,
+      log: pino({ enabled: false }),
+      resolvePlugin: (key) => source.resolve(key),
+    });
+  } catch (thrown) {
+    const { message, hint, place } = toGatewayError(thrown);
+    const issue = loaded.place({ path: [], message, hint: hint ?? "Correct it and check again." });
+    findings.problems.push(place ? { ...issue, place } : issue);
+    return;
+  }
+  try {
+    const slowest = Math.max(
+      0,
+      ...Object.values(config.servers).map(({ connectTimeout }) => connectTimeout),
+    );
+    if (connect) await whenSettled(gateway, slowest + 1_000);
+    report(gateway, loaded, findings);
+  } finally {
+    await gateway.close({ grace: 0 });
+  }
+}
+
+/** Nothing is started or dialled for a check that does not connect. */
+function withoutServers(config: GatewayConfig): GatewayConfig {
+  const servers = Object.entries(config.servers).map(([name, server]) => [
+    name,
+    { ...server, enabled: false },
+  ]);
+  return markParsed({
+    ...config,
+    servers: Object.fromEntries(servers) as GatewayConfig["servers"],
+  });
+}
+
+function report(gateway: Gateway, loaded: LoadedConfig, findings: Findings): void {
+  const { warnings, servers } = gateway.describe();
+  for (const warning of warnings) {
+    const endpoint = /^Endpoint "([^"]+)": /.exec(warning)?.[1];
+    const path = endpoint === undefined ? [] : ["endpoints", endpoint];
+    const issue = loaded.place({
+      path,
+      at: "key",
+      message: warning,
+      hint:
+        endpoint === undefined
+          ? "See docs/guide/config.md."
+          : "Set prefix or tools.exclude of the server, or naming of the endpoint.",
+    });
+    (endpoint === undefined ? findings.warnings : findings.problems).push(issue);
+  }
+  for (const { name, status } of servers) {
+    if (
+      status.state === "ready" ||
+      !Object.hasOwn(loaded.config.servers, name) ||
+      !loaded.config.servers[name]!.enabled ||
+      status.state === "idle"
+    )
+      continue;
+    const reason = status.reason ?? status.lastError ?? `it is still ${status.state}`;
+    findings.unreachable.push(
+      loaded.place({
+        path: ["servers", name],
+        at: "key",
+        message: `The server "${name}" cannot be used: ${reason.replace(/\.$/, "")}.`,
+        hint: "Start it, or correct its command, url or headers.",
+      }),
+    );
+  }
+}
+
+function print({ problems, warnings, unreachable }: Findings): void {
+  for (const issue of [...problems, ...unreachable]) console.error(issueText(issue));
+  for (const issue of warnings) console.error(`${issueText(issue)} (warning)`);
+  const count = problems.length + unreachable.length;
+  if (count === 0) console.log("The config is right.");
+  else console.error(`${count} problem${count === 1 ? "" : "s"}.`);
+}

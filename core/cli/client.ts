@@ -1,0 +1,131 @@
+import { pino } from "pino";
+import { findConfig, loadConfig } from "../config/load.ts";
+import { configSchema, type GatewayConfig } from "../config/schema.ts";
+import { parseDuration } from "../config/units.ts";
+import { GatewayError } from "../errors.ts";
+import { Upstream } from "../upstream/upstream.ts";
+import { VERSION } from "../version.ts";
+
+/** Flags that `tools` and `call` share. */
+export interface ClientFlags {
+  /** URL of an MCP endpoint, or a config whose first endpoint is meant. Default: the config of this folder. */
+  readonly target?: string | undefined;
+  readonly apiKey?: string;
+  readonly timeout?: string;
+  readonly json?: boolean;
+}
+
+/** Where a gateway answers, and the key it wants. */
+export interface Target {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+}
+
+/** Finds the gateway that a person means: a URL, a config, or the config of this folder. */
+export async function findTarget({ target, apiKey }: ClientFlags): Promise<Target> {
+  if (target !== undefined && /^https?:\/\//i.test(target)) return { url: urlOf(target), apiKey };
+  const { config } = await loadConfig(target ?? findConfig(process.cwd()));
+  return { url: endpointUrl(config), apiKey: apiKey ?? config.auth.apiKey };
+}
+
+/** A bare origin means the default endpoint of it. */
+function urlOf(target: string): string {
+  if (!URL.canParse(target))
+    throw new GatewayError("invalid", `${target} is not a URL.`, {
+      hint: "Write e.g. http://127.0.0.1:8080/mcp.",
+    });
+  const url = new URL(target);
+  if (url.pathname === "/") url.pathname = "/mcp";
+  return url.href;
+}
+
+/** URL of the first endpoint of a config, as reached from this machine. */
+export function endpointUrl(config: GatewayConfig): string {
+  const [endpoint] = Object.values(config.endpoints);
+  if (!endpoint)
+    throw new GatewayError("invalid", "The config has no MCP endpoint.", {
+      hint: "Give a URL instead.",
+    });
+  const [first] = Object.keys(config.listeners);
+  const { host, port, tls } = config.listeners[endpoint.listener ?? first!]!;
+  if (port === 0)
+    throw new GatewayError("invalid", "The config lets the system choose the port.", {
+      hint: "Give the URL that the gateway printed when it started.",
+    });
+  const local =
+    host === "0.0.0.0"
+      ? "127.0.0.1"
+      : host === "::"
+        ? "[::1]"
+        : host.includes(":")
+          ? `[${host}]`
+          : host;
+  return `${tls ? "https" : "http"}://${local}:${port}${endpoint.path}`;
+}
+
+/** The wait that `--timeout` asks for, in milliseconds. */
+export function timeoutOf({ timeout = "60s" }: ClientFlags): number {
+  const ms = parseDuration(timeout, "s");
+  if (ms === undefined || ms <= 0)
+    throw new GatewayError("invalid", `--timeout ${timeout} is not a duration.`, {
+      hint: "Write e.g. 30s, 1500ms or 2m.",
+    });
+  return ms;
+}
+
+/**
+ * Connects to a gateway as any MCP client does, hands the connection over, and ends it.
+ *
+ * @throws {GatewayError} `unauthorized` when it refuses the key, `upstream_error` when it cannot be reached
+ */
+export async function withClient<T>(
+  flags: ClientFlags,
+  use: (client: Upstream, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { url, apiKey } = await findTarget(flags);
+  const timeout = timeoutOf(flags);
+  const headers = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
+  const { servers } = configSchema.parse({
+    servers: { gateway: { url, headers, connectTimeout: `${timeout}ms`, timeout: `${timeout}ms` } },
+  });
+  const client = new Upstream({
+    name: "gateway",
+    config: servers["gateway"]!,
+    clientInfo: { name: "propylon-cli", version: VERSION },
+    cwd: process.cwd(),
+    log: pino({ enabled: false }),
+  });
+  const signal = AbortSignal.timeout(timeout);
+  try {
+    await connected(client, url, signal);
+    return await use(client, signal);
+  } finally {
+    await client.close(0);
+  }
+}
+
+async function connected(client: Upstream, url: string, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      const { state } = client.status;
+      if (state !== "idle" && state !== "connecting") resolve();
+    };
+    client.on(({ type }) => type === "state" && look());
+    signal.addEventListener("abort", () => resolve());
+    client.start();
+    look();
+  });
+  const { state, reason, lastError } = client.status;
+  if (state === "ready" || state === "degraded") return;
+  const why = (reason ?? lastError ?? "it did not answer in time").replace(/\.$/, "");
+  if (/\b40[13]\b|unauthorized|forbidden/i.test(`${reason} ${lastError}`)) {
+    throw new GatewayError(
+      "unauthorized",
+      `The gateway at ${url} refused the credentials: ${why}.`,
+      { hint: "Give its key with --api-key or PROPYLON_API_KEY." },
+    );
+  }
+  throw new GatewayError("upstream_error", `The gateway at ${url} cannot be reached: ${why}.`, {
+    hint: "Start it with propylon start, or check the URL.",
+  });
+}

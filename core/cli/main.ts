@@ -1,0 +1,144 @@
+#!/usr/bin/env node
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { VERSION } from "../version.ts";
+import { EXIT, tellFailure } from "./exit.ts";
+
+const LOG_LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"];
+
+/** What stands behind `--`: the command of a server to run without a config. */
+interface Split {
+  readonly own: string[];
+  readonly command: string[] | undefined;
+}
+
+function splitAtDashes(words: readonly string[]): Split {
+  const index = words.indexOf("--");
+  return index === -1
+    ? { own: [...words], command: undefined }
+    : { own: words.slice(0, index), command: words.slice(index + 1) };
+}
+
+function createProgram(command: readonly string[] | undefined): Command {
+  const program = new Command("propylon")
+    .description("Gateway for MCP and A2A.")
+    .version(VERSION)
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText(
+      "after",
+      "\nWithout a config: propylon -- npx -y @modelcontextprotocol/server-everything\nExit codes: 0 ok, 1 wrong usage or config, 2 unreachable, 3 refused credentials, 5 the tool reported an error.",
+    );
+
+  serving(
+    program
+      .command("start [config]")
+      .description("Run a gateway. Default: gateway.yaml in this folder."),
+  )
+    .option("--watch", "reload when the config, .env or a local plugin changes")
+    .action(async (config: string | undefined, options: Record<string, unknown>) => {
+      const { start } = await import("./start.ts");
+      await start({ ...options, file: config, command });
+    });
+  serving(
+    program
+      .command("dev [config]")
+      .description("Run a gateway that reloads on every change, with a readable log."),
+  ).action(async (config: string | undefined, options: Record<string, unknown>) => {
+    const { start } = await import("./start.ts");
+    await start({ ...options, file: config, command, watch: true, pretty: true });
+  });
+  program
+    .command("check [config]")
+    .description("Check a config, its plugins and its names; prints one line for every problem.")
+    .option("--connect", "also connect to every server")
+    .option("--json", "print JSON")
+    .action(async (config: string | undefined, options: { connect?: boolean; json?: boolean }) => {
+      const { check } = await import("./check.ts");
+      process.exitCode = await check(config, options);
+    });
+  program
+    .command("schema [config]")
+    .description(
+      "Print the JSON Schema of the config; with a config also of the options of its plugins.",
+    )
+    .action(async (config: string | undefined) => {
+      const { schema } = await import("./schema.ts");
+      await schema(config);
+    });
+  asClient(
+    program
+      .command("tools [target]")
+      .description("List the tools of a running gateway. The target is a URL or a config."),
+  ).action(async (target: string | undefined, options: Record<string, unknown>) => {
+    const { tools } = await import("./tools.ts");
+    process.exitCode = await tools({ ...options, target });
+  });
+  asClient(
+    program
+      .command("call <tool> [arguments...]")
+      .description("Call a tool of a running gateway. Arguments: JSON, or key=value ..."),
+  )
+    .option("--target <url|config>", "gateway to call")
+    .action(async (tool: string, words: string[], options: Record<string, unknown>) => {
+      const { call } = await import("./call.ts");
+      process.exitCode = await call({ ...options, tool, words });
+    });
+  program
+    .command("client-config <client> [target]")
+    .description("Print what to put into claude, cursor or vscode to use the gateway.")
+    .option("--json", "print only the JSON")
+    .action(async (client: string, target: string | undefined, options: { json?: boolean }) => {
+      const { clientConfig } = await import("./client-config.ts");
+      await clientConfig(client, target, options);
+    });
+  return program;
+}
+
+function serving(command: Command): Command {
+  return command
+    .option("--port <port>", "port of the listener", readPort)
+    .option("--host <address>", "address of the listener")
+    .option("--listener <name>", "listener that --port and --host are for (default: the first)")
+    .addOption(
+      new Option("--api-key <key>", "bearer token clients must send").env("PROPYLON_API_KEY"),
+    )
+    .addOption(
+      new Option("--log-level <level>", "least severe level of the log").choices(LOG_LEVELS),
+    )
+    .option("--insecure", "allow a listener that is open to the network without authentication");
+}
+
+function asClient(command: Command): Command {
+  return command
+    .addOption(new Option("--api-key <key>", "bearer token to send").env("PROPYLON_API_KEY"))
+    .option("--timeout <duration>", "longest wait, e.g. 30s (a bare number is seconds)", "60s")
+    .option("--json", "print JSON");
+}
+
+function readPort(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError("It must be a number from 0 to 65535.");
+  return Number(text);
+}
+
+/** Runs the command line; never throws. */
+async function main(words: readonly string[]): Promise<void> {
+  const { own, command } = splitAtDashes(words);
+  const program = createProgram(command);
+  // `propylon -- npx server` is `propylon start -- npx server`.
+  const first = own.find((word) => !word.startsWith("-"));
+  const isNamed = program.commands.some((known) => known.name() === first);
+  try {
+    await program.parseAsync(command !== undefined && !isNamed ? ["start", ...own] : own, {
+      from: "user",
+    });
+  } catch (error) {
+    // Commander has printed its sentence already; its code is 0 for --help and --version.
+    if (error instanceof CommanderError)
+      process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.invalid;
+    else process.exitCode = tellFailure(error);
+  }
+}
+
+await main(process.argv.slice(2));

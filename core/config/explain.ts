@@ -1,0 +1,190 @@
+import type { z } from "zod";
+import { isPlainObject } from "./environment.ts";
+import type { ConfigPath, PathIssue } from "./issue.ts";
+import { pathText } from "./issue.ts";
+import type { Shape } from "./shape.ts";
+import { descriptionAt, keysAt, placesOf } from "./shape.ts";
+import { nearest } from "./spelling.ts";
+
+/** An issue of zod. */
+export type ZodIssue = z.core.$ZodIssue;
+
+/**
+ * Turns issues of zod into sentences with a next step. Shows no value, except those that are refused by a unit.
+ *
+ * @param value what was checked
+ * @param shape JSON Schema of what was wanted
+ */
+export function explainIssues(
+  issues: readonly ZodIssue[],
+  value: unknown,
+  shape: Shape,
+): PathIssue[] {
+  return leafIssues(issues, value).flatMap((issue) => describe(issue, value, shape));
+}
+
+/** Replaces unions by the issues of the branch that was meant, with full paths. */
+export function leafIssues(
+  issues: readonly ZodIssue[],
+  value: unknown,
+  parent: ConfigPath = [],
+): ZodIssue[] {
+  return issues.flatMap((issue) => {
+    const path = [...parent, ...(issue.path as ConfigPath)];
+    if (issue.code !== "invalid_union" || issue.errors.length === 0)
+      return [{ ...issue, path: [...path] } as ZodIssue];
+    const branch = meantBranch(issue.errors, valueAt(value, path));
+    return branch === undefined
+      ? [{ ...issue, path: [...path] } as ZodIssue]
+      : leafIssues(branch, value, path);
+  });
+}
+
+/** The union of servers: a command means stdio, a url means HTTP. */
+function meantBranch(
+  errors: readonly (readonly ZodIssue[])[],
+  value: unknown,
+): readonly ZodIssue[] | undefined {
+  if (!isPlainObject(value)) return undefined;
+  if ("command" in value === "url" in value) return undefined;
+  return "command" in value ? errors[0] : errors[1];
+}
+
+function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
+  const path = issue.path as ConfigPath;
+  const name = path.length === 0 ? "The config" : pathText(path);
+  const meaning = descriptionAt(shape, path);
+  const explain =
+    meaning === undefined
+      ? "See docs/guide/config.md for what can stand here."
+      : `It is: ${meaning}`;
+  const say = (message: string, hint = explain): PathIssue[] => [
+    { path, message: `${name} ${message}.`, hint },
+  ];
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => unknownKey(key, path, shape));
+    case "invalid_type":
+      return valueAt(value, path) === undefined
+        ? say("is missing")
+        : say(`must be ${KIND[issue.expected] ?? issue.expected}`);
+    case "invalid_value":
+      return say(
+        `must be one of ${issue.values.join(", ")}`,
+        meant(valueAt(value, path), issue.values.map(String)) ?? explain,
+      );
+    case "too_small":
+      return say(
+        issue.origin === "string"
+          ? `must have at least ${issue.minimum} characters`
+          : `must be at least ${issue.minimum}`,
+      );
+    case "too_big":
+      return say(
+        issue.origin === "string"
+          ? `must have at most ${issue.maximum} characters`
+          : `must be at most ${issue.maximum}`,
+      );
+    case "invalid_format":
+      return say(
+        issue.format === "url"
+          ? "must be an http or https URL"
+          : "has characters that are not allowed there",
+      );
+    case "invalid_key":
+      return [
+        {
+          path,
+          at: "key",
+          message: `${JSON.stringify(path.at(-1))} cannot be a name in ${pathText(path.slice(0, -1))}.`,
+          hint: "Use 1 to 64 letters, digits, underscores, dots and hyphens.",
+        },
+      ];
+    case "invalid_union":
+      return describeUnion(issue, value, path, name, explain);
+    default:
+      return say(issue.message.replace(/^expected /, "must be "));
+  }
+}
+
+const KIND: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "a map",
+  record: "a map",
+  null: "empty",
+};
+
+function describeUnion(
+  issue: Extract<ZodIssue, { code: "invalid_union" }>,
+  value: unknown,
+  path: ConfigPath,
+  name: string,
+  explain: string,
+): PathIssue[] {
+  const found = valueAt(value, path);
+  if (path[0] === "servers" && path.length === 2 && isPlainObject(found)) {
+    const both = "command" in found;
+    return [
+      both
+        ? {
+            path,
+            message: `${name} has a command and a url.`,
+            hint: "Keep command for a child process, or url for a server reached over HTTP.",
+          }
+        : {
+            path,
+            message: `${name} has neither a command nor a url.`,
+            hint: 'Add command: npx and args: [...] for a child process, or url: "https://..." for a server reached over HTTP.',
+          },
+    ];
+  }
+  const kinds = issue.errors.flat().map((error) => {
+    if (error.code === "invalid_type") return KIND[error.expected] ?? error.expected;
+    return error.code === "invalid_value" ? error.values.join(" or ") : undefined;
+  });
+  const choices = [...new Set(kinds.filter((kind) => kind !== undefined))];
+  return [
+    {
+      path,
+      message: `${name} must be ${choices.join(" or ") || "something else"}.`,
+      hint: explain,
+    },
+  ];
+}
+
+function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
+  const known = keysAt(shape, path);
+  const where = path.length === 0 ? "at the top of the config" : `in ${pathText(path)}`;
+  return {
+    path: [...path, key],
+    at: "key",
+    message: `Unknown key ${JSON.stringify(key)} ${where}.`,
+    hint: meant(key, known) ?? belongs(key, shape) ?? `Known keys here: ${known.join(", ")}.`,
+  };
+}
+
+function belongs(key: string, shape: Shape): string | undefined {
+  const places = placesOf(shape, key);
+  return places.length > 0 && places.length <= 2
+    ? `It belongs in ${places.join(" or ")}.`
+    : undefined;
+}
+
+function meant(word: unknown, candidates: readonly string[]): string | undefined {
+  const similar = typeof word === "string" ? nearest(word, candidates) : undefined;
+  return similar === undefined ? undefined : `Did you mean "${similar}"?`;
+}
+
+/** The value at a path, if there is one. */
+export function valueAt(value: unknown, path: ConfigPath): unknown {
+  let node = value;
+  for (const part of path) {
+    if (typeof node !== "object" || node === null || !Object.hasOwn(node, part)) return undefined;
+    node = (node as Record<string | number, unknown>)[part];
+  }
+  return node;
+}
