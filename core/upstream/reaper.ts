@@ -7,7 +7,7 @@ import { Socket } from "node:net";
  * input, which is the death of the gateway however it came, kills them. A leader with another start time is a stranger who
  * got the number; a missing one left its group behind, and the kernel gives no number away while a group bears it.
  */
-const SCRIPT = `
+export const REAPER_SCRIPT = `
 trap '' HUP INT TERM
 groups=
 while read -r verb group start; do
@@ -22,7 +22,7 @@ for entry in $groups; do
     set -- \${stat##*) }
     [ "\${20}" = "$start" ] || continue
   fi
-  kill -s KILL -- "-$group" 2>/dev/null
+  kill -s KILL -- "-$group" 2>/dev/null || kill -9 "-$group" 2>/dev/null
 done
 exit 0
 `;
@@ -55,7 +55,7 @@ class Reaper {
   #start(): void {
     if (process.platform === "win32") return;
     // Own session: a Ctrl-C at the terminal must not end it before the gateway.
-    const child = spawn("/bin/sh", ["-c", SCRIPT, "propylon-reaper"], {
+    const child = spawn("/bin/sh", ["-c", REAPER_SCRIPT, "propylon-reaper"], {
       stdio: ["pipe", "ignore", "ignore"],
       detached: true,
       cwd: "/",
