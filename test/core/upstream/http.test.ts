@@ -241,12 +241,10 @@ describe("progress, cancel and server-to-client over HTTP", () => {
     expect((await changed).lists).toEqual(["tools"]);
     expect(upstream.catalogue.tools.map((tool) => tool.name)).toEqual(["one", "two"]);
     const logged = nextEvent(upstream, "log");
-    await server.servers
-      .at(-1)!
-      .server.notification({
-        method: "notifications/message",
-        params: { level: "info", data: "hi" },
-      });
+    await server.servers.at(-1)!.server.notification({
+      method: "notifications/message",
+      params: { level: "info", data: "hi" },
+    });
     expect((await logged).params).toMatchObject({ data: "hi" });
   });
 
@@ -388,15 +386,13 @@ describe("faults over HTTP", () => {
         return void res
           .writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" })
           .end("x");
-      res
-        .writeHead(400, { "content-type": "application/json" })
-        .end(
-          JSON.stringify({
-            jsonrpc: "2.0",
-            id: body.id,
-            error: { code: -32602, message: "bad", data: { why: 1 } },
-          }),
-        );
+      res.writeHead(400, { "content-type": "application/json" }).end(
+        JSON.stringify({
+          jsonrpc: "2.0",
+          id: body.id,
+          error: { code: -32602, message: "bad", data: { why: 1 } },
+        }),
+      );
     });
     const upstream = await ready({ url: server.url });
     await expect(upstream.request(makeCall("t", { kind: "redirect" }))).rejects.toMatchObject({
