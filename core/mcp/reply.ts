@@ -3,7 +3,7 @@ import type { RpcId } from "../types.ts";
 import type { Fault } from "./protocol.ts";
 import type { Pulsed } from "./pulse.ts";
 import type { StreamSettings } from "./stream.ts";
-import { EventStream } from "./stream.ts";
+import { endWith, EventStream } from "./stream.ts";
 
 /** A JSON-RPC message ready to be written. */
 export type Pieces = readonly (string | Buffer)[];
@@ -124,13 +124,7 @@ export function sendJson(
     "Content-Type": "application/json",
     "Content-Length": length,
   });
-  if (pieces.length === 1) {
-    res.end(pieces[0]);
-    return;
-  }
-  res.cork();
-  for (const piece of pieces) res.write(piece);
-  res.end();
+  endWith(res, pieces);
 }
 
 /** Refuses a request before it became a call. */

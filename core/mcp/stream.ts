@@ -60,17 +60,25 @@ export class EventStream implements Pulsed {
   end(pieces?: readonly (string | Buffer)[]): void {
     this.#settings.pulse.delete(this);
     if (!this.open) return;
-    if (pieces !== undefined) {
-      this.#res.cork();
-      this.#res.write("event: message\ndata: ");
-      for (const piece of pieces) this.#res.write(piece);
-      this.#res.write("\n\n");
-    }
-    this.#res.end();
+    if (pieces === undefined) this.#res.end();
+    else endWith(this.#res, ["event: message\ndata: ", ...pieces, "\n\n"]);
   }
 
   pulse(): void {
     // A full queue shows that nobody reads; the comment would only add to it.
     if (this.open && !this.#res.writableNeedDrain) this.#res.write(": keep-alive\n\n");
   }
+}
+
+/** Ends a response with a body in pieces: one write where joining them costs little. */
+export function endWith(res: ServerResponse, pieces: readonly (string | Buffer)[]): void {
+  if (pieces.every((piece) => typeof piece === "string")) {
+    res.end(pieces.length === 1 ? pieces[0] : pieces.join(""));
+    return;
+  }
+  res.cork();
+  for (const piece of pieces) res.write(piece);
+  // Node 24 never ends a chunked response that is still corked.
+  res.uncork();
+  res.end();
 }
