@@ -8,7 +8,7 @@ import { compileEndpoints, type CompiledEndpoint } from "./endpoints.ts";
 import { GatewayError } from "./errors.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import { checkMetrics } from "./metrics.ts";
-import { composePipeline, race } from "./pipeline.ts";
+import { composePipeline, race, type Abortion } from "./pipeline.ts";
 import type { Provider } from "./provider.ts";
 import { assignRoutes } from "./route-table.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
@@ -20,8 +20,8 @@ export interface CompileInput {
   /** In graph order. */
   readonly scopes: readonly Scope[];
   readonly upstreams: ReadonlyMap<string, Provider>;
-  /** Receives the controller of every call in flight. */
-  readonly running: Set<AbortController>;
+  /** Receives every call in flight. */
+  readonly running: Set<Abortion>;
   readonly log: Logger;
 }
 
@@ -159,7 +159,7 @@ function createTerminal(
     const upstream = upstreams.get(call.server);
     if (upstream) return upstream.request(call);
     const provider = providers.get(call.server);
-    if (provider) return race(call.signal, () => provider.request(call));
+    if (provider) return race(call, () => provider.request(call));
     return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
   };
 }

@@ -2,6 +2,7 @@ import type { Answer } from "./answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { GatewayConfig } from "./config/schema.ts";
 import { GatewayError } from "./errors.ts";
+import type { Abortion } from "./pipeline.ts";
 import type { Scope } from "./scope.ts";
 import type { Call } from "./types.ts";
 
@@ -12,8 +13,8 @@ export class Generation {
   /** In graph order. */
   readonly scopes: readonly Scope[];
   readonly compiled: Compiled;
-  /** Controllers of the calls in flight. */
-  readonly running: ReadonlySet<AbortController>;
+  /** What can be aborted of the calls in flight. */
+  readonly running: ReadonlySet<Abortion>;
   #inFlight = 0;
   #wake: (() => void) | undefined;
 
@@ -54,7 +55,7 @@ export class Generation {
 
   /** Aborts every call in flight. */
   abort(): void {
-    for (const controller of this.running)
-      controller.abort(new GatewayError("cancelled", "The gateway is shutting down."));
+    for (const call of this.running)
+      call.abort(new GatewayError("cancelled", "The gateway is shutting down."));
   }
 }

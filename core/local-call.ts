@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Cancellation } from "./cancellation.ts";
 import { GatewayError } from "./errors.ts";
 import type { Provider } from "./provider.ts";
 import type { Call, CallInput, Peer, Principal, Role } from "./types.ts";
@@ -23,20 +24,29 @@ export function completeCall(input: CallInput, servers: ReadonlyMap<string, Prov
     method === "tools/call"
       ? servers.get(input.server)?.catalogue.tools.find(({ name }) => name === input.name)
       : undefined;
-  return {
-    source: "local",
+  const call = {
+    source: "local" as const,
     endpoint: "",
     args: undefined,
     params: undefined,
     meta: undefined,
     principal: PROCESS,
     timeout: undefined,
-    signal: new AbortController().signal,
     progress: undefined,
     peer: NOBODY,
     ...input,
     method,
     id: randomUUID(),
     tool,
+  };
+  // A call made on behalf of another shares its signal, but its own deadline must not end the other.
+  if (call.signal) return { ...call, signal: call.signal, cancellation: undefined };
+  const cancellation = new Cancellation();
+  return {
+    ...call,
+    cancellation,
+    get signal() {
+      return cancellation.signal;
+    },
   };
 }

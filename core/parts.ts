@@ -6,6 +6,7 @@ import type { HookEmitter } from "./emitter.ts";
 import type { Faces } from "./faces.ts";
 import { Generation } from "./generation.ts";
 import type { KeptValues } from "./keep.ts";
+import type { Abortion } from "./pipeline.ts";
 import { compileApp } from "./routes.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "./sockets.ts";
@@ -30,7 +31,7 @@ export interface GatewayParts {
 
 /** What serves before the first config is applied: nothing. */
 export function emptyGeneration(config: GatewayConfig, log: Logger): Generation {
-  const running = new Set<AbortController>();
+  const running = new Set<Abortion>();
   const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
   return new Generation({
     number: 0,

@@ -1,4 +1,5 @@
 import type { Answer } from "./answer.ts";
+import { abortableOf, Cancellation, ownCancellation, type Abortable } from "./cancellation.ts";
 import { GatewayError, isGatewayError } from "./errors.ts";
 import { STAGES, type Stage } from "./stages.ts";
 import type { Call, Middleware, Next } from "./types.ts";
@@ -36,59 +37,89 @@ function settle(run: Middleware, call: Call, next: Next): Promise<Answer> {
 }
 
 /** Why a call was aborted, as the error its caller gets: `timeout` when a deadline passed, else `cancelled`. */
-export function abortError(signal: AbortSignal): GatewayError {
-  const reason: unknown = signal.reason;
+export function abortError({ reason }: Pick<Abortable, "reason">): GatewayError {
   if (isGatewayError(reason)) return reason;
   return new GatewayError("cancelled", "The call was cancelled.", { cause: reason });
 }
 
 /**
- * Rejects as soon as the signal aborts, whatever the work does. For providers that cannot be trusted to watch the signal
+ * Rejects as soon as the call is aborted, whatever the work does. For providers that cannot be trusted to watch the signal
  * themselves; upstreams do, and are not raced.
  */
-export function race(signal: AbortSignal, work: () => Promise<Answer>): Promise<Answer> {
-  if (signal.aborted) return Promise.reject(abortError(signal));
+export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
+  const aborted = abortableOf(call);
+  if (aborted.aborted) return Promise.reject(abortError(aborted));
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(abortError(signal));
-    signal.addEventListener("abort", abort, { once: true });
+    const abort = (): void => reject(abortError(aborted));
+    aborted.addEventListener("abort", abort, { once: true });
     work()
       .then(resolve, reject)
-      .finally(() => signal.removeEventListener("abort", abort));
+      .finally(() => aborted.removeEventListener("abort", abort));
   });
+}
+
+/** Something in flight that a shutdown can end. */
+export interface Abortion {
+  abort(reason?: unknown): void;
 }
 
 /**
  * The core's `deadline`: aborts a call after its time with `timeout` (P/M038: the caller sees 504 and the milliseconds).
- * It only derives a signal; the terminal enforces it, so that a breaker in between sees the timeout as the failure it is.
+ * It only aborts; the terminal enforces it, so that a breaker in between sees the timeout as the failure it is.
  *
  * @param timeoutOf milliseconds for a call
- * @param running holds the controller of every call in flight, so that a shutdown can abort them
+ * @param running holds every call in flight, so that a shutdown can abort them
  */
 export function createDeadline(
   timeoutOf: (call: Call) => number,
-  running: Set<AbortController>,
+  running: Set<Abortion>,
 ): Middleware {
   return (call, next) => {
-    const { signal } = call;
-    if (signal.aborted) return Promise.reject(abortError(signal));
-    const controller = new AbortController();
-    const ms = timeoutOf(call);
-    const follow = (): void => controller.abort(signal.reason);
-    const timer = setTimeout(
-      () => controller.abort(timeoutError(call, ms)),
-      Math.min(ms, MAX_DELAY_MS),
-    );
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", follow);
-      running.delete(controller);
-    };
-    signal.addEventListener("abort", follow, { once: true });
-    running.add(controller);
-    const answer = next({ ...call, signal: controller.signal });
-    answer.then(end, end);
-    return answer;
+    const own = ownCancellation(call);
+    return own
+      ? limit(call, own, timeoutOf(call), next, running)
+      : derive(call, timeoutOf(call), next, running);
   };
+}
+
+/** The call's own cancellation takes the timeout too: nothing is derived and nothing is copied. */
+function limit(
+  call: Call,
+  own: Cancellation,
+  ms: number,
+  next: Next,
+  running: Set<Abortion>,
+): Promise<Answer> {
+  if (own.aborted) return Promise.reject(abortError(own));
+  const timer = setTimeout(() => own.abort(timeoutError(call, ms)), Math.min(ms, MAX_DELAY_MS));
+  const end = (): void => {
+    clearTimeout(timer);
+    running.delete(own);
+  };
+  running.add(own);
+  const answer = next(call);
+  answer.then(end, end);
+  return answer;
+}
+
+/** The caller's signal is not ours to abort, so the rest of the pipeline gets one that follows it. */
+function derive(call: Call, ms: number, next: Next, running: Set<Abortion>): Promise<Answer> {
+  const { signal } = call;
+  const cancellation = new Cancellation();
+  const follow = (): void => cancellation.abort(signal.reason);
+  if (signal.aborted) follow();
+  else signal.addEventListener("abort", follow, { once: true });
+  const derived: Call = {
+    ...call,
+    cancellation,
+    get signal() {
+      return cancellation.signal;
+    },
+  };
+  const answer = limit(derived, cancellation, ms, next, running);
+  const end = (): void => signal.removeEventListener("abort", follow);
+  answer.then(end, end);
+  return answer;
 }
 
 function timeoutError({ server, name }: Call, ms: number): GatewayError {

@@ -7,6 +7,7 @@ import { GatewayError } from "./errors.ts";
 import { Generation } from "./generation.ts";
 import type { ReloadReport } from "./hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
+import type { Abortion } from "./pipeline.ts";
 import { disposeScope, startScope, type Scope } from "./scope.ts";
 import type { SocketPlan } from "./sockets.ts";
 import { Unwinding } from "./unwinding.ts";
@@ -72,7 +73,7 @@ async function prepare(
     Object.fromEntries(Object.entries(config.servers).filter(([, { enabled }]) => enabled)),
   );
   undo.add(() => upstreams.abort());
-  const running = new Set<AbortController>();
+  const running = new Set<Abortion>();
   const compiled = compile({
     config,
     scopes,

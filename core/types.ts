@@ -1,4 +1,5 @@
 import type { Answer } from "./answer.ts";
+import type { Cancellation } from "./cancellation.ts";
 
 /** A JSON object. */
 export type Json = Record<string, unknown>;
@@ -122,6 +123,8 @@ export interface Call {
   readonly timeout: number | undefined;
   /** Aborts when the caller went away, cancelled, or a stage's deadline passed. */
   readonly signal: AbortSignal;
+  /** What {@link signal} belongs to, when a face of the gateway made the call; lets the core watch it without the real signal. */
+  readonly cancellation?: Cancellation | undefined;
   /** Set only when the caller asked for progress (P101). */
   readonly progress: ((progress: Progress) => void) | undefined;
   readonly peer: Peer;

@@ -11,6 +11,7 @@ import {
   type Middleware,
   type Stage,
 } from "../../../core/index.ts";
+import { Cancellation } from "../../../core/cancellation.ts";
 import { completeCall } from "../../../core/local-call.ts";
 import { abortError, composePipeline, createDeadline, race } from "../../../core/pipeline.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
@@ -83,10 +84,9 @@ describe("the pipeline", () => {
   });
 });
 
-describe("the deadline", () => {
-  const hang = (call: Call): Promise<Answer> =>
-    race(call.signal, () => new Promise<Answer>(() => {}));
+const hang = (call: Call): Promise<Answer> => race(call, () => new Promise<Answer>(() => {}));
 
+describe("the deadline", () => {
   it("P/M038: ends a call after its time with the code timeout and the milliseconds", async () => {
     const running = new Set<AbortController>();
     const run = composePipeline(
@@ -170,6 +170,61 @@ describe("the deadline", () => {
     caller.abort();
     await ended;
     expect(seen).toEqual(["timeout", "cancelled"]);
+  });
+});
+
+describe("the cancellation of a call", () => {
+  const nobody = { server: "s", name: "t" };
+
+  it("makes no real signal unless somebody looks", async () => {
+    const call = completeCall(nobody, new Map());
+    const run = composePipeline(
+      [{ stage: "deadline", run: createDeadline(() => 5, new Set()) }],
+      (given) => race(given, () => new Promise<Answer>(() => {})),
+    );
+    await expect(run(call)).rejects.toMatchObject({ code: "timeout" });
+    expect(call.cancellation!.isPristine).toBe(true);
+    expect(call.signal.aborted).toBe(true);
+    expect(call.signal.reason).toMatchObject({ code: "timeout" });
+  });
+
+  it("does not hide a signal that a middleware put in place", async () => {
+    const mine = new AbortController();
+    const swap: Middleware = (call, next) => next({ ...call, signal: mine.signal });
+    const run = composePipeline([{ stage: "breaker", run: swap }], (given) =>
+      race(given, () => new Promise<Answer>(() => {})),
+    );
+    const ended = run(completeCall(nobody, new Map()));
+    mine.abort();
+    await expect(ended).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  it("is not shared with calls made on its behalf: the deadline of one does not end the other", async () => {
+    const parent = completeCall(nobody, new Map());
+    const child = completeCall({ ...parent }, new Map());
+    const run = composePipeline(
+      [{ stage: "deadline", run: createDeadline(() => 5, new Set()) }],
+      hang,
+    );
+    await expect(run(child)).rejects.toMatchObject({ code: "timeout" });
+    expect(parent.signal.aborted).toBe(false);
+    const second = run(completeCall({ ...parent }, new Map()));
+    parent.cancellation!.abort();
+    await expect(second).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  it("tells every listener that is still there, once, and a signal made later", () => {
+    const cancellation = new Cancellation();
+    const heard: string[] = [];
+    const gone = () => void heard.push("gone");
+    cancellation.addEventListener("abort", gone);
+    cancellation.addEventListener("abort", { handleEvent: () => void heard.push("object") });
+    cancellation.addEventListener("abort", () => void heard.push("function"));
+    cancellation.removeEventListener("abort", gone);
+    cancellation.abort("why");
+    cancellation.abort("again");
+    expect(heard).toEqual(["object", "function"]);
+    expect(cancellation.signal.reason).toBe("why");
   });
 });
 
