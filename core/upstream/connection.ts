@@ -63,7 +63,7 @@ export class Connection implements ExchangeOwner {
   #probing: Dialect | undefined;
   #calls = 0;
   #lost: GatewayError | undefined;
-  #idle: (() => void) | undefined;
+  #idle: (() => void)[] = [];
 
   constructor(options: ConnectionOptions) {
     this.name = options.name;
@@ -186,7 +186,7 @@ export class Connection implements ExchangeOwner {
     if (!exchange.call) return;
     this.#calls--;
     this.#inbound.release(exchange);
-    if (this.#calls === 0) this.#idle?.();
+    if (this.#calls === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   cancelled(exchange: Exchange): void {
@@ -201,17 +201,15 @@ export class Connection implements ExchangeOwner {
     this.wire.drop(exchange);
   }
 
-  /** Waits for the calls in flight, at most `graceMs`. */
-  drained(graceMs: number): Promise<void> {
-    if (this.#calls === 0 || graceMs <= 0) return Promise.resolve();
+  /** Waits for the calls in flight, at most `graceMs` where given. */
+  drained(graceMs?: number): Promise<void> {
+    if (this.#calls === 0 || graceMs === 0) return Promise.resolve();
     return new Promise((resolve) => {
-      const done = (): void => {
+      const timer = graceMs === undefined ? undefined : setTimeout(resolve, graceMs);
+      this.#idle.push(() => {
         clearTimeout(timer);
-        this.#idle = undefined;
         resolve();
-      };
-      const timer = setTimeout(done, graceMs);
-      this.#idle = done;
+      });
     });
   }
 
@@ -238,14 +236,11 @@ export class Connection implements ExchangeOwner {
   #onLost(error: GatewayError, others: "fail" | "finish", resend: Exchange | undefined): void {
     const known = this.#lost !== undefined;
     this.#lost ??= error;
-    if (resend) {
-      this.#pending.delete(resend.id);
-      if (resend.call) this.#calls--;
-      if (resend.call) this.#inbound.release(resend);
-    }
+    if (resend) this.settled(resend);
     if (others === "fail") this.#failAll(error);
-    if (resend && (!resend.call || resend.resent)) resend.fail(error);
-    else if (resend || !known) this.#host.lost(this, error, resend);
+    const again = resend?.call && !resend.resent ? resend : undefined;
+    if (!again) resend?.fail(error);
+    if (again || !known) this.#host.lost(this, error, again);
   }
 
   #failAll(error: GatewayError): void {

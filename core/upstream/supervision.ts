@@ -231,7 +231,7 @@ export class Supervision {
     }
     this.#retired.add(connection);
     void connection
-      .drained(Number.MAX_SAFE_INTEGER)
+      .drained()
       .then(() => connection.close(error))
       .finally(() => this.#retired.delete(connection));
   }

@@ -105,6 +105,7 @@ export async function serveOld(
 export async function serveNew(
   setup: (server: NewServer) => void,
   legacy: "reject" | "stateless" = "reject",
+  port = 0,
 ): Promise<Running & { readonly handler: McpHttpHandler }> {
   const handler = createMcpHandler(
     () => {
@@ -135,6 +136,6 @@ export async function serveNew(
     res.writeHead(response.status, Object.fromEntries(response.headers));
     if (response.body) for await (const chunk of response.body) res.write(chunk);
     res.end();
-  });
+  }, port);
   return { ...running, handler };
 }
