@@ -1,0 +1,119 @@
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeEach, describe, expect, it } from "vitest";
+import "./built.ts";
+import { propylon } from "./propylon.ts";
+
+const wrong = fileURLToPath(new URL("../config/wrong/", import.meta.url));
+const configs = readdirSync(wrong).filter((name) => !name.endsWith(".txt"));
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "propylon-check-"));
+});
+
+async function write(name: string, text: string): Promise<void> {
+  await writeFile(join(folder, name), text);
+}
+
+describe("propylon check", () => {
+  it.each(configs)(
+    "M013: %s gives file:line:column, a sentence, a next step and exit code 1",
+    async (name) => {
+      const { code, stdout, stderr } = await propylon(["check", name], { cwd: wrong });
+      const expected = (await readFile(join(wrong, `${name}.txt`), "utf8")).trimEnd().split("\n");
+      const lines = stderr.trimEnd().split("\n");
+      expect(lines.slice(0, -1)).toEqual(expected);
+      expect(lines.at(-1)).toMatch(/^\d+ problems?\.$/);
+      expect(stdout).toBe("");
+      expect(code).toBe(1);
+    },
+  );
+
+  it("prints JSON for scripts", async () => {
+    const { code, stdout } = await propylon(["check", "01-unknown-key.yaml", "--json"], {
+      cwd: wrong,
+    });
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      problems: [{ place: { line: 3, column: 5 }, hint: 'Did you mean "port"?' }],
+    });
+  });
+
+  it("accepts what is right, and says so", async () => {
+    await write("gateway.yaml", "servers: { a: { command: npx } }\n");
+    expect(await propylon(["check"], { cwd: folder })).toEqual({
+      code: 0,
+      stdout: "The config is right.\n",
+      stderr: "",
+    });
+  });
+
+  it("checks plugins: options, exports, syntax and names, each at its place", async () => {
+    await write(
+      "good.ts",
+      'import { definePlugin } from "propylon"; import { z } from "zod"; export default definePlugin({ name: "good", config: z.strictObject({ greeting: z.string() }), setup() {} });',
+    );
+    await write("none.ts", "export const a = 1;");
+    await write("broken.ts", "export default {\n  a: ,\n};");
+    await write(
+      "gateway.yaml",
+      "plugins:\n  ./good.ts:\n    greetng: hello\n  ./none.ts: {}\n  ./broken.ts: {}\n  gatng: {}\n",
+    );
+    const { code, stderr } = await propylon(["check"], { cwd: folder });
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      'gateway.yaml:3:5 Unknown key "greetng" in plugins["./good.ts"]. Did you mean "greeting"?',
+    );
+    expect(stderr).toContain("gateway.yaml:4:3 The plugin ./none.ts has no default export.");
+    expect(stderr).toMatch(/gateway\.yaml:5:3 broken\.ts:2:\d+ The file cannot be loaded/);
+    expect(stderr).toContain('gateway.yaml:6:3 There is no plugin "gatng".');
+    expect(stderr).not.toContain(folder);
+  });
+
+  it("finds what only shows between plugins", async () => {
+    const plugin =
+      'import { definePlugin } from "propylon"; export default definePlugin({ name: "same", setup() {} });';
+    await write("one.ts", plugin);
+    await write("two.ts", plugin);
+    await write("gateway.yaml", "plugins:\n  ./one.ts: {}\n  ./two.ts: {}\n");
+    const { code, stderr } = await propylon(["check"], { cwd: folder });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^gateway\.yaml:1:1 .*"?same"?/);
+  });
+
+  it("connects when asked, and names the server that does not answer (exit code 2)", async () => {
+    await write(
+      "gateway.yaml",
+      "servers:\n  gone:\n    url: http://127.0.0.1:9/mcp\n  alive: { command: node, args: [server.mjs] }\n",
+    );
+    await write("server.mjs", SERVER);
+    const { code, stderr } = await propylon(["check", "--connect"], { cwd: folder });
+    expect(stderr).toMatch(/^gateway\.yaml:2:3 The server "gone" cannot be used: /);
+    expect(stderr).not.toContain('"alive"');
+    expect(code).toBe(2);
+  });
+
+  it("never prints a secret", async () => {
+    await write(".env", "SECRET=canary-77ab\n");
+    await write(
+      "gateway.yaml",
+      "servers:\n  a:\n    url: http://user:canary-77ab@127.0.0.1:9/${SECRET}\n    headers: { Authorization: '${SECRET}' }\n    timeout: '${SECRET}'\n  b: { command: 'canary-77ab' , protocol: '${SECRET}' }\n",
+    );
+    const found = await propylon(["check", "--connect", "--json"], { cwd: folder });
+    expect(found.code).toBe(1);
+    expect(found.stdout + found.stderr).not.toContain("canary");
+  });
+});
+
+const SERVER = `
+import { createInterface } from "node:readline";
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const results = { initialize: { protocolVersion: params?.protocolVersion, capabilities: {}, serverInfo: { name: "s", version: "1" } } };
+  if (id !== undefined) console.log(JSON.stringify(results[method] ? { jsonrpc: "2.0", id, result: results[method] } : { jsonrpc: "2.0", id, error: { code: -32601, message: "no" } }));
+});`;

@@ -1,0 +1,214 @@
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import "./built.ts";
+import { propylon, startPropylon, type Running } from "./propylon.ts";
+
+const EVERYTHING = fileURLToPath(
+  new URL(
+    "../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+    import.meta.url,
+  ),
+);
+const ECHO = `
+import { definePlugin } from "propylon";
+import { z } from "zod";
+export default definePlugin({
+  name: "echo",
+  setup(gateway) {
+    gateway.tool("say", { description: "Says it.", input: z.object({ text: z.string(), times: z.number().optional() }), run: ({ text, times }) => text.repeat(times ?? 1) });
+    gateway.tool("fail", { description: "Fails.", run: () => ({ isError: true, content: [{ type: "text", text: "failed on purpose" }] }) });
+  },
+});`;
+
+let folder: string;
+let running: Running | undefined;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "propylon-cli-"));
+  await writeFile(join(folder, "echo.ts"), ECHO);
+  await writeFile(
+    join(folder, "gateway.yaml"),
+    "listeners: { main: { port: 0 } }\nplugins: { ./echo.ts: {} }\n",
+  );
+});
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+});
+
+describe("usage", () => {
+  it.each([
+    [["chek"], "Did you mean check?"],
+    [["start", "--prot", "1"], "Did you mean --port?"],
+    [["start", "--port", "http"], "number from 0 to 65535"],
+    [["start", "--log-level", "loud"], "Allowed choices"],
+    [["start", "--read-onyl"], "unknown option"],
+    [["client-config", "claud"], 'Did you mean "claude"?'],
+    [["start", "nowhere.yaml"], "does not exist"],
+    [["start", "--listener", "other", "--port", "0"], 'There is no listener "other".'],
+    [["call", "x", "--target", "http://127.0.0.1:9", "--timeout", "soon"], "not a duration"],
+    [["--"], "Nothing stands behind --."],
+  ])("%j is refused with exit code 1 and a next step", async (words, hint) => {
+    const { code, stderr } = await propylon(words, { cwd: folder });
+    expect(stderr).toContain(hint);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(code).toBe(1);
+  });
+
+  it("prints help and version with exit code 0", async () => {
+    expect((await propylon(["--help"])).stdout).toContain("client-config");
+    expect(await propylon(["--version"])).toMatchObject({ code: 0 });
+  });
+});
+
+describe("start, tools and call", () => {
+  it("serves, lists, calls, tells how it ended, and exits 0 on SIGTERM", async () => {
+    running = await startPropylon(["start"], { cwd: folder });
+    const { url } = running;
+    expect((await propylon(["tools", url])).stdout).toContain("say(text, times?)  Says it.");
+    expect(JSON.parse((await propylon(["tools", url, "--json"])).stdout)).toHaveLength(2);
+    const say = (...words: string[]) => propylon(["call", "say", ...words, "--target", url]);
+    expect(await say("text=ab", "times=2")).toMatchObject({ code: 0, stdout: "abab\n" });
+    expect(await say('{"text": "json"}')).toMatchObject({ code: 0, stdout: "json\n" });
+    expect(await say("text=5")).toMatchObject({ code: 0, stdout: "5\n" });
+    expect(await say("times=x")).toMatchObject({ code: 5 });
+    expect(await propylon(["call", "fail", "--target", url])).toMatchObject({
+      code: 5,
+      stdout: "failed on purpose\n",
+    });
+    const missing = await propylon(["call", "sya", "--target", url]);
+    expect(missing).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Did you mean "say"?') as string,
+    });
+    expect(await running.stop()).toBe(0);
+    running = undefined;
+  });
+
+  it("tells when nothing answers (2) and when the key is refused (3)", async () => {
+    const nothing = await propylon(["tools", "http://127.0.0.1:9"]);
+    expect(nothing).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("cannot be reached") as string,
+    });
+    const key = "a-key-of-16-characters";
+    running = await startPropylon(["start"], { cwd: folder, env: { PROPYLON_API_KEY: key } });
+    const refused = await propylon(["tools", running.url]);
+    expect(refused).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("--api-key") as string,
+    });
+    expect(await propylon(["tools", running.url, "--api-key", key])).toMatchObject({ code: 0 });
+    expect(running.log()).not.toContain(key);
+  });
+
+  it("runs a server with no config at all, named after its command, and shows progress", async () => {
+    running = await startPropylon(["--port", "0", "--", "node", EVERYTHING], { cwd: folder });
+    expect(running.log()).toContain('"name":"index","state":"ready"');
+    const { stdout, stderr, code } = await propylon([
+      "call",
+      "trigger-long-running-operation",
+      "duration=0.3",
+      "steps=3",
+      "--target",
+      running.url,
+    ]);
+    expect(stderr).toBe("1/3\n2/3\n3/3\n");
+    expect(stdout).toContain("completed");
+    expect(code).toBe(0);
+  });
+
+  it("M014: reloads a changed plugin and config, keeps the old on a wrong one and says where", async () => {
+    running = await startPropylon(["start", "--watch"], { cwd: folder });
+    const { url } = running;
+    const say = async (): Promise<string> =>
+      (await propylon(["call", "say", "text=x", "--target", url])).stdout;
+    await writeFile(join(folder, "echo.ts"), ECHO.replace("text.repeat", '"new " + text.repeat'));
+    await running.until(/"generation":2,.*"msg":"reloaded"/);
+    expect(await say()).toBe("new x\n");
+    await writeFile(join(folder, "gateway.yaml"), "listeners: { main: { port: 0 } }\nplugns: {}\n");
+    await running.until(/gateway\.yaml:2:1 Unknown key/);
+    expect(await say()).toBe("new x\n");
+    await writeFile(
+      join(folder, "gateway.yaml"),
+      "listeners: { main: { port: 0 } }\nplugins: { ./echo.ts: {} }\ntimeouts: { default: 5s }\n",
+    );
+    await running.until(/"generation":3,.*"msg":"reloaded"/);
+    expect(await say()).toBe("new x\n");
+  });
+
+  it("reloads on SIGHUP without --watch", async () => {
+    running = await startPropylon(["start"], { cwd: folder });
+    await writeFile(join(folder, "gateway.yaml"), "bogus: 1\n");
+    running.child.kill("SIGHUP");
+    await running.until(/gateway\.yaml:1:1 Unknown key/);
+  });
+});
+
+describe("client-config and schema", () => {
+  it.each([
+    [
+      "claude",
+      {
+        mcpServers: {
+          shop: {
+            type: "http",
+            url: "http://127.0.0.1:9000/mcp",
+            headers: { Authorization: "Bearer ${PROPYLON_API_KEY}" },
+          },
+        },
+      },
+    ],
+    [
+      "cursor",
+      {
+        mcpServers: {
+          shop: {
+            url: "http://127.0.0.1:9000/mcp",
+            headers: { Authorization: "Bearer ${env:PROPYLON_API_KEY}" },
+          },
+        },
+      },
+    ],
+    [
+      "vscode",
+      {
+        servers: {
+          shop: {
+            type: "http",
+            url: "http://127.0.0.1:9000/mcp",
+            headers: { Authorization: "Bearer ${input:propylon-key}" },
+          },
+        },
+      },
+    ],
+  ])("prints the snippet of %s without the key", async (client, expected) => {
+    await writeFile(
+      join(folder, "gateway.yaml"),
+      "name: shop\nlisteners: { main: { port: 9000, host: 0.0.0.0 } }\nauth: { apiKey: the-secret-key-itself }\n",
+    );
+    const { stdout } = await propylon(["client-config", client, "--json"], { cwd: folder });
+    expect(JSON.parse(stdout)).toMatchObject(expected);
+    expect(stdout).not.toContain("the-secret");
+    expect((await propylon(["client-config", client], { cwd: folder })).stdout).toContain(
+      "mcp.json",
+    );
+  });
+
+  it("prints a schema with the options of the plugins", async () => {
+    await writeFile(
+      join(folder, "echo.ts"),
+      ECHO.replace('name: "echo",', 'name: "echo", config: z.strictObject({ loud: z.boolean() }),'),
+    );
+    const { stdout } = await propylon(["schema", "gateway.yaml"], { cwd: folder });
+    await writeFile(join(folder, "gateway.yaml"), "plugins: { ./echo.ts: { loud: true } }\n");
+    const schema = parse((await propylon(["schema", "gateway.yaml"], { cwd: folder })).stdout) as {
+      properties: { plugins: { properties: Record<string, object> } };
+    };
+    expect(stdout).toBe("");
+    expect(JSON.stringify(schema.properties.plugins.properties["./echo.ts"])).toContain('"loud"');
+  });
+});
