@@ -79,15 +79,13 @@ describe("era negotiation (decision 0002)", () => {
     [
       "HTTP 400 with -32000",
       (_req, res, body) =>
-        void res
-          .writeHead(400, { "content-type": "application/json" })
-          .end(
-            JSON.stringify({
-              jsonrpc: "2.0",
-              id: body.id,
-              error: { code: -32000, message: "Server not initialized" },
-            }),
-          ),
+        void res.writeHead(400, { "content-type": "application/json" }).end(
+          JSON.stringify({
+            jsonrpc: "2.0",
+            id: body.id,
+            error: { code: -32000, message: "Server not initialized" },
+          }),
+        ),
     ],
     ["HTTP 404", status(404)],
     ["HTTP 500", status(500)],
@@ -122,15 +120,13 @@ describe("era negotiation (decision 0002)", () => {
     const server = await serve(answers);
     const upstream = await connect(server);
     answers["initialize"] = (_req, res, body) =>
-      void res
-        .writeHead(400, { "content-type": "application/json" })
-        .end(
-          JSON.stringify({
-            jsonrpc: "2.0",
-            id: body.id,
-            error: { code: -32022, message: "no", data: { supported: ["2026-07-28"] } },
-          }),
-        );
+      void res.writeHead(400, { "content-type": "application/json" }).end(
+        JSON.stringify({
+          jsonrpc: "2.0",
+          id: body.id,
+          error: { code: -32022, message: "no", data: { supported: ["2026-07-28"] } },
+        }),
+      );
     answers["server/discover"] = modern;
     await upstream.reconnect();
     await reached(upstream, "ready");
@@ -143,15 +139,13 @@ describe("era negotiation (decision 0002)", () => {
       "server/discover": (req, res, body) => {
         if (refused) return modern(req, res, body);
         refused = true;
-        res
-          .writeHead(400, { "content-type": "application/json" })
-          .end(
-            JSON.stringify({
-              jsonrpc: "2.0",
-              id: body.id,
-              error: { code: -32022, message: "no", data: { supported: ["2026-07-28"] } },
-            }),
-          );
+        res.writeHead(400, { "content-type": "application/json" }).end(
+          JSON.stringify({
+            jsonrpc: "2.0",
+            id: body.id,
+            error: { code: -32022, message: "no", data: { supported: ["2026-07-28"] } },
+          }),
+        );
       },
     });
     expect((await connect(server)).status.era).toBe("modern");
