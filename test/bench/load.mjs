@@ -120,10 +120,12 @@ const COMMANDS = {
   progress: relayProgress,
 };
 
-process.on("message", async ({ command, options: wanted }) => {
+process.on("message", (message) => void obey(message));
+
+async function obey({ command, options: wanted }) {
   try {
     process.send({ result: (await COMMANDS[command](wanted)) ?? {} });
   } catch (error) {
     process.send({ error: error.message });
   }
-});
+}

@@ -5,8 +5,7 @@ interface Entry {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;
-  readonly dev?: boolean;
-  readonly optional?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly license?: string;
   readonly hasInstallScript?: boolean;
 }
@@ -23,7 +22,27 @@ function isOwn(path: string, entry: Entry): boolean {
 }
 
 const installed = Object.entries(lock.packages).filter(([path, entry]) => !isOwn(path, entry));
-const runtime = installed.filter(([, { dev, optional }]) => !dev && !optional);
+const runtime = closure("");
+
+/** Everything that an install of the package brings, without the workspace's other members. */
+function closure(path: string, seen = new Map<string, Entry>()): [string, Entry][] {
+  for (const name of Object.keys(lock.packages[path]?.dependencies ?? {})) {
+    const found = nearest(path, name);
+    if (seen.has(found)) continue;
+    seen.set(found, lock.packages[found]!);
+    closure(found, seen);
+  }
+  return [...seen];
+}
+
+/** Node's own rule: the package's own folder first, then each one above it. */
+function nearest(path: string, name: string): string {
+  const inside = `${path === "" ? "" : `${path}/`}node_modules/${name}`;
+  if (lock.packages[inside]) return inside;
+  if (path === "") throw new Error(`The lockfile has no ${name}.`);
+  return nearest(path.slice(0, Math.max(0, path.lastIndexOf("node_modules/") - 1)), name);
+}
+
 const LICENCES =
   /^\(?(?:MIT|MIT-0|ISC|Apache-2\.0|BSD-2-Clause|BSD-3-Clause|0BSD|BlueOak-1\.0\.0|Unlicense|CC0-1\.0)(?: (?:OR|AND) [\w.-]+)*\)?$/;
 

@@ -60,10 +60,12 @@ async function openSession() {
   return transport;
 }
 
-const server = http.createServer(async (req, res) => {
+const server = http.createServer((req, res) => void serve(req, res));
+
+async function serve(req, res) {
   const transport = sessions.get(req.headers["mcp-session-id"]) ?? (await openSession());
   await transport.handleRequest(req, res);
-});
+}
 
 server.keepAliveTimeout = 600_000;
 server.listen(0, "127.0.0.1", () => process.send({ port: server.address().port }));
