@@ -1,0 +1,192 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Session, SessionEnd } from "../../../core/mcp/session.ts";
+import { SessionTable } from "../../../core/mcp/session.ts";
+import { FakeProvider, openSession, post, serve, text } from "./kit.ts";
+import type { Served } from "./kit.ts";
+
+let served: Served | undefined;
+afterEach(async () => {
+  vi.useRealTimers();
+  await served?.close();
+  served = undefined;
+});
+
+const PING = { jsonrpc: "2.0", id: 1, method: "ping" };
+
+function table(max: number, idle: number) {
+  const ended: [Session, SessionEnd][] = [];
+  const sessions = new SessionTable({
+    max,
+    idle,
+    onEnd: (session, reason) => ended.push([session, reason]),
+  });
+  return { sessions, ended };
+}
+
+describe("SessionTable", () => {
+  it("at the limit the longest idle session makes way, and a busy one stays", () => {
+    const { sessions, ended } = table(3, 60_000);
+    const [a, b, c] = ["a", "b", "c"].map(() => sessions.open("p", "2025-11-25", {})!);
+    sessions.find(a!.id, "p");
+    b!.calls = new Map([[1, { cancel: () => undefined }]]);
+    const d = sessions.open("p", "2025-11-25", {});
+    expect(ended).toEqual([[c, "evicted"]]);
+    expect([...sessions]).toEqual([a, b, d]);
+    sessions.close();
+    expect(sessions.size).toBe(0);
+  });
+
+  it("ends sessions that were idle too long, and only those", () => {
+    vi.useFakeTimers();
+    const { sessions, ended } = table(10, 1_000);
+    const idle = sessions.open("p", "2025-11-25", {})!;
+    const busy = sessions.open("p", "2025-11-25", {})!;
+    busy.calls = new Map([[1, { cancel: () => undefined }]]);
+    const used = sessions.open("p", "2025-11-25", {})!;
+    vi.advanceTimersByTime(800);
+    sessions.find(used.id, "p");
+    vi.advanceTimersByTime(700);
+    expect(ended).toEqual([[idle, "idle"]]);
+    busy.calls = undefined;
+    vi.advanceTimersByTime(3_000);
+    expect(sessions.size).toBe(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("an idle session costs at most 1,024 bytes of heap", () => {
+    const gc = globalThis.gc;
+    const { sessions } = table(20_000, 60_000);
+    const capabilities = () =>
+      JSON.parse(
+        '{"sampling":{},"elicitation":{"form":{}},"roots":{"listChanged":true}}',
+      ) as Record<string, unknown>;
+    for (let i = 0; i < 100; i++) sessions.open("p", "2025-11-25", capabilities());
+    gc?.();
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 10_000; i++) sessions.open("p", "2025-11-25", capabilities());
+    gc?.();
+    const each = (process.memoryUsage().heapUsed - before) / 10_000;
+    // Without --expose-gc garbage is counted too, so the bound is only loose there.
+    expect(each).toBeLessThan(gc ? 1_024 : 4_096);
+    sessions.close();
+  });
+
+  it("refuses capabilities that would make a session large", () => {
+    const { sessions } = table(2, 1_000);
+    expect(
+      sessions.open("p", "2025-11-25", { experimental: { x: "y".repeat(5_000) } }),
+    ).toBeUndefined();
+    expect(sessions.size).toBe(0);
+  });
+});
+
+describe("sessions over HTTP", () => {
+  it("400 without id, 404 with an unknown one, and after DELETE", async () => {
+    served = await serve([]);
+    expect((await post(served.url, PING)).status).toBe(400);
+    expect((await post(served.url, PING, { "mcp-session-id": "nope" })).status).toBe(404);
+    const headers = await openSession(served.url);
+    expect((await post(served.url, PING, headers)).status).toBe(200);
+    expect((await fetch(served.url, { method: "DELETE", headers })).status).toBe(200);
+    expect((await post(served.url, PING, headers)).status).toBe(404);
+    expect((await fetch(served.url, { method: "DELETE", headers })).status).toBe(404);
+    expect(served.endpoint.sessionCount).toBe(0);
+    expect(served.host.events.map(([name]) => name)).toEqual(["session:open", "session:close"]);
+  });
+
+  it("T4: a session of one principal is unknown to every other", async () => {
+    served = await serve([]);
+    const alice = await openSession(served.url, {}, { "x-user": "alice" });
+    const mallory = { ...alice, "x-user": "mallory" };
+    expect((await post(served.url, PING, mallory)).status).toBe(404);
+    expect(
+      (await fetch(served.url, { headers: { ...mallory, accept: "text/event-stream" } })).status,
+    ).toBe(404);
+    expect((await fetch(served.url, { method: "DELETE", headers: mallory })).status).toBe(404);
+    expect((await post(served.url, PING, alice)).status).toBe(200);
+  });
+
+  it("negotiates known versions, offers the newest for others, and refuses a header with an unknown one", async () => {
+    served = await serve([]);
+    for (const [asked, got] of [
+      ["2024-11-05", "2024-11-05"],
+      ["2025-03-26", "2025-03-26"],
+      ["1999-01-01", "2025-11-25"],
+    ]) {
+      const params = {
+        protocolVersion: asked,
+        capabilities: {},
+        clientInfo: { name: "x", version: "1" },
+      };
+      const response = await post(served.url, {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params,
+      });
+      expect(await response.json()).toMatchObject({ result: { protocolVersion: got } });
+    }
+    const headers = await openSession(served.url);
+    expect(
+      (await post(served.url, PING, { ...headers, "mcp-protocol-version": "2020-01-01" })).status,
+    ).toBe(400);
+  });
+
+  it("one stream per session: a second is 409", async () => {
+    served = await serve([]);
+    const headers = { ...(await openSession(served.url)), accept: "text/event-stream" };
+    const first = await fetch(served.url, { headers });
+    expect(first.headers.get("content-type")).toBe("text/event-stream");
+    expect((await fetch(served.url, { headers })).status).toBe(409);
+    await first.body!.cancel();
+  });
+
+  it("limits.sessions bounds the sessions of an endpoint", async () => {
+    served = await serve([], { limits: { sessions: 5 } });
+    for (let i = 0; i < 20; i++) await openSession(served.url);
+    expect(served.endpoint.sessionCount).toBe(5);
+  });
+
+  it("batches: answered up to 2025-03-26, refused after, and never above 100", async () => {
+    served = await serve([
+      new FakeProvider("one").tool("echo", (call) => text(String(call.args?.["n"]))),
+    ]);
+    const params = {
+      protocolVersion: "2025-03-26",
+      capabilities: {},
+      clientInfo: { name: "x", version: "1" },
+    };
+    const opened = await post(served.url, { jsonrpc: "2.0", id: 0, method: "initialize", params });
+    const old = { "mcp-session-id": opened.headers.get("mcp-session-id")! };
+    const call = (id: number) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "tools/call",
+      params: { name: "echo", arguments: { n: id } },
+    });
+    const batch = [call(1), { jsonrpc: "2.0", method: "notifications/initialized" }, call(2), PING];
+    const answers = (await (await post(served.url, batch, old)).json()) as {
+      id: number;
+      result: { content?: { text: string }[] };
+    }[];
+    expect(answers.map(({ id, result }) => [id, result.content?.[0]?.text])).toEqual(
+      expect.arrayContaining([
+        [1, "1"],
+        [2, "2"],
+        [1, undefined],
+      ]),
+    );
+    expect(answers).toHaveLength(3);
+    expect(
+      (
+        await post(
+          served.url,
+          Array.from({ length: 101 }, (_, id) => call(id)),
+          old,
+        )
+      ).status,
+    ).toBe(400);
+    expect((await post(served.url, batch, await openSession(served.url))).status).toBe(400);
+    expect((await post(served.url, [], old)).status).toBe(400);
+  });
+});
