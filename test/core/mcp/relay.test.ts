@@ -1,0 +1,439 @@
+import {
+  LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Call } from "../../../core/types.ts";
+import {
+  FakeProvider,
+  legacyClient,
+  openSession,
+  post,
+  postModern,
+  sdk2Client,
+  serve,
+  text,
+} from "./kit.ts";
+import type { Served } from "./kit.ts";
+
+let served: Served | undefined;
+afterEach(async () => {
+  await served?.close();
+  served = undefined;
+});
+
+/** A promise and the means to settle it. */
+function deferred<T = void>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+describe("progress", () => {
+  it.each(["sdk1", "legacy", "modern"] as const)(
+    "P101-P103: reaches a %s client in order, with its own token",
+    async (kind) => {
+      const provider = new FakeProvider("one").tool("work", (call) => {
+        call.progress?.({ progress: 1, total: 3, message: "a" });
+        call.progress?.({ progress: 1, total: 3 });
+        call.progress?.({ progress: 2, total: 3, message: "b" });
+        return text("done");
+      });
+      served = await serve([provider]);
+      const seen: number[] = [];
+      const onprogress = ({ progress }: { progress: number }) => void seen.push(progress);
+      if (kind === "sdk1") {
+        const client = await legacyClient(served.url);
+        await client.callTool({ name: "work" }, undefined, { onprogress });
+        await client.close();
+      } else {
+        const client = await sdk2Client(served.url, kind);
+        await client.callTool({ name: "work" }, { onprogress });
+        await client.close();
+      }
+      expect(seen).toEqual([1, 2]);
+    },
+  );
+
+  it("P101: without a token there is none, and the answer is plain JSON", async () => {
+    let asked: Call["progress"] | "unset" = "unset";
+    served = await serve([
+      new FakeProvider("one").tool("work", (call) => {
+        asked = call.progress;
+        return text("done");
+      }),
+    ]);
+    const headers = await openSession(served.url);
+    const response = await post(
+      served.url,
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "work" } },
+      headers,
+    );
+    expect(asked).toBeUndefined();
+    expect(response.headers.get("content-type")).toBe("application/json");
+  });
+
+  it.each([0, 7, "seven", ""])(
+    "P102: the token %j keeps its value and type",
+    async (progressToken) => {
+      served = await serve([
+        new FakeProvider("one").tool("work", (call) => {
+          call.progress?.({ progress: 1 });
+          return text("done");
+        }),
+      ]);
+      const params = { name: "work", _meta: { progressToken } };
+      const response = await post(
+        served.url,
+        { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+        await openSession(served.url),
+      );
+      const [first] = events(await response.text());
+      expect(first).toEqual({
+        jsonrpc: "2.0",
+        method: "notifications/progress",
+        params: { progress: 1, progressToken },
+      });
+    },
+  );
+});
+
+describe("cancellation", () => {
+  /** A tool that runs until its signal aborts. */
+  function hanging() {
+    const started = deferred();
+    const aborted = deferred();
+    const provider = new FakeProvider("one").tool("hang", async (call) => {
+      started.resolve();
+      await new Promise<void>((resolve) =>
+        call.signal.addEventListener("abort", () => resolve(), { once: true }),
+      );
+      aborted.resolve();
+      return text("late");
+    });
+    return { provider, started: started.promise, aborted: aborted.promise };
+  }
+
+  it.each(["legacy", "modern"] as const)("a %s client's abort reaches the callee", async (era) => {
+    const { provider, started, aborted } = hanging();
+    served = await serve([provider]);
+    const client = await sdk2Client(served.url, era);
+    const controller = new AbortController();
+    const call = client.callTool({ name: "hang" }, { signal: controller.signal });
+    await started;
+    controller.abort();
+    await expect(call).rejects.toThrow();
+    await aborted;
+    await client.close();
+  });
+
+  it("a client that hangs up aborts its call", async () => {
+    const { provider, started, aborted } = hanging();
+    served = await serve([provider]);
+    const headers = await openSession(served.url);
+    const controller = new AbortController();
+    const request = fetch(served.url, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "hang" },
+      }),
+      signal: controller.signal,
+    });
+    await started;
+    controller.abort();
+    await expect(request).rejects.toThrow();
+    await aborted;
+  });
+
+  it("T5: one session cannot cancel the call of another", async () => {
+    const { provider, started } = hanging();
+    served = await serve([provider]);
+    const [alice, bob] = [await openSession(served.url), await openSession(served.url)];
+    const call = post(
+      served.url,
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hang" } },
+      alice,
+    );
+    await started;
+    const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+    expect((await post(served.url, cancel, bob)).status).toBe(202);
+    expect(served.host.calls[0]!.signal.aborted).toBe(false);
+    await post(served.url, cancel, alice);
+    expect(served.host.calls[0]!.signal.aborted).toBe(true);
+    expect(await (await call).text()).toBe("");
+  });
+});
+
+describe("isolation", () => {
+  it("T5: 50 clients with equal ids and tokens each get only what is theirs", async () => {
+    const provider = new FakeProvider("one").tool("work", async (call) => {
+      call.progress?.({ progress: 1, message: String(call.args?.["who"]) });
+      await new Promise((resolve) => setImmediate(resolve));
+      call.peer.tell("notifications/message", { level: "error", data: call.args?.["who"] });
+      return text(String(call.args?.["who"]));
+    });
+    served = await serve([provider]);
+    const { url } = served;
+    const sessions = await Promise.all(Array.from({ length: 50 }, () => openSession(url)));
+    const rounds = sessions.flatMap((headers, who) =>
+      Array.from({ length: 10 }, (_, id) => ({ headers, who: `${who}/${id}`, id })),
+    );
+    await Promise.all(
+      rounds.map(async ({ headers, who, id }) => {
+        const params = { name: "work", arguments: { who }, _meta: { progressToken: id } };
+        const response = await post(
+          url,
+          { jsonrpc: "2.0", id, method: "tools/call", params },
+          headers,
+        );
+        expect(events(await response.text())).toEqual([
+          {
+            jsonrpc: "2.0",
+            method: "notifications/progress",
+            params: { progress: 1, message: who, progressToken: id },
+          },
+          {
+            jsonrpc: "2.0",
+            method: "notifications/message",
+            params: { level: "error", data: who },
+          },
+          { jsonrpc: "2.0", id, result: { content: [{ type: "text", text: who }] } },
+        ]);
+      }),
+    );
+  });
+
+  it("T10: any text in a message is exactly one event", async () => {
+    const strings = [
+      "a\nb",
+      "\r\n\r\ndata: x",
+      "\u2028\u2029",
+      "event: evil\n\n",
+      "\0",
+      "\ud800",
+      "id: 1\r",
+    ];
+    const provider = new FakeProvider("one").tool("work", (call) => {
+      strings.forEach((message, index) => call.progress?.({ progress: index + 1, message }));
+      return text(strings.join(""));
+    });
+    served = await serve([provider]);
+    const params = { name: "work", _meta: { progressToken: 1 } };
+    const response = await post(
+      served.url,
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+      await openSession(served.url),
+    );
+    const all = events(await response.text());
+    expect(all).toHaveLength(strings.length + 1);
+    expect(
+      all.slice(0, -1).map((event) => (event as { params: { message: string } }).params.message),
+    ).toEqual(strings);
+  });
+});
+
+describe("logging", () => {
+  it("calls log to their own client from its level on; others go to sessions that asked", async () => {
+    const provider = new FakeProvider("one", { capabilities: { logging: {} } }).tool(
+      "log",
+      (call) => {
+        for (const level of ["debug", "warning"])
+          call.peer.tell("notifications/message", { level, data: level });
+        return text("done");
+      },
+    );
+    served = await serve([provider]);
+    const [asked, silent] = [await legacyClient(served.url), await legacyClient(served.url)];
+    const seen: Record<string, unknown[]> = { asked: [], silent: [] };
+    asked.setNotificationHandler(
+      LoggingMessageNotificationSchema,
+      ({ params }) => void seen["asked"]!.push(params.data),
+    );
+    silent.setNotificationHandler(
+      LoggingMessageNotificationSchema,
+      ({ params }) => void seen["silent"]!.push(params.data),
+    );
+    await asked.setLoggingLevel("warning");
+    expect(provider.levels.at(-1)).toBe("warning");
+    await asked.callTool({ name: "log" });
+    provider.emit({ type: "log", params: { level: "info", data: "quiet" } });
+    provider.emit({ type: "log", params: { level: "error", data: "loud" } });
+    await vi.waitFor(() => expect(seen).toEqual({ asked: ["warning", "loud"], silent: [] }));
+    await Promise.all([asked.close(), silent.close()]);
+  });
+
+  it("a modern client gets log messages only if the request names a level", async () => {
+    served = await serve([
+      new FakeProvider("one").tool("log", (call) => {
+        call.peer.tell("notifications/message", { level: "info", data: "x" });
+        return text("done");
+      }),
+    ]);
+    const without = await postModern(served.url, 1, "tools/call", { name: "log" });
+    expect(without.headers.get("content-type")).toBe("application/json");
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+      "io.modelcontextprotocol/logLevel": "info",
+    };
+    const withLevel = await postModern(served.url, 1, "tools/call", { name: "log", _meta });
+    expect(events(await withLevel.text())[0]).toMatchObject({ method: "notifications/message" });
+  });
+});
+
+describe("changes", () => {
+  const resource = { uri: "x://a", name: "a" };
+
+  it("M106: a changed list is told to streams, an unchanged one to nobody", async () => {
+    const provider = new FakeProvider("one").tool("a", () => text("a"));
+    served = await serve([provider]);
+    const client = await legacyClient(served.url);
+    const changes: string[] = [];
+    client.setNotificationHandler(
+      ToolListChangedNotificationSchema,
+      ({ method }) => void changes.push(method),
+    );
+    await client.listTools();
+    provider.emit({ type: "changed", lists: ["tools"] });
+    provider.tool("b", () => text("b"));
+    provider.emit({ type: "changed", lists: ["tools"] });
+    await vi.waitFor(() => expect(changes).toHaveLength(1));
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["a", "b"]);
+    const before = changes.length;
+    served.endpoint.update(served.content([provider]));
+    expect(changes).toHaveLength(before);
+    await client.close();
+  });
+
+  it("a session without stream learns of the change when it opens one", async () => {
+    const provider = new FakeProvider("one");
+    served = await serve([provider]);
+    const headers = { ...(await openSession(served.url)), accept: "text/event-stream" };
+    served.endpoint.update(served.content([provider.tool("b", () => text("b"))]));
+    const stream = await fetch(served.url, { headers });
+    const { value } = await stream.body!.getReader().read();
+    expect(new TextDecoder().decode(value)).toContain("notifications/tools/list_changed");
+  });
+
+  it("resource updates reach subscribers only, and the server sees one subscription for all of them", async () => {
+    const provider = new FakeProvider("one", {
+      resources: [resource],
+      capabilities: { resources: { subscribe: true } },
+    });
+    served = await serve([provider]);
+    const clients = await Promise.all([0, 1, 2].map(() => legacyClient(served!.url)));
+    const seen = clients.map(() => 0);
+    clients.forEach((client, index) =>
+      client.setNotificationHandler(ResourceUpdatedNotificationSchema, () => void seen[index]!++),
+    );
+    await clients[0]!.subscribeResource({ uri: resource.uri });
+    await clients[1]!.subscribeResource({ uri: resource.uri });
+    provider.emit({ type: "updated", params: { uri: resource.uri } });
+    await vi.waitFor(() => expect(seen).toEqual([1, 1, 0]));
+    await clients[0]!.unsubscribeResource({ uri: resource.uri });
+    expect(provider.subscribed).toEqual(["+x://a"]);
+    await fetch(served.url, {
+      method: "DELETE",
+      headers: { "mcp-session-id": (clients[1]!.transport as { sessionId?: string }).sessionId! },
+    });
+    await vi.waitFor(() => expect(provider.subscribed).toEqual(["+x://a", "-x://a"]));
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  it("subscriptions/listen: acknowledges first, honours the filter, stamps its id", async () => {
+    const provider = new FakeProvider("one", {
+      resources: [resource],
+      capabilities: { resources: {} },
+    }).tool("a", () => text("a"));
+    served = await serve([provider]);
+    const notifications = {
+      toolsListChanged: true,
+      promptsListChanged: true,
+      resourceSubscriptions: [resource.uri],
+    };
+    const stream = await postModern(served.url, "L", "subscriptions/listen", { notifications });
+    const reader = stream.body!.getReader();
+    const next = async () => events(new TextDecoder().decode((await reader.read()).value));
+    const _meta = { "io.modelcontextprotocol/subscriptionId": "L" };
+    expect(await next()).toEqual([
+      {
+        jsonrpc: "2.0",
+        method: "notifications/subscriptions/acknowledged",
+        params: {
+          notifications: { toolsListChanged: true, resourceSubscriptions: [resource.uri] },
+          _meta,
+        },
+      },
+    ]);
+    provider.emit({ type: "updated", params: { uri: "x://other" } });
+    provider.emit({ type: "updated", params: { uri: "x://a" } });
+    expect(await next()).toMatchObject([
+      { method: "notifications/resources/updated", params: { uri: "x://a", _meta } },
+    ]);
+    served.endpoint.update(served.content([provider.tool("b", () => text("b"))]));
+    expect(await next()).toMatchObject([
+      { method: "notifications/tools/list_changed", params: { _meta } },
+    ]);
+    await reader.cancel();
+    await vi.waitFor(() => expect(provider.subscribed).toEqual(["+x://a", "-x://a"]));
+  });
+
+  it("the SDK 2.4 client's listen works, and a shutdown ends it with a result", async () => {
+    const provider = new FakeProvider("one").tool("a", () => text("a"));
+    served = await serve([provider]);
+    const stream = await postModern(served.url, 5, "subscriptions/listen", {
+      notifications: { toolsListChanged: true },
+    });
+    served.endpoint.close("shutdown");
+    const all = events(await stream.text());
+    expect(all.at(-1)).toMatchObject({
+      id: 5,
+      result: { resultType: "complete", _meta: { "io.modelcontextprotocol/subscriptionId": 5 } },
+    });
+  });
+});
+
+describe("slow readers", () => {
+  it("a stream whose client does not read is closed at limits.streamQueue, not buffered", async () => {
+    const provider = new FakeProvider("one");
+    served = await serve([provider], { limits: { streamQueue: "64KiB" } });
+    const headers = await openSession(served.url);
+    await post(
+      served.url,
+      { jsonrpc: "2.0", id: 1, method: "logging/setLevel", params: { level: "debug" } },
+      headers,
+    );
+    const { connect } = await import("node:net");
+    const socket = connect(Number(served.url.port), "127.0.0.1");
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("error", () => undefined);
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write(
+      `GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nMcp-Session-Id: ${headers["mcp-session-id"]}\r\n\r\n`,
+    );
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.pause();
+    const before = process.memoryUsage().rss;
+    const data = "x".repeat(10_000);
+    for (let i = 0; i < 5_000; i++) {
+      provider.emit({ type: "log", params: { level: "info", data } });
+      if (i % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(40 * 1024 * 1024);
+    socket.resume();
+    await closed;
+  });
+});
+
+/** The JSON of every event of a stream. */
+function events(body: string): unknown[] {
+  return body
+    .split("\n\n")
+    .filter((event) => event.includes("data: "))
+    .map((event) => JSON.parse(event.slice(event.indexOf("data: ") + 6)) as unknown);
+}
