@@ -131,25 +131,27 @@ async function oneRun(era: Era): Promise<void> {
   const children = descendantsOf(gateway.pid!);
   expect(children.length).toBeGreaterThanOrEqual(1);
   const load = new Load(speaker, 8);
-  await expect
-    .poll(() => load.outcomes.length, { interval: 5, timeout: 10_000 })
-    .toBeGreaterThan(100);
+  const answered = (count: number): Promise<void> =>
+    expect
+      .poll(() => load.outcomes.length, { interval: 5, timeout: 10_000 })
+      .toBeGreaterThan(count);
+  await answered(100);
+  // Certain to be in flight at the signal, and long enough for others to be refused meanwhile.
+  const slow = speaker.call("child__delay", { ms: 600, text: "slow" });
+  await answered(load.outcomes.length + 20);
   const signalled = performance.now();
   gateway.kill("SIGTERM");
   const { code, signal, at } = await exit;
   await load.stop();
+  expect(await slow).toBe("slow");
   expect({ code, signal }).toEqual({ code: 0, signal: null });
   expect(at - signalled).toBeLessThan(GRACE_MS + 2_000);
   // Begun before the signal: an answer in any case, and the call's own answer when the gateway had surely read it.
   const before = load.outcomes.filter(({ began }) => began < signalled);
   expect(before.filter(({ end }) => end === "broken")).toEqual([]);
-  expect(before.filter(({ began, end }) => began < signalled - 100 && end !== "answered")).toEqual(
+  expect(before.filter(({ began, end }) => began < signalled - 250 && end !== "answered")).toEqual(
     [],
   );
-  expect(
-    before.some(({ began, detail }) => began > signalled - 300 && detail.includes("200")),
-    "a call was in flight",
-  ).toBe(true);
   // Begun after it: a clean refusal, or a closed door once the last answer is out.
   const after = load.outcomes.filter(({ began }) => began >= signalled);
   expect(

@@ -29,7 +29,13 @@ export class Speaker {
     const { origin, pathname } = new URL(url);
     this.era = era;
     this.path = pathname;
-    this.pool = new Pool(origin, { connections, pipelining: 1, keepAliveTimeout: 60_000, bodyTimeout: 0, headersTimeout: 0 });
+    this.pool = new Pool(origin, {
+      connections,
+      pipelining: 1,
+      keepAliveTimeout: 60_000,
+      bodyTimeout: 0,
+      headersTimeout: 0,
+    });
   }
 
   /** A speaker with an open session where the era has one. */
@@ -44,24 +50,44 @@ export class Speaker {
   }
 
   async #initialize(): Promise<void> {
-    const params = { protocolVersion: VERSION.legacy, capabilities: {}, clientInfo: { name: "speaker", version: "1" } };
-    const { headers, status } = await this.post({ jsonrpc: "2.0", id: 0, method: "initialize", params });
+    const params = {
+      protocolVersion: VERSION.legacy,
+      capabilities: {},
+      clientInfo: { name: "speaker", version: "1" },
+    };
+    const { headers, status } = await this.post({
+      jsonrpc: "2.0",
+      id: 0,
+      method: "initialize",
+      params,
+    });
     if (status !== 200) throw new Error(`initialize was answered ${status}`);
     this.#session = String(headers["mcp-session-id"]);
     await this.post({ jsonrpc: "2.0", method: "notifications/initialized" });
   }
 
   /** Sends a well-formed request of the era. */
-  request(method: string, params: Message = {}, id: string | number = this.#nextId++): Promise<Reply> {
+  request(
+    method: string,
+    params: Message = {},
+    id: string | number = this.#nextId++,
+  ): Promise<Reply> {
     return this.post(this.message(method, params, id));
   }
 
   /** Calls a tool and returns its text, or throws with whatever else came back. */
   async call(name: string, args: Message = {}, meta?: Message): Promise<string> {
-    const reply = await this.request("tools/call", { name, arguments: args, ...(meta && { _meta: meta }) });
+    const reply = await this.request("tools/call", {
+      name,
+      arguments: args,
+      ...(meta && { _meta: meta }),
+    });
     const answer = reply.messages.find((message) => "result" in message || "error" in message);
-    const result = answer?.["result"] as { content?: { text?: string }[]; isError?: boolean } | undefined;
-    if (reply.status !== 200 || result === undefined || result.isError) throw new Error(`${name}: ${reply.status} ${JSON.stringify(answer)}`);
+    const result = answer?.["result"] as
+      | { content?: { text?: string }[]; isError?: boolean }
+      | undefined;
+    if (reply.status !== 200 || result === undefined || result.isError)
+      throw new Error(`${name}: ${reply.status} ${JSON.stringify(answer)}`);
     return result.content?.[0]?.text ?? "";
   }
 
@@ -85,11 +111,18 @@ export class Speaker {
   headersFor(message: unknown): Record<string, string> {
     const headers: Record<string, string> = { "content-type": "application/json", accept: ACCEPT };
     if (this.era === "legacy") {
-      if (this.#session !== undefined) Object.assign(headers, { "mcp-session-id": this.#session, "mcp-protocol-version": VERSION.legacy });
+      if (this.#session !== undefined)
+        Object.assign(headers, {
+          "mcp-session-id": this.#session,
+          "mcp-protocol-version": VERSION.legacy,
+        });
       return headers;
     }
     headers["mcp-protocol-version"] = VERSION.modern;
-    const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown; uri?: unknown } };
+    const { method, params } = (message ?? {}) as {
+      method?: unknown;
+      params?: { name?: unknown; uri?: unknown };
+    };
     const name = params?.name ?? params?.uri;
     if (isHeaderText(method)) headers["mcp-method"] = method;
     if (isHeaderText(name)) headers["mcp-name"] = name;
@@ -99,16 +132,37 @@ export class Speaker {
   /** Sends any body. A stream that never ends is left after its first answer. */
   async send(body: string | Buffer, headers: Record<string, string>): Promise<Reply> {
     const response = await this.pool.request({ method: "POST", path: this.path, headers, body });
-    return { status: response.statusCode, headers: response.headers, messages: await readMessages(response) };
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      messages: await readMessages(response),
+    };
   }
 
   /** Opens an event stream: the legacy GET, or `subscriptions/listen`. */
   async listen(): Promise<OpenStream> {
-    const message = this.message("subscriptions/listen", { notifications: { toolsListChanged: true } }, "listen");
-    const legacy = { method: "GET", headers: { ...this.headersFor({}), accept: "text/event-stream" } } as const;
-    const modern = { method: "POST", headers: this.headersFor(message), body: JSON.stringify(message) } as const;
-    const response = await this.pool.request({ path: this.path, ...(this.era === "legacy" ? legacy : modern) });
-    if (response.statusCode !== 200) throw new Error(`the stream was answered ${response.statusCode}: ${await response.body.text()}`);
+    const message = this.message(
+      "subscriptions/listen",
+      { notifications: { toolsListChanged: true } },
+      "listen",
+    );
+    const legacy = {
+      method: "GET",
+      headers: { ...this.headersFor({}), accept: "text/event-stream" },
+    } as const;
+    const modern = {
+      method: "POST",
+      headers: this.headersFor(message),
+      body: JSON.stringify(message),
+    } as const;
+    const response = await this.pool.request({
+      path: this.path,
+      ...(this.era === "legacy" ? legacy : modern),
+    });
+    if (response.statusCode !== 200)
+      throw new Error(
+        `the stream was answered ${response.statusCode}: ${await response.body.text()}`,
+      );
     return new OpenStream(response.body);
   }
 
@@ -136,7 +190,10 @@ export class OpenStream {
   }
 }
 
-async function readMessages({ headers, body }: Dispatcher.ResponseData): Promise<readonly Message[]> {
+async function readMessages({
+  headers,
+  body,
+}: Dispatcher.ResponseData): Promise<readonly Message[]> {
   const type = String(headers["content-type"] ?? "");
   if (!type.includes("text/event-stream")) {
     const text = await body.text();
@@ -154,11 +211,19 @@ async function readMessages({ headers, body }: Dispatcher.ResponseData): Promise
 }
 
 function parseEvent(event: string): Message[] {
-  const data = event.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart()).join("\n");
+  const data = event
+    .split("\n")
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice(5).trimStart())
+    .join("\n");
   return data === "" ? [] : [JSON.parse(data) as Message];
 }
 
 /** Whether a value can stand in a header as it is. */
 function isHeaderText(value: unknown): value is string {
-  return typeof value === "string" && /^[\x21-\x7e][\x20-\x7e]{0,200}$/.test(value) && !value.endsWith(" ");
+  return (
+    typeof value === "string" &&
+    /^[\x21-\x7e][\x20-\x7e]{0,200}$/.test(value) &&
+    !value.endsWith(" ")
+  );
 }
