@@ -1,3 +1,4 @@
+import { GatewayError } from "./errors.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
@@ -123,11 +124,18 @@ export class Answer {
 
   #parse(): Parsed {
     if (this.#parsed) return this.#parsed;
-    const message = JSON.parse(
-      Buffer.concat(this.#raw!.chunks as Buffer[]).toString("utf8"),
-    ) as Parsed;
+    const message = parseChunks(this.#raw!.chunks);
     this.#parsed = message.error ? { error: message.error } : { result: message.result ?? {} };
     return this.#parsed;
+  }
+}
+
+/** @throws {GatewayError} `upstream_error` for bytes that only looked like JSON at their beginning */
+function parseChunks(chunks: readonly Buffer[]): Parsed {
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Parsed;
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The server's answer is not valid JSON.", { cause });
   }
 }
 

@@ -148,4 +148,13 @@ describe("an answer kept as bytes", () => {
       error: { code: -32602, message: "no" },
     });
   });
+
+  it("blames the server for bytes that are no JSON once somebody looks", () => {
+    const answer = Answer.raw({
+      chunks: [Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"isError":tru')],
+      idStart: 22,
+      idEnd: 23,
+    });
+    expect(() => answer.isError).toThrow("The server's answer is not valid JSON.");
+  });
 });
