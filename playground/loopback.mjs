@@ -2,7 +2,8 @@
 // strangers on the network what runs here. Also tells the parent which port it got, and ends with the parent.
 import { Server } from "node:net";
 
-const listen = Server.prototype.listen;
+// eslint-disable-next-line typescript/unbound-method -- called with its own `this` below
+const { listen } = Server.prototype;
 Server.prototype.listen = function (port, ...rest) {
   this.once("listening", () => process.send?.({ port: this.address().port }));
   return listen.call(this, port, "127.0.0.1", ...rest);

@@ -1,7 +1,7 @@
-import { GatewayError } from "../errors.ts";
+import { ERROR_STATUS, GatewayError, type ErrorCode } from "../errors.ts";
 import { completeCall } from "../local-call.ts";
 import { nearest } from "../config/spelling.ts";
-import type { Json, Progress, Tool } from "../types.ts";
+import type { Json, Progress, RpcError, Tool } from "../types.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { withClient, type ClientFlags } from "./client.ts";
 import { EXIT } from "./exit.ts";
@@ -23,14 +23,19 @@ export async function call(options: CallOptions): Promise<number> {
       new Map([[client.name, client]]),
     );
     const answer = await client.request(request);
-    if (answer.error)
-      throw new GatewayError("invalid", `The gateway refused the call: ${answer.error.message}`, {
-        data: { rpc: answer.error },
-      });
+    if (answer.error) throw callFailed(answer.error);
     const result = answer.result ?? {};
     console.log(options.json ? JSON.stringify(result, null, 2) : resultText(result));
     return answer.isError ? EXIT.toolError : EXIT.ok;
   });
+}
+
+/** A gateway says in `data.code` which of our failures a JSON-RPC error is; the exit code follows it. */
+function callFailed({ message, data }: RpcError): GatewayError {
+  const code: unknown =
+    typeof data === "object" && data !== null && "code" in data ? data.code : undefined;
+  const known = typeof code === "string" && Object.hasOwn(ERROR_STATUS, code);
+  return new GatewayError(known ? (code as ErrorCode) : "invalid", `The call failed: ${message}`);
 }
 
 function findTool(client: Upstream, name: string): Tool {
@@ -97,11 +102,11 @@ function writeProgress({ progress, total, message }: Progress): void {
 function resultText(result: Json): string {
   const content = Array.isArray(result["content"]) ? (result["content"] as Json[]) : [];
   if (content.length === 0) return JSON.stringify(result["structuredContent"] ?? result, null, 2);
-  return content
-    .map((item) =>
-      typeof item["text"] === "string"
-        ? item["text"]
-        : `[${String(item["type"])}${item["mimeType"] === undefined ? "" : ` ${String(item["mimeType"])}`}]`,
-    )
-    .join("\n");
+  return content.map(itemText).join("\n");
+}
+
+/** Text as it is; anything else by what it is, since a terminal shows no pictures. */
+function itemText({ type, text, mimeType }: Json): string {
+  if (typeof text === "string") return text;
+  return `[${[type, mimeType].filter((part) => typeof part === "string").join(" ")}]`;
 }

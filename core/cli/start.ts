@@ -4,7 +4,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { requirePlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { ConfigWatcher, reloadFailed } from "../config/watch.ts";
-import { sweepTemporary } from "../config/write.ts";
+import { sweepTemporary } from "../config/replace.ts";
 import { isGatewayError, toGatewayError } from "../errors.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";

@@ -145,6 +145,7 @@ describe("start, tools and call", () => {
     await writeFile(join(folder, "gateway.yaml"), "bogus: 1\n");
     running.child.kill("SIGHUP");
     await running.until(/gateway\.yaml:1:1 Unknown key/);
+    expect(running.child.exitCode).toBeNull();
   });
 });
 

@@ -16,13 +16,8 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import {
-  applyEdits,
-  editConfig,
-  readVersion,
-  replaceFile,
-  sweepTemporary,
-} from "../../../core/config/write.ts";
+import { replaceFile, sweepTemporary } from "../../../core/config/replace.ts";
+import { applyEdits, editConfig, readVersion } from "../../../core/config/write.ts";
 
 const TEXT = `# yaml-language-server: $schema=./gateway.schema.json
 name: shop   # shown to clients

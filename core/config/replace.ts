@@ -1,0 +1,69 @@
+import { randomBytes } from "node:crypto";
+import { open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+/**
+ * Replaces a file by one with another content: a temporary file in the same folder, flushed, renamed over it, the folder flushed.
+ *
+ * @param check runs last before the rename; a rejection leaves the old file
+ */
+export async function replaceFile(
+  file: string,
+  text: string,
+  check?: () => Promise<unknown>,
+): Promise<void> {
+  const temporary = join(
+    dirname(file),
+    `.${basename(file)}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`,
+  );
+  try {
+    const mode = await stat(file).then(
+      (found) => found.mode & 0o777,
+      () => 0o600,
+    );
+    const handle = await open(temporary, "wx", mode);
+    try {
+      // open() is subject to the umask.
+      await handle.chmod(mode);
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await check?.();
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw error;
+  }
+  await syncFolder(dirname(file));
+}
+
+/** Without this the rename itself may be lost when the machine loses power. Some file systems cannot; the rename still holds. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r").catch(() => undefined);
+  await handle?.sync().catch(() => {});
+  await handle?.close();
+}
+
+/** Removes temporary files that a killed process left beside a config. Those of a living process are kept. */
+export async function sweepTemporary(file: string): Promise<void> {
+  const folder = dirname(file);
+  const pattern = new RegExp(
+    `^\\.${basename(file).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}\\.(\\d+)\\.[0-9a-f]{8}\\.tmp$`,
+  );
+  for (const name of await readdir(folder).catch(() => [])) {
+    const owner = pattern.exec(name)?.[1];
+    if (owner !== undefined && !isAlive(Number(owner)))
+      await rm(join(folder, name), { force: true }).catch(() => {});
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
