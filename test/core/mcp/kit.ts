@@ -97,6 +97,8 @@ export interface Served {
   readonly endpoint: Endpoint;
   readonly host: TestHost;
   readonly providers: FakeProvider[];
+  /** Requests that have arrived so far. */
+  readonly requests: () => number;
   /** Content with these providers and settings, for `endpoint.update`. */
   content(
     providers: readonly Provider[],
@@ -138,12 +140,15 @@ export async function serve(
     selection: new Map(),
   });
   endpoint.update(content(providers));
-  const server = createServer((req: IncomingMessage, res: ServerResponse) =>
-    endpoint.handle(req, res, principalOf(req)),
-  );
+  let arrived = 0;
+  const server = createServer((req: IncomingMessage, res: ServerResponse) => {
+    arrived++;
+    endpoint.handle(req, res, principalOf(req));
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
-  return { url, endpoint, host, providers, content, close: () => stop(server, endpoint) };
+  const requests = (): number => arrived;
+  return { url, endpoint, host, providers, requests, content, close: () => stop(server, endpoint) };
 }
 
 async function stop(server: Server, endpoint: Endpoint): Promise<void> {

@@ -1,0 +1,230 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { View } from "../../../core/mcp/view.ts";
+import { endpointSchema } from "../../../core/config/schema.ts";
+import type { EndpointContent } from "../../../core/mcp/host.ts";
+import { EMPTY_CATALOGUE } from "../../../core/provider.ts";
+import { FakeProvider, legacyClient, openSession, post, postModern, serve, text } from "./kit.ts";
+import type { Served } from "./kit.ts";
+
+let served: Served | undefined;
+afterEach(async () => {
+  vi.useRealTimers();
+  await served?.close();
+  served = undefined;
+});
+
+function view(
+  providers: FakeProvider[],
+  config: Partial<EndpointContent["config"]> = {},
+  selection: EndpointContent["selection"] = new Map(),
+) {
+  return new View({ config: { ...endpointSchema.parse({}), ...config }, providers, selection });
+}
+
+const reply = () => text("x");
+
+describe("View", () => {
+  it("routes exposed names to the server's own", () => {
+    const [one, two] = [
+      new FakeProvider("one").tool("echo", reply),
+      new FakeProvider("two").tool("echo", reply).tool("add", reply),
+    ];
+    const shown = view([one, two]);
+    expect(
+      [...shown.tools].map(([name, route]) => [name, route.provider.name, route.name]),
+    ).toEqual([
+      ["one__echo", "one", "echo"],
+      ["two__echo", "two", "echo"],
+      ["add", "two", "add"],
+    ]);
+  });
+
+  it("applies the server's selection and prefix, then the endpoint's filter on exposed names", () => {
+    const provider = new FakeProvider("one")
+      .tool("get_a", reply)
+      .tool("get_b", reply)
+      .tool("set_a", reply);
+    const selection = new Map([
+      ["one", { prefix: "p", accepts: (name: string) => name !== "get_b" }],
+    ]);
+    expect([...view([provider], { naming: "server" }, selection).tools.keys()]).toEqual([
+      "p__get_a",
+      "p__set_a",
+    ]);
+    expect([
+      ...view([provider], { naming: "server", tools: ["p__get_*"] }, selection).tools.keys(),
+    ]).toEqual(["p__get_a"]);
+  });
+
+  it("leaves out and reports what no client could use", () => {
+    const provider = new FakeProvider("one")
+      .tool("x".repeat(65), reply)
+      .tool("has blank", reply)
+      .tool("no schema", reply, { inputSchema: {} })
+      .tool("fine", reply);
+    const shown = view([provider]);
+    expect([...shown.tools.keys()]).toEqual(["fine"]);
+    expect(shown.problems).toHaveLength(3);
+  });
+
+  it("resources: the first server wins a URI, templates lead to their server, the rest to the only one that has any", () => {
+    const one = new FakeProvider("one", {
+      resources: [{ uri: "x://a", name: "a" }],
+      capabilities: { resources: {} },
+    });
+    const two = new FakeProvider("two", {
+      resources: [{ uri: "x://a", name: "again" }],
+      resourceTemplates: [{ uriTemplate: "y://{id}", name: "y" }],
+    });
+    const shown = view([one, two]);
+    expect(shown.resource("x://a")?.provider).toBe(one);
+    expect(shown.resource("y://7")?.provider).toBe(two);
+    expect(shown.resource("z://unlisted")?.provider).toBe(one);
+    expect(shown.problems).toEqual([expect.stringContaining("one has it already")]);
+  });
+
+  it("legacy clients never see an output schema that is no object", () => {
+    const provider = new FakeProvider("one").tool("list", reply, {
+      outputSchema: { type: "array" },
+    });
+    const { "tools/list": list } = view([provider]).lists;
+    const parse = (era: "legacy" | "modern") =>
+      JSON.parse(list.encode(1, era, {}).join("")) as { result: { tools: object[] } };
+    expect(parse("legacy").result.tools[0]).not.toHaveProperty("outputSchema");
+    expect(parse("modern").result.tools[0]).toHaveProperty("outputSchema", { type: "array" });
+  });
+
+  it("M106: lists of the same tools are equal, of a changed tool not", () => {
+    const provider = new FakeProvider("one").tool("a", reply);
+    const before = view([provider]);
+    expect(view([provider]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(true);
+    provider.catalogue = { ...provider.catalogue, tools: [{ ...provider.catalogue.tools[0]! }] };
+    expect(view([provider]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(true);
+    provider.catalogue = {
+      ...provider.catalogue,
+      tools: [{ ...provider.catalogue.tools[0]!, description: "new" }],
+    };
+    expect(view([provider]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(false);
+  });
+
+  it("unknown members of tools reach the client, and `__proto__` stays data", async () => {
+    const inputSchema = JSON.parse(
+      '{"type":"object","properties":{"__proto__":{"type":"string"}}}',
+    ) as Record<string, unknown>;
+    const provider = new FakeProvider("one").tool(
+      "a",
+      (call) => text(JSON.stringify([call.args, call.params])),
+      { inputSchema, "x-vendor": 1 },
+    );
+    served = await serve([provider]);
+    const headers = await openSession(served.url);
+    const list = await (
+      await post(served.url, { jsonrpc: "2.0", id: 1, method: "tools/list" }, headers)
+    ).text();
+    expect(list).toContain('"x-vendor":1');
+    expect(list).toContain('"__proto__":{"type":"string"}');
+    const body =
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"__proto__":{"x":1}},"__proto__":{"y":2}}}';
+    const answer = (await (await post(served.url, body, headers)).json()) as {
+      result: { content: { text: string }[] };
+    };
+    expect(answer.result.content[0]!.text).toBe('[{"__proto__":{"x":1}},{"__proto__":{"y":2}}]');
+  });
+
+  it("a completion's reference is mapped to the server's own name", async () => {
+    const prompts = [{ name: "p" }];
+    const [one, two] = [
+      new FakeProvider("one", { prompts }),
+      new FakeProvider("two", { prompts, capabilities: { completions: {}, prompts: {} } }),
+    ];
+    two.handlers.set("p", (call) => text(JSON.stringify(call.params)));
+    served = await serve([one, two]);
+    const params = {
+      ref: { type: "ref/prompt", name: "two__p" },
+      argument: { name: "a", value: "b" },
+    };
+    await postModern(served.url, 1, "completion/complete", params);
+    expect(served.host.calls[0]).toMatchObject({
+      server: "two",
+      name: "p",
+      params: { ref: { name: "p" }, argument: { name: "a", value: "b" } },
+    });
+  });
+
+  it("10,000 changed tools are serialised in slices, so that nothing else waits long", async () => {
+    const make = (round: number) =>
+      Array.from({ length: 10_000 }, (_, index) => ({
+        name: `t${index}`,
+        description: `${round}`.repeat(300),
+        inputSchema: { type: "object" },
+      }));
+    const provider = new FakeProvider("one", { tools: make(1) });
+    served = await serve([provider]);
+    const client = await legacyClient(served.url);
+    const changed = new Promise<void>((resolve) =>
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
+    );
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    provider.catalogue = { ...provider.catalogue, tools: make(2) };
+    provider.emit({ type: "changed", lists: ["tools"] });
+    await changed;
+    delay.disable();
+    expect(delay.max / 1e6).toBeLessThan(150);
+    expect((await client.listTools()).tools[0]!.description).toBe("2".repeat(300));
+    await client.close();
+  });
+});
+
+describe("first connect", () => {
+  const connecting = () => {
+    const provider = new FakeProvider("slow");
+    provider.catalogue = EMPTY_CATALOGUE;
+    provider.status = { ...provider.status, state: "connecting", reason: "Starting." };
+    return provider;
+  };
+  const ready = (provider: FakeProvider) => {
+    provider.catalogue = { ...EMPTY_CATALOGUE, hash: "1" };
+    provider.tool("late", reply);
+    provider.status = { ...provider.status, state: "ready" };
+    provider.emit({ type: "changed", lists: ["tools"] });
+    provider.emit({ type: "state", status: provider.status });
+  };
+
+  it("the first list and the first call wait for a server that is still connecting", async () => {
+    const provider = connecting();
+    served = await serve([provider]);
+    const list = postModern(served.url, 1, "tools/list");
+    const call = postModern(served.url, 2, "tools/call", { name: "late" });
+    await vi.waitFor(() => expect(served!.requests()).toBe(2));
+    ready(provider);
+    expect(await (await list).json()).toMatchObject({ result: { tools: [{ name: "late" }] } });
+    expect(await (await call).json()).toMatchObject({ result: { content: [{ text: "x" }] } });
+  });
+
+  it("a server that fails, or hangs for two seconds, is not waited for", async () => {
+    const [failing, hanging] = [connecting(), connecting()];
+    served = await serve([failing]);
+    const list = postModern(served.url, 1, "tools/list");
+    failing.status = { ...failing.status, state: "backoff", reason: "Refused." };
+    failing.emit({ type: "state", status: failing.status });
+    expect(await (await list).json()).toMatchObject({ result: { tools: [] } });
+    const started = performance.now();
+    served.endpoint.update(served.content([hanging]));
+    await postModern(served.url, 1, "tools/list");
+    expect(performance.now() - started).toBeGreaterThan(1_500);
+    const again = performance.now();
+    await postModern(served.url, 1, "tools/list");
+    expect(performance.now() - again).toBeLessThan(500);
+  });
+
+  it("providers that leave are listened to no longer", async () => {
+    const provider = new FakeProvider("one");
+    served = await serve([provider]);
+    expect(provider.listeners).toBe(1);
+    served.endpoint.update(served.content([]));
+    expect(provider.listeners).toBe(0);
+  });
+});
