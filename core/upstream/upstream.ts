@@ -15,7 +15,8 @@ import type { Connection, ConnectionHost } from "./connection.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { dial } from "./dial.ts";
 import type { Exchange } from "./exchange.ts";
-import { fetchLists, LISTS, type ListName } from "./lists.ts";
+import { Listing } from "./listing.ts";
+import { LISTS } from "./lists.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
 
@@ -46,17 +47,14 @@ export class Upstream implements Provider {
   readonly #clock: Clock;
   readonly #supervision: Supervision;
   readonly #subscriptions = new Subscriptions(() => {
-    for (const list of LISTS) this.#onListChanged(list);
+    for (const list of LISTS) this.#listing.outdated(list);
   });
   readonly #listeners = new Set<(event: ProviderEvent) => void>();
   readonly #host: ConnectionHost;
-  readonly #stale = new Set<ListName>();
-  #catalogue: Catalogue;
+  readonly #listing: Listing;
   #era: Era | undefined;
   #logLevel: string | undefined;
   #waiting = 0;
-  #refreshing = false;
-  #cancelRefresh: (() => void) | undefined;
 
   constructor(options: UpstreamOptions) {
     const { name, config } = options;
@@ -64,12 +62,22 @@ export class Upstream implements Provider {
     this.config = config;
     this.#options = options;
     this.#clock = options.clock ?? SYSTEM_CLOCK;
-    this.#catalogue = options.catalogue ?? EMPTY_CATALOGUE;
     this.#host = {
       lost: (connection, error, resend) => this.#onLost(connection, error, resend),
-      listChanged: (list) => this.#onListChanged(list),
+      listChanged: (list) => this.#listing.outdated(list),
       event: (event) => this.#emit(event),
     };
+    this.#listing = new Listing({
+      name,
+      log: options.log,
+      clock: this.#clock,
+      timeout: config.connectTimeout,
+      retry: config.backoff.max,
+      catalogue: options.catalogue ?? EMPTY_CATALOGUE,
+      current: () => this.#supervision.connection,
+      judge: (connection, problem) => this.#supervision.judge(connection, problem),
+      changed: (lists) => this.#emit({ type: "changed", lists }),
+    });
     this.#supervision = new Supervision({
       name,
       transport: "command" in config ? "stdio" : config.transport,
@@ -82,7 +90,7 @@ export class Upstream implements Provider {
   }
 
   get catalogue(): Catalogue {
-    return this.#catalogue;
+    return this.#listing.catalogue;
   }
 
   get status(): ProviderStatus {
@@ -101,7 +109,7 @@ export class Upstream implements Provider {
 
   /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
   async close(graceMs: number): Promise<void> {
-    this.#cancelRefresh?.();
+    this.#listing.close();
     await this.#supervision.close(graceMs);
     this.#subscriptions.suspend();
   }
@@ -185,7 +193,7 @@ export class Upstream implements Provider {
   async #prepare(connection: Connection): Promise<string | undefined> {
     this.#era = connection.handshake?.era;
     const [problem] = await Promise.all([
-      this.#fetch(connection, undefined),
+      this.#listing.read(connection),
       connection.wire.listen(),
       this.#restore(connection),
     ]);
@@ -214,69 +222,6 @@ export class Upstream implements Provider {
     await outcome.catch((error: unknown) =>
       this.#options.log.debug({ err: error, server: this.name }, "log level not set"),
     );
-  }
-
-  #onListChanged(list: ListName): void {
-    this.#stale.add(list);
-    const { connection } = this.#supervision;
-    if (connection && !this.#refreshing) void this.#refresh(connection);
-  }
-
-  /** Reads what is stale until nothing is: changes that come while reading are read once more, together. */
-  async #refresh(connection: Connection): Promise<void> {
-    this.#refreshing = true;
-    let problem: string | undefined;
-    while (
-      this.#stale.size > 0 &&
-      connection === this.#supervision.connection &&
-      problem === undefined
-    ) {
-      const only = new Set(this.#stale);
-      this.#stale.clear();
-      problem = await this.#fetch(connection, only);
-    }
-    this.#refreshing = false;
-    this.#supervision.judge(connection, problem);
-  }
-
-  async #fetch(
-    connection: Connection,
-    only: ReadonlySet<ListName> | undefined,
-  ): Promise<string | undefined> {
-    this.#cancelRefresh?.();
-    try {
-      const fetched = await fetchLists(connection, this.#catalogue, {
-        only,
-        timeout: this.config.connectTimeout,
-      });
-      if (connection !== this.#supervision.connection) return undefined;
-      connection.mirrors = fetched.mirrors;
-      for (const [tool, why] of fetched.refused)
-        this.#options.log.warn({ server: this.name, tool }, `tool left out: ${why}`);
-      this.#replace(fetched.catalogue, fetched.changed);
-      if (fetched.problem !== undefined) this.#refreshLater(connection, only);
-      return fetched.problem;
-    } catch (error) {
-      // The connection broke meanwhile; that is reported by the connection itself.
-      return toGatewayError(error).message;
-    }
-  }
-
-  #refreshLater(connection: Connection, only: ReadonlySet<ListName> | undefined): void {
-    for (const list of only ?? LISTS) this.#stale.add(list);
-    this.#cancelRefresh = this.#clock.after(
-      this.config.backoff.max,
-      () => void this.#refresh(connection),
-    );
-  }
-
-  #replace(catalogue: Catalogue, changed: readonly ListName[]): void {
-    const before = this.#catalogue;
-    const about = ({ capabilities, instructions, serverInfo, hash }: Catalogue): string =>
-      JSON.stringify([capabilities, instructions, serverInfo, hash]);
-    if (about(before) === about(catalogue)) return;
-    this.#catalogue = catalogue;
-    this.#emit({ type: "changed", lists: changed });
   }
 
   #onStatus(status: ProviderStatus): void {
