@@ -123,7 +123,7 @@ describe("cancellation", () => {
     const call = client.callTool({ name: "hang" }, { signal: controller.signal });
     await started;
     controller.abort();
-    await expect(call).rejects.toThrow();
+    await expect(call).rejects.toThrow(/abort/i);
     await aborted;
     await client.close();
   });
@@ -146,7 +146,7 @@ describe("cancellation", () => {
     });
     await started;
     controller.abort();
-    await expect(request).rejects.toThrow();
+    await expect(request).rejects.toThrow(/abort/i);
     await aborted;
   });
 
