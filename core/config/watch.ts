@@ -2,9 +2,13 @@ import { watch as watchFolder, type FSWatcher } from "node:fs";
 import { readFile, realpath } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { LoadedConfig } from "./load.ts";
 import { loadConfig } from "./load.ts";
+
+/** How long a file must stay as it is to be read, in milliseconds. */
+const STABLE_MS = 50;
 
 /** What a {@link ConfigWatcher} watches and whom it tells. */
 export interface WatchOptions {
@@ -74,6 +78,7 @@ export class ConfigWatcher {
       this.#again = false;
       const found = await this.#digests();
       if (isSame(found, this.#seen)) continue;
+      if (!(await this.#isStable(found))) continue;
       await this.#reload();
       // A reload may bring other plugin files: what they hold now is what it used. The known ones are compared with what
       // they held before it, so that a change during the reload is not missed.
@@ -81,8 +86,16 @@ export class ConfigWatcher {
         [...(await this.#digests())].map(([file, digest]) => [file, found.get(file) ?? digest]),
       );
       await this.#follow();
-      this.#again = true;
+      this.#soon();
     }
+  }
+
+  /** Many editors empty a file before they write it: what is still changing is looked at again, not reported as empty. */
+  async #isStable(found: ReadonlyMap<string, string>): Promise<boolean> {
+    await setTimeoutAsync(Math.min(STABLE_MS, this.#options.settle ?? STABLE_MS));
+    const stable = isSame(found, await this.#digests());
+    this.#again ||= !stable;
+    return stable;
   }
 
   #load(): Promise<LoadedConfig> {
@@ -151,7 +164,9 @@ export class ConfigWatcher {
 
   #soon(): void {
     clearTimeout(this.#settling);
+    if (this.#closed) return;
     this.#settling = setTimeout(() => void this.look(), this.#options.settle ?? 100);
+    this.#settling.unref();
   }
 }
 

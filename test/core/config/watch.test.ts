@@ -40,7 +40,7 @@ async function start(options: Partial<WatchOptions> = {}): Promise<void> {
     file,
     onConfig: ({ config }) => events.push({ name: config.name }),
     onFailure: (error) => events.push({ error }),
-    settle: 20,
+    settle: 50,
     // Events alone must do, unless a test says otherwise.
     poll: 1_000_000,
     load: () => loadConfig(file, { environment: {} }),
