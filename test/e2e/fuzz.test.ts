@@ -343,14 +343,17 @@ describe("acceptance 8: hostile input", () => {
   );
 
   it(`${REQUESTS} raw HTTP requests: no 5xx, alive afterwards`, { timeout: 300_000 }, async () => {
+    let thrown = 0;
     const batch = fc.array(rawRequest(), { minLength: BATCH, maxLength: BATCH });
     await fc.assert(
       fc.asyncProperty(batch, async (raws) => {
         await Promise.all(raws.map(throwAt));
+        thrown += raws.length;
       }),
       { numRuns: REQUESTS / BATCH, endOnFailure: true },
     );
     await expectHealthy();
+    expect(thrown).toBe(REQUESTS);
   });
 
   describe.each(ERAS)("%s", (era) => {

@@ -162,12 +162,13 @@ describe("acceptance 5: reload under load", () => {
         await expect.poll(() => load.calls, { interval: 5, timeout: 10_000 }).toBeGreaterThan(done);
       }
       const seconds = (performance.now() - started) / 1_000;
+      /** Calls per second. */
       const rate = Math.round(load.calls / seconds);
       expect(gateway.generation).toBe(RELOADS + 1);
       const replies = await Promise.all(long);
       await load.stop();
       expect(load.failures.slice(0, 5)).toEqual([]);
-      expect(rate, "calls per second").toBeGreaterThan(200);
+      expect(rate).toBeGreaterThan(200);
       expect(finished).toBe(4);
       for (const { messages } of replies) {
         const steps = messages
@@ -221,7 +222,7 @@ describe("acceptance 5: reload under load", () => {
       for (const [index, text] of broken.entries()) {
         await writeFile(file, text);
         await watcher.look();
-        expect(failures, text).toHaveLength(index + 1);
+        expect(failures).toHaveLength(index + 1);
         const { code, place, message } = failures[index]!;
         expect(code).toBe("reload_failed");
         if (place?.file === undefined) quiet.push(`${JSON.stringify(text)}: ${message}`);

@@ -19,6 +19,15 @@ function refusalOf(
   throw new Error("was accepted");
 }
 
+/** The value, or the code it was refused with. */
+function outcomeOf(body: Buffer, depth: number): unknown {
+  try {
+    return parseJson(body, depth);
+  } catch (error) {
+    return isGatewayError(error) && error.code === "bad_request" ? error.code : "something else";
+  }
+}
+
 /** Deepest nesting of a value: 1 for `[]`. */
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
@@ -44,10 +53,9 @@ describe("parseJson", () => {
         (value, limit, noise) => {
           const wrapped = { ['[{"\\' + noise]: value, padding: '[[[[{{{{\\"'.repeat(10) };
           const body = Buffer.from(JSON.stringify(wrapped));
-          if (depthOf(wrapped) <= limit)
-            expect(parseJson(body, limit)).toEqual(JSON.parse(body.toString()));
-          else
-            expect(refusalOf(body, limit)).toMatchObject({ code: "bad_request", reason: "depth" });
+          expect(outcomeOf(body, limit)).toEqual(
+            depthOf(wrapped) <= limit ? JSON.parse(body.toString()) : "bad_request",
+          );
         },
       ),
       { numRuns: 2_000 },
@@ -67,11 +75,9 @@ describe("parseJson", () => {
     );
     fc.assert(
       fc.property(bytes, (input) => {
-        try {
-          parseJson(Buffer.from(input), 16);
-        } catch (error) {
-          expect(isGatewayError(error) && error.code).toBe("bad_request");
-        }
+        expect(outcomeOf(Buffer.from(input), 16)).toSatisfy(
+          (outcome) => outcome !== "something else",
+        );
       }),
       { numRuns: 20_000 },
     );

@@ -1,4 +1,5 @@
 import { EventEmitter } from "node:events";
+import type { LogFn } from "pino";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runProcess, type ProcessGateway } from "../../../core/node/process.ts";
 
@@ -9,7 +10,12 @@ class Host extends EventEmitter {
   }
 }
 
-const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn(), fatal: vi.fn() };
+const log = {
+  info: vi.fn<LogFn>(),
+  warn: vi.fn<LogFn>(),
+  error: vi.fn<LogFn>(),
+  fatal: vi.fn<LogFn>(),
+};
 let host: Host;
 let closing:
   | { grace: number | undefined; done: () => void; fail: (error: Error) => void }
@@ -98,7 +104,7 @@ describe("runProcess", () => {
 
   it("SIGHUP reloads where there is something to reload; a failure is logged and nothing ends", async () => {
     let fail = false;
-    const onReload = vi.fn(() => {
+    const onReload = vi.fn<() => void>(() => {
       if (fail) throw new Error("bad file");
     });
     runProcess(gateway, { log, host, onReload });
