@@ -67,6 +67,24 @@ export class Cancellation implements Abortable {
   }
 }
 
+const SIGNAL: PropertyDescriptor & ThisType<{ readonly cancellation: Cancellation }> = {
+  get() {
+    return this.cancellation.signal;
+  },
+  enumerable: true,
+  configurable: true,
+};
+
+/**
+ * Gives a call its `signal`, made when first read; a copy of the call gets the real one. One getter serves all calls: an
+ * object literal with a getter costs six times as much, because each such object gets a shape of its own.
+ */
+export function addSignal<T extends { readonly cancellation: Cancellation }>(
+  call: T,
+): T & { readonly signal: AbortSignal } {
+  return Object.defineProperty(call, "signal", SIGNAL) as T & { readonly signal: AbortSignal };
+}
+
 /** What to watch for the end of a call: the light one as long as nobody looked at the real signal. */
 export function abortableOf(call: {
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
 import { Answer } from "../answer.ts";
+import { addSignal, Cancellation } from "../cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Call, CallMethod, Json, Peer, Principal, Progress, RpcId } from "../types.ts";
@@ -29,7 +30,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   protected readonly method: CallMethod;
   protected reply: Reply | undefined;
   protected done = false;
-  readonly #controller = new AbortController();
+  readonly #cancellation = new Cancellation();
   #token: string | number | undefined;
   #order: ProgressOrder | undefined;
 
@@ -69,10 +70,10 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
   /** Runs the call to its end; never rejects. */
   async run({ params, principal }: ClientRequest, forward: Forward): Promise<void> {
-    const call: Call = {
+    const call: Call = addSignal({
       id: this.context.nextCallId(),
       method: this.method,
-      source: "mcp",
+      source: "mcp" as const,
       endpoint: this.context.name,
       server: forward.route.provider.name,
       name: forward.route.name,
@@ -82,10 +83,11 @@ export abstract class ClientCall implements Peer, ReplyOwner {
       meta: params["_meta"] === undefined ? undefined : otherMeta(params["_meta"]),
       principal,
       timeout: undefined,
-      signal: this.#controller.signal,
-      progress: this.#token === undefined ? undefined : (report) => this.#progress(report),
+      cancellation: this.#cancellation,
+      progress:
+        this.#token === undefined ? undefined : (report: Progress) => this.#progress(report),
       peer: this,
-    };
+    });
     try {
       await this.finish(call, await this.context.host.call(call));
     } catch (thrown) {
@@ -102,7 +104,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   /** The client went away: nobody waits for the answer any more. */
   gone(): void {
     this.reply = undefined;
-    this.#controller.abort();
+    this.#cancellation.abort();
   }
 
   /** Ends the call early: without an answer when the client wants none any more, else with the reason. */

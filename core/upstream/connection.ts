@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
+import { abortableOf } from "../cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json } from "../types.ts";
@@ -111,7 +112,8 @@ export class Connection implements ExchangeOwner {
 
   /** Sends the call of a client. */
   call(call: Call): Promise<Answer> {
-    if (call.signal.aborted) return Promise.reject(abortError(call.signal));
+    const signal = abortableOf(call);
+    if (signal.aborted) return Promise.reject(abortError(signal));
     const id = nextId();
     const mirror = this.mirrors.size === 0 ? undefined : this.mirrors.get(call.name);
     const exchange = new Exchange({
@@ -122,7 +124,7 @@ export class Connection implements ExchangeOwner {
       mirrored:
         mirror && call.method === "tools/call" ? mirrorArguments(mirror, call.args) : undefined,
       call,
-      signal: call.signal,
+      signal,
       owner: this,
     });
     this.send(exchange);

@@ -1,4 +1,5 @@
 import type { Answer } from "../answer.ts";
+import type { Abortable } from "../cancellation.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { Call } from "../types.ts";
 
@@ -22,7 +23,7 @@ export interface ExchangeParts {
   readonly mirrored?: readonly string[] | undefined;
   /** The call it carries; absent for the gateway's own requests. */
   readonly call?: Call | undefined;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: Abortable | undefined;
   readonly owner: ExchangeOwner;
 }
 
@@ -43,7 +44,7 @@ export class Exchange {
   owner: ExchangeOwner;
   /** Called when the server acknowledged a subscription stream. */
   acknowledged: (() => void) | undefined;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: Abortable | undefined;
   #resolve!: (answer: Answer) => void;
   #reject!: (error: GatewayError) => void;
 
@@ -91,7 +92,7 @@ export class Exchange {
 }
 
 /** The error for an aborted signal: its own reason if that is one of ours (a deadline), else `cancelled`. */
-export function abortError(signal: AbortSignal): GatewayError {
+export function abortError(signal: Pick<Abortable, "reason">): GatewayError {
   return isGatewayError(signal.reason)
     ? signal.reason
     : new GatewayError("cancelled", "The call was cancelled.");
