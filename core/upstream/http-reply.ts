@@ -158,7 +158,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
         return undefined;
       const { code, message: sentence, data } = message["error"];
       return Answer.error({
-        code: code as number,
+        code,
         message: typeof sentence === "string" ? sentence : "",
         ...(data !== undefined && { data }),
       });

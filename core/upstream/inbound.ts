@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { Answer } from "../answer.ts";
 import type { ProviderEvent } from "../provider.ts";
-import type { Json, Progress, RpcError, RpcId } from "../types.ts";
+import type { Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { findResponse, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
 import { Questions } from "./questions.ts";
@@ -63,7 +63,7 @@ export class Inbound {
     const params = isJson(message["params"]) ? message["params"] : undefined;
     if (typeof method === "string") {
       if (typeof id === "string" || typeof id === "number")
-        this.#questions.ask(id as RpcId, method, params, origin);
+        this.#questions.ask(id, method, params, origin);
       else this.#notification(method, params, origin);
     } else if (isJson(error)) this.#settle(id, Answer.error(toRpc(error)), origin);
     else if (isJson(result)) this.#settle(id, Answer.result(result), origin);

@@ -115,7 +115,9 @@ export class Supervision {
     );
     this.#quickDeaths = 0;
     this.status = { ...this.status, attempts: 0 };
-    this.#dial("Connecting again because somebody asked for it.");
+    // Somebody else may have asked at the same time, and been first.
+    if (!this.#attempt && !this.connection && !this.#closed)
+      this.#dial("Connecting again because somebody asked for it.");
     await this.#attempt?.connected.catch(() => undefined);
   }
 

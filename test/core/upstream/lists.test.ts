@@ -94,7 +94,10 @@ describe("lists", () => {
     const asked = server.requests
       .map(({ body }) => (body as { method?: string } | undefined)?.method)
       .filter((method) => method?.endsWith("/list"));
-    expect(asked.toSorted()).toEqual(["prompts/list", "tools/list"]);
+    expect(asked.toSorted((a, b) => String(a).localeCompare(String(b)))).toEqual([
+      "prompts/list",
+      "tools/list",
+    ]);
     expect(upstream.catalogue.prompts).toEqual([]);
   });
 

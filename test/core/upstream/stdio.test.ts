@@ -135,6 +135,17 @@ describe("stdio", () => {
     expect(await callText(upstream, "echo", { text: "back" })).toBe("back");
   });
 
+  it("50 reconnects at once leave one child", async () => {
+    const upstream = await start();
+    const pids = new Set([upstream.status.pid]);
+    upstream.on((event) => void (event.type === "state" && pids.add(event.status.pid)));
+    await Promise.all(Array.from({ length: 50 }, () => upstream.reconnect()));
+    await reached(upstream, "ready");
+    pids.delete(undefined);
+    expect([...pids].filter((pid) => isAlive(pid!))).toEqual([upstream.status.pid]);
+    expect(await callText(upstream, "pid")).toBe(String(upstream.status.pid));
+  });
+
   it("close ends the child", async () => {
     const upstream = await start();
     const { pid } = upstream.status;
