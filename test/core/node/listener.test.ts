@@ -212,15 +212,22 @@ describe("Listener", () => {
     expect(await drainSocket(socket)).toContain("second");
   });
 
-  it("answers 503 with Retry-After before the first app", async () => {
-    await open();
-    const bare = await openRig();
-    await bare.listener.close(0);
+  it("answers 503 with Retry-After before the first app and while draining", async () => {
+    await open({ bare: true });
+    const early = await ask(rig.port, "POST /mcp HTTP/1.1", [local()], "x");
+    expect(early).toMatchObject({ status: 503, body: expect.stringContaining("starting") });
+    expect(await ask(rig.port, "GET /readyz?verbose HTTP/1.1", [local()])).toMatchObject({
+      status: 503,
+      body: "[-] config applied\n[+] accepting work\nnot ready\n",
+    });
+    expect((await ask(rig.port, "GET /livez HTTP/1.1", [local()])).status).toBe(200);
     rig.listener.drain();
-    const refused = await ask(rig.port, "GET /route HTTP/1.1", [local()]);
-    expect(refused).toMatchObject({ status: 503, body: expect.stringContaining('"draining"') });
-    expect(refused.head).toMatch(/retry-after: \d+/i);
-    expect(refused.head).toMatch(/connection: close/i);
+    const late = await ask(rig.port, "GET /route HTTP/1.1", [local()]);
+    expect(late).toMatchObject({ status: 503, body: expect.stringContaining('"draining"') });
+    for (const { head } of [early, late]) {
+      expect(head).toMatch(/retry-after: \d+/i);
+      expect(head).toMatch(/connection: close/i);
+    }
   });
 
   it("says what is in the way when the port is taken", async () => {

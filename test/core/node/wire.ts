@@ -38,6 +38,8 @@ export interface RigOptions {
   readonly limits?: Partial<GatewayConfig["limits"]>;
   readonly app?: Partial<ListenerApp>;
   readonly publicUrl?: string;
+  /** Gives it no app. */
+  readonly bare?: boolean;
 }
 
 /** Opens a listener whose endpoint `/mcp` tells the size of the body and whose other routes tell their path. */
@@ -46,6 +48,7 @@ export async function openRig({
   limits,
   app,
   publicUrl,
+  bare = false,
 }: RigOptions = {}): Promise<Rig> {
   const reached: string[] = [];
   const lines: { level: number; msg: string }[] = [];
@@ -61,27 +64,28 @@ export async function openRig({
   };
   const listener = new Listener("main", config, options);
   const { port, url } = await listener.open();
-  listener.swap({
-    endpoints: new Map([
-      [
-        "/mcp",
-        (req, res) => {
-          reached.push(`${req.method} endpoint`);
-          readBody(req, options.limits.body).then(
-            (body) => res.end(`size ${body.length}`),
-            (error: unknown) => sendError(res, toGatewayError(error)),
-          );
-        },
-      ],
-    ]),
-    fetch: (request) => {
-      const { pathname } = new URL(request.url);
-      reached.push(`${request.method} ${pathname}`);
-      return new Response(`route ${pathname}`);
-    },
-    authenticate: () => ANYONE,
-    ...app,
-  });
+  if (!bare)
+    listener.swap({
+      endpoints: new Map([
+        [
+          "/mcp",
+          (req, res) => {
+            reached.push(`${req.method} endpoint`);
+            readBody(req, options.limits.body).then(
+              (body) => res.end(`size ${body.length}`),
+              (error: unknown) => sendError(res, toGatewayError(error)),
+            );
+          },
+        ],
+      ]),
+      fetch: (request) => {
+        const { pathname } = new URL(request.url);
+        reached.push(`${request.method} ${pathname}`);
+        return new Response(`route ${pathname}`);
+      },
+      authenticate: () => ANYONE,
+      ...app,
+    });
   return { listener, port, url, reached, log: lines };
 }
 
