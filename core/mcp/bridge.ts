@@ -7,30 +7,33 @@ import { isObject } from "./protocol.ts";
 const MAX_ROUNDS = 10;
 const INPUT_REQUIRED = '"input_required"';
 
-/** Whether an answer is no end but a question to the client (`resultType: "input_required"`, 2026-07-28). */
-export function needsInput(answer: Answer): boolean {
-  if (answer.isRaw && !contains(answer, INPUT_REQUIRED)) return false;
+/**
+ * Whether an answer is no end but a question to the client (`resultType: "input_required"`, 2026-07-28).
+ *
+ * @param pieces the answer as encoded for whomever, to look into it without parsing
+ */
+export function needsInput(answer: Answer, pieces = answer.encode(0)): boolean {
+  if (answer.isRaw && !contains(pieces, INPUT_REQUIRED)) return false;
   return answer.result?.["resultType"] === "input_required";
 }
 
-/** Whether a raw answer contains a text, without parsing it. */
-export function contains(answer: Answer, text: string): boolean {
+/** Whether bytes in pieces contain an ASCII text. */
+export function contains(pieces: readonly (string | Buffer)[], text: string): boolean {
+  const overlap = text.length - 1;
   let tail = "";
-  for (const piece of answer.encode(0)) {
+  for (const piece of pieces) {
     if (piece.includes(text)) return true;
-    // The text may lie across two chunks.
-    const overlap = text.length - 1;
-    const head =
-      typeof piece === "string" ? piece.slice(0, overlap) : piece.toString("latin1", 0, overlap);
-    if ((tail + head).includes(text)) return true;
-    tail = (
-      tail +
-      (typeof piece === "string"
-        ? piece
-        : piece.toString("latin1", Math.max(0, piece.length - overlap)))
-    ).slice(-overlap);
+    // The text may lie across two pieces.
+    if (tail !== "" && (tail + latin1(piece, 0, overlap)).includes(text)) return true;
+    tail = (tail + latin1(piece, Math.max(0, piece.length - overlap), piece.length)).slice(
+      -overlap,
+    );
   }
   return false;
+}
+
+function latin1(piece: string | Buffer, from: number, to: number): string {
+  return typeof piece === "string" ? piece.slice(from, to) : piece.toString("latin1", from, to);
 }
 
 /**

@@ -55,12 +55,19 @@ export class LegacyCall extends ClientCall {
     return this.reply?.event(message) || this.#session.stream?.send(message) || false;
   }
 
-  protected override async finish(call: Call, answer: Answer): Promise<void> {
-    if (needsInput(answer))
-      answer = await answerInputs(call, answer, (next) =>
-        this.context.host.call({ ...next, id: this.context.nextCallId() }),
-      );
-    this.write(answer);
+  protected override finish(call: Call, answer: Answer): void | Promise<void> {
+    const pieces = answer.encode(this.id);
+    if (needsInput(answer, pieces)) return this.#fetchInputs(call, answer);
+    this.reply?.end(pieces);
+  }
+
+  async #fetchInputs(call: Call, answer: Answer): Promise<void> {
+    const { context } = this;
+    this.write(
+      await answerInputs(call, answer, (next) =>
+        context.host.call({ ...next, id: context.nextCallId() }),
+      ),
+    );
   }
 
   protected override write(answer: Answer): void {

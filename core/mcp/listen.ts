@@ -25,6 +25,8 @@ export interface Listener {
   readonly stream: EventStream;
   readonly lists: ReadonlySet<ListChange>;
   subscriptions?: Set<string> | undefined;
+  /** Nothing may be sent before the acknowledgement. */
+  acknowledged: boolean;
 }
 
 /** All listen streams of one endpoint (2026-07-28). */
@@ -57,25 +59,40 @@ export class Listeners {
       );
     }
     const honored = this.#honored(wanted);
-    const uris = (honored["resourceSubscriptions"] ?? []) as readonly string[];
     const listener: Listener = {
       id,
       stream: new EventStream(res, this.#context.streams),
       lists: listsOf(honored),
+      acknowledged: false,
     };
-    listener.stream.send(
-      this.#stamp(listener, "notifications/subscriptions/acknowledged", { notifications: honored }),
-    );
-    if (Object.keys(honored).length === 0) return this.#end(listener);
     this.#open.add(listener);
     res.once("close", () => this.#closed(listener));
-    for (const uri of uris) void this.#subscriptions.add(listener, uri);
+    void this.#acknowledge(listener, honored);
+  }
+
+  /** The acknowledgement is a promise, so it waits until the servers know what is watched; without resources it is at once. */
+  async #acknowledge(listener: Listener, wanted: Json): Promise<void> {
+    const { resourceSubscriptions: uris, ...lists } = wanted;
+    const watched = Array.isArray(uris) ? await this.#watch(listener, uris as string[]) : [];
+    const honored = { ...lists, ...(watched.length > 0 && { resourceSubscriptions: watched }) };
+    const notifications = { notifications: honored };
+    listener.acknowledged = true;
+    listener.stream.send(
+      this.#stamp(listener, "notifications/subscriptions/acknowledged", notifications),
+    );
+    if (Object.keys(honored).length === 0) this.#end(listener);
+  }
+
+  /** The resources that a server agreed to tell about. */
+  async #watch(listener: Listener, uris: readonly string[]): Promise<readonly string[]> {
+    const faults = await Promise.all(uris.map((uri) => this.#subscriptions.add(listener, uri)));
+    return uris.filter((_uri, index) => faults[index] === undefined);
   }
 
   /** Tells everyone who asked for it that a list changed. */
   changed(list: ListChange): void {
     for (const listener of this.#open) {
-      if (listener.lists.has(list))
+      if (listener.acknowledged && listener.lists.has(list))
         listener.stream.send(this.#stamp(listener, NOTIFICATION[list], {}));
     }
   }
@@ -83,6 +100,7 @@ export class Listeners {
   /** Tells those who watch a resource that it was updated. */
   updated(provider: Provider, params: Json): void {
     this.#subscriptions.updated(provider, params, (listener) => {
+      if (!listener.acknowledged) return;
       listener.stream.send(this.#stamp(listener, "notifications/resources/updated", params));
     });
   }

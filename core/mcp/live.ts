@@ -83,17 +83,29 @@ export class Live {
     }
   }
 
-  /** Builds the view anew; many changes at once are one rebuild, and long lists are serialised in slices. */
+  /** Builds the view anew; many changes at once are one rebuild. A catalogue that cannot be shown leaves the old view. */
   async #rebuild(): Promise<void> {
     this.#rebuilding = true;
     while (this.#dirty && this.#content !== undefined) {
       this.#dirty = false;
-      await nextTurn();
-      for (const { catalogue } of this.#content.providers) await warm(catalogue.tools);
-      this.#replace(new View(this.#content));
+      try {
+        await this.#rebuildOnce(this.#content);
+      } catch (err) {
+        this.#context.host.log.error(
+          { err, endpoint: this.#context.name },
+          "the lists could not be rebuilt",
+        );
+      }
     }
     this.#rebuilding = false;
     this.#checkSettled();
+  }
+
+  /** Long lists are serialised in slices, then the view is put together in one go from the newest content. */
+  async #rebuildOnce({ providers }: EndpointContent): Promise<void> {
+    await nextTurn();
+    for (const { catalogue } of providers) await warm(catalogue.tools);
+    if (this.#content !== undefined) this.#replace(new View(this.#content));
   }
 
   #replace(view: View): void {

@@ -47,9 +47,10 @@ function encodeLarge(
   added: Json,
   callee: Era | undefined,
 ): Pieces | undefined {
-  if (contains(answer, META_SERVER_INFO)) return undefined;
-  if (callee === "modern") return contains(answer, '"resultType"') ? answer.encode(id) : undefined;
-  const clash = Object.keys(added).some((key) => contains(answer, `"${key}"`));
+  const pieces = answer.encode(id);
+  if (contains(pieces, META_SERVER_INFO)) return undefined;
+  if (callee === "modern") return contains(pieces, '"resultType"') ? pieces : undefined;
+  const clash = Object.keys(added).some((key) => contains(pieces, `"${key}"`));
   return clash ? undefined : answer.encode(id, added);
 }
 

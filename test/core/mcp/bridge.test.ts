@@ -378,8 +378,8 @@ describe("raw answers", () => {
       fc.property(fc.jsonValue(), fc.nat(200), (value, cut) => {
         const body = JSON.stringify({ value, resultType: "input_required" });
         const answer = raw(body, Math.min(cut + 26, 33 + body.length));
-        expect(contains(answer, '"input_required"')).toBe(true);
-        expect(contains(answer, '"absent-for-sure"')).toBe(false);
+        expect(contains(answer.encode(0), '"input_required"')).toBe(true);
+        expect(contains(answer.encode(0), '"absent-for-sure"')).toBe(false);
       }),
     );
   });

@@ -3,6 +3,7 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Call } from "../../../core/types.ts";
 import {
@@ -209,18 +210,23 @@ describe("isolation", () => {
   });
 
   it("T10: any text in a message is exactly one event", async () => {
-    const strings = [
-      "a\nb",
-      "\r\n\r\ndata: x",
-      "\u2028\u2029",
-      "event: evil\n\n",
+    const hostile = fc.constantFrom(
+      "\n\n",
+      "\r",
+      "data: x",
+      "\u2028",
       "\0",
+      "event: evil\n",
+      "id: 1\r\n",
       "\ud800",
-      "id: 1\r",
-    ];
+    );
+    const message = fc
+      .array(fc.oneof(hostile, fc.string()), { maxLength: 8 })
+      .map((parts) => parts.join(""));
+    const messages = fc.sample(message, 2_000);
     const provider = new FakeProvider("one").tool("work", (call) => {
-      strings.forEach((message, index) => call.progress?.({ progress: index + 1, message }));
-      return text(strings.join(""));
+      messages.forEach((sent, index) => call.progress?.({ progress: index + 1, message: sent }));
+      return text(messages.join(""));
     });
     served = await serve([provider]);
     const params = { name: "work", _meta: { progressToken: 1 } };
@@ -230,10 +236,10 @@ describe("isolation", () => {
       await openSession(served.url),
     );
     const all = events(await response.text());
-    expect(all).toHaveLength(strings.length + 1);
+    expect(all).toHaveLength(messages.length + 1);
     expect(
       all.slice(0, -1).map((event) => (event as { params: { message: string } }).params.message),
-    ).toEqual(strings);
+    ).toEqual(messages);
   });
 });
 
