@@ -1,13 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { Server as NetServer, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Principal } from "../types.ts";
 import type { ListenerApp, NodeHandler } from "./app.ts";
+import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
-import { parserFailure, refuseSocket, sendError } from "./failure.ts";
+import { sendError } from "./failure.ts";
 import { Hosts, isUnspecified, literal } from "./hosts.ts";
 import { sendLiveness, sendReadiness } from "./probe.ts";
 import { bind, createNodeServer } from "./server.ts";
@@ -28,9 +27,6 @@ export interface ListenerAddress {
   readonly url: string;
 }
 
-/** One connection-refusal line per this time, however many are refused. */
-const DROP_LOG_MS = 10_000;
-
 /**
  * A socket that serves whatever app it was last given. Checks Host and Origin of every request, answers the two probes
  * itself, finds MCP endpoints by their exact raw path and hands everything else to the routes of the plugins.
@@ -43,16 +39,11 @@ export class Listener {
   readonly #limits: GatewayConfig["limits"];
   readonly #publicUrl: string | undefined;
   readonly #log: Logger;
-  readonly #sockets = new Set<Socket>();
-  /** Connections below TLS, to be able to cut off a handshake that never ends. */
-  readonly #rawSockets = new Set<Socket>();
-  readonly #inFlight = new Set<ServerResponse>();
+  readonly #connections: Connections;
   #server: Server | undefined;
   #hosts: Hosts | undefined;
   #app: ListenerApp | undefined;
   #draining = false;
-  #closing = false;
-  #lastDrop = 0;
 
   constructor(name: string, config: ListenerConfig, options: ListenerOptions) {
     this.name = name;
@@ -61,6 +52,7 @@ export class Listener {
     this.#limits = options.limits;
     this.#publicUrl = options.publicUrl;
     this.#log = options.log.child({ listener: name });
+    this.#connections = new Connections(this.#log, this.#limits.connections);
   }
 
   /**
@@ -71,7 +63,7 @@ export class Listener {
     const server = await createNodeServer(this.name, this.#config, this.#limits, (req, res) =>
       this.#serve(req, res),
     );
-    this.#watch(server);
+    this.#connections.watch(server, this.tls);
     const { address, port } = await bind(server, this.name, this.#config);
     this.#server = server;
     try {
@@ -98,7 +90,7 @@ export class Listener {
    */
   drain(): void {
     this.#draining = true;
-    for (const res of this.#inFlight) res.shouldKeepAlive = false;
+    this.#connections.drain();
   }
 
   /**
@@ -110,71 +102,12 @@ export class Listener {
     const server = this.#server;
     if (!server) return;
     this.drain();
-    this.#closing = true;
-    // Not http.Server.close: that also destroys connections whose last answer is ended but not yet flushed.
-    const closed = new Promise<void>((resolve) =>
-      NetServer.prototype.close.call(server, () => resolve()),
-    );
-    const busy = new Set([...this.#inFlight].map((res) => res.req.socket));
-    for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
-    const timer = setTimeout(() => this.#cutOff(), graceMs);
-    await closed;
-    clearTimeout(timer);
-    // Stops Node's own connection check.
-    server.close();
+    await this.#connections.close(server, graceMs);
     this.#server = undefined;
   }
 
-  #cutOff(): void {
-    if (this.#inFlight.size > 0)
-      this.#log.warn({ answers: this.#inFlight.size }, "grace period over, cutting off answers");
-    for (const socket of [...this.#sockets, ...this.#rawSockets]) socket.destroy();
-  }
-
-  #watch(server: Server): void {
-    server.on(this.tls ? "secureConnection" : "connection", (socket: Socket) =>
-      track(this.#sockets, socket),
-    );
-    if (this.tls) server.on("connection", (socket: Socket) => track(this.#rawSockets, socket));
-    server.on("clientError", (error: NodeJS.ErrnoException, socket) => this.#refuse(error, socket));
-    server.on("connect", (_req, socket: Duplex) => {
-      refuseSocket(
-        socket,
-        405,
-        new GatewayError("method_not_allowed", "The gateway is not a forward proxy."),
-      );
-    });
-    server.on("drop", () => this.#reportDrop());
-    server.on("tlsClientError", (error: NodeJS.ErrnoException) =>
-      this.#log.debug({ code: error.code }, "TLS handshake failed"),
-    );
-    server.on("error", (error) => this.#log.error({ err: error }, "listener failed"));
-  }
-
-  /** Bytes that are no HTTP. Never written into an answer that has begun. */
-  #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const failure = parserFailure(error);
-    if (failure) this.#log.debug({ code: error.code }, "refused bytes that are no HTTP request");
-    const answering = [...this.#inFlight].some(
-      (res) => res.headersSent && res.req.socket === socket,
-    );
-    if (failure && !answering) refuseSocket(socket, failure.status, failure.error);
-    else socket.destroy();
-  }
-
-  #reportDrop(): void {
-    const now = performance.now();
-    if (this.#lastDrop > 0 && now - this.#lastDrop < DROP_LOG_MS) return;
-    this.#lastDrop = now;
-    this.#log.warn(
-      { connections: this.#limits.connections },
-      "too many connections, refusing new ones (limits.connections)",
-    );
-  }
-
   #serve(req: IncomingMessage, res: ServerResponse): void {
-    this.#inFlight.add(res);
-    res.once("close", () => this.#finish(req, res));
+    this.#connections.enter(req, res);
     try {
       const refusal = this.#check(req, res);
       if (refusal) sendError(res, refusal);
@@ -182,12 +115,6 @@ export class Listener {
     } catch (error) {
       this.#fail(res, error);
     }
-  }
-
-  #finish(req: IncomingMessage, res: ServerResponse): void {
-    this.#inFlight.delete(res);
-    if (!res.writableFinished) this.#log.debug({ method: req.method }, "client went away");
-    if (this.#closing) req.socket.end();
   }
 
   /** Host and Origin, on every route and before anything else (T6, T9). */
@@ -261,11 +188,6 @@ export class Listener {
       this.#log.error({ err: error.cause ?? error, method: res.req.method }, "request failed");
     sendError(res, error);
   }
-}
-
-function track(sockets: Set<Socket>, socket: Socket): void {
-  sockets.add(socket);
-  socket.once("close", () => sockets.delete(socket));
 }
 
 /** The raw path, so that nothing is decoded or normalised on the way to the exact look-up (T9). */
