@@ -1,20 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { ERROR_STATUS } from "../../core/errors.ts";
+import { expectPage } from "./page.ts";
 import { configPage } from "./reference-config.ts";
 import { errorsPage, hooksPage, stagesPage } from "./reference.ts";
-
-const folder = new URL("../../docs/reference/", import.meta.url);
-
-/** `UPDATE_DOCS=1` writes the page; otherwise a stale one fails. */
-function expectPage(name: string, content: string): void {
-  const file = new URL(name, folder);
-  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(file, content);
-  expect(
-    readFileSync(file, "utf8"),
-    `docs/reference/${name} is stale: run this test with UPDATE_DOCS=1`,
-  ).toBe(content);
-}
 
 it("M092: the page of errors gives guidance for every code", () => {
   const content = errorsPage();

@@ -1,0 +1,98 @@
+/**
+ * npm run campaign -- [name ...] [--times N]
+ *
+ * The long runs that a release needs and a commit does not: the hardest tests again and again, with fresh random input each
+ * time, and half a million calls. Prints what was done; fails when anything did.
+ */
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const vitest = (file) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  file,
+];
+
+/** `each` says what one run does, so that the total can be told. */
+const CAMPAIGNS = {
+  fuzz: {
+    args: vitest("test/e2e/fuzz.test.ts"),
+    times: 10,
+    each: "100,000 fuzzed messages and 20,000 raw requests",
+  },
+  sigterm: { args: vitest("test/e2e/sigterm.test.ts"), times: 4, each: "50 shutdowns under load" },
+  spawn: {
+    args: vitest("test/core/stdio/supervision.test.ts"),
+    times: 3,
+    each: "200 spawn and close cycles of a process tree",
+  },
+  reload: {
+    args: vitest("test/e2e/reload.test.ts"),
+    times: 2,
+    each: "50 reloads under load and 50 corrupt configs",
+  },
+  relay: { args: vitest("test/e2e/relay"), times: 5, each: "the relay matrix" },
+  soak: {
+    args: ["test/bench/run.mjs", "--only", "memory", "--long"],
+    times: 1,
+    each: "500,000 calls with the heap measured",
+  },
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { times: { type: "string" } },
+});
+
+function chosen() {
+  const unknown = positionals.find((name) => !(name in CAMPAIGNS));
+  if (unknown)
+    throw new Error(
+      `Unknown campaign "${unknown}"; choose from ${Object.keys(CAMPAIGNS).join(", ")}.`,
+    );
+  return positionals.length > 0 ? positionals : Object.keys(CAMPAIGNS);
+}
+
+function timesOf(name) {
+  const times = Number(values.times ?? CAMPAIGNS[name].times);
+  if (!Number.isInteger(times) || times < 1)
+    throw new Error(`--times must be a whole number from 1, got "${values.times}".`);
+  return times;
+}
+
+/** Resolves with whether the program ended well. */
+function runOnce(args) {
+  return new Promise((resolve) => {
+    spawn(process.execPath, args, { cwd: root, stdio: "inherit" }).once("exit", (code) =>
+      resolve(code === 0),
+    );
+  });
+}
+
+async function runCampaign(name) {
+  const { args, each } = CAMPAIGNS[name];
+  const times = timesOf(name);
+  const from = performance.now();
+  let passed = 0;
+  for (let run = 0; run < times; run++) if (await runOnce(args)) passed++;
+  const minutes = ((performance.now() - from) / 60_000).toFixed(1);
+  return {
+    name,
+    line: `${name}: ${passed}/${times} passed, each ${each}; ${minutes} min`,
+    ok: passed === times,
+  };
+}
+
+try {
+  const results = [];
+  for (const name of chosen()) results.push(await runCampaign(name));
+  for (const { line } of results) console.log(line);
+  process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
+} catch (error) {
+  console.error(`campaign: ${error.message}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,31 @@
+import { execFile } from "node:child_process";
+import { rm } from "node:fs/promises";
+import { promisify } from "node:util";
+import { expect, it, onTestFinished } from "vitest";
+import { buildCommand, workFolder } from "../e2e/build.ts";
+import { expectPage, page } from "./page.ts";
+
+const COMMANDS = ["start", "dev", "check", "schema", "tools", "call", "client-config"];
+
+it("the page of the command line is current and has every command", async () => {
+  const folder = await workFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const main = await buildCommand(folder);
+  const help = async (...words: string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [main, ...words, "--help"], {
+      env: { ...process.env, COLUMNS: "100", NO_COLOR: "1" },
+    });
+    return stdout.trimEnd();
+  };
+  const overview = await help();
+  const listed = [...overview.matchAll(/^ {2}([a-z-]+) (?:\[|<)/gm)]
+    .map(([, name]) => name!)
+    .filter((name) => name !== "help");
+  expect(listed).toEqual(COMMANDS);
+  const sections = await Promise.all(
+    COMMANDS.map(async (name) => `## propylon ${name}\n\n${block(await help(name))}`),
+  );
+  expectPage("cli.md", page("Command line", block(overview), ...sections));
+});
+
+const block = (text: string): string => `\`\`\`text\n${text}\n\`\`\``;
