@@ -67,8 +67,20 @@ async function main() {
     long: values.long,
     log,
   });
-  for (const name of names) await GROUPS[name](bench);
+  for (const name of names) await runGroup(bench, name);
   report(bench, rounds);
+}
+
+/** A group whose answers were wrong has no figures; the others still count. */
+async function runGroup(bench, name) {
+  try {
+    await GROUPS[name](bench);
+  } catch (error) {
+    console.error(`bench: group "${name}" is void: ${error.message}`);
+    process.exitCode = 1;
+    await bench.dropLoad();
+    await stopAll();
+  }
 }
 
 function report({ rows, ratios }, rounds) {
