@@ -67,6 +67,8 @@ export class Listeners {
     };
     this.#open.add(listener);
     res.once("close", () => this.#closed(listener));
+    // The acknowledgement may take a moment; the client shall see at once that it was heard.
+    if (honored["resourceSubscriptions"] !== undefined) res.flushHeaders();
     void this.#acknowledge(listener, honored);
   }
 
