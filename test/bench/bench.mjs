@@ -32,7 +32,11 @@ export class Bench {
 
   /** Propylon from its build; `config` in addition to a listener on a free port. */
   gateway(config, options) {
-    return this.target("gateway", { listeners: { main: { port: 0 } }, log: { level: "warn" }, ...config }, options);
+    return this.target(
+      "gateway",
+      { listeners: { main: { port: 0 } }, log: { level: "warn" }, ...config },
+      options,
+    );
   }
 
   async release(targets) {

@@ -38,13 +38,16 @@ function program(name) {
 /** mcp-hub in front of an HTTP upstream; `undefined` when it is not installed. */
 export async function startHub(_bench, url) {
   if (!peerVersions()["mcp-hub"]) return undefined;
-  const config = join(mkdtempSync(join(tmpdir(), "propylon-bench-")), "hub.json");
+  const home = mkdtempSync(join(tmpdir(), "propylon-bench-"));
+  const config = join(home, "hub.json");
   writeFileSync(config, JSON.stringify({ mcpServers: { upstream: { url } } }));
   const port = await freePort();
-  const hub = await Process.launch(
-    [program("mcp-hub"), "--port", String(port), "--config", config],
-    { port },
-  );
+  const args = [program("mcp-hub"), "--port", String(port), "--config", config];
+  // It keeps a list of its workspaces in the home folder.
+  const hub = await Process.launch(args, {
+    port,
+    env: { HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home },
+  });
   await connected(port);
   return hub;
 }

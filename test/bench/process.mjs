@@ -37,7 +37,7 @@ export class Process {
   }
 
   /** Starts a program that knows nothing of this benchmark: ready once it accepts connections on `port`. */
-  static async launch(args, { port, core = 0 }) {
+  static async launch(args, { port, core = 0, env = {} }) {
     const started = new Process();
     const from = performance.now();
     const command = [
@@ -47,7 +47,7 @@ export class Process {
     ];
     started.#child = spawn(command[0], command.slice(1), {
       stdio: "ignore",
-      env: { ...process.env, NODE_ENV: "production" },
+      env: { ...process.env, NODE_ENV: "production", ...env },
     });
     running.add(started);
     while (!(await accepts(port))) {

@@ -23,7 +23,9 @@ function answer({ id, method, params }) {
 function outcome(method, params) {
   if (method === "initialize") {
     const serverInfo = { name: "bench-stdio", version: "1.0.0" };
-    return { result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } };
+    return {
+      result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo },
+    };
   }
   if (method === "tools/list")
     return {

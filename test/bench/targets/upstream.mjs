@@ -9,8 +9,9 @@ const LARGE = "x".repeat(1024 * 1024);
 let requests = 0;
 
 const handlers = {
-  initialize: () => ({
-    protocolVersion: "2025-11-25",
+  // Whatever version a client asks for: the methods used here are the same in all.
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
     capabilities: { tools: {} },
     serverInfo: { name: "bench-upstream", version: "1.0.0" },
   }),
