@@ -106,7 +106,7 @@ function upstream(file) {
 async function perform({ role, revision, config, extra = [] }) {
   if (role === "client" || !config) return testClient("node client.mjs", revision, extra);
   const gateway = await createGateway(
-    { listeners: { main: { port: 0 } }, log: { level: "warn" }, ...(await config()) },
+    { listeners: { main: { port: 0 } }, log: { level: "error" }, ...(await config()) },
     {
       cwd: ROOT,
       resolvePlugin: async (key) =>
