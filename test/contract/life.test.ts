@@ -73,9 +73,7 @@ it("M051: every plugin and every endpoint sees the same servers, also after a re
   const count = async (): Promise<unknown> =>
     ((await client.callTool({ name: "count" })).content as { text: string }[])[0]!.text;
   expect(await count()).toBe("1");
-  await gateway.apply({ ...gateway.config, servers: { mine: { url: upstream.url } } } as Parameters<
-    typeof gateway.apply
-  >[0]);
+  await gateway.apply({ ...gateway.config, servers: { mine: { url: upstream.url } } });
   expect(await count()).toBe("2");
 });
 
@@ -136,7 +134,7 @@ it("P126: the answer of a call that reports progress comes as an event stream on
   expect(reports).toEqual([{ progress: 1, message: "half way" }]);
 });
 
-it("R069, P004: a log line is one JSON object whose context is fields of its own", async () => {
+it("P004: a log line is one JSON object whose context is fields of its own", async () => {
   const lines: string[] = [];
   const log = await createLogger(
     { level: "info", format: "json" },
