@@ -25,7 +25,7 @@ export function compileOutput(schema: ToolSchema): CompiledSchema {
 }
 
 function compileSchema(schema: ToolSchema, io: "input" | "output"): CompiledSchema {
-  return schema instanceof z.ZodType ? fromZod(schema, io) : fromJsonSchema(schema as Json);
+  return schema instanceof z.ZodType ? fromZod(schema, io) : fromJsonSchema(schema);
 }
 
 function fromZod(schema: z.ZodType, io: "input" | "output"): CompiledSchema {

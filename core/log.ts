@@ -26,7 +26,7 @@ export async function createLogger(
 ): Promise<Logger> {
   const pretty =
     config.format === "pretty" ||
-    (config.format === "auto" && destination === undefined && process.stderr.isTTY === true);
+    (config.format === "auto" && destination === undefined && process.stderr.isTTY);
   const stream =
     destination ?? (pretty ? await prettyStream() : pino.destination({ dest: 2, sync: false }));
   return pino(

@@ -129,8 +129,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     log: scope.log,
     metrics: scope.registry,
     signal: scope.abort.signal,
-    tool: (tool, definition) =>
-      void scope.tools.push({ name: tool, definition: definition as unknown as ToolDefinition }),
+    tool: (tool, definition) => void scope.tools.push({ name: tool, definition: definition }),
     resource: (definition) => void scope.resources.push(definition),
     resourceTemplate: (definition) => void scope.resourceTemplates.push(definition),
     prompt: (definition) => void scope.prompts.push(definition),

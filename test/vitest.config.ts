@@ -6,7 +6,11 @@ export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
     include: ["test/**/*.test.ts"],
-    typecheck: { enabled: true, include: ["test/types/**/*.test-d.ts"], tsconfig: "test/tsconfig.json" },
+    typecheck: {
+      enabled: true,
+      include: ["test/types/**/*.test-d.ts"],
+      tsconfig: "test/tsconfig.json",
+    },
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 20_000,

@@ -32,11 +32,9 @@ export function leafIssues(
   return issues.flatMap((issue) => {
     const path = [...parent, ...(issue.path as ConfigPath)];
     if (issue.code !== "invalid_union" || issue.errors.length === 0)
-      return [{ ...issue, path: [...path] } as ZodIssue];
+      return [{ ...issue, path: [...path] }];
     const branch = meantBranch(issue.errors, valueAt(value, path));
-    return branch === undefined
-      ? [{ ...issue, path: [...path] } as ZodIssue]
-      : leafIssues(branch, value, path);
+    return branch === undefined ? [{ ...issue, path: [...path] }] : leafIssues(branch, value, path);
   });
 }
 

@@ -21,7 +21,7 @@ const USERINFO = /(?<=[a-z][a-z0-9+.-]*:\/\/)[^/?#\s@]+(?=@)/gi;
 export function maskConfig(config: unknown, secrets: Iterable<string> = []): unknown {
   const sorted = [...secrets]
     .filter((secret) => secret !== "")
-    .sort((left, right) => right.length - left.length);
+    .toSorted((left, right) => right.length - left.length);
   const walk = (node: unknown, hide: boolean): unknown => {
     if (typeof node === "string") return hide ? MASK : maskText(node, sorted);
     if (Array.isArray(node)) return node.map((item) => walk(item, hide));

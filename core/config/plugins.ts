@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isGatewayError, toGatewayError, type GatewayError } from "../errors.ts";
 import type { AnyPlugin } from "../plugin.ts";
 import { checkConfig } from "./checks.ts";
-import { explainIssues, type ZodIssue } from "./explain.ts";
+import { explainIssues } from "./explain.ts";
 import type { ConfigIssue } from "./issue.ts";
 import { invalidConfig } from "./issue.ts";
 import type { LoadedConfig } from "./load.ts";
@@ -58,9 +58,10 @@ function optionIssues(
   const checked = schema.safeParse(options);
   if (checked.success) return [];
   // Seen from the top of the config, so that paths and hints are those of the file.
-  const issues = checked.error.issues.map(
-    (issue) => ({ ...issue, path: ["plugins", key, ...issue.path] }) as ZodIssue,
-  );
+  const issues = checked.error.issues.map((issue) => ({
+    ...issue,
+    path: ["plugins", key, ...issue.path],
+  }));
   const shape: Shape = { properties: { plugins: { properties: { [key]: optionShape(schema) } } } };
   return explainIssues(issues, { plugins: { [key]: options } }, shape).map((issue) =>
     loaded.place(issue),

@@ -25,9 +25,9 @@ export function placesOf(root: Shape, key: string): string[] {
   const found: string[] = [];
   const walk = (shape: Shape, path: string): void => {
     for (const branch of branches(shape)) {
-      for (const [name, below] of Object.entries(branch.properties ?? {})) {
+      for (const [name, inner] of Object.entries(branch.properties ?? {})) {
         if (name === key) found.push(`${path}${name}`);
-        walk(below, `${path}${name}.`);
+        walk(inner, `${path}${name}.`);
       }
       if (typeof branch.additionalProperties === "object")
         walk(branch.additionalProperties, `${path}<name>.`);

@@ -83,7 +83,7 @@ export class ConfigWatcher {
       // A reload may bring other plugin files: what they hold now is what it used. The known ones are compared with what
       // they held before it, so that a change during the reload is not missed.
       this.#seen = new Map(
-        [...(await this.#digests())].map(([file, digest]) => [file, found.get(file) ?? digest]),
+        [...(await this.#digests())].map(([file, now]) => [file, found.get(file) ?? now]),
       );
       await this.#follow();
       this.#soon();
@@ -177,7 +177,7 @@ async function digest(file: string): Promise<string> {
 
 function isSame(left: ReadonlyMap<string, string>, right: ReadonlyMap<string, string>): boolean {
   return (
-    left.size === right.size && [...left].every(([file, digest]) => right.get(file) === digest)
+    left.size === right.size && [...left].every(([file, content]) => right.get(file) === content)
   );
 }
 

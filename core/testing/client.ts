@@ -17,6 +17,6 @@ export async function connectClient(
   const client = new Client({ name: "propylon-testing", version: "1.0.0" }, { capabilities });
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   // The SDK's own types disagree with each other under exactOptionalPropertyTypes.
-  await client.connect(transport as Parameters<Client["connect"]>[0]);
+  await client.connect(transport);
   return client;
 }

@@ -100,7 +100,7 @@ function openLoop({ ms, rate }) {
 }
 
 function summary(latencies, elapsed) {
-  const sorted = Float64Array.from(latencies).sort();
+  const sorted = Float64Array.from(latencies).toSorted();
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
   return {
     count: sorted.length,

@@ -1,6 +1,6 @@
 /** Median, least and greatest of a list of numbers. */
 export function spread(values) {
-  const sorted = [...values].sort((a, b) => a - b);
+  const sorted = [...values].toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   const median = sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
   return { median, min: sorted[0], max: sorted.at(-1) };

@@ -131,8 +131,8 @@ async function oneRun(era: Era): Promise<void> {
   const children = descendantsOf(gateway.pid!);
   expect(children.length).toBeGreaterThanOrEqual(1);
   const load = new Load(speaker, 8);
-  const answered = (count: number): Promise<void> =>
-    expect
+  const answered = async (count: number): Promise<void> =>
+    await expect
       .poll(() => load.outcomes.length, { interval: 5, timeout: 10_000 })
       .toBeGreaterThan(count);
   await answered(100);

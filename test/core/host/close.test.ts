@@ -133,7 +133,8 @@ describe("hooks", () => {
         gateway.hook("gateway:ready", () => {
           throw new Error("no");
         });
-        gateway.hook("gateway:ready", (async () => Promise.reject(new Error("no"))) as () => void);
+        const late: () => unknown = async () => Promise.reject(new Error("no"));
+        gateway.hook("gateway:ready", late);
         gateway.hook("gateway:ready", () => void heard.push("gateway:ready"));
         gateway.hook("gateway:drain", () => void heard.push("gateway:drain"));
       },

@@ -190,7 +190,7 @@ describe("a refusal", () => {
   it("is 413 for a body above the route's limit, with and without a declared length", async () => {
     const { url } = await setupGateway({ plugins: [web], client: false });
     const post = (body: string | ReadableStream) =>
-      fetch(`${url}/mine/7`, { method: "POST", body, duplex: "half" } as RequestInit);
+      fetch(`${url}/mine/7`, { method: "POST", body, duplex: "half" });
     expect(await json(await post("0123456789"))).toEqual([200, { length: 10 }]);
     expect((await post("01234567890")).status).toBe(413);
     const chunked = new ReadableStream({

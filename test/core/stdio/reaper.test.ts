@@ -68,7 +68,7 @@ describe("reaper", () => {
   it("ignores the signals of a terminal while it watches", async () => {
     const reaper = spawn("/bin/sh", [
       "-c",
-      `${REAPER_SCRIPT.replace("groups=\n", "groups=\necho ready\n")}`,
+      REAPER_SCRIPT.replace("groups=\n", "groups=\necho ready\n"),
     ]);
     await once(reaper.stdout, "data");
     for (const signal of ["SIGINT", "SIGHUP", "SIGTERM"] as const) reaper.kill(signal);

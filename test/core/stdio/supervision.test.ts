@@ -134,8 +134,8 @@ describe("death of the gateway", () => {
     return { gateway, tree, reaper: { pid: others[0]! } };
   }
 
-  const dead = (processes: readonly Process[]) =>
-    expect.poll(() => processes.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+  const dead = async (processes: readonly Process[]): Promise<void> =>
+    await expect.poll(() => processes.filter(isAlive), { timeout: 5_000 }).toEqual([]);
 
   it.each(["SIGKILL", "SIGTERM", "exit", "throw"])(
     "leaves no process of any level, nor the reaper, after %s",

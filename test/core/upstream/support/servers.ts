@@ -94,7 +94,7 @@ export async function serveOld(
       );
       setup(server);
       servers.push(server);
-      await server.connect(transport as never);
+      await server.connect(transport);
     }
     await transport.handleRequest(req, res, body);
   }, port);
