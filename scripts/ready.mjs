@@ -10,8 +10,7 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
 export function install() {
   if (isInstalled()) return;
   console.error("Installing dependencies ...");
-  // Not npm ci: it refuses a lockfile that lacks the binaries of other platforms, which a registry mirror may not have.
-  run("npm", ["install", "--no-save", "--no-audit", "--no-fund"]);
+  run("npm", ["ci", "--no-audit", "--no-fund"]);
 }
 
 /** Compiles the sources unless the result is newer than they are. */
