@@ -14,6 +14,8 @@ export type AbortListener = ((event: Event) => void) | { handleEvent(event: Even
  * call. A real signal is made only when somebody asks for it, i.e. reads or copies `call.signal`.
  */
 export class Cancellation implements Abortable {
+  /** Place among the calls in flight; see `Roster`. */
+  seat = -1;
   #aborted = false;
   #reason: unknown;
   #listeners: AbortListener[] | undefined;

@@ -9,6 +9,7 @@ import { GatewayError } from "./errors.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import { checkMetrics } from "./metrics.ts";
 import { composePipeline, race, type Abortion } from "./pipeline.ts";
+import type { Roster } from "./roster.ts";
 import type { Provider } from "./provider.ts";
 import { assignRoutes } from "./route-table.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
@@ -21,7 +22,7 @@ export interface CompileInput {
   readonly scopes: readonly Scope[];
   readonly upstreams: ReadonlyMap<string, Provider>;
   /** Receives every call in flight. */
-  readonly running: Set<Abortion>;
+  readonly running: Roster<Abortion>;
   readonly log: Logger;
 }
 

@@ -2,7 +2,8 @@ import type { Answer } from "./answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { GatewayConfig } from "./config/schema.ts";
 import { GatewayError } from "./errors.ts";
-import type { Abortion } from "./pipeline.ts";
+import { attempt, type Abortion } from "./pipeline.ts";
+import type { Roster } from "./roster.ts";
 import type { Scope } from "./scope.ts";
 import type { Call } from "./types.ts";
 
@@ -14,9 +15,12 @@ export class Generation {
   readonly scopes: readonly Scope[];
   readonly compiled: Compiled;
   /** What can be aborted of the calls in flight. */
-  readonly running: ReadonlySet<Abortion>;
+  readonly running: Roster<Abortion>;
   #inFlight = 0;
   #wake: (() => void) | undefined;
+  readonly #end = (): void => {
+    if (--this.#inFlight === 0) this.#wake?.();
+  };
 
   constructor(parts: Pick<Generation, "number" | "config" | "scopes" | "compiled" | "running">) {
     this.number = parts.number;
@@ -32,13 +36,11 @@ export class Generation {
   }
 
   /** Runs a call through this generation's pipeline. */
-  async call(call: Call): Promise<Answer> {
+  call(call: Call): Promise<Answer> {
     this.#inFlight++;
-    try {
-      return await this.compiled.call(call);
-    } finally {
-      if (--this.#inFlight === 0) this.#wake?.();
-    }
+    const answer = attempt(this.compiled.call, call);
+    answer.then(this.#end, this.#end);
+    return answer;
   }
 
   /** Waits until no call is in flight, at most so many milliseconds; tells whether it came to that. */

@@ -7,6 +7,7 @@ import type { Faces } from "./faces.ts";
 import { Generation } from "./generation.ts";
 import type { KeptValues } from "./keep.ts";
 import type { Abortion } from "./pipeline.ts";
+import { Roster } from "./roster.ts";
 import { compileApp } from "./routes.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "./sockets.ts";
@@ -31,7 +32,7 @@ export interface GatewayParts {
 
 /** What serves before the first config is applied: nothing. */
 export function emptyGeneration(config: GatewayConfig, log: Logger): Generation {
-  const running = new Set<Abortion>();
+  const running = new Roster<Abortion>();
   const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
   return new Generation({
     number: 0,

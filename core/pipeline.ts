@@ -1,6 +1,7 @@
 import type { Answer } from "./answer.ts";
 import { abortableOf, Cancellation, ownCancellation, type Abortable } from "./cancellation.ts";
 import { GatewayError, isGatewayError } from "./errors.ts";
+import type { Roster, Seated } from "./roster.ts";
 import { STAGES, type Stage } from "./stages.ts";
 import type { Call, Middleware, Next } from "./types.ts";
 
@@ -19,18 +20,17 @@ const MAX_DELAY_MS = 2_147_483_647;
  */
 export function composePipeline(middleware: readonly StagedMiddleware[], terminal: Next): Next {
   const ordered = middleware.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
-  return ordered.reduceRight<Next>(
-    (next, { run }) =>
-      (call) =>
-        settle(run, call, next),
-    terminal,
-  );
+  return ordered.reduceRight<Next>((next, { run }) => {
+    // Made once: a middleware that throws at once must look to the one around it like one that rejects.
+    const inner: Next = (call) => run(call, next);
+    return (call) => attempt(inner, call);
+  }, terminal);
 }
 
-/** A middleware that throws at once must look to the one around it like one that rejects. */
-function settle(run: Middleware, call: Call, next: Next): Promise<Answer> {
+/** Runs a call; what throws at once rejects like everything else. */
+export function attempt(next: Next, call: Call): Promise<Answer> {
   try {
-    return run(call, next);
+    return next(call);
   } catch (error) {
     return Promise.reject(error);
   }
@@ -59,7 +59,7 @@ export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
 }
 
 /** Something in flight that a shutdown can end. */
-export interface Abortion {
+export interface Abortion extends Seated {
   abort(reason?: unknown): void;
 }
 
@@ -72,7 +72,7 @@ export interface Abortion {
  */
 export function createDeadline(
   timeoutOf: (call: Call) => number,
-  running: Set<Abortion>,
+  running: Roster<Abortion>,
 ): Middleware {
   return (call, next) => {
     const own = ownCancellation(call);
@@ -88,7 +88,7 @@ function limit(
   own: Cancellation,
   ms: number,
   next: Next,
-  running: Set<Abortion>,
+  running: Roster<Abortion>,
 ): Promise<Answer> {
   if (own.aborted) return Promise.reject(abortError(own));
   const timer = setTimeout(() => own.abort(timeoutError(call, ms)), Math.min(ms, MAX_DELAY_MS));
@@ -97,13 +97,13 @@ function limit(
     running.delete(own);
   };
   running.add(own);
-  const answer = next(call);
+  const answer = attempt(next, call);
   answer.then(end, end);
   return answer;
 }
 
 /** The caller's signal is not ours to abort, so the rest of the pipeline gets one that follows it. */
-function derive(call: Call, ms: number, next: Next, running: Set<Abortion>): Promise<Answer> {
+function derive(call: Call, ms: number, next: Next, running: Roster<Abortion>): Promise<Answer> {
   const { signal } = call;
   const cancellation = new Cancellation();
   const follow = (): void => cancellation.abort(signal.reason);

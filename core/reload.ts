@@ -8,6 +8,7 @@ import { Generation } from "./generation.ts";
 import type { ReloadReport } from "./hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Abortion } from "./pipeline.ts";
+import { Roster } from "./roster.ts";
 import { disposeScope, startScope, type Scope } from "./scope.ts";
 import type { SocketPlan } from "./sockets.ts";
 import { Unwinding } from "./unwinding.ts";
@@ -73,7 +74,7 @@ async function prepare(
     Object.fromEntries(Object.entries(config.servers).filter(([, { enabled }]) => enabled)),
   );
   undo.add(() => upstreams.abort());
-  const running = new Set<Abortion>();
+  const running = new Roster<Abortion>();
   const compiled = compile({
     config,
     scopes,

@@ -47,8 +47,9 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   protected abstract write(answer: Answer): void;
 
   /** What happens with the first answer. */
-  protected finish(_call: Call, answer: Answer): void | Promise<void> {
+  protected finish(_call: Call, answer: Answer): Promise<void> | undefined {
     this.write(answer);
+    return undefined;
   }
 
   /** Takes over the way back, with the id and progress token that belong to it. */
@@ -68,8 +69,8 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     this.reply = undefined;
   }
 
-  /** Runs the call to its end; never rejects. */
-  async run({ params, principal }: ClientRequest, forward: Forward): Promise<void> {
+  /** Starts the call; its end reaches the client. Never throws. */
+  run({ params, principal }: ClientRequest, forward: Forward): void {
     const call: Call = addSignal({
       id: this.context.nextCallId(),
       method: this.method,
@@ -88,14 +89,34 @@ export abstract class ClientCall implements Peer, ReplyOwner {
         this.#token === undefined ? undefined : (report: Progress) => this.#progress(report),
       peer: this,
     });
+    this.context.host.call(call).then(
+      (answer) => this.#onAnswer(call, answer),
+      (thrown: unknown) => this.#onFailure(thrown),
+    );
+  }
+
+  #onAnswer(call: Call, answer: Answer): void {
     try {
-      await this.finish(call, await this.context.host.call(call));
+      const more = this.finish(call, answer);
+      if (more === undefined) this.#end();
+      else
+        more.then(
+          () => this.#end(),
+          (thrown: unknown) => this.#onFailure(thrown),
+        );
     } catch (thrown) {
-      this.fail(toGatewayError(thrown));
-    } finally {
-      this.done = true;
-      this.release();
+      this.#onFailure(thrown);
     }
+  }
+
+  #onFailure(thrown: unknown): void {
+    this.fail(toGatewayError(thrown));
+    this.#end();
+  }
+
+  #end(): void {
+    this.done = true;
+    this.release();
   }
 
   /** Lets go of what the call held; runs once, at its end. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { toGatewayError } from "../errors.ts";
 import type { NodeHandler } from "../node/app.ts";
-import { readBody } from "../node/body.ts";
+import { takeBody } from "../node/body.ts";
 import { parseJson } from "../node/json.ts";
 import type { Principal } from "../types.ts";
 import { EndpointContext } from "./context.ts";
@@ -62,7 +62,7 @@ export class Endpoint {
   #handle(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
     switch (req.method) {
       case "POST":
-        void this.#post(req, res, principal).catch((thrown: unknown) => this.#refuse(res, thrown));
+        this.#post(req, res, principal);
         break;
       case "GET":
         this.#get(req, res, principal);
@@ -76,12 +76,30 @@ export class Endpoint {
     }
   }
 
-  async #post(req: IncomingMessage, res: ServerResponse, principal: Principal): Promise<void> {
+  #post(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
     const accepts = readAccept(req.headers.accept);
     const fault = headFault(req, accepts);
     // Read in any case: a refused body left on the socket would be taken for the next request.
-    const body = await readBody(req, this.#context.host.limits.body);
-    if (fault !== undefined) return sendFault(res, fault, null);
+    takeBody(req, this.#context.host.limits.body, {
+      body: (body) => {
+        if (fault !== undefined) return sendFault(res, fault, null);
+        try {
+          this.#receive(body, req, res, principal, accepts);
+        } catch (thrown) {
+          this.#refuse(res, thrown);
+        }
+      },
+      failed: (error) => this.#refuse(res, error),
+    });
+  }
+
+  #receive(
+    body: Buffer,
+    req: IncomingMessage,
+    res: ServerResponse,
+    principal: Principal,
+    accepts: Accepts,
+  ): void {
     const value = parseJson(body, this.#context.host.limits.depth);
     if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
     const message = readMessage(value);

@@ -8,21 +8,23 @@ import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import { LOG_LEVELS } from "./protocol.ts";
 import type { Reply } from "./reply.ts";
-import type { PendingAsk, Session } from "./session.ts";
+import type { Cancellable, PendingAsk, Session } from "./session.ts";
 import { askClient } from "./asks.ts";
 
 /** A client that never set a level gets what people want to see, not the debug output. */
 const DEFAULT_LOG_LEVEL = "info";
 
 /** A call within a session. */
-export class LegacyCall extends ClientCall {
+export class LegacyCall extends ClientCall implements Cancellable {
+  earlier: Cancellable | undefined = undefined;
+  later: Cancellable | undefined = undefined;
   readonly #session: Session;
   #asks: Map<string, PendingAsk> | undefined;
 
   constructor(context: EndpointContext, reply: Reply, request: ClientRequest, session: Session) {
     super(context, reply, request);
     this.#session = session;
-    (session.calls ??= new Map()).set(request.id, this);
+    session.begin(this);
   }
 
   get key(): string {
@@ -55,10 +57,11 @@ export class LegacyCall extends ClientCall {
     return this.reply?.event(message) || this.#session.stream?.send(message) || false;
   }
 
-  protected override finish(call: Call, answer: Answer): void | Promise<void> {
+  protected override finish(call: Call, answer: Answer): Promise<void> | undefined {
     const pieces = answer.encode(this.id);
     if (needsInput(answer, pieces)) return this.#fetchInputs(call, answer);
     this.reply?.end(pieces);
+    return undefined;
   }
 
   async #fetchInputs(call: Call, answer: Answer): Promise<void> {
@@ -80,9 +83,7 @@ export class LegacyCall extends ClientCall {
   }
 
   protected override release(): void {
-    const { calls } = this.#session;
-    if (calls?.get(this.id) === this) calls.delete(this.id);
-    if (calls?.size === 0) this.#session.calls = undefined;
+    this.#session.end(this);
     this.#rejectAsks();
   }
 

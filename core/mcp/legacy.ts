@@ -195,7 +195,7 @@ export class LegacyFace {
     const forward = toForward(this.#context.view, method, params);
     if (!isFault(forward)) {
       const call = { id, method, params, principal };
-      void new LegacyCall(this.#context, reply, call, session).run(call, forward);
+      new LegacyCall(this.#context, reply, call, session).run(call, forward);
       return;
     }
     const { settling } = this.#context;

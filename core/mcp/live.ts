@@ -162,7 +162,7 @@ export class Live {
   #endSession(session: Session, reason: SessionEnd): void {
     const { host, name } = this.#context;
     const why = reason === "deleted" ? undefined : `The session ended (${reason}).`;
-    for (const call of session.calls?.values() ?? []) call.cancel(why);
+    for (const call of session.calls) call.cancel(why);
     session.stream?.end();
     this.watchers.clear(session);
     this.levels.change(session.logLevel, -1);

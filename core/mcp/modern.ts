@@ -119,7 +119,7 @@ export class ModernFace {
   #start(request: ClientRequest, forward: Forward, reply: Reply): void {
     const state = request.params["requestState"];
     if (!this.#held.owns(state)) {
-      void new ModernCall(this.#context, reply, request, forward, this.#held).run(request, forward);
+      new ModernCall(this.#context, reply, request, forward, this.#held).run(request, forward);
       return;
     }
     const held = this.#held.take(state, (call) => call.matches(request));

@@ -1,14 +1,16 @@
+import { Roster, type Seated } from "../roster.ts";
+
 /** Comments on quiet streams: proxies and clients give up on a connection that says nothing for long. */
 const PERIOD_MS = 15_000;
 
 /** Something that wants a sign of life now and then. */
-export interface Pulsed {
+export interface Pulsed extends Seated {
   pulse(): void;
 }
 
 /** One timer for all streams of an endpoint; runs only while there are any and never keeps the process alive. */
 export class Pulse {
-  readonly #members = new Set<Pulsed>();
+  readonly #members = new Roster<Pulsed>();
   #timer: NodeJS.Timeout | undefined;
 
   add(member: Pulsed): void {

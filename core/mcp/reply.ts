@@ -47,6 +47,7 @@ const BOTH: Accepts = { json: true, events: true };
 /** A reply on an HTTP response of its own: plain JSON, unless something had to be said before the response. */
 export class HttpReply implements Reply, Pulsed {
   owner: ReplyOwner | undefined;
+  seat = -1;
   readonly #res: ServerResponse;
   readonly #accepts: Accepts;
   readonly #settings: StreamSettings;
@@ -59,7 +60,7 @@ export class HttpReply implements Reply, Pulsed {
     this.#accepts = accepts;
     this.#settings = settings;
     settings.pulse.add(this);
-    res.once("close", () => this.#closed());
+    res.on("close", () => this.#closed());
   }
 
   event(message: string): boolean {
@@ -119,11 +120,9 @@ export function sendJson(
   let length = 0;
   for (const piece of pieces)
     length += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
-  res.writeHead(status, {
-    ...headers,
-    "Content-Type": "application/json",
-    "Content-Length": length,
-  });
+  const head: (string | number)[] = ["Content-Type", "application/json", "Content-Length", length];
+  for (const name in headers) head.push(name, headers[name]!);
+  res.writeHead(status, head as string[]);
   endWith(res, pieces);
 }
 

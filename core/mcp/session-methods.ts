@@ -55,7 +55,7 @@ export class SessionMethods {
     if (message.kind === "response") return settleAsk(session, message);
     if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];
-      if (typeof id === "string" || typeof id === "number") session.calls?.get(id)?.cancel();
+      session.calls.find((call) => call.id === id)?.cancel();
     } else if (message.method === "notifications/roots/list_changed") {
       for (const provider of this.#context.view.providers) provider.rootsChanged();
     }

@@ -10,6 +10,12 @@ export interface PendingAsk {
 
 /** A running call, as its session sees it. */
 export interface Cancellable {
+  /** The client's id of the request. */
+  readonly id: RpcId;
+  /** The call of the same session that began before it. */
+  earlier: Cancellable | undefined;
+  /** The one that began after it. */
+  later: Cancellable | undefined;
   /** @param reason answers the call, which is left without an answer otherwise */
   cancel(reason?: string): void;
 }
@@ -43,7 +49,7 @@ export class Session {
   /** Bits of {@link CHANGED}. */
   changed = 0;
   usedAt = Date.now();
-  calls: Map<RpcId, Cancellable> | undefined = undefined;
+  #lastCall: Cancellable | undefined = undefined;
   asks: Map<string, PendingAsk> | undefined = undefined;
   stream: EventStream | undefined = undefined;
   subscriptions: Set<string> | undefined = undefined;
@@ -75,7 +81,31 @@ export class Session {
 
   /** Whether something of it is open: such a session is in use however long its client says nothing. */
   get busy(): boolean {
-    return this.calls !== undefined || this.stream?.open === true;
+    return this.#lastCall !== undefined || this.stream?.open === true;
+  }
+
+  /** The calls in flight, the latest first. */
+  get calls(): readonly Cancellable[] {
+    const calls: Cancellable[] = [];
+    for (let call = this.#lastCall; call; call = call.earlier) calls.push(call);
+    return calls;
+  }
+
+  /** Remembers a call as long as it runs. Links instead of a Map, which would be made anew for nearly every call. */
+  begin(call: Cancellable): void {
+    call.earlier = this.#lastCall;
+    if (this.#lastCall) this.#lastCall.later = call;
+    this.#lastCall = call;
+  }
+
+  /** Forgets a call. */
+  end(call: Cancellable): void {
+    const { earlier, later } = call;
+    if (later) later.earlier = earlier;
+    else if (this.#lastCall === call) this.#lastCall = earlier;
+    if (earlier) earlier.later = later;
+    call.earlier = undefined;
+    call.later = undefined;
   }
 }
 

@@ -25,6 +25,7 @@ export interface StreamSettings {
  * message is always one event (T10).
  */
 export class EventStream implements Pulsed {
+  seat = -1;
   readonly #res: ServerResponse;
   readonly #settings: StreamSettings;
 

@@ -3,10 +3,17 @@ import { Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { GatewayError } from "../errors.ts";
+import { Roster, type Seated } from "../roster.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
 
 /** One connection-refusal line per this time, however many are refused. */
 const DROP_LOG_MS = 10_000;
+
+/** A request whose answer is in flight. */
+interface Visit extends Seated {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+}
 
 /** The open connections of a listener and the answers in flight on them, so that a shutdown can tell them apart. */
 export class Connections {
@@ -15,7 +22,7 @@ export class Connections {
   readonly #sockets = new Set<Socket>();
   /** Connections below TLS, to be able to cut off a handshake that never ends. */
   readonly #rawSockets = new Set<Socket>();
-  readonly #inFlight = new Set<ServerResponse>();
+  readonly #inFlight = new Roster<Visit>();
   #closing = false;
   #lastDrop = 0;
 
@@ -48,13 +55,15 @@ export class Connections {
 
   /** Counts an answer as in flight until it is out, or its client is gone. */
   enter(req: IncomingMessage, res: ServerResponse): void {
-    this.#inFlight.add(res);
-    res.once("close", () => this.#finish(req, res));
+    const visit: Visit = { req, res, seat: -1 };
+    this.#inFlight.add(visit);
+    // Comes once; `on` saves the wrapper that `once` makes.
+    res.on("close", () => this.#finish(visit));
   }
 
   /** Makes answers in flight the last of their connections. */
   drain(): void {
-    for (const res of this.#inFlight) res.shouldKeepAlive = false;
+    for (const { res } of this.#inFlight) res.shouldKeepAlive = false;
   }
 
   /** Stops accepting, closes idle connections at once and the others with their answer, or when the time is over. Always resolves. */
@@ -64,7 +73,7 @@ export class Connections {
     const closed = new Promise<void>((resolve) =>
       NetServer.prototype.close.call(server, () => resolve()),
     );
-    const busy = new Set([...this.#inFlight].map((res) => res.req.socket));
+    const busy = new Set([...this.#inFlight].map(({ req }) => req.socket));
     for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
     const timer = setTimeout(() => this.#cutOff(), graceMs);
     await closed;
@@ -73,8 +82,9 @@ export class Connections {
     server.close();
   }
 
-  #finish(req: IncomingMessage, res: ServerResponse): void {
-    this.#inFlight.delete(res);
+  #finish(visit: Visit): void {
+    const { req, res } = visit;
+    this.#inFlight.delete(visit);
     if (!res.writableFinished) this.#log.debug({ method: req.method }, "client went away");
     if (this.#closing) req.socket.end();
   }
@@ -90,7 +100,7 @@ export class Connections {
     const failure = parserFailure(error);
     if (failure) this.#log.debug({ code: error.code }, "refused bytes that are no HTTP request");
     const answering = [...this.#inFlight].some(
-      (res) => res.headersSent && res.req.socket === socket,
+      ({ req, res }) => res.headersSent && req.socket === socket,
     );
     if (failure && !answering) refuseSocket(socket, failure.status, failure.error);
     else socket.destroy();

@@ -10,6 +10,7 @@ import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
 import { mirrorArguments, type Mirrors } from "./mirror.ts";
 import { Oversize } from "./oversize.ts";
+import { Pending } from "./pending.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 
 /** What a {@link Connection} reports to. */
@@ -57,7 +58,7 @@ export class Connection implements ExchangeOwner {
   mirrors: Mirrors = new Map();
   readonly clientInfo: ClientInfo;
   readonly #host: ConnectionHost;
-  readonly #pending = new Map<string, Exchange>();
+  readonly #pending = new Pending<Exchange>();
   readonly #oversize = new Oversize(this.#pending);
   readonly #inbound: Inbound;
   #wire: Wire | undefined;
@@ -134,7 +135,7 @@ export class Connection implements ExchangeOwner {
   /** Sends an exchange, perhaps one that an earlier connection could not deliver. */
   send(exchange: Exchange): void {
     exchange.owner = this;
-    this.#pending.set(exchange.id, exchange);
+    this.#pending.add(exchange);
     if (exchange.call) this.#calls++;
     if (this.#lost) exchange.fail(this.#lost);
     else this.wire.send(exchange);
@@ -183,7 +184,7 @@ export class Connection implements ExchangeOwner {
   }
 
   settled(exchange: Exchange): void {
-    if (!this.#pending.delete(exchange.id)) return;
+    if (!this.#pending.delete(exchange)) return;
     this.#oversize.release(exchange);
     if (!exchange.call) return;
     this.#calls--;

@@ -2,6 +2,7 @@ import type { Answer } from "../answer.ts";
 import type { Abortable } from "../cancellation.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { Call } from "../types.ts";
+import type { Awaited } from "./pending.ts";
 
 /** Whoever keeps an {@link Exchange} while it runs. */
 export interface ExchangeOwner {
@@ -9,6 +10,12 @@ export interface ExchangeOwner {
   settled(exchange: Exchange): void;
   /** Nobody wants the outcome any more; tell the server. Called before {@link settled}. */
   cancelled(exchange: Exchange): void;
+}
+
+/** A response that somebody reads. */
+export interface Stoppable {
+  /** Reads no further. */
+  abort(): void;
 }
 
 /** The parts of an {@link Exchange}. */
@@ -28,7 +35,11 @@ export interface ExchangeParts {
 }
 
 /** One request to a server, from sending to its outcome. Settles exactly once. */
-export class Exchange {
+export class Exchange implements Awaited {
+  seat = -1;
+  below: Awaited | undefined = undefined;
+  /** What reads its answer, where that has a stream of its own. */
+  stream: Stoppable | undefined = undefined;
   readonly id: string;
   readonly method: string;
   readonly message: string;

@@ -9,13 +9,17 @@ import { SseParser, type SseSink } from "./sse.ts";
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
 const MAX_REFUSAL = 64 * 1024;
 
-/** Reads the response to one POST: a JSON body, an event stream, or a refusal. */
+/**
+ * Reads the response to one POST: a JSON body, an event stream, or a refusal. Has undici's older handler names: around the newer
+ * ones undici puts a wrapper that turns all headers into an object, for every response.
+ */
 export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   readonly #wire: HttpWire;
   readonly #exchange: Exchange;
   /** Whether it went out as part of a session; other replies may have ended that meanwhile. */
   readonly #hadSession: boolean;
-  #controller: Dispatcher.DispatchController | undefined;
+  seat = -1;
+  #abort: ((error: Error) => void) | undefined;
   #started = false;
   #aborted = false;
   #status = 0;
@@ -33,46 +37,38 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   /** Reads no further; the exchange is settled elsewhere. */
   abort(): void {
     this.#aborted = true;
-    this.#controller?.abort(new Error("not wanted any more"));
+    this.#abort?.(new Error("not wanted any more"));
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
+  onConnect(abort: (error?: Error) => void): void {
+    this.#abort = abort;
     this.#started = true;
-    if (this.#aborted) controller.abort(new Error("not wanted any more"));
+    if (this.#aborted) abort(new Error("not wanted any more"));
   }
 
-  onResponseStart(
-    _controller: unknown,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200) return;
+  onHeaders(status: number, headers: Buffer[]): boolean {
+    if (status < 200) return true;
     this.#status = status;
-    this.#retryAfter = text(headers["retry-after"]);
-    const session =
-      this.#exchange.method === "initialize" ? text(headers["mcp-session-id"]) : undefined;
-    if (session !== undefined && status < 300) this.#wire.open(session);
-    const encoding = text(headers["content-encoding"]);
+    if (status >= 300) this.#retryAfter = valueOf(headers, "retry-after");
+    else if (this.#exchange.method === "initialize") this.#onSession(headers);
+    const encoding = valueOf(headers, "content-encoding");
     if (encoding && encoding !== "identity")
-      return this.#refuse(
+      this.#refuse(
         this.#wire.faults.protocol(`compressed its answer (${encoding}) although it must not`),
       );
-    if (status < 300 && text(headers["content-type"])?.startsWith("text/event-stream")) {
+    else if (status < 300 && valueOf(headers, "content-type")?.startsWith("text/event-stream"))
       this.#sse = new SseParser(this, this.#wire.maxResult);
-    }
+    return true;
   }
 
-  onResponseData(_controller: unknown, chunk: Buffer): void {
-    if (this.#aborted) return;
-    if (this.#sse) return this.#sse.push(chunk);
-    this.#length += chunk.length;
-    if (this.#length > (this.#status < 300 ? this.#wire.maxResult : MAX_REFUSAL))
-      return this.#tooMuch();
-    this.#chunks.push(chunk);
+  onData(chunk: Buffer): boolean {
+    if (this.#aborted) return true;
+    if (this.#sse) this.#sse.push(chunk);
+    else this.#keep(chunk);
+    return true;
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     if (this.#aborted) return;
     if (this.#sse) return this.#onStreamEnd();
     this.#wire.forget(this.#exchange);
@@ -82,7 +78,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
       this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  onError(error: Error): void {
     if (this.#aborted) return;
     if (this.#exchange.done) return this.#wire.ended(this);
     if (this.#sse?.lastEventId) return this.#onStreamEnd();
@@ -102,6 +98,18 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
 
   overflow(): void {
     this.#tooMuch();
+  }
+
+  #onSession(headers: readonly Buffer[]): void {
+    const session = valueOf(headers, "mcp-session-id");
+    if (session !== undefined) this.#wire.open(session);
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > (this.#status < 300 ? this.#wire.maxResult : MAX_REFUSAL))
+      return this.#tooMuch();
+    this.#chunks.push(chunk);
   }
 
   #deliver(chunks: readonly Buffer[], length: number): void {
@@ -178,6 +186,12 @@ function isSessionLoss(status: number, error: Answer | undefined): boolean {
   );
 }
 
-function text(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value;
+/** The first header of this name (in lower case) among names and values in turn. */
+function valueOf(headers: readonly Buffer[], name: string): string | undefined {
+  for (let index = 0; index < headers.length; index += 2) {
+    const key = headers[index]!;
+    if (key.length === name.length && key.toString("latin1").toLowerCase() === name)
+      return headers[index + 1]!.toString("latin1");
+  }
+  return undefined;
 }

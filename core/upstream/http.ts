@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { Pool } from "undici";
 import type { HttpServerConfig } from "../config/schema.ts";
+import { Roster } from "../roster.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { HttpReply } from "./http-reply.ts";
@@ -27,6 +28,9 @@ export interface HttpWireOptions {
   readonly receiver: WireReceiver;
 }
 
+/** Reads the answer to one exchange. */
+type Reader = HttpReply | HttpStream;
+
 /** Streamable HTTP of both eras, on undici's `dispatch`: no fetch, no web streams (performance.md). */
 export class HttpWire implements Wire {
   readonly transport = "streamable-http";
@@ -42,8 +46,8 @@ export class HttpWire implements Wire {
   readonly #pool: Pool;
   readonly #path: string;
   readonly #base: readonly string[];
-  readonly #streams = new Map<Exchange, { abort(): void }>();
-  readonly #lingering = new Set<HttpReply>();
+  readonly #readers = new Roster<Reader>();
+  readonly #lingering = new Roster<Reader>();
   #sweep: NodeJS.Timeout | undefined;
   #headers: string[] = [];
   #stream: HttpStream | undefined;
@@ -78,7 +82,7 @@ export class HttpWire implements Wire {
 
   send(exchange: Exchange): void {
     const reply = new HttpReply(this, exchange);
-    this.#streams.set(exchange, reply);
+    this.#read(exchange, reply);
     this.dispatch(
       "POST",
       this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers,
@@ -94,13 +98,15 @@ export class HttpWire implements Wire {
   }
 
   drop(exchange: Exchange): void {
-    this.#streams.get(exchange)?.abort();
-    this.#streams.delete(exchange);
+    exchange.stream?.abort();
+    this.forget(exchange);
   }
 
   /** An exchange is through. */
   forget(exchange: Exchange): void {
-    this.#streams.delete(exchange);
+    const { stream } = exchange;
+    exchange.stream = undefined;
+    if (stream) this.#readers.delete(stream as Reader);
   }
 
   /** Its answer came on an event stream. The server should end that now; its socket cannot be used again before. */
@@ -117,7 +123,7 @@ export class HttpWire implements Wire {
   /** Reads on for an exchange whose stream ended without the answer (2025-11-25, "Resumability and Redelivery"). */
   resume(exchange: Exchange, lastEventId: string, retry: number | undefined): void {
     const stream = new HttpStream(this, { exchange, lastEventId, retry });
-    this.#streams.set(exchange, stream);
+    this.#read(exchange, stream);
     stream.start();
   }
 
@@ -147,8 +153,8 @@ export class HttpWire implements Wire {
   async close(): Promise<void> {
     this.#stream?.abort();
     this.#abortLingering();
-    for (const stream of this.#streams.values()) stream.abort();
-    this.#streams.clear();
+    for (const reader of this.#readers) reader.abort();
+    this.#readers.clear();
     if (this.session !== undefined) await this.#deleteSession();
     await this.#pool.destroy();
   }
@@ -163,6 +169,12 @@ export class HttpWire implements Wire {
       const timer = setTimeout(done, 1_000);
       this.dispatch("DELETE", this.plainHeaders("application/json"), null, new Discard(done, done));
     });
+  }
+
+  #read(exchange: Exchange, reader: Reader): void {
+    this.forget(exchange);
+    exchange.stream = reader;
+    this.#readers.add(reader);
   }
 
   #abortLingering(): void {

@@ -4,13 +4,14 @@ import type { ProviderEvent } from "../provider.ts";
 import type { Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { findResponse, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
+import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
 
 /** What an {@link Inbound} works with. */
 export interface InboundOptions {
   readonly name: string;
   readonly log: Logger;
-  readonly pending: ReadonlyMap<string, Exchange>;
+  readonly pending: Pending<Exchange>;
   reply(message: string): void;
   event(event: ProviderEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;

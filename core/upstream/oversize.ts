@@ -1,6 +1,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { findId, isNotice } from "./message.ts";
+import type { Pending } from "./pending.ts";
 
 interface Owed {
   readonly candidates: Set<Exchange>;
@@ -13,10 +14,10 @@ interface Owed {
  * none. Its caller waits a little longer, but no other call dies of it.
  */
 export class Oversize {
-  readonly #pending: ReadonlyMap<string, Exchange>;
+  readonly #pending: Pending<Exchange>;
   readonly #owed = new Set<Owed>();
 
-  constructor(pending: ReadonlyMap<string, Exchange>) {
+  constructor(pending: Pending<Exchange>) {
     this.#pending = pending;
   }
 

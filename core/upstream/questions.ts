@@ -1,6 +1,7 @@
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Json, RpcError, RpcId } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
+import type { Pending } from "./pending.ts";
 
 /** How long a question may wait for its owner to become clear, in milliseconds. */
 export const HOLD_MS = 10_000;
@@ -20,7 +21,7 @@ const UNCLEAR: RpcError = {
 
 /** What {@link Questions} works with. */
 export interface QuestionsOptions {
-  readonly pending: ReadonlyMap<string, Exchange>;
+  readonly pending: Pending<Exchange>;
   reply(message: string): void;
 }
 

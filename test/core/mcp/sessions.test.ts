@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Session, SessionEnd } from "../../../core/mcp/session.ts";
+import type { Cancellable, Session, SessionEnd } from "../../../core/mcp/session.ts";
 import { SessionTable } from "../../../core/mcp/session.ts";
 import { FakeProvider, openSession, post, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
@@ -25,12 +25,34 @@ function table(max: number, idle: number) {
   return { sessions, ended };
 }
 
+function running(id: number): Cancellable {
+  return { id, earlier: undefined, later: undefined, cancel: () => undefined };
+}
+
+describe("Session", () => {
+  it("knows its calls in flight in whatever order they end, and lets go of those that ended", () => {
+    const session = table(1, 60_000).sessions.open("p", "2025-11-25", {})!;
+    const calls = [1, 2, 3, 4].map(running);
+    const [a, b, c, d] = calls as [Cancellable, Cancellable, Cancellable, Cancellable];
+    for (const call of calls) session.begin(call);
+    expect(session.calls).toEqual([d, c, b, a]);
+    session.end(b);
+    expect(session.calls).toEqual([d, c, a]);
+    session.end(d);
+    session.end(a);
+    expect(session.calls).toEqual([c]);
+    session.end(c);
+    expect(session.busy).toBe(false);
+    for (const call of calls) expect([call.earlier, call.later]).toEqual([undefined, undefined]);
+  });
+});
+
 describe("SessionTable", () => {
   it("at the limit the longest idle session makes way, and a busy one stays", () => {
     const { sessions, ended } = table(3, 60_000);
     const [a, b, c] = ["a", "b", "c"].map(() => sessions.open("p", "2025-11-25", {})!);
     sessions.find(a!.id, "p");
-    b!.calls = new Map([[1, { cancel: () => undefined }]]);
+    b!.begin(running(1));
     const d = sessions.open("p", "2025-11-25", {});
     expect(ended).toEqual([[c, "evicted"]]);
     expect([...sessions]).toEqual([a, b, d]);
@@ -43,13 +65,14 @@ describe("SessionTable", () => {
     const { sessions, ended } = table(10, 1_000);
     const idle = sessions.open("p", "2025-11-25", {})!;
     const busy = sessions.open("p", "2025-11-25", {})!;
-    busy.calls = new Map([[1, { cancel: () => undefined }]]);
+    const call = running(1);
+    busy.begin(call);
     const used = sessions.open("p", "2025-11-25", {})!;
     vi.advanceTimersByTime(800);
     sessions.find(used.id, "p");
     vi.advanceTimersByTime(700);
     expect(ended).toEqual([[idle, "idle"]]);
-    busy.calls = undefined;
+    busy.end(call);
     vi.advanceTimersByTime(3_000);
     expect(sessions.size).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
