@@ -1,7 +1,7 @@
 import { Answer } from "./answer.ts";
+import { logCalls } from "./call-log.ts";
 import type { CompileInput } from "./compile.ts";
 import type { LocalProvider } from "./local.ts";
-import { outcomeOf } from "./outcome.ts";
 import { createDeadline, type StagedMiddleware } from "./pipeline.ts";
 import type { Call, Middleware } from "./types.ts";
 
@@ -19,7 +19,7 @@ export function coreStages({
     { stage: "deadline", run: createDeadline(timeouts(config, locals), running) },
   ];
   if (locals.size > 0) stages.push({ stage: "validate", run: validateLocally(locals) });
-  if (log.isLevelEnabled("debug")) stages.push({ stage: "observe", run: logCalls(log) });
+  if (log.isLevelEnabled("info")) stages.push({ stage: "observe", run: logCalls(log) });
   return stages;
 }
 
@@ -44,41 +44,5 @@ function validateLocally(locals: ReadonlyMap<string, LocalProvider>): Middleware
     if (!tool) return next(call);
     const checked = tool.check(call.args);
     return checked instanceof Answer ? Promise.resolve(checked) : next({ ...call, args: checked });
-  };
-}
-
-/** One line per call with its three-layer outcome; never the arguments or the result (M121). */
-function logCalls(log: CompileInput["log"]): Middleware {
-  const write = (
-    { id, method, source, endpoint, server, name, principal }: Call,
-    started: number,
-    end: Answer | Error,
-  ): void => {
-    const ms = Math.round((performance.now() - started) * 1_000) / 1_000;
-    log.debug(
-      {
-        call: id,
-        method,
-        source,
-        endpoint,
-        server,
-        name,
-        principal: principal.id,
-        ms,
-        ...outcomeOf(end),
-      },
-      "call",
-    );
-  };
-  return async (call, next) => {
-    const started = performance.now();
-    try {
-      const answer = await next(call);
-      write(call, started, answer);
-      return answer;
-    } catch (error) {
-      write(call, started, error as Error);
-      throw error;
-    }
   };
 }

@@ -26,8 +26,8 @@ export function writeSummary(gateway: Gateway, log: Logger): void {
   const description = gateway.describe();
   const { format, level } = gateway.config.log;
   if (level === "silent") return;
-  const readable = format === "pretty" || (format === "auto" && isatty(2));
-  if (readable) process.stderr.write(summaryText(description));
+  const readable = format === "pretty" || (format === "auto" && isatty(1));
+  if (readable) process.stdout.write(summaryText(description));
   else log.info({ version: VERSION, ...summaryData(description) }, "gateway ready");
 }
 

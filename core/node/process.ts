@@ -11,7 +11,7 @@ export interface ProcessGateway {
 
 /** Options of {@link runProcess}. */
 export interface ProcessOptions {
-  readonly log: Pick<Logger, "info" | "warn" | "error" | "fatal">;
+  readonly log: Pick<Logger, "info" | "warn" | "error" | "fatal"> & Partial<Pick<Logger, "flush">>;
   /** What SIGHUP does; without it SIGHUP ends the process like SIGTERM. A failure is logged and changes nothing. */
   readonly onReload?: () => void | Promise<void>;
   /** The process; another one in tests. */
@@ -29,6 +29,8 @@ type Ending = "SIGTERM" | "SIGINT" | "SIGHUP";
 
 /** Room, after the grace period, for closing streams and children. */
 const CLOSE_MS = 1_500;
+/** How long the log may take to be written before the process exits without it. */
+const FLUSH_MS = 400;
 /** Calls in flight get this long when the process is broken and must go. */
 const BROKEN_GRACE_MS = 5_000;
 
@@ -49,7 +51,7 @@ export function runProcess(
 
   const end = (code: number, grace: number): void => {
     ending = true;
-    shutDown(gateway, grace, log, () => host.exit(code));
+    shutDown(gateway, grace, log, () => flush(log, () => host.exit(code)));
   };
 
   const onEnd = (signal: Ending) => (): void => {
@@ -109,4 +111,14 @@ function shutDown(
       clearTimeout(deadline);
       leave();
     });
+}
+
+/** Waits until the log is written: it is written in the background, and its last lines say how the process ended. */
+function flush(log: ProcessOptions["log"], done: () => void): void {
+  if (!log.flush) return done();
+  const timer = setTimeout(done, FLUSH_MS);
+  log.flush(() => {
+    clearTimeout(timer);
+    done();
+  });
 }

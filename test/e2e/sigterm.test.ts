@@ -54,18 +54,18 @@ interface Running {
 /** Starts `propylon start` and waits for the line that says where it serves. */
 async function startProcess(config: string): Promise<Running> {
   const gateway = spawn(process.execPath, [main, "start", config], {
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["ignore", "pipe", "ignore"],
   });
   const exit = once(gateway, "exit").then(([code, signal]) => ({
     code: code as number | null,
     signal: signal as string | null,
     at: performance.now(),
   }));
-  const lines = createInterface({ input: gateway.stderr });
+  const lines = createInterface({ input: gateway.stdout });
   for await (const line of lines) {
     const { msg, endpoints } = JSON.parse(line) as { msg: string; endpoints?: { url: string }[] };
     if (msg !== "gateway ready") continue;
-    gateway.stderr.resume();
+    gateway.stdout.resume();
     return { gateway, exit, url: endpoints![0]!.url };
   }
   throw new Error("the gateway ended before it was ready");

@@ -58,16 +58,17 @@ export async function startPropylon(
   options: RunOptions = {},
 ): Promise<Running> {
   const child = spawnPropylon(words, options);
-  const log = collect(child.stderr!);
+  const log = collect(child.stdout!);
+  const errors = collect(child.stderr!);
   const gone = once(child, "exit");
   const until = async (pattern: RegExp): Promise<void> => {
     while (!pattern.test(log())) {
       const ended = await Promise.race([
-        once(child.stderr!, "data").then(() => false),
+        once(child.stdout!, "data").then(() => false),
         gone.then(() => true),
       ]);
       if (ended && !pattern.test(log()))
-        throw new Error(`the gateway ended before ${pattern}: ${log()}`);
+        throw new Error(`the gateway ended before ${pattern}: ${log()}${errors()}`);
     }
   };
   await until(/"msg":"gateway ready"/);

@@ -117,6 +117,30 @@ describe("runProcess", () => {
     expect({ drained, exits: host.exits }).toEqual({ drained: 0, exits: [] });
   });
 
+  it("exits only when the log is written, unless nobody reads it", async () => {
+    let written = (): void => {};
+    const flush = vi.fn<(done?: () => void) => void>((done) => void (written = done!));
+    runProcess(gateway, { log: { ...log, flush }, host });
+    host.emit("SIGTERM");
+    closing!.done();
+    await settle();
+    expect({ flushed: flush.mock.calls.length, exits: host.exits }).toEqual({
+      flushed: 1,
+      exits: [],
+    });
+    written();
+    expect(host.exits).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(host.exits).toEqual([0]);
+
+    const other = new Host();
+    runProcess(gateway, { log: { ...log, flush }, host: other });
+    other.emit("SIGTERM");
+    closing!.done();
+    await vi.advanceTimersByTimeAsync(499);
+    expect(other.exits).toEqual([0]);
+  });
+
   it("takes its handlers away again", () => {
     runProcess(gateway, { log, host })();
     expect(host.eventNames()).toEqual([]);
