@@ -60,6 +60,8 @@ export class Gateway {
   readonly #parts: GatewayParts;
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
+  /** Failed reloads that were told. */
+  readonly #told = new WeakSet();
 
   /** Use {@link createGateway}. */
   constructor(config: GatewayConfig, options: GatewayOptions, log: Logger) {
@@ -171,9 +173,24 @@ export class Gateway {
         return report;
       } catch (cause) {
         if (!isReload) throw cause;
-        throw this.#reportFailure(reloadError(toGatewayError(cause)));
+        const error = reloadError(toGatewayError(cause));
+        this.reportReloadFailure(error);
+        throw error;
       }
     });
+  }
+
+  /**
+   * Tells the log and the hook `reload:failed` that a new config cannot be used: one that never got as far as
+   * {@link Gateway.apply}, such as a file with a wrong key. What `apply` refused was told then and is not told again.
+   */
+  reportReloadFailure(error: GatewayError): void {
+    if (this.#told.has(error) || this.#told.has(error.cause as object)) return;
+    this.#told.add(error);
+    const { place, hint, cause, message } = error;
+    const isBug = cause !== undefined && toGatewayError(cause).code === "internal";
+    this.#parts.log.error({ place, hint, ...(isBug && { err: cause }) }, message);
+    this.#parts.hooks.emit("reload:failed", error);
   }
 
   /** Listens to a hook until the returned function is called; no reload removes it. */
@@ -211,12 +228,6 @@ export class Gateway {
       shutDown(this.#parts, options.grace ?? this.config.timeouts.grace),
     );
     return this.#closing;
-  }
-
-  #reportFailure(error: GatewayError): GatewayError {
-    this.#parts.log.error({ err: error }, "the new config was not applied");
-    this.#parts.hooks.emit("reload:failed", error);
-    return error;
   }
 
   /** One change at a time, each begun when the one before has ended, however it ended. */

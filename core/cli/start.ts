@@ -5,7 +5,7 @@ import { requirePlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { ConfigWatcher, reloadFailed } from "../config/watch.ts";
 import { sweepTemporary } from "../config/replace.ts";
-import { isGatewayError, toGatewayError } from "../errors.ts";
+import { toGatewayError } from "../errors.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";
 import { runProcess } from "../node/process.ts";
@@ -58,11 +58,11 @@ export async function start(options: StartOptions): Promise<void> {
   writeSummary(gateway, log);
 }
 
-async function reloadFrom({ gateway, plugins, options, log }: Watching): Promise<void> {
+async function reloadFrom({ gateway, plugins, options }: Watching): Promise<void> {
   try {
     await applyLoaded(gateway, await loadFile(options.file, options), plugins);
   } catch (error) {
-    tellReload(reloadFailed(toGatewayError(error)), log);
+    gateway.reportReloadFailure(reloadFailed(toGatewayError(error)));
   }
 }
 
@@ -89,7 +89,7 @@ async function watch({ gateway, loaded, plugins, options, log }: Watching): Prom
     load: () => loadFile(loaded.file, options),
     extraFiles: () => plugins.files,
     onConfig: (next) => applyLoaded(gateway, next, plugins),
-    onFailure: (error) => tellReload(error, log),
+    onFailure: (error) => gateway.reportReloadFailure(error),
   });
   await watcher.start();
   gateway.hook("reload:done", ({ generation, plugins: changedPlugins, servers, restartRequired }) =>
@@ -99,14 +99,6 @@ async function watch({ gateway, loaded, plugins, options, log }: Watching): Prom
     ),
   );
   gateway.hook("gateway:drain", () => void watcher.close());
-}
-
-/** The gateway has logged what it refused itself; a config that never reached it is told here. */
-function tellReload(error: ReturnType<typeof reloadFailed>, log: Logger): void {
-  const told = isGatewayError(error.cause)
-    ? error.cause.code === "reload_failed"
-    : error.data?.["reason"] !== undefined;
-  if (!told) log.error({ place: error.place, hint: error.hint }, error.message);
 }
 
 function short({

@@ -121,7 +121,7 @@ describe("start, tools and call", () => {
     expect(code).toBe(0);
   });
 
-  it("M014: reloads a changed plugin and config, keeps the old on a wrong one and says where", async () => {
+  it("M014, M041: the file watcher reloads a changed plugin and config, keeps the old on a wrong one and says where", async () => {
     running = await startPropylon(["start", "--watch"], { cwd: folder });
     const { url } = running;
     const say = async (): Promise<string> =>
