@@ -70,13 +70,14 @@ export function testPlugin(plugin: AnyPlugin, suite: PluginSuite = {}): void {
       expect(offered(gateway, name)).toEqual(before);
     });
 
-    const { changed } = suite;
-    if (changed)
-      it("is rebuilt when its options change", async () => {
+    it.each(suite.changed ? [suite.changed] : [])(
+      "is rebuilt when its options change",
+      async (changed) => {
         const { gateway } = await start();
         const { plugins } = await gateway.apply(configOf(changed));
         expect(plugins.changed).toContain(name);
-      });
+      },
+    );
 
     it("leaves no tool, route, metric or handle when it is taken out, and can come back", async () => {
       const { gateway } = await start(false);
