@@ -4,10 +4,28 @@ import type { Access, RouteMethod } from "./plugin.ts";
 import type { ProviderStatus } from "./provider.ts";
 import type { Address } from "./sockets.ts";
 
+/** Something that works but that whoever runs the gateway should know. Holds no secret. */
+export interface GatewayWarning {
+  /** `open_listener`: reachable from other machines without authentication; `left_out`: an endpoint does not show something. */
+  readonly code: "open_listener" | "left_out";
+  /** A sentence. */
+  readonly message: string;
+  /** The place in the config it is about, e.g. `["endpoints", "mcp"]`. */
+  readonly path: readonly string[];
+  /** What to do about it, as a sentence. */
+  readonly hint: string;
+}
+
 /** What runs, as data: for a start-up summary, a status page, or a test. */
 export interface GatewayDescription {
   readonly name: string;
   readonly generation: number;
+  readonly listeners: readonly {
+    readonly name: string;
+    readonly url: string;
+    /** Whether it speaks TLS with a certificate of its own (M005). */
+    readonly tls: boolean;
+  }[];
   readonly endpoints: readonly {
     readonly name: string;
     readonly url: string;
@@ -38,23 +56,29 @@ export interface GatewayDescription {
     /** Whether it answers without credentials. */
     readonly open: boolean;
   }[];
-  /** Sentences that someone who runs this should read. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly GatewayWarning[];
 }
 
 /** Describes a generation, where it can be reached, and what its endpoints complain about. */
 export function describeGateway(
   { number, config, compiled, scopes }: Generation,
   addresses: ReadonlyMap<string, Address>,
-  problems: readonly string[],
+  problems: readonly GatewayWarning[],
 ): GatewayDescription {
   const { open } = compiled;
+  const urlOf = (listener: string): string =>
+    addresses.get(listener)?.url ?? plannedUrl(config.listeners[listener]!);
   return {
     name: config.name,
     generation: number,
+    listeners: Object.entries(config.listeners).map(([name, { tls }]) => ({
+      name,
+      url: urlOf(name),
+      tls: tls !== undefined,
+    })),
     endpoints: [...compiled.endpoints].map(([name, { listener, path, content }]) => ({
       name,
-      url: `${addresses.get(listener)?.url ?? plannedUrl(config.listeners[listener]!)}${path}`,
+      url: `${urlOf(listener)}${path}`,
       listener,
       open,
       servers: content.providers.map((provider) => provider.name),
@@ -89,11 +113,13 @@ function plannedUrl({ host, port, tls }: Generation["config"]["listeners"][strin
   return `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function warningsOf(open: boolean, { listeners }: Generation["config"]): string[] {
+function warningsOf(open: boolean, { listeners }: Generation["config"]): GatewayWarning[] {
   if (!open) return [];
   const exposed = Object.entries(listeners).filter(([, { host }]) => !isLoopback(host));
-  return exposed.map(
-    ([name, { host }]) =>
-      `Listener "${name}" is reachable from other machines (${host}) and asks nobody who they are.`,
-  );
+  return exposed.map(([name, { host }]) => ({
+    code: "open_listener",
+    message: `Listener "${name}" is reachable from other machines (${host}) and asks nobody who they are.`,
+    path: ["listeners", name],
+    hint: "Set auth.apiKey, add a plugin that authenticates, or bind 127.0.0.1.",
+  }));
 }

@@ -1,3 +1,4 @@
+import type { GatewayWarning } from "./describe.ts";
 import type { CompiledEndpoint } from "./endpoints.ts";
 import { Endpoint } from "./mcp/endpoint.ts";
 import type { EndpointHost } from "./mcp/host.ts";
@@ -31,10 +32,15 @@ export class Faces {
     for (const [name, { endpoint }] of old) if (!this.#faces.has(name)) endpoint.close("shutdown");
   }
 
-  /** What endpoints leave out of their lists and why, as sentences. */
-  get problems(): readonly string[] {
+  /** What endpoints leave out of their lists, and why. */
+  get problems(): readonly GatewayWarning[] {
     return [...this.#faces].flatMap(([name, { endpoint }]) =>
-      endpoint.problems.map((problem) => `Endpoint "${name}": ${problem}`),
+      endpoint.problems.map((problem) => ({
+        code: "left_out" as const,
+        message: `Endpoint "${name}": ${problem}`,
+        path: ["endpoints", name],
+        hint: "Set prefix or tools.exclude of the server, or naming of the endpoint.",
+      })),
     );
   }
 

@@ -10,7 +10,7 @@ export type {
   StdioServerConfig,
 } from "./config/schema.ts";
 export { configSchema } from "./config/schema.ts";
-export type { GatewayDescription } from "./describe.ts";
+export type { GatewayDescription, GatewayWarning } from "./describe.ts";
 export {
   ERROR_STATUS,
   GatewayError,

@@ -102,19 +102,9 @@ function withoutServers(config: GatewayConfig): GatewayConfig {
 
 function report(gateway: Gateway, loaded: LoadedConfig, findings: Findings): void {
   const { warnings, servers } = gateway.describe();
-  for (const warning of warnings) {
-    const endpoint = /^Endpoint "([^"]+)": /.exec(warning)?.[1];
-    const path = endpoint === undefined ? [] : ["endpoints", endpoint];
-    const issue = loaded.place({
-      path,
-      at: "key",
-      message: warning,
-      hint:
-        endpoint === undefined
-          ? "See docs/guide/config.md."
-          : "Set prefix or tools.exclude of the server, or naming of the endpoint.",
-    });
-    (endpoint === undefined ? findings.warnings : findings.problems).push(issue);
+  for (const { code, ...warning } of warnings) {
+    const issue = loaded.place({ ...warning, at: "key" });
+    (code === "left_out" ? findings.problems : findings.warnings).push(issue);
   }
   for (const { name, status } of servers) {
     if (

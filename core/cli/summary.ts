@@ -46,7 +46,7 @@ function summaryData({ name, endpoints, servers, routes, warnings }: GatewayDesc
       ...(server.status.reason !== undefined && { reason: server.status.reason }),
     })),
     openRoutes: routes.filter(({ open }) => open).map(({ method, path }) => `${method} ${path}`),
-    warnings,
+    warnings: warnings.map(({ message, hint }) => `${message} ${hint}`),
   };
 }
 
@@ -85,7 +85,7 @@ export function summaryText({
   );
   section(
     "Mind",
-    warnings.map((warning) => [warning]),
+    warnings.map(({ message, hint }) => [`${message} ${hint}`]),
   );
   const [first] = endpoints;
   if (first)

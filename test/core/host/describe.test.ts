@@ -1,0 +1,70 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { get } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { definePlugin } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+
+it("M005: a listener takes its certificate from the config, and the description says which ones speak TLS", async () => {
+  const tls = makeCertificate();
+  const { gateway } = await setupGateway({
+    client: false,
+    config: { listeners: { main: { port: 0 }, secure: { port: 0, tls } } },
+  });
+  const { listeners } = gateway.describe();
+  expect(listeners).toEqual([
+    { name: "main", url: expect.stringMatching(/^http:\/\//), tls: false },
+    { name: "secure", url: expect.stringMatching(/^https:\/\//), tls: true },
+  ]);
+  const ca = readFileSync(tls.cert);
+  const status = await new Promise((resolve, reject) => {
+    get(`${listeners[1]!.url}/nothing`, { ca }, (res) => {
+      res.resume();
+      resolve(res.statusCode);
+    }).on("error", reject);
+  });
+  expect(status).toBe(404);
+});
+
+it("a warning says what, where in the config, and what to do", async () => {
+  const plugin = definePlugin({
+    name: "p",
+    setup: (gateway) => gateway.tool("t".repeat(64), { description: "", run: () => "" }),
+  });
+  const { gateway } = await setupGateway({
+    plugins: [plugin],
+    client: false,
+    config: {
+      listeners: { main: { host: "0.0.0.0", port: 0 } },
+      insecure: true,
+      endpoints: { mcp: { naming: "server" } },
+    },
+  });
+  expect(gateway.describe().warnings).toEqual([
+    {
+      code: "open_listener",
+      message: expect.stringContaining('"main" is reachable from other machines'),
+      path: ["listeners", "main"],
+      hint: expect.stringContaining("auth.apiKey"),
+    },
+    {
+      code: "left_out",
+      message: expect.stringMatching(/^Endpoint "mcp": Tool "t+" of p is left out/),
+      path: ["endpoints", "mcp"],
+      hint: expect.stringContaining("naming"),
+    },
+  ]);
+});
+
+/** A key pair for this test run only: nothing secret is kept in the repository. */
+function makeCertificate(): { readonly cert: string; readonly key: string } {
+  const folder = mkdtempSync(join(tmpdir(), "propylon-describe-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const words =
+    "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
+  execFileSync("openssl", [...words.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+  return { cert, key };
+}
