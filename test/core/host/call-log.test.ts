@@ -92,7 +92,7 @@ describe("the log of calls", () => {
     ]);
   });
 
-  it("M121: neither arguments, results, nor the credentials in a URI are in it", async () => {
+  it("neither arguments, results, nor the credentials in a URI are in it", async () => {
     const { client, gateway, calls, lines } = await capture();
     await client.callTool({ name: "t", arguments: { a: "argument-canary" } });
     await client.callTool({ name: "bad", arguments: {} });

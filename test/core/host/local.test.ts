@@ -115,7 +115,7 @@ describe("arguments", () => {
     });
   });
 
-  it("P046: a tool without input takes nothing, and says so", async () => {
+  it("a tool without input takes nothing, and says so", async () => {
     const { client, gateway } = await with_((g) => g.tool("t", { description: "", run: () => "" }));
     expect((await client.listTools()).tools[0]!.inputSchema).toEqual({
       type: "object",
