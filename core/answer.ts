@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { GatewayError } from "./errors.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
@@ -20,6 +21,8 @@ const IS_ERROR_KEY = Buffer.from('"isError"');
 /** A message whose result object is its first member, or follows nothing but scalars: the place behind its `{` is certain. */
 const RESULT_START =
   /^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|\d+)\s*,\s*)*"result"\s*:\s*\{\s*/;
+/** Plain ASCII shorter than this is cheaper as one string than as Buffers: Node sends it in one piece with the head. */
+const TEXT_BELOW = 16 * 1024;
 /** How far into a message its envelope is looked for. */
 const HEAD_BYTES = 512;
 
@@ -110,6 +113,11 @@ export class Answer {
   /** The pieces with the id replaced and the defaults inserted; `undefined` when that takes a parse. */
   #splice(id: RpcId, defaults: Json | undefined): (string | Buffer)[] | undefined {
     const { chunks, idStart, idEnd } = this.#raw!;
+    const only = chunks.length === 1 && !defaults ? chunks[0]! : undefined;
+    if (only && only.length < TEXT_BELOW && isAscii(only))
+      return [
+        only.toString("latin1", 0, idStart) + JSON.stringify(id) + only.toString("latin1", idEnd),
+      ];
     const edits: Edit[] = [{ start: idStart, end: idEnd, text: JSON.stringify(id) }];
     if (defaults) {
       const insertion = insertDefaults(chunks, defaults);

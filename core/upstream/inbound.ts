@@ -3,7 +3,7 @@ import { Answer } from "../answer.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
-import { findResponse, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
+import { findResponse, findSmallResponse, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
 import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
 
@@ -34,10 +34,8 @@ export class Inbound {
 
   /** Takes one message; see {@link WireReceiver.receive}. */
   receive(chunks: readonly Buffer[], length: number, origin: Exchange | undefined): void {
-    if (length > PARSE_BELOW) {
-      const found = findResponse(chunks, length);
-      if (found) return this.#settle(found.id, found.answer, origin);
-    }
+    const found = length > PARSE_BELOW ? findResponse(chunks, length) : findSmallResponse(chunks);
+    if (found) return this.#settle(found.id, found.answer, origin);
     let message: unknown;
     try {
       message = parseMessage(chunks);

@@ -57,6 +57,34 @@ export function findResponse(chunks: readonly Buffer[], length: number): FoundRe
   return undefined;
 }
 
+const SMALL_HEAD = `{"jsonrpc":"2.0","id":"${PREFIX}`;
+const SMALL_HEAD_END = '","result":{';
+const SMALL_TAIL = `},"jsonrpc":"2.0","id":"${PREFIX}`;
+
+/**
+ * Finds the id of a small result message in the two exact forms that most servers write. Anything unusual about it, such as
+ * our id at a second place or a raw line break, leaves it to the parser.
+ */
+export function findSmallResponse(chunks: readonly Buffer[]): FoundResponse | undefined {
+  if (chunks.length !== 1) return undefined;
+  const text = chunks[0]!.toString("latin1");
+  const start = text.startsWith(SMALL_HEAD)
+    ? SMALL_HEAD.length
+    : text.startsWith('{"result":{')
+      ? text.indexOf(SMALL_TAIL) + SMALL_TAIL.length
+      : 0;
+  if (start < SMALL_HEAD.length) return undefined;
+  const end = text.indexOf('"', start);
+  const rest =
+    start === SMALL_HEAD.length
+      ? text.startsWith(SMALL_HEAD_END, end) && text.endsWith("}}")
+      : end === text.length - 2 && text.endsWith('"}');
+  if (!rest || text.includes(PREFIX, end) || text.includes("\n") || text.includes("\r"))
+    return undefined;
+  const idStart = start - PREFIX.length;
+  return found(chunks, text.slice(idStart, end), idStart - 1);
+}
+
 /** The id of an answer to us, if the first bytes of the message show it. */
 export function findId(head: Buffer): string | undefined {
   return HEAD_ID.exec(head.toString("latin1", 0, EDGE))?.[1];

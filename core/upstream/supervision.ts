@@ -215,7 +215,9 @@ export class Supervision {
     const base = final ? backoff.max : Math.min(backoff.max, backoff.initial * 2 ** (attempts - 1));
     const wait = Math.max(base * (0.8 + 0.4 * clock.random()), Math.min(retryAfter, backoff.max));
     const hint = error.hint === undefined ? "" : ` ${error.hint}`;
-    this.#cancelRetry = clock.after(wait, () => this.#dial(`Trying again: ${error.message}`));
+    this.#cancelRetry = clock.after(wait, () =>
+      this.#dial(`Trying again: ${error.message}${hint}`),
+    );
     this.#enter(final ? "failed" : "backoff", {
       reason: `${error.message}${hint}`,
       lastError: error.message,

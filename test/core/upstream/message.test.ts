@@ -4,6 +4,7 @@ import {
   blankLineBreaks,
   findId,
   findResponse,
+  findSmallResponse,
   isNotice,
   nextId,
 } from "../../../core/upstream/message.ts";
@@ -84,6 +85,48 @@ describe("findResponse", () => {
       },
     );
     expect(() => fc.assert(property, { numRuns: 20_000 })).not.toThrow();
+  });
+});
+
+describe("findSmallResponse", () => {
+  const id = nextId();
+  const first = (result: string): string => `{"jsonrpc":"2.0","id":"${id}","result":${result}}`;
+  const last = (result: string): string => `{"result":${result},"jsonrpc":"2.0","id":"${id}"}`;
+
+  it("finds what a parser finds, and gives the same result to the client", () => {
+    const results = fc.dictionary(fc.string(), fc.jsonValue());
+    fc.assert(
+      fc.property(results, fc.boolean(), fc.jsonValue(), (result, isFirst, clientId) => {
+        const text = (isFirst ? first : last)(JSON.stringify(result));
+        const found = findSmallResponse([Buffer.from(text)]);
+        expect(found?.id).toBe(id);
+        const own = String(clientId);
+        const pieces = found!.answer.encode(own).map((piece) => Buffer.from(piece as string));
+        const encoded: unknown = JSON.parse(Buffer.concat(pieces).toString());
+        expect(encoded).toEqual({
+          jsonrpc: "2.0",
+          id: own,
+          result: JSON.parse(JSON.stringify(result)),
+        });
+      }),
+    );
+  });
+
+  it.each([
+    ["our id a second time", first(`{"a":1},"id":"${nextId()}"`)],
+    ["a foreign id behind it", first('{"a":1},"id":5')],
+    ["a line break", first('{"a":\n1}')],
+    ["a cut end", first('{"a":1}').slice(0, -1).replace("}", "")],
+    ["the same words inside the result", last(`{"a":${last("{}")}}`)],
+    ["an error", `{"jsonrpc":"2.0","id":"${id}","error":{"code":1,"message":""}}`],
+    ["a notification", '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'],
+    ["white space", first("{}").replace(":", ": ")],
+  ])("T5: leaves %s to the parser", (_, text) => {
+    expect(findSmallResponse([Buffer.from(text)])).toBeUndefined();
+  });
+
+  it("leaves a message in two chunks to the parser", () => {
+    expect(findSmallResponse(split(first("{}"), [30]))).toBeUndefined();
   });
 });
 
