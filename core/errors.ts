@@ -109,24 +109,34 @@ export interface ErrorEnvelope {
   readonly error: {
     readonly code: ErrorCode;
     readonly message: string;
+    /** What the reader can do next, as a sentence. */
+    readonly hint?: string;
     readonly data?: Readonly<Record<string, unknown>>;
   };
 }
 
 /** Renders an error as the envelope of management and tool routes. */
-export function toEnvelope(error: GatewayError): ErrorEnvelope {
-  const { code, message, data } = error;
-  return { ok: false, error: data === undefined ? { code, message } : { code, message, data } };
+export function toEnvelope({ code, message, hint, data }: GatewayError): ErrorEnvelope {
+  return {
+    ok: false,
+    error: {
+      code,
+      message,
+      ...(hint !== undefined && { hint }),
+      ...(data !== undefined && { data }),
+    },
+  };
 }
 
 /** Renders an error as an RFC 9457 problem, for clients that ask for `application/problem+json`. */
 export function toProblem(error: GatewayError): Record<string, unknown> {
-  const { code, message, status, data } = error;
+  const { code, message, status, hint, data } = error;
   return {
     type: `urn:propylon:error:${code}`,
     title: code,
     status,
     detail: message,
+    ...(hint !== undefined && { hint }),
     ...(data && { data }),
   };
 }
@@ -140,6 +150,10 @@ export function toRpcError(error: GatewayError): {
   return {
     code: RPC_CODE[error.code] ?? -32000,
     message: error.message,
-    data: { ...error.data, code: error.code },
+    data: {
+      ...error.data,
+      ...(error.hint !== undefined && { hint: error.hint }),
+      code: error.code,
+    },
   };
 }

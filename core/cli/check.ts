@@ -119,7 +119,7 @@ function report(gateway: Gateway, loaded: LoadedConfig, findings: Findings): voi
       loaded.place({
         path: ["servers", name],
         at: "key",
-        message: `The server "${name}" cannot be used: ${reason.replace(/\.$/, "")}.`,
+        message: `The server "${name}" cannot be used: ${reason.replace(/([^.?!])$/, "$1.")}`,
         hint: "Start it, or correct its command, url or headers.",
       }),
     );

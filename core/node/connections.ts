@@ -50,7 +50,10 @@ export class Connections {
     server.on("tlsClientError", (error: NodeJS.ErrnoException) =>
       this.#log.debug({ code: error.code }, "TLS handshake failed"),
     );
-    server.on("error", (error) => this.#log.error({ err: error }, "listener failed"));
+    // A port that cannot be had is told by open(), in a sentence.
+    server.on("error", (error) => {
+      if (server.listening) this.#log.error({ err: error }, "listener failed");
+    });
   }
 
   /** Counts an answer as in flight until it is out, or its client is gone. */
