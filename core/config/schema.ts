@@ -222,7 +222,7 @@ export const configSchema = z.strictObject({
       level: z
         .enum(["silent", "fatal", "error", "warn", "info", "debug", "trace"])
         .default("info")
-        .describe("Least severe level."),
+        .describe("Least severe level; info has one line per call."),
       format: z
         .enum(["auto", "json", "pretty"])
         .default("auto")
