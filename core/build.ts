@@ -3,6 +3,7 @@ import type { GatewayConfig } from "./config/schema.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { injections, orderPlugins, type GraphNode } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
+import { createRegistry } from "./metrics.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import { createContext, createScope, type Scope, type ScopeHost } from "./scope.ts";
 
@@ -45,7 +46,8 @@ export async function buildScopes({
     const injected = new Map(injections(plugin).map(({ id }) => [id, providers.get(id)]));
     let scope = current.find((old) => isUnchanged(old, key, plugin, options, injected));
     if (!scope) {
-      scope = createScope({ key, plugin, options, injected }, host);
+      const registry = await createRegistry();
+      scope = createScope({ key, plugin, options, injected, registry }, host);
       onCreate(scope);
       await setUp(scope, host, config.timeouts.setup);
     }

@@ -1,4 +1,4 @@
-import { Registry, type Metric } from "prom-client";
+import type { Metric, Registry } from "prom-client";
 import { GatewayError } from "./errors.ts";
 
 /** A scope's metrics, with the name that says who registered them. */
@@ -8,7 +8,13 @@ export interface MetricSource {
 }
 
 /** Content type of {@link renderMetrics}. */
-export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** An empty registry. The library is loaded with the first plugin: a gateway without any has no metrics. */
+export async function createRegistry(): Promise<Registry> {
+  const { Registry } = await import("prom-client");
+  return new Registry();
+}
 
 /**
  * Refuses two plugins with a metric of one name, because a scraper refuses the whole page then.
@@ -32,7 +38,7 @@ export function checkMetrics(sources: readonly MetricSource[]): void {
 
 /** All metrics as one Prometheus text page. Of two metrics registered later under one name, the first plugin's is shown. */
 export async function renderMetrics(sources: readonly MetricSource[]): Promise<string> {
-  const page = new Registry();
+  const page = await createRegistry();
   const seen = new Set<string>();
   for (const { registry } of sources) {
     for (const metric of registry.getMetricsAsArray()) {

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { compileApp } from "./app.ts";
 import type { PluginResolver } from "./build.ts";
 import { compile } from "./compile.ts";
 import type { GatewayConfig } from "./config/schema.ts";
@@ -8,7 +9,6 @@ import { Generation } from "./generation.ts";
 import type { KeptValues } from "./keep.ts";
 import type { Abortion } from "./pipeline.ts";
 import { Roster } from "./roster.ts";
-import { compileApp } from "./routes.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "./sockets.ts";
 import type { UpstreamPool } from "./upstream/pool.ts";

@@ -1,39 +1,22 @@
-import type { IncomingMessage } from "node:http";
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
+import type { AppInput } from "./app.ts";
 import type { Authenticator, Credentials } from "./auth.ts";
-import {
-  GatewayError,
-  isGatewayError,
-  toEnvelope,
-  toGatewayError,
-  toProblem,
-  type ErrorCode,
-} from "./errors.ts";
-import type { ListenerApp, NodeHandler } from "./node/app.ts";
+import { authenticate, optionally } from "./edge.ts";
+import { GatewayError, toEnvelope, toGatewayError, toProblem, type ErrorCode } from "./errors.ts";
+import type { ListenerApp } from "./node/app.ts";
 import type { Access, RouteEvent } from "./plugin.ts";
 import { shapeOf } from "./route-table.ts";
 import type { RegisteredRoute } from "./scope.ts";
 import type { Principal } from "./types.ts";
 
-/** What the app of one listener is made from. */
-export interface AppInput {
-  readonly routes: readonly RegisteredRoute[];
-  readonly endpoints: ReadonlyMap<string, NodeHandler>;
-  readonly authenticator: Authenticator;
-  /** Largest body of a route that sets no own limit, in bytes. */
-  readonly bodyLimit: number;
-  readonly log: Logger;
-}
-
-/** Compiles what one listener serves. Authorisation hangs on the matched route, never on a prefix of the path (T9). */
-export function compileApp({
+/** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path (T9). */
+export function createRouter({
   routes,
-  endpoints,
   authenticator,
   bodyLimit,
   log,
-}: AppInput): ListenerApp {
+}: Omit<AppInput, "endpoints">): ListenerApp["fetch"] {
   const app = new H3({
     silent: true,
     onError: (error, event) => render(toOwnError(error), event, log),
@@ -51,11 +34,7 @@ export function compileApp({
     });
   }
   app.all("/**", (event) => render(refuse(event, routes), event, log));
-  return {
-    endpoints,
-    fetch: (request) => app.fetch(request),
-    authenticate: createEdge(authenticator),
-  };
+  return (request) => app.fetch(request);
 }
 
 /** Finds out who asks, and refuses those whom the route does not admit. */
@@ -74,58 +53,6 @@ async function admit(
   const principal = await authenticate(authenticator, credentials);
   if (authenticator.admits(principal, access)) return principal;
   throw new GatewayError("forbidden", "You are not allowed to do this.");
-}
-
-/** A public route works without credentials, and with wrong ones. */
-async function optionally(
-  authenticator: Authenticator,
-  credentials: Credentials,
-): Promise<Principal | undefined> {
-  try {
-    return await authenticator.authenticate(credentials);
-  } catch (error) {
-    if (isGatewayError(error) && error.code === "unauthorized") return undefined;
-    throw error;
-  }
-}
-
-/** The principal, at once where the authenticator answers at once. */
-function authenticate(
-  authenticator: Authenticator,
-  credentials: Credentials,
-): Principal | Promise<Principal> {
-  const known = (principal: Principal | undefined): Principal => {
-    if (principal) return principal;
-    throw new GatewayError("unauthorized", "Authentication is required.");
-  };
-  const challenge = (error: unknown): never => {
-    if (!isGatewayError(error) || error.code !== "unauthorized") throw error;
-    const headers = {
-      "www-authenticate": authenticator.challenge(credentials.path),
-      ...error.headers,
-    };
-    throw new GatewayError("unauthorized", error.message, { headers, cause: error });
-  };
-  try {
-    const principal = authenticator.authenticate(credentials);
-    return principal instanceof Promise ? principal.then(known).catch(challenge) : known(principal);
-  } catch (error) {
-    return challenge(error);
-  }
-}
-
-/** The check in front of the MCP endpoints, on Node's own request. */
-function createEdge(authenticator: Authenticator): ListenerApp["authenticate"] {
-  return (req: IncomingMessage) => {
-    const url = req.url ?? "/";
-    const query = url.indexOf("?");
-    return authenticate(authenticator, {
-      method: req.method ?? "GET",
-      path: query < 0 ? url : url.slice(0, query),
-      headers: req.headers,
-      remoteAddress: req.socket.remoteAddress,
-    });
-  };
 }
 
 /** 405 where another method would match, else 404; never with the URL in it. */

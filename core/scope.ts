@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { HookListener } from "./emitter.ts";
 import { GatewayError } from "./errors.ts";
 import { injections } from "./graph.ts";
@@ -86,7 +86,7 @@ export type ScopeHost = Pick<PluginContext, "servers" | "emit" | "call"> & {
 
 /** An empty scope. */
 export function createScope(
-  identity: Pick<Scope, "key" | "plugin" | "options" | "injected">,
+  identity: Pick<Scope, "key" | "plugin" | "options" | "injected" | "registry">,
   host: ScopeHost,
 ): Scope {
   const { name } = identity.plugin;
@@ -108,7 +108,6 @@ export function createScope(
     name,
     log,
     cleanups: [],
-    registry: new Registry(),
     abort: new AbortController(),
     local: new LocalProvider(name, registrations, log),
     service: undefined,

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename, dirname, relative, sep } from "node:path";
-import { createJiti } from "jiti";
 import type { Jiti } from "jiti";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
@@ -45,6 +44,7 @@ function contentOf(file: string): Buffer {
 }
 
 async function createImporter(file: string, files: Set<string>): Promise<Jiti> {
+  const { createJiti } = await import("jiti");
   // By its public name, so that it is the copy that runs: the sources under test, dist elsewhere.
   const virtualModules = { propylon: await import("propylon"), zod: await import("zod") };
   const plain = createJiti(file, { fsCache: false });

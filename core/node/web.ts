@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { NodeRequest, sendNodeResponse } from "srvx/node";
 import type { ListenerApp } from "./app.ts";
+
+let adapter: typeof import("srvx/node") | undefined;
 
 /**
  * Serves one request through a web `fetch` function: the routes of the plugins.
@@ -12,5 +13,8 @@ export async function serveWeb(
   fetch: ListenerApp["fetch"],
 ): Promise<void> {
   res.setHeader("x-content-type-options", "nosniff");
+  // Loaded with the first request: MCP alone needs neither it nor the web classes of Node that it touches.
+  adapter ??= await import("srvx/node");
+  const { NodeRequest, sendNodeResponse } = adapter;
   await sendNodeResponse(res, await fetch(new NodeRequest({ req, res })));
 }

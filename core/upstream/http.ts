@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import { Pool } from "undici";
 import type { HttpServerConfig } from "../config/schema.ts";
 import { Roster } from "../roster.ts";
 import type { Exchange } from "./exchange.ts";
@@ -7,6 +6,7 @@ import { Faults } from "./faults.ts";
 import { HttpReply } from "./http-reply.ts";
 import { HttpStream } from "./http-stream.ts";
 import { encodeHeader } from "./mirror.ts";
+import { Pool } from "./undici.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */

@@ -1,9 +1,10 @@
-import { Pool, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import type { GatewayError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { baseHeaders, Discard, type HttpWireOptions } from "./http.ts";
 import { SseParser, type SseSink } from "./sse.ts";
+import { Pool } from "./undici.ts";
 import type { Dialect, Wire } from "./wire.ts";
 
 interface Settle {
