@@ -15,6 +15,11 @@ const serverCommon = {
   connectTimeout: duration()
     .default(10_000)
     .describe("Longest handshake; a bare number is seconds."),
+  ping: duration()
+    .default(30_000)
+    .describe(
+      "How often the server is asked whether it is alive; after 3 missed answers it is connected anew. 0 = never. Not for modern HTTP, which has no lasting connection.",
+    ),
   protocol: z
     .enum(["auto", "legacy", "modern"])
     .default("auto")

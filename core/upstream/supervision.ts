@@ -3,6 +3,7 @@ import type { ProviderState, ProviderStatus } from "../provider.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { abortError } from "./exchange.ts";
+import { Liveness } from "./liveness.ts";
 
 /** Deaths in a row, each soon after connecting, that are answered by dialling at once. */
 const QUICK_REDIALS = 3;
@@ -13,6 +14,8 @@ export interface SupervisionOptions {
   readonly transport: string;
   /** Waits after failed attempts, in milliseconds. */
   readonly backoff: { readonly initial: number; readonly max: number };
+  /** Milliseconds between pings; 0 = none. */
+  readonly ping: number;
   readonly clock: Clock;
   /** Opens a connection, ready for calls. */
   dial(signal: AbortSignal): Promise<Connection>;
@@ -39,6 +42,11 @@ export class Supervision {
   /** Connections that lost their session; calls may still run on them. */
   readonly #retired = new Set<Connection>();
   #attempt: Attempt | undefined;
+  /** What the last connection needed is done. */
+  #prepared: Promise<void> = Promise.resolve();
+  /** What is wrong with the connection, pings apart. */
+  #problem: string | undefined;
+  #liveness: Liveness | undefined;
   #cancelRetry: (() => void) | undefined;
   #gone: Promise<void> = Promise.resolve();
   #connectedAt = 0;
@@ -83,7 +91,7 @@ export class Supervision {
   /** A connection takes no more calls. One that was healthy is dialled again at once; one that keeps dying is not. */
   lost(connection: Connection, error: GatewayError): void {
     if (connection !== this.connection) return;
-    this.connection = undefined;
+    this.#detach();
     this.#retire(connection, error);
     if (this.#closed) return;
     const { clock, backoff } = this.#options;
@@ -96,6 +104,12 @@ export class Supervision {
   /** Says how well a connection works: `problem` is what is wrong, `undefined` is nothing. */
   judge(connection: Connection, problem: string | undefined): void {
     if (connection !== this.connection || this.#closed) return;
+    this.#problem = problem;
+    this.#show(connection);
+  }
+
+  #show(connection: Connection): void {
+    const problem = this.#liveness?.problem ?? this.#problem;
     const { handshake, wire } = connection;
     const facts = {
       era: handshake?.era,
@@ -118,7 +132,15 @@ export class Supervision {
     // Somebody else may have asked at the same time, and been first.
     if (!this.#attempt && !this.connection && !this.#closed)
       this.#dial("Connecting again because somebody asked for it.");
-    await this.#attempt?.connected.catch(() => undefined);
+    await this.#settled();
+  }
+
+  /** Waits until nothing is being tried: connected and prepared, or waiting for the next attempt. */
+  async #settled(): Promise<void> {
+    do {
+      await this.#attempt?.connected.catch(() => undefined);
+      await this.#prepared;
+    } while (this.#attempt);
   }
 
   /** Ends everything after the calls in flight, at most after `graceMs`. Nothing is dialled any more. */
@@ -164,9 +186,7 @@ export class Supervision {
     this.#cancelRetry?.();
     this.#attempt?.abort.abort(error);
     await this.#attempt?.connected.catch(() => undefined);
-    const connection = this.connection;
-    this.connection = undefined;
-    await connection?.close(error);
+    await this.#detach()?.close(error);
     await this.#gone;
   }
 
@@ -196,7 +216,7 @@ export class Supervision {
       }
       this.connection = connection;
       this.#connectedAt = this.#options.clock.now();
-      void this.#options.prepare(connection).then((problem) => this.judge(connection, problem));
+      this.#prepared = this.#prepare(connection);
       return connection;
     } catch (thrown) {
       this.#attempt = undefined;
@@ -204,6 +224,26 @@ export class Supervision {
       this.#failed(toGatewayError(thrown));
       throw this.unavailable();
     }
+  }
+
+  async #prepare(connection: Connection): Promise<void> {
+    this.judge(connection, await this.#options.prepare(connection));
+    const { ping, clock } = this.#options;
+    if (connection !== this.connection || this.#closed || ping === 0 || !Liveness.fits(connection))
+      return;
+    const changed = (): void => {
+      if (connection === this.connection && !this.#closed) this.#show(connection);
+    };
+    this.#liveness = new Liveness({ connection, interval: ping, clock, changed });
+  }
+
+  /** The connection, which is not the current one from now on. */
+  #detach(): Connection | undefined {
+    const { connection } = this;
+    this.connection = undefined;
+    this.#liveness?.close();
+    this.#liveness = undefined;
+    return connection;
   }
 
   #failed(error: GatewayError): void {

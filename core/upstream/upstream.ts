@@ -82,6 +82,7 @@ export class Upstream implements Provider {
       name,
       transport: "command" in config ? "stdio" : config.transport,
       backoff: config.backoff,
+      ping: config.ping,
       clock: this.#clock,
       dial: (signal) => dial({ ...options, host: this.#host, remembered: this.#era, signal }),
       prepare: (connection) => this.#prepare(connection),
