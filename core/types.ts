@@ -93,6 +93,13 @@ export interface Peer {
   ask(method: string, params: Json | undefined): Promise<Json>;
   /** Sends a notification that belongs to this call, e.g. `notifications/message`. Best effort, never throws. */
   tell(method: string, params: Json | undefined): void;
+  /**
+   * Whether the client reads more slowly than it is sent to. A callee that serves this call alone stops sending until
+   * {@link whenClear}; one that serves others too goes on, and what is superseded by a later progress report gets lost.
+   */
+  readonly congested?: boolean;
+  /** Calls back once when the client has read what was waiting, or is gone. */
+  whenClear?(resume: () => void): void;
 }
 
 /**

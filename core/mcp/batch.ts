@@ -25,6 +25,14 @@ export class BatchReply implements ReplyOwner {
     for (const item of this.#items) if (!item.done) item.owner?.gone();
   }
 
+  get congested(): boolean {
+    return this.#reply.congested;
+  }
+
+  whenClear(resume: () => void): void {
+    this.#reply.whenClear(resume);
+  }
+
   event(message: string): boolean {
     const sent = this.#reply.event(message);
     if (sent && !this.#streaming) {
@@ -62,6 +70,14 @@ class BatchItem implements Reply {
 
   event(message: string): boolean {
     return !this.done && this.#batch.event(message);
+  }
+
+  get congested(): boolean {
+    return !this.done && this.#batch.congested;
+  }
+
+  whenClear(resume: () => void): void {
+    this.#batch.whenClear(resume);
   }
 
   end(pieces: Pieces): void {

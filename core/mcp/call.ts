@@ -141,6 +141,15 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     this.reply?.event(notification(method, params));
   }
 
+  get congested(): boolean {
+    return this.reply?.congested ?? false;
+  }
+
+  whenClear(resume: () => void): void {
+    if (this.reply === undefined) resume();
+    else this.reply.whenClear(resume);
+  }
+
   /** Answers with an error of the gateway. */
   protected fail(error: GatewayError): void {
     if (error.code === "internal")
@@ -164,6 +173,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     if (admitted !== undefined)
       this.reply.event(
         notification("notifications/progress", { ...admitted, progressToken: token }),
+        true,
       );
   }
 

@@ -3,7 +3,7 @@ import type { RpcId } from "../types.ts";
 import type { Fault } from "./protocol.ts";
 import type { Pulsed } from "./pulse.ts";
 import type { StreamSettings } from "./stream.ts";
-import { endWith, EventStream } from "./stream.ts";
+import { bytesOf, endWith, EventStream } from "./stream.ts";
 
 /** A JSON-RPC message ready to be written. */
 export type Pieces = readonly (string | Buffer)[];
@@ -16,8 +16,15 @@ export interface ReplyOwner {
 /** The way back to the client for one request. */
 export interface Reply {
   owner: ReplyOwner | undefined;
-  /** Sends a message ahead of the response; false when the client takes none or is gone. */
-  event(message: string): boolean;
+  /**
+   * Sends a message ahead of the response; false when the client takes none, is gone, or left too much unread.
+   * @param replaceable a message that the next one of its kind supersedes: of those that find too much unread, the last one is kept
+   */
+  event(message: string, replaceable?: boolean): boolean;
+  /** Whether the client reads more slowly than it is sent to. */
+  readonly congested: boolean;
+  /** Calls back once when that is over, or the client is gone. */
+  whenClear(resume: () => void): void;
   /** Gives the response. The status counts only while nothing was sent yet. */
   end(pieces: Pieces, status?: number, headers?: Readonly<Record<string, string>>): void;
   /** Ends without a response (the request was cancelled). */
@@ -54,6 +61,8 @@ export class HttpReply implements Reply, Pulsed {
   #stream: EventStream | undefined;
   #done = false;
   #quiet = 0;
+  /** The last replaceable message that found too much unread. */
+  #latest: string | undefined;
 
   constructor(res: ServerResponse, accepts: Accepts, settings: StreamSettings) {
     this.#res = res;
@@ -63,14 +72,26 @@ export class HttpReply implements Reply, Pulsed {
     res.on("close", () => this.#closed());
   }
 
-  event(message: string): boolean {
-    return this.#openStream()?.send(message) ?? false;
+  event(message: string, replaceable = false): boolean {
+    const stream = this.#openStream();
+    if (stream?.full) return replaceable && this.#keep(message, stream);
+    return stream?.send(message) ?? false;
+  }
+
+  get congested(): boolean {
+    return this.#stream?.congested ?? false;
+  }
+
+  whenClear(resume: () => void): void {
+    if (this.#stream === undefined) resume();
+    else this.#stream.whenClear(resume);
   }
 
   end(pieces: Pieces, status = 200, headers?: Readonly<Record<string, string>>): void {
     if (!this.#finish()) return;
     if (this.#stream === undefined && !this.#accepts.json && status === 200)
       this.#stream = new EventStream(this.#res, this.#settings);
+    this.#sendLatest();
     if (this.#stream !== undefined) this.#stream.end(pieces);
     else sendJson(this.#res, status, pieces, headers);
   }
@@ -84,6 +105,18 @@ export class HttpReply implements Reply, Pulsed {
   /** A long silent call becomes a stream, so that the connection shows life. */
   pulse(): void {
     if (this.#quiet++ > 0 && !this.#done) this.#openStream();
+  }
+
+  #keep(message: string, stream: EventStream): boolean {
+    if (this.#latest === undefined) stream.whenClear(() => this.#sendLatest());
+    this.#latest = message;
+    return true;
+  }
+
+  #sendLatest(): void {
+    const latest = this.#latest;
+    this.#latest = undefined;
+    if (latest !== undefined) this.#stream!.push(latest);
   }
 
   #openStream(): EventStream | undefined {
@@ -117,13 +150,11 @@ export function sendJson(
   pieces: Pieces,
   headers?: Readonly<Record<string, string>>,
 ): void {
-  let length = 0;
-  for (const piece of pieces)
-    length += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
+  const length = bytesOf(pieces);
   const head: (string | number)[] = ["Content-Type", "application/json", "Content-Length", length];
   for (const name in headers) head.push(name, headers[name]!);
   res.writeHead(status, head as string[]);
-  endWith(res, pieces);
+  endWith(res, pieces, length);
 }
 
 /** Refuses a request before it became a call. */

@@ -102,6 +102,11 @@ export class Exchange implements Awaited {
   }
 }
 
+/** Whether the client of the call behind it cannot take more at the moment. */
+export function isCongested({ done, call }: Exchange): boolean {
+  return !done && call?.peer.congested === true && call.peer.whenClear !== undefined;
+}
+
 /** The error for an aborted signal: its own reason if that is one of ours (a deadline), else `cancelled`. */
 export function abortError(signal: Pick<Abortable, "reason">): GatewayError {
   return isGatewayError(signal.reason)

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { Answer } from "../answer.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, isCongested } from "./exchange.ts";
 import type { HttpWire } from "./http.ts";
 import { blankLineBreaks, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
 import { SseParser, type SseSink } from "./sse.ts";
@@ -20,6 +20,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   readonly #hadSession: boolean;
   seat = -1;
   #abort: ((error: Error) => void) | undefined;
+  #resume: (() => void) | undefined;
   #started = false;
   #aborted = false;
   #status = 0;
@@ -46,8 +47,9 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
     if (this.#aborted) abort(new Error("not wanted any more"));
   }
 
-  onHeaders(status: number, headers: Buffer[]): boolean {
+  onHeaders(status: number, headers: Buffer[], resume: () => void): boolean {
     if (status < 200) return true;
+    this.#resume = resume;
     this.#status = status;
     if (status >= 300) this.#retryAfter = valueOf(headers, "retry-after");
     else if (this.#exchange.method === "initialize") this.#onSession(headers);
@@ -63,9 +65,20 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
 
   onData(chunk: Buffer): boolean {
     if (this.#aborted) return true;
-    if (this.#sse) this.#sse.push(chunk);
-    else this.#keep(chunk);
+    if (this.#sse === undefined) this.#keep(chunk);
+    else {
+      this.#sse.push(chunk);
+      if (isCongested(this.#exchange)) return this.#pause();
+    }
     return true;
+  }
+
+  /** The stream belongs to this call alone, so nobody else waits while its client catches up. */
+  #pause(): false {
+    this.#exchange.call!.peer.whenClear?.(() => {
+      if (!this.#aborted) this.#resume!();
+    });
+    return false;
   }
 
   onComplete(): void {

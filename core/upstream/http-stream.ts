@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, isCongested } from "./exchange.ts";
 import type { HttpWire } from "./http.ts";
 import { SseParser, type SseSink } from "./sse.ts";
 
@@ -73,8 +73,12 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
     this.#onOpened();
   }
 
-  onResponseData(_controller: unknown, chunk: Buffer): void {
-    if (!this.#ended && this.#status === 200) this.#parser.push(chunk);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#ended || this.#status !== 200) return;
+    this.#parser.push(chunk);
+    if (!this.#exchange || !isCongested(this.#exchange)) return;
+    controller.pause();
+    this.#exchange.call!.peer.whenClear?.(() => controller.resume());
   }
 
   onResponseEnd(): void {

@@ -100,7 +100,7 @@ describe("findSmallResponse", () => {
         const text = (isFirst ? first : last)(JSON.stringify(result));
         const found = findSmallResponse([Buffer.from(text)]);
         expect(found?.id).toBe(id);
-        const own = String(clientId);
+        const own = JSON.stringify(clientId);
         const pieces = found!.answer.encode(own).map((piece) => Buffer.from(piece as string));
         const encoded: unknown = JSON.parse(Buffer.concat(pieces).toString());
         expect(encoded).toEqual({
