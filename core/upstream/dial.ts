@@ -9,7 +9,13 @@ import { negotiate } from "./era.ts";
 import { HttpWire } from "./http.ts";
 import { Link } from "./link.ts";
 import { SseWire } from "./sse-legacy.ts";
+import { Turns } from "./turns.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
+
+/** Children that may be starting at once, of all servers of the process: fifty at once starve each other and the gateway. */
+const spawns = new Turns(4);
+/** How long a child that does not finish its handshake may keep others from starting, in milliseconds. */
+const TURN_MS = 5_000;
 
 /** What is needed to reach a server. */
 export interface DialOptions {
@@ -27,10 +33,23 @@ export interface DialOptions {
 }
 
 /**
- * Opens a connection and agrees on an era, within the server's `connectTimeout`. Leaves nothing behind when it fails.
+ * Opens a connection and agrees on an era, within the server's `connectTimeout`; a child's begins when it is its turn to start.
+ * Leaves nothing behind when it fails.
  * @throws {GatewayError} `upstream_error`, `timeout` or `cancelled`
  */
 export async function dial(options: DialOptions): Promise<Connection> {
+  if (!("command" in options.config)) return dialNow(options);
+  const end = await spawns.take(options.signal);
+  const timer = setTimeout(end, TURN_MS);
+  try {
+    return await dialNow(options);
+  } finally {
+    clearTimeout(timer);
+    end();
+  }
+}
+
+async function dialNow(options: DialOptions): Promise<Connection> {
   const { config, name, signal } = options;
   const limit = new AbortController();
   const seconds = config.connectTimeout / 1000;
