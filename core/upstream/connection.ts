@@ -81,7 +81,7 @@ export class Connection implements ExchangeOwner {
     });
     this.receiver = {
       receive: (chunks, length, origin) => this.#inbound.receive(chunks, length, origin),
-      oversize: (head, error) => this.#oversize.note(head, error),
+      oversize: (head, tail, error) => this.#oversize.note(head, tail, error),
       lost: (error, others, resend) => this.#onLost(error, others, resend),
     };
   }

@@ -1,8 +1,13 @@
+import { lastBytes } from "./message.ts";
+
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /** Bytes kept of a line that is too long, so that its owner can find out which call it answered. */
 const HEAD = 4_096;
+
+/** Bytes kept of its end, for the same purpose: many servers write the id last. */
+const TAIL = 256;
 
 /** Below this, a piece of an unfinished line is copied: a Buffer object per byte would cost a hundred times its content. */
 const SMALL = 2_048;
@@ -12,8 +17,11 @@ const BLOCK = 16_384;
 export interface LineEvents {
   /** A whole line as its chunks, without the newline and a carriage return before it; never empty. */
   onLine(chunks: readonly Buffer[], length: number): void;
-  /** A line above the limit has ended; `head` is its first bytes (at least 4 KiB where it has as many), `length` all of them. */
-  onOversize(head: Buffer, length: number): void;
+  /**
+   * A line above the limit has ended; `head` is its first bytes (at least 4 KiB where it has as many), `tail` its last 256,
+   * `length` all of them.
+   */
+  onOversize(head: Buffer, length: number, tail: Buffer): void;
 }
 
 /**
@@ -28,6 +36,8 @@ export class LineFramer {
   #kept = 0;
   #length = 0;
   #last = 0;
+  /** The end of a line that is being dropped, with a byte of grace. */
+  #tail: Buffer | undefined;
   #block: Buffer | undefined;
   #used = 0;
 
@@ -54,7 +64,10 @@ export class LineFramer {
     const length = end - start;
     if (length === 0) return;
     if (length <= this.#max) this.#events.onLine([chunk.subarray(start, end)], length);
-    else this.#events.onOversize(chunk.subarray(start, start + Math.min(length, HEAD)), length);
+    else {
+      const line = chunk.subarray(start, end);
+      this.#events.onOversize(line.subarray(0, HEAD), length, line.subarray(-TAIL));
+    }
   }
 
   #finish(segment: Buffer): void {
@@ -62,7 +75,7 @@ export class LineFramer {
     const parts = this.#parts;
     this.#seal();
     const length = this.#last === CARRIAGE_RETURN ? this.#length - 1 : this.#length;
-    if (length > this.#max) this.#events.onOversize(head(parts, length), length);
+    if (length > this.#max) this.#events.onOversize(head(parts, length), length, this.#end(length));
     else if (length > 0)
       this.#events.onLine(length === this.#length ? parts : withoutLast(parts), length);
     this.#reset();
@@ -76,7 +89,19 @@ export class LineFramer {
     else this.#keep(segment);
   }
 
+  /** The last bytes of a line that was too long, without the carriage return. */
+  #end(length: number): Buffer {
+    const end = this.#tail ?? lastBytes(this.#parts, TAIL + 1);
+    return end.subarray(0, end.length - (this.#length - length)).subarray(-Math.min(TAIL, length));
+  }
+
   #drop(segment: Buffer): void {
+    if (this.#tail === undefined) {
+      this.#seal();
+      this.#tail = Buffer.alloc(TAIL + 1);
+      roll(this.#tail, lastBytes(this.#parts, TAIL + 1));
+    }
+    roll(this.#tail, segment);
     if (this.#kept < HEAD) this.#keep(segment.subarray(0, HEAD));
     if (this.#kept <= 2 * HEAD) return;
     this.#seal();
@@ -108,7 +133,15 @@ export class LineFramer {
     this.#kept = 0;
     this.#length = 0;
     this.#last = 0;
+    this.#tail = undefined;
   }
+}
+
+/** Moves the end of more bytes into a buffer of fixed size, from the right. */
+function roll(tail: Buffer, segment: Buffer): void {
+  const piece = segment.subarray(-tail.length);
+  tail.copyWithin(0, piece.length);
+  piece.copy(tail, tail.length - piece.length);
 }
 
 /** The first bytes of a line: at most 4 KiB of its `length`. */

@@ -47,7 +47,7 @@ export class Link implements Wire {
       maxMessage: config.maxResult,
       log,
       onMessage: (chunks, length) => link.#receiver.receive(chunks, length, undefined),
-      onOversize: (head) => link.#onOversize(head),
+      onOversize: (head, _length, tail) => link.#onOversize(head, tail),
       onClose: (error) => link.#onClose(error),
     });
     return link;
@@ -91,8 +91,8 @@ export class Link implements Wire {
     await this.#channel?.close();
   }
 
-  #onOversize(head: Buffer): void {
-    this.#receiver.oversize(head, this.#faults.tooLarge(this.#limit));
+  #onOversize(head: Buffer, tail: Buffer): void {
+    this.#receiver.oversize(head, tail, this.#faults.tooLarge(this.#limit));
   }
 
   #onClose(error: GatewayError): void {

@@ -90,6 +90,11 @@ export function findId(head: Buffer): string | undefined {
   return HEAD_ID.exec(head.toString("latin1", 0, EDGE))?.[1];
 }
 
+/** The id of an answer to us, if the last bytes of the message show it. */
+export function findLastId(tail: Buffer): string | undefined {
+  return TAIL_ID.exec(tail.toString("latin1"))?.[1];
+}
+
 /** Whether the first bytes of a message show that it answers nothing: it begins with its method. */
 export function isNotice(head: Buffer): boolean {
   return HEAD_METHOD.test(head.toString("latin1", 0, EDGE));
@@ -130,7 +135,8 @@ export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
   return Buffer.concat(parts);
 }
 
-function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
+/** The last bytes of a list of chunks, at most `count`, copied. */
+export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
   const parts: Buffer[] = [];
   let missing = count;
   for (let index = chunks.length - 1; missing > 0 && index >= 0; index--) {

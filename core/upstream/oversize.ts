@@ -1,6 +1,6 @@
 import type { GatewayError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
-import { findId, isNotice } from "./message.ts";
+import { findId, findLastId, isNotice } from "./message.ts";
 import type { Pending } from "./pending.ts";
 
 interface Owed {
@@ -9,9 +9,9 @@ interface Owed {
 }
 
 /**
- * Finds the request whose answer was too large to keep. The id is at the start of the message or, as most servers write it,
- * at the end that was thrown away. Then the answer is owed to one of the requests in flight: to the last one that gets
- * none. Its caller waits a little longer, but no other call dies of it.
+ * Finds the request whose answer was too large to keep, by the id at the start of the message or, as most servers write it, at
+ * its end. Where neither shows one, the answer is owed to one of the requests in flight: to the last one that gets none. Its
+ * caller waits a little longer, but no other call dies of it.
  */
 export class Oversize {
   readonly #pending: Pending<Exchange>;
@@ -21,10 +21,10 @@ export class Oversize {
     this.#pending = pending;
   }
 
-  /** Takes the first bytes of a message above the limit. */
-  note(head: Buffer, error: GatewayError): void {
+  /** Takes the first and last bytes of a message above the limit. */
+  note(head: Buffer, tail: Buffer, error: GatewayError): void {
     if (isNotice(head)) return;
-    const id = findId(head);
+    const id = findId(head) ?? findLastId(tail);
     if (id !== undefined) return this.#pending.get(id)?.fail(error);
     const owed: Owed = { candidates: new Set(this.#pending.values()), error };
     this.#owed.add(owed);

@@ -25,8 +25,8 @@ export interface StdioOptions {
   readonly log: Logger;
   /** One line as its chunks without the newline, neither joined nor decoded. What is no JSON comes here too. */
   onMessage(chunks: readonly Buffer[], length: number): void;
-  /** A line above `maxMessage` was dropped; `head` is its first bytes, at least 4 KiB. The channel goes on. */
-  onOversize(head: Buffer, length: number): void;
+  /** A line above `maxMessage` was dropped; `head` is its first bytes, at least 4 KiB, `tail` its last. The channel goes on. */
+  onOversize(head: Buffer, length: number, tail: Buffer): void;
   /** The channel has ended, whatever the reason, `close()` included. Called exactly once, after the last message. */
   onClose(error: GatewayError): void;
   /** Patience when closing; see {@link CloseTimes}. */
@@ -113,7 +113,7 @@ class Channel implements StdioChannel {
     const { stdin, stdout, stderr, exited } = this.#child;
     const framer = new LineFramer(this.#options.maxMessage, {
       onLine: (chunks, length) => this.#options.onMessage(chunks, length),
-      onOversize: (head, length) => this.#options.onOversize(head, length),
+      onOversize: (head, length, tail) => this.#options.onOversize(head, length, tail),
     });
     stdout.on("data", (chunk: Buffer) => {
       if (this.#ended === undefined) framer.push(chunk);

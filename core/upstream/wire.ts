@@ -37,8 +37,8 @@ export interface WireReceiver {
    * The chunks hold no line breaks and may be kept.
    */
   receive(chunks: readonly Buffer[], length: number, origin: Exchange | undefined): void;
-  /** A message above the limit was thrown away; `head` is its first bytes. */
-  oversize(head: Buffer, error: GatewayError): void;
+  /** A message above the limit was thrown away; `head` is its first bytes, `tail` its last. */
+  oversize(head: Buffer, tail: Buffer, error: GatewayError): void;
   /**
    * The wire takes no more requests.
    * @param resend a request that certainly did not run and may go out once more

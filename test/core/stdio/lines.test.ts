@@ -3,10 +3,12 @@ import { describe, expect, it } from "vitest";
 import { LineFramer } from "../../../core/upstream/lines.ts";
 
 const HEAD = 4_096;
+const TAIL = 256;
 
 interface Seen {
   readonly line?: string;
   readonly head?: string;
+  readonly tail?: string;
   readonly length: number;
 }
 
@@ -16,7 +18,8 @@ function frame(max: number, chunks: readonly Buffer[]): Seen[] {
   const framer = new LineFramer(max, {
     onLine: (parts, length) =>
       void seen.push({ line: Buffer.concat(parts).toString("latin1"), length }),
-    onOversize: (head, length) => void seen.push({ head: head.toString("latin1"), length }),
+    onOversize: (head, length, tail) =>
+      void seen.push({ head: head.toString("latin1"), tail: tail.toString("latin1"), length }),
   });
   for (const chunk of chunks) framer.push(chunk);
   return seen;
@@ -30,7 +33,9 @@ function expected(max: number, text: string): Seen[] {
     .filter((line) => line !== "");
   return bare.map((line) => {
     const length = line.length;
-    return length <= max ? { line, length } : { head: line.slice(0, HEAD), length };
+    return length <= max
+      ? { line, length }
+      : { head: line.slice(0, HEAD), tail: line.slice(-TAIL), length };
   });
 }
 
