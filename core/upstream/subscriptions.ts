@@ -8,8 +8,18 @@ import { isJson } from "./message.ts";
 const REQUEST_MS = 5_000;
 /** How long to wait for the acknowledgement of a listen stream, which not every server sends, in milliseconds. */
 const ACKNOWLEDGE_MS = 1_000;
+/** How long after the end of a replaced stream its last copies of updates may still arrive, in milliseconds. */
+const OVERLAP_MS = 50;
 /** Wait before a listen stream that ended is opened again: first and longest, in milliseconds. */
 const REOPEN_MS = { first: 500, longest: 30_000 };
+
+/** Whom {@link Subscriptions} tell. */
+export interface SubscriptionHost {
+  /** A stream is open again after a gap in which changes may have been missed. */
+  reopened(): void;
+  /** A resource was updated: what {@link Subscriptions.hold} had taken. */
+  updated(params: Json): void;
+}
 
 /**
  * Which resources of a server are watched. Outlives connections: each new one is told all of them. In the legacy era each is a
@@ -17,15 +27,19 @@ const REOPEN_MS = { first: 500, longest: 30_000 };
  */
 export class Subscriptions {
   readonly #counts = new Map<string, number>();
-  readonly #reopened: () => void;
+  readonly #host: SubscriptionHost;
+  /** What the server does not know yet, by resource. */
+  readonly #adding = new Map<string, Promise<void>>();
+  /** Updates by resource since two streams overlap, each of which may bring its own copy. */
+  readonly #held = new Map<string, Json>();
+  #overlaps = 0;
   #connection: Connection | undefined;
   #stream: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
 
-  /** @param reopened called when a stream was open again after a gap in which changes may have been missed */
-  constructor(reopened: () => void) {
-    this.#reopened = reopened;
+  constructor(host: SubscriptionHost) {
+    this.#host = host;
   }
 
   /** The resources watched. */
@@ -46,14 +60,35 @@ export class Subscriptions {
   async add(uri: string): Promise<void> {
     const count = this.#counts.get(uri) ?? 0;
     this.#counts.set(uri, count + 1);
-    if (count > 0 || !this.#connection) return;
+    if (!this.#connection) return;
     try {
-      if (this.#modern) await this.#listen(this.#connection);
-      else await this.#tell(this.#connection, "resources/subscribe", uri);
+      await (count > 0 ? this.#adding.get(uri) : this.#announce(this.#connection, uri));
     } catch (error) {
       this.#subtract(uri);
       throw error;
     }
+  }
+
+  /** Whoever adds the same resource meanwhile waits for the same answer. */
+  #announce(connection: Connection, uri: string): Promise<void> {
+    const told = this.#modern
+      ? this.#listen(connection)
+      : this.#tell(connection, "resources/subscribe", uri);
+    const adding = told.finally(() => {
+      if (this.#adding.get(uri) === adding) this.#adding.delete(uri);
+    });
+    this.#adding.set(uri, adding);
+    return adding;
+  }
+
+  /**
+   * Takes an update while two streams overlap, so that both copies become one; several updates do too, which loses nothing:
+   * who reads afterwards reads the newest. Returns false when nothing overlaps.
+   */
+  hold(params: Json): boolean {
+    if (this.#overlaps === 0) return false;
+    this.#held.set(String(params["uri"]), params);
+    return true;
   }
 
   /** Ends one {@link add}. Best effort towards the server. */
@@ -108,6 +143,8 @@ export class Subscriptions {
     clearTimeout(this.#timer);
     const filter = this.#filter(connection.handshake!.capabilities);
     const before = this.#stream;
+    const overlaps = before !== undefined && !before.done;
+    if (overlaps) this.#overlaps++;
     this.#stream = undefined;
     if (Object.keys(filter).length > 0) {
       const stream = connection.open("subscriptions/listen", { notifications: filter });
@@ -131,6 +168,15 @@ export class Subscriptions {
       connection.cancelled(before);
       before.fail(new GatewayError("cancelled", "Replaced by another subscription stream."));
     }
+    if (overlaps) setTimeout(() => this.#release(), OVERLAP_MS).unref();
+  }
+
+  /** One overlap less; with the last, what was held is told. */
+  #release(): void {
+    if (--this.#overlaps > 0) return;
+    const held = [...this.#held.values()];
+    this.#held.clear();
+    for (const params of held) this.#host.updated(params);
   }
 
   #filter(capabilities: Json): Json {
@@ -151,7 +197,7 @@ export class Subscriptions {
     if (!connection || unknown) return;
     const wait = Math.min(REOPEN_MS.longest, REOPEN_MS.first * 2 ** this.#failures++);
     this.#timer = setTimeout(() => {
-      void this.#listen(connection).then(() => this.#reopened());
+      void this.#listen(connection).then(() => this.#host.reopened());
     }, wait);
     this.#timer.unref();
   }

@@ -46,8 +46,11 @@ export class Upstream implements Provider {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   readonly #supervision: Supervision;
-  readonly #subscriptions = new Subscriptions(() => {
-    for (const list of LISTS) this.#listing.outdated(list);
+  readonly #subscriptions = new Subscriptions({
+    reopened: () => {
+      for (const list of LISTS) this.#listing.outdated(list);
+    },
+    updated: (params) => this.#emit({ type: "updated", params }),
   });
   readonly #listeners = new Set<(event: ProviderEvent) => void>();
   readonly #host: ConnectionHost;
@@ -65,7 +68,9 @@ export class Upstream implements Provider {
     this.#host = {
       lost: (connection, error, resend) => this.#onLost(connection, error, resend),
       listChanged: (list) => this.#listing.outdated(list),
-      event: (event) => this.#emit(event),
+      event: (event) => {
+        if (event.type !== "updated" || !this.#subscriptions.hold(event.params)) this.#emit(event);
+      },
     };
     this.#listing = new Listing({
       name,
