@@ -3,58 +3,7 @@ import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES, loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
 import { endpointUrl } from "./client.ts";
-import { clientName } from "./summary.ts";
-
-/** Where a client keeps its servers, and how it writes one. */
-interface Client {
-  readonly file: string;
-  /** Command that does the same, if the client has one. */
-  command?(name: string, url: string, withKey: boolean): string;
-  snippet(name: string, url: string, withKey: boolean): object;
-}
-
-const KEY_VARIABLE = "PROPYLON_API_KEY";
-
-const CLIENTS: Readonly<Record<string, Client>> = {
-  claude: {
-    file: ".mcp.json",
-    command: (name, url, withKey) =>
-      `claude mcp add --transport http ${name} ${url}${withKey ? ` --header "Authorization: Bearer $${KEY_VARIABLE}"` : ""}`,
-    snippet: (name, url, withKey) => ({
-      mcpServers: {
-        [name]: { type: "http", url, ...(withKey && authorization(`\${${KEY_VARIABLE}}`)) },
-      },
-    }),
-  },
-  cursor: {
-    file: ".cursor/mcp.json",
-    snippet: (name, url, withKey) => ({
-      mcpServers: { [name]: { url, ...(withKey && authorization(`\${env:${KEY_VARIABLE}}`)) } },
-    }),
-  },
-  vscode: {
-    file: ".vscode/mcp.json",
-    snippet: (name, url, withKey) => ({
-      ...(withKey && {
-        inputs: [
-          {
-            type: "promptString",
-            id: "propylon-key",
-            description: "Key of the gateway",
-            password: true,
-          },
-        ],
-      }),
-      servers: {
-        [name]: { type: "http", url, ...(withKey && authorization("${input:propylon-key}")) },
-      },
-    }),
-  },
-};
-
-function authorization(key: string): object {
-  return { headers: { Authorization: `Bearer ${key}` } };
-}
+import { clientName, CLIENTS, KEY_VARIABLE } from "./clients.ts";
 
 /**
  * Prints what to put into a client so that it uses the gateway. The key itself is never printed: the client takes it from a
@@ -63,14 +12,15 @@ function authorization(key: string): object {
 export async function clientConfig(
   client: string,
   target: string | undefined,
-  options: { readonly json?: boolean },
+  options: { readonly json?: boolean; readonly key?: boolean },
 ): Promise<void> {
   const known = Object.hasOwn(CLIENTS, client) ? CLIENTS[client]! : undefined;
   if (!known)
     throw new GatewayError("invalid", `There is no client "${client}".`, {
       hint: choose(client, Object.keys(CLIENTS)),
     });
-  const { name, url, withKey } = await describeTarget(target);
+  const { name, url, hasKey } = await describeTarget(target);
+  const withKey = hasKey || (options.key ?? false);
   const json = JSON.stringify(known.snippet(name, url, withKey), null, 2);
   if (options.json) {
     console.log(json);
@@ -87,13 +37,13 @@ export async function clientConfig(
 
 async function describeTarget(
   target: string | undefined,
-): Promise<{ name: string; url: string; withKey: boolean }> {
+): Promise<{ name: string; url: string; hasKey: boolean }> {
   if (target !== undefined && /^https?:/i.test(target))
-    return { name: "propylon", url: target, withKey: false };
+    return { name: "propylon", url: target, hasKey: false };
   const file = target ?? CONFIG_NAMES.find((name) => existsSync(name));
   // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
   if (file === undefined)
-    return { name: "propylon", url: "http://127.0.0.1:8080/mcp", withKey: false };
+    return { name: "propylon", url: "http://127.0.0.1:8080/mcp", hasKey: false };
   const { config } = await loadConfig(file);
   return {
     name: clientName(config.name),
@@ -101,7 +51,7 @@ async function describeTarget(
       config.publicUrl === undefined
         ? endpointUrl(config)
         : publicEndpoint(config.publicUrl, config.endpoints),
-    withKey: config.auth.apiKey !== undefined,
+    hasKey: config.auth.apiKey !== undefined,
   };
 }
 

@@ -87,11 +87,18 @@ function createProgram(command: readonly string[] | undefined): Command {
   program
     .command("client-config <client> [target]")
     .description("Print what to put into claude, cursor or vscode to use the gateway.")
+    .option("--key", "the gateway wants a key (known when the target is a config)")
     .option("--json", "print only the JSON")
-    .action(async (client: string, target: string | undefined, options: { json?: boolean }) => {
-      const { clientConfig } = await import("./client-config.ts");
-      await clientConfig(client, target, options);
-    });
+    .action(
+      async (
+        client: string,
+        target: string | undefined,
+        options: { json?: boolean; key?: boolean },
+      ) => {
+        const { clientConfig } = await import("./client-config.ts");
+        await clientConfig(client, target, options);
+      },
+    );
   return program;
 }
 

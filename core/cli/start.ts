@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import { issueText } from "../config/issue.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { requirePlugins } from "../config/plugins.ts";
@@ -10,7 +9,7 @@ import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";
 import { runProcess } from "../node/process.ts";
 import { commandConfig, loadFile, type ServeFlags } from "./source.ts";
-import { whenSettled, writeSummary } from "./summary.ts";
+import { tellReload, whenSettled, writeSummary } from "./summary.ts";
 
 /** What `start` and `dev` were called with. */
 export interface StartOptions extends ServeFlags {
@@ -51,9 +50,10 @@ export async function start(options: StartOptions): Promise<void> {
   const reload =
     loaded.file === ""
       ? undefined
-      : (): Promise<void> => reloadFrom({ gateway, loaded, plugins, options, log });
+      : (): Promise<void> => reloadFrom({ gateway, loaded, plugins, options });
+  gateway.hook("reload:done", (report) => tellReload(report, log));
   runProcess(gateway, { log, ...(reload && { onReload: reload }) });
-  if (options.watch && loaded.file !== "") await watch({ gateway, loaded, plugins, options, log });
+  if (options.watch && loaded.file !== "") await watch({ gateway, loaded, plugins, options });
   await whenSettled(gateway, SETTLE_MS);
   writeSummary(gateway, log);
 }
@@ -80,10 +80,9 @@ interface Watching {
   readonly loaded: LoadedConfig;
   readonly plugins: PluginSource;
   readonly options: StartOptions;
-  readonly log: Logger;
 }
 
-async function watch({ gateway, loaded, plugins, options, log }: Watching): Promise<void> {
+async function watch({ gateway, loaded, plugins, options }: Watching): Promise<void> {
   const watcher = new ConfigWatcher({
     file: loaded.file,
     load: () => loadFile(loaded.file, options),
@@ -92,23 +91,5 @@ async function watch({ gateway, loaded, plugins, options, log }: Watching): Prom
     onFailure: (error) => gateway.reportReloadFailure(error),
   });
   await watcher.start();
-  gateway.hook("reload:done", ({ generation, plugins: changedPlugins, servers, restartRequired }) =>
-    log.info(
-      { generation, plugins: short(changedPlugins), servers: short(servers), restartRequired },
-      "reloaded",
-    ),
-  );
   gateway.hook("gateway:drain", () => void watcher.close());
-}
-
-function short({
-  added,
-  removed,
-  changed,
-}: {
-  added: readonly string[];
-  removed: readonly string[];
-  changed: readonly string[];
-}): object {
-  return { added, removed, changed };
 }

@@ -2,7 +2,9 @@ import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import type { GatewayDescription } from "../describe.ts";
 import type { Gateway } from "../gateway.ts";
+import type { Changes, ReloadReport } from "../hooks.ts";
 import type { ProviderStatus } from "../provider.ts";
+import { claudeCommand, clientName } from "./clients.ts";
 import { VERSION } from "../version.ts";
 
 const UNSETTLED: ReadonlySet<ProviderStatus["state"]> = new Set(["idle", "connecting"]);
@@ -29,6 +31,28 @@ export function writeSummary(gateway: Gateway, log: Logger): void {
   const readable = format === "pretty" || (format === "auto" && isatty(1));
   if (readable) process.stdout.write(summaryText(description));
   else log.info({ version: VERSION, ...summaryData(description) }, "gateway ready");
+}
+
+/** Tells what a reload did, in one sentence and as data. */
+export function tellReload(
+  { generation, plugins, servers, restartRequired }: ReloadReport,
+  log: Logger,
+): void {
+  const parts = (["added", "removed", "changed"] as const).flatMap((kind) =>
+    [
+      ...plugins[kind].map((name) => `plugin ${name}`),
+      ...servers[kind].map((name) => `server ${name}`),
+    ].map((what) => `${what} ${kind}`),
+  );
+  const data = { generation, plugins: changesOf(plugins), servers: changesOf(servers) };
+  log.info(data, `reloaded: ${parts.join(", ") || "no plugin or server changed"}`);
+  if (restartRequired.length > 0)
+    log.warn({ restartRequired }, `restart to apply: ${restartRequired.join(", ")}`);
+}
+
+/** What changed; what did not is no news. */
+function changesOf({ added, removed, changed }: Changes): object {
+  return { added, removed, changed };
 }
 
 function summaryData({ name, endpoints, servers, routes, warnings }: GatewayDescription): object {
@@ -91,8 +115,8 @@ export function summaryText({
   if (first)
     lines.push(
       "  Point a client at it",
-      `    claude mcp add --transport http ${clientName(name)} ${first.url}`,
-      "    propylon client-config claude | cursor | vscode",
+      `    ${claudeCommand(clientName(name), first.url, !first.open)}`,
+      `    npx propylon client-config cursor ${first.url}${first.open ? "" : " --key"}`,
       "",
     );
   return `${lines.join("\n")}\n`;
@@ -111,9 +135,10 @@ function countsOf({
     ...(resources > 0 ? [count(resources, "resource")] : []),
     ...(prompts > 0 ? [count(prompts, "prompt")] : []),
   ];
-  const reason =
-    status.reason !== undefined && status.state !== "ready" ? `: ${status.reason}` : "";
-  return `${parts.join(", ")}${reason}`;
+  if (status.state === "ready") return parts.join(", ");
+  const reason = status.reason ?? "";
+  // What it offered before is still known when a server is lost; nothing is known before its first answer.
+  return tools + resources + prompts === 0 ? reason : `${parts.join(", ")}: ${reason}`;
 }
 
 function columns(rows: readonly (readonly string[])[]): string[] {
@@ -125,16 +150,5 @@ function columns(rows: readonly (readonly string[])[]): string[] {
     row
       .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index]!)))
       .join("  "),
-  );
-}
-
-/** A name that every client accepts for a server. */
-export function clientName(name: string): string {
-  return (
-    name
-      .split("/")
-      .at(-1)!
-      .replaceAll(/[^A-Za-z0-9_-]/g, "-")
-      .slice(0, 40) || "propylon"
   );
 }

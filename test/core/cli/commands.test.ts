@@ -127,7 +127,7 @@ describe("start, tools and call", () => {
     const say = async (): Promise<string> =>
       (await propylon(["call", "say", "text=x", "--target", url])).stdout;
     await writeFile(join(folder, "echo.ts"), ECHO.replace("text.repeat", '"new " + text.repeat'));
-    await running.until(/"generation":2,.*"msg":"reloaded"/);
+    await running.until(/"generation":2,.*"msg":"reloaded: [^"]*changed"/);
     expect(await say()).toBe("new x\n");
     await writeFile(join(folder, "gateway.yaml"), "listeners: { main: { port: 0 } }\nplugns: {}\n");
     await running.until(/gateway\.yaml:2:1 Unknown key/);
@@ -136,7 +136,7 @@ describe("start, tools and call", () => {
       join(folder, "gateway.yaml"),
       "listeners: { main: { port: 0 } }\nplugins: { ./echo.ts: {} }\ntimeouts: { default: 5s }\n",
     );
-    await running.until(/"generation":3,.*"msg":"reloaded"/);
+    await running.until(/"generation":3,.*"msg":"reloaded: [^"]*"/);
     expect(await say()).toBe("new x\n");
   });
 
@@ -146,6 +146,9 @@ describe("start, tools and call", () => {
     running.child.kill("SIGHUP");
     await running.until(/gateway\.yaml:1:1 Unknown key/);
     expect(running.child.exitCode).toBeNull();
+    await writeFile(join(folder, "gateway.yaml"), "listeners: { main: { port: 0 } }\n");
+    running.child.kill("SIGHUP");
+    await running.until(/"msg":"reloaded: plugin \.\/echo\.ts removed"/);
   });
 });
 

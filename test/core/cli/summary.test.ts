@@ -1,0 +1,60 @@
+import { expect, it, onTestFinished } from "vitest";
+import { createLogger } from "../../../core/log.ts";
+import { summaryText, tellReload } from "../../../core/cli/summary.ts";
+import { definePlugin } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+
+const shop = definePlugin({
+  name: "shop",
+  setup(gateway) {
+    gateway.tool("buy", { description: "", run: () => "bought" });
+    gateway.route("GET", "/open", { access: "public", mutates: false }, () => "open");
+    gateway.route("GET", "/closed", { access: "principal", mutates: false }, () => "closed");
+  },
+});
+
+it("M005: the summary shows endpoints, servers with their tools, who may use what, and the command for a client", async () => {
+  const { gateway } = await setupGateway({
+    plugins: [shop],
+    client: false,
+    config: { auth: { apiKey: "the-secret-key-of-this-gateway" } },
+  });
+  const text = summaryText(gateway.describe());
+  const url = gateway.endpoints[0]!.url;
+  expect(text).toMatch(new RegExp(`mcp +${url} +bearer token`));
+  expect(text).toMatch(/shop +ready +1 tool\n/);
+  expect(text).toMatch(/\/open +shop +no authentication/);
+  expect(text).toMatch(/\/closed +shop +bearer token/);
+  expect(text).toContain(
+    `claude mcp add --transport http propylon ${url} --header "Authorization: Bearer $PROPYLON_API_KEY"`,
+  );
+  expect(text).toContain(`npx propylon client-config cursor ${url} --key`);
+  expect(text).not.toContain("the-secret-key");
+});
+
+it("a server that has not answered yet shows what it waits for, not 0 tools", async () => {
+  const { gateway } = await setupGateway({
+    client: false,
+    config: {
+      servers: { slow: { command: process.execPath, args: ["-e", "process.stdin.resume()"] } },
+    },
+  });
+  const text = summaryText(gateway.describe());
+  expect(text).toMatch(/slow +connecting +\S/);
+  expect(text).not.toContain("0 tools");
+  expect(text).not.toContain("Authorization");
+});
+
+it("a reload is one sentence that names what changed", async () => {
+  const lines: string[] = [];
+  const log = await createLogger(
+    { level: "info", format: "json" },
+    { write: (line) => void lines.push(line) },
+  );
+  const { gateway } = await setupGateway({ plugins: [shop], client: false });
+  onTestFinished(gateway.hook("reload:done", (report) => tellReload(report, log)));
+  await gateway.apply({ listeners: { main: { port: 0 } }, plugins: { shop: {} } });
+  await gateway.apply({ listeners: { main: { port: 0 } }, plugins: {} });
+  const told = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  expect(told).toEqual(["reloaded: no plugin or server changed", "reloaded: plugin shop removed"]);
+});
