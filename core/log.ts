@@ -1,7 +1,8 @@
 import { isatty } from "node:tty";
 import { pino, type DestinationStream, type Logger } from "pino";
-type SonicBoom = ReturnType<typeof pino.destination>;
 import type { GatewayConfig } from "./config/schema.ts";
+
+type FileStream = ReturnType<typeof pino.destination>;
 
 /** Keys that never reach a log, at the top level and one level down. */
 const SECRETS = [
@@ -45,23 +46,26 @@ export async function createLogger(
   );
 }
 
-/** What a stalled reader may leave unwritten before lines are dropped, in bytes: a full disk must not end the gateway. */
+/** What a stalled reader may leave unwritten before lines are dropped, in bytes. */
 const MAX_UNWRITTEN = 16 * 1_048_576;
 
 /** Lines are written together, when this many bytes are there or this many milliseconds have passed: a write costs more than a line. */
 const BATCH = { bytes: 8_192, ms: 100 };
 
 /** Standard output, written in the background; what is left is written when the process exits. */
-function jsonStream(): DestinationStream & Pick<SonicBoom, "flush" | "flushSync"> {
+function jsonStream(): DestinationStream & Pick<FileStream, "flush" | "flushSync"> {
   const stream = pino.destination({
     dest: 1,
     sync: false,
     minLength: BATCH.bytes,
     maxLength: MAX_UNWRITTEN,
   });
+  // A full disk or a closed terminal must not end the gateway, and there is nobody left to tell.
+  stream.on("error", () => {});
   let waiting: NodeJS.Timeout | undefined;
   const flush = (): void => {
     waiting = undefined;
+    // Not stream.flush(callback), which calls fsync as well.
     stream.flush();
   };
   return {
