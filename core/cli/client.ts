@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { findConfig, loadConfig } from "../config/load.ts";
 import { configSchema, type GatewayConfig } from "../config/schema.ts";
 import { parseDuration } from "../config/units.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { Upstream } from "../upstream/upstream.ts";
 import { VERSION } from "../version.ts";
 
@@ -76,7 +76,8 @@ export function timeoutOf({ timeout = "60s" }: ClientFlags): number {
 /**
  * Connects to a gateway as any MCP client does, hands the connection over, and ends it.
  *
- * @throws {GatewayError} `unauthorized` when it refuses the key, `upstream_error` when it cannot be reached
+ * @throws {GatewayError} `unauthorized` when it refuses the key, `upstream_error` when it cannot be reached, `timeout` when it
+ *   does not answer in time
  */
 export async function withClient<T>(
   flags: ClientFlags,
@@ -99,6 +100,11 @@ export async function withClient<T>(
   try {
     await connected(client, url, signal);
     return await use(client, signal);
+  } catch (error) {
+    if (!signal.aborted || toGatewayError(error).code !== "cancelled") throw error;
+    throw new GatewayError("timeout", `There was no answer within ${timeout / 1_000} s.`, {
+      hint: "Wait longer with --timeout, e.g. --timeout 5m.",
+    });
   } finally {
     await client.close(0);
   }

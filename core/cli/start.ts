@@ -19,8 +19,11 @@ export interface StartOptions extends ServeFlags {
   readonly watch?: boolean;
 }
 
-/** How long the summary waits for servers that are still connecting, in milliseconds. */
-const SETTLE_MS = 2_000;
+/**
+ * How long the summary waits for servers that are still connecting, in milliseconds: npx downloads a server before it runs it.
+ * Clients are served meanwhile.
+ */
+const SETTLE_MS = 10_000;
 
 /**
  * Runs a gateway until the process is told to end. Returns once it serves.

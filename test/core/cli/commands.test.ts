@@ -119,6 +119,11 @@ describe("start, tools and call", () => {
     expect(stderr).toBe("1/3\n2/3\n3/3\n");
     expect(stdout).toContain("completed");
     expect(code).toBe(0);
+    const hurried = ["call", "trigger-long-running-operation", "duration=20", "--timeout", "300ms"];
+    expect(await propylon([...hurried, "--target", running.url])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--timeout") as string,
+    });
   });
 
   it("M014, M041: the file watcher reloads a changed plugin and config, keeps the old on a wrong one and says where", async () => {
