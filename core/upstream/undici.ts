@@ -1,4 +1,3 @@
-/// <reference path="./undici-pool.d.ts" />
 import type { Pool as UndiciPool } from "undici";
 // Past the package's index, which also loads fetch, caches, mocks and WebSocket: 46 ms and 9 MB of every start. undici has no
 // `exports` map, so the path is reachable; a release that moves the file fails at the first import, in every test.
