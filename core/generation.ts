@@ -17,9 +17,9 @@ export class Generation {
   /** What can be aborted of the calls in flight. */
   readonly running: Roster<Abortion>;
   #inFlight = 0;
-  #wake: (() => void) | undefined;
+  readonly #waiting: (() => void)[] = [];
   readonly #end = (): void => {
-    if (--this.#inFlight === 0) this.#wake?.();
+    if (--this.#inFlight === 0) for (const wake of this.#waiting.splice(0)) wake();
   };
 
   constructor(parts: Pick<Generation, "number" | "config" | "scopes" | "compiled" | "running">) {
@@ -48,10 +48,10 @@ export class Generation {
     if (this.#inFlight === 0) return true;
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), Math.min(ms, 2_147_483_647));
-      this.#wake = () => {
+      this.#waiting.push(() => {
         clearTimeout(timer);
         resolve(true);
-      };
+      });
     });
   }
 

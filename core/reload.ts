@@ -115,7 +115,9 @@ async function swap(
   parts.hooks.swap(generation.compiled.hooks);
   parts.faces.update(generation.compiled.endpoints);
   serveGeneration(parts);
-  void track(parts, upstreams.commit(drain));
+  // A middleware may still hold a call that the old generation will send to a replaced server.
+  const arrived = Promise.all([...earlier, old.whenIdle(drain)]);
+  void track(parts, upstreams.commit(drain, arrived));
   for (const listener of closing) void track(parts, listener.close(drain));
   const keys = new Set(generation.scopes.map(({ key }) => key));
   const dropped = parts.kept.take(parts.kept.plugins.filter((key) => !keys.has(key)));

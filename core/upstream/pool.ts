@@ -22,8 +22,11 @@ export interface UpstreamPlan {
   readonly changes: Changes;
   /** The servers as they will be, in the order of the config. Those that did not change are the very same objects. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
-  /** Puts it to use; resolves when the replaced servers are closed, after their calls in flight, at most `drainMs` later. */
-  commit(drainMs: number): Promise<void>;
+  /**
+   * Puts it to use; resolves when the replaced servers are closed, after their calls in flight, at most `drainMs` later.
+   * @param arrived resolves when no call is on its way to a replaced server any more; until then they take calls
+   */
+  commit(drainMs: number, arrived?: Promise<unknown>): Promise<void>;
   /** Takes it back; closes only what the plan created. */
   abort(): Promise<void>;
 }
@@ -67,7 +70,7 @@ export class UpstreamPool {
     return {
       changes,
       upstreams,
-      commit: (drainMs) => this.#commit(upstreams, drainMs),
+      commit: (drainMs, arrived) => this.#commit(upstreams, drainMs, arrived),
       abort: () => closeAll(created, 0),
     };
   }
@@ -96,13 +99,18 @@ export class UpstreamPool {
     return upstream;
   }
 
-  async #commit(upstreams: ReadonlyMap<string, Upstream>, drainMs: number): Promise<void> {
+  async #commit(
+    upstreams: ReadonlyMap<string, Upstream>,
+    drainMs: number,
+    arrived: Promise<unknown> | undefined,
+  ): Promise<void> {
     const before = this.#upstreams;
     this.#upstreams = upstreams;
     const replaced = [...before.values()].filter(
       (upstream) => upstreams.get(upstream.name) !== upstream,
     );
     for (const old of replaced) upstreams.get(old.name)?.inherit(old);
+    await arrived;
     await closeAll(replaced, drainMs);
   }
 }
