@@ -5,6 +5,8 @@ import type { Pending } from "./pending.ts";
 
 /** How long a question may wait for its owner to become clear, in milliseconds. */
 export const HOLD_MS = 10_000;
+/** Most questions held at a time; a server that asks more is broken, and each costs a timer and a set. */
+const MAX_HELD = 100;
 
 /** Requests a client can answer for a server. */
 const ASKABLE = new Set(["sampling/createMessage", "elicitation/create", "roots/list"]);
@@ -88,6 +90,7 @@ export class Questions {
   }
 
   #hold(id: RpcId, method: string, params: Json | undefined): void {
+    if (this.#held.size >= MAX_HELD) return this.#reply(id, { error: UNCLEAR });
     const candidates = new Set(
       [...this.#options.pending.values()].filter((exchange) => exchange.call),
     );
@@ -113,13 +116,20 @@ export class Questions {
     try {
       this.#reply(id, { result: await owner.call!.peer.ask(method, params) });
     } catch (error) {
-      this.#reply(id, { error: toRpcError(toGatewayError(error)) });
+      this.#reply(id, { error: refusalOf(error) });
     }
   }
 
   #reply(id: RpcId, outcome: { result: Json } | { error: RpcError }): void {
     this.#options.reply(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
   }
+}
+
+/** The client's own refusal as it came; for anything else the gateway's words. */
+function refusalOf(thrown: unknown): RpcError {
+  const error = toGatewayError(thrown);
+  const own = error.data?.["rpcError"] as RpcError | undefined;
+  return own ?? toRpcError(error);
 }
 
 function onlyOwner(exchanges: Iterable<Exchange>): Exchange | "many" | undefined {

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { clientError } from "../../../core/mcp/asks.ts";
+import type { Json } from "../../../core/types.ts";
+import type { Exchange } from "../../../core/upstream/exchange.ts";
+import { Pending } from "../../../core/upstream/pending.ts";
+import { Questions } from "../../../core/upstream/questions.ts";
+
+function setUp(...asks: ((method: string) => Promise<Json>)[]) {
+  const pending = new Pending<Exchange>();
+  for (const [index, ask] of asks.entries())
+    pending.add({ id: `id${index}`, call: { peer: { key: `client ${index}`, ask } } } as never);
+  const replies: Json[] = [];
+  let replied = (): void => {};
+  const questions = new Questions({
+    pending,
+    reply: (message) => {
+      replies.push(JSON.parse(message) as Json);
+      replied();
+    },
+  });
+  const nextReply = (): Promise<void> => new Promise((resolve) => (replied = resolve));
+  return { questions, replies, nextReply };
+}
+
+it("a client's refusal reaches the server with the client's own code and words", async () => {
+  const { questions, replies, nextReply } = setUp(() =>
+    Promise.reject(clientError({ code: -1, message: "User rejected", data: { why: "no" } })),
+  );
+  const reply = nextReply();
+  questions.ask(7, "elicitation/create", {}, undefined);
+  await reply;
+  expect(replies).toEqual([
+    { jsonrpc: "2.0", id: 7, error: { code: -1, message: "User rejected", data: { why: "no" } } },
+  ]);
+});
+
+it("T5: questions of unclear owner are held in a bounded number, the rest is refused at once", () => {
+  const never = (): Promise<Json> => new Promise(() => {});
+  const { questions, replies } = setUp(never, never);
+  for (let id = 0; id < 1_000; id++) questions.ask(id, "roots/list", undefined, undefined);
+  expect(replies.length).toBe(900);
+  expect(replies[0]).toMatchObject({ id: 100, error: { code: -32603 } });
+  questions.close();
+});
