@@ -73,8 +73,11 @@ export interface Provider {
   /** Asks for `updated` events of a resource; counted, so each subscribe needs one unsubscribe. */
   subscribe(uri: string): Promise<void>;
   unsubscribe(uri: string): Promise<void>;
-  /** Sets the least severe level that any client wants (legacy `logging/setLevel`); `undefined` = none. */
-  setLogLevel(level: string | undefined): void;
+  /**
+   * Sets the least severe level that any client of one asker wants (legacy `logging/setLevel`); `undefined` = none. A server
+   * may be shown at several endpoints, so the least severe of all askers counts.
+   */
+  setLogLevel(level: string | undefined, asker: object): void;
   /** Tells the server that a client's roots changed. */
   rootsChanged(): void;
   /** Registers a listener; the return value removes it. */

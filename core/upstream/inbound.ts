@@ -18,7 +18,16 @@ export interface InboundOptions {
 }
 
 /** RFC 5424 severities as MCP names them, least severe first. */
-const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+export const LEVELS = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+];
 
 /** Sorts what a server sends: answers to their requests, everything else to the one client it belongs to, or to nobody. */
 export class Inbound {

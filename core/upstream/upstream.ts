@@ -14,6 +14,7 @@ import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { dial } from "./dial.ts";
+import { LEVELS } from "./inbound.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
 import { LISTS } from "./lists.ts";
@@ -56,6 +57,8 @@ export class Upstream implements Provider {
   readonly #host: ConnectionHost;
   readonly #listing: Listing;
   #era: Era | undefined;
+  /** Least severe level wanted, by asker. */
+  readonly #logLevels = new Map<object, string>();
   #logLevel: string | undefined;
   #waiting = 0;
 
@@ -138,8 +141,13 @@ export class Upstream implements Provider {
     await this.#subscriptions.remove(uri);
   }
 
-  setLogLevel(level: string | undefined): void {
-    this.#logLevel = level;
+  setLogLevel(level: string | undefined, asker: object): void {
+    if (level === undefined) this.#logLevels.delete(asker);
+    else this.#logLevels.set(asker, level);
+    const wanted = new Set(this.#logLevels.values());
+    const least = LEVELS.find((each) => wanted.has(each));
+    if (least === this.#logLevel) return;
+    this.#logLevel = least;
     const { connection } = this.#supervision;
     if (connection) void this.#sendLogLevel(connection);
   }
@@ -155,10 +163,9 @@ export class Upstream implements Provider {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Takes over what clients asked of the upstream it replaces: subscriptions and log level. */
+  /** Takes over what clients watch at the upstream it replaces; the endpoints set the log level themselves. */
   inherit(before: Upstream): void {
     this.#subscriptions.inherit(before.#subscriptions);
-    this.#logLevel ??= before.#logLevel;
     const { connection } = this.#supervision;
     if (connection) void this.#restore(connection);
   }
