@@ -82,6 +82,7 @@ export class Gateway {
       faces: new Faces(createEndpointHost(log, parts)),
       scopeHost: createScopeHost(log, parts),
       retiring: new Set(),
+      outgoing: new Set(),
       generation: emptyGeneration(config, log),
       listening: false,
       draining: false,

@@ -23,8 +23,10 @@ export interface GatewayParts {
   readonly sockets: Sockets;
   readonly faces: Faces;
   readonly scopeHost: ScopeHost;
-  /** Old generations on their way out. */
+  /** What goes on behind a reload: old generations on their way out, and what leaves with them. */
   readonly retiring: Set<Promise<void>>;
+  /** Old generations whose calls may still be in flight. */
+  readonly outgoing: Set<Generation>;
   generation: Generation;
   listening: boolean;
   draining: boolean;

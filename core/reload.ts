@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Logger } from "pino";
 import { blame, buildScopes, comparePlugins, withTimeout } from "./build.ts";
 import { compile } from "./compile.ts";
 import type { GatewayConfig } from "./config/schema.ts";
@@ -122,7 +121,8 @@ async function swap(
   const keys = new Set(generation.scopes.map(({ key }) => key));
   const dropped = parts.kept.take(parts.kept.plugins.filter((key) => !keys.has(key)));
   const leaving = old.scopes.filter((scope) => !generation.scopes.includes(scope));
-  const retired = track(parts, retire(parts.log, old, { earlier, leaving, dropped, drain }));
+  parts.outgoing.add(old);
+  const retired = track(parts, retire(parts, old, { earlier, leaving, dropped, drain }));
   // A call may apply a config itself, so one that is still in flight must not be waited for.
   if (old.inFlight === 0 && earlier.length === 0) await retired;
 }
@@ -149,7 +149,7 @@ interface Leaving {
 
 /** Waits for the calls of an old generation, then undoes what the new one did not take over, last first. */
 async function retire(
-  log: Logger,
+  { log, outgoing }: Pick<GatewayParts, "log" | "outgoing">,
   old: Generation,
   { earlier, leaving, dropped, drain }: Leaving,
 ): Promise<void> {
@@ -161,6 +161,7 @@ async function retire(
     );
     old.abort();
   }
+  outgoing.delete(old);
   for (const scope of leaving.toReversed()) await disposeScope(scope);
   for (const error of await dropped.run())
     log.error({ err: error }, "a kept value could not be disposed");

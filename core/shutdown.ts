@@ -1,3 +1,4 @@
+import type { Generation } from "./generation.ts";
 import type { GatewayParts } from "./parts.ts";
 import { disposeScope } from "./scope.ts";
 
@@ -15,11 +16,8 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
   const until = performance.now() + grace;
   const left = (): number => Math.max(0, until - performance.now());
   const errors: unknown[] = [];
-  if (!(await generation.whenIdle(grace))) {
-    log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
-    generation.abort();
-    await generation.whenIdle(ABORT_MS);
-  }
+  // A call that came before a reload is one in flight like any other.
+  await Promise.all([generation, ...parts.outgoing].map((each) => finish(each, grace, log)));
   const step = async (work: () => unknown): Promise<void> => {
     try {
       await work();
@@ -36,4 +34,16 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
   await step(() => pool.close(left()));
   if (errors.length > 0)
     throw new AggregateError(errors, "The gateway closed, but not everything could be undone.");
+}
+
+/** Waits for the calls of one generation and aborts those that take too long. */
+async function finish(
+  generation: Generation,
+  grace: number,
+  log: GatewayParts["log"],
+): Promise<void> {
+  if (await generation.whenIdle(grace)) return;
+  log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
+  generation.abort();
+  await generation.whenIdle(ABORT_MS);
 }

@@ -52,6 +52,20 @@ describe("a shutdown", () => {
     expect(await leakedResources(before)).toEqual([]);
   });
 
+  it("gives calls of a configuration that was replaced the grace time too, not the longer drain time", async () => {
+    const { plugin, inside } = holder();
+    const { gateway } = await setupGateway({ plugins: [plugin], client: false });
+    const call = gateway.call({ server: "holder", name: "hold" }).catch((error: unknown) => error);
+    await inside;
+    await gateway.apply({
+      listeners: { main: { port: 0 } },
+      plugins: { holder: {} },
+      timeouts: { drain: 60_000 },
+    });
+    await gateway.close({ grace: 10 });
+    expect(await call).toMatchObject({ code: "cancelled" });
+  });
+
   it("aborts what outlasts the grace time", async () => {
     const { plugin, inside } = holder();
     const { gateway } = await setupGateway({ plugins: [plugin], client: false });
