@@ -200,8 +200,10 @@ export class LegacyFace {
     }
     const { settling } = this.#context;
     // A client that kept its tool list may know a tool whose server is still connecting.
-    if (settling === undefined) reply.end(faultPieces(forward, id));
-    else void settling.then(() => this.#call(session, request, reply, principal));
+    if (settling === undefined) return reply.end(faultPieces(forward, id));
+    let gone = false;
+    reply.owner = { gone: () => void (gone = true) };
+    void settling.then(() => gone || this.#call(session, request, reply, principal));
   }
 
   #list(method: ListMethod, { id, params }: Request, reply: Reply): void {

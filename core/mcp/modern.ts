@@ -103,7 +103,10 @@ export class ModernFace {
       const { settling } = this.#context;
       // A client that kept its tool list may know a tool whose server is still connecting.
       if (settling === undefined) sendFault(res, modernFault(forward), id);
-      else void settling.then(() => this.#call(request, req, res, principal, accepts));
+      else
+        void settling.then(
+          () => res.destroyed || this.#call(request, req, res, principal, accepts),
+        );
       return;
     }
     const fault = headersFault(forward, req.headers) ?? inputFault(params);

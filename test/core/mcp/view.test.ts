@@ -5,7 +5,16 @@ import { View } from "../../../core/mcp/view.ts";
 import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/mcp/host.ts";
 import { EMPTY_CATALOGUE } from "../../../core/provider.ts";
-import { FakeProvider, legacyClient, openSession, post, postModern, serve, text } from "./kit.ts";
+import {
+  FakeProvider,
+  legacyClient,
+  modernMeta,
+  openSession,
+  post,
+  postModern,
+  serve,
+  text,
+} from "./kit.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -202,6 +211,54 @@ describe("first connect", () => {
     ready(provider);
     expect(await (await list).json()).toMatchObject({ result: { tools: [{ name: "late" }] } });
     expect(await (await call).json()).toMatchObject({ result: { content: [{ text: "x" }] } });
+  });
+
+  it("a call whose client went away while it waited never reaches the server, in either era", async () => {
+    served = await serve([]);
+    const { url } = served;
+    const session = await openSession(url);
+    const provider = connecting();
+    let runs = 0;
+    served.providers.push(provider);
+    served.endpoint.update(served.content([provider]));
+    const leaving = new AbortController();
+    const before = served.requests();
+    const calls = [modernMeta(), undefined].map((_meta) =>
+      fetch(url, {
+        method: "POST",
+        signal: leaving.signal,
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...(_meta
+            ? {
+                "mcp-protocol-version": "2026-07-28",
+                "mcp-method": "tools/call",
+                "mcp-name": "late",
+              }
+            : session),
+        },
+        body: JSON.stringify({
+          jsonrpc: "2.0",
+          id: 1,
+          method: "tools/call",
+          params: { name: "late", _meta },
+        }),
+      }).catch((error: Error) => error.name),
+    );
+    await vi.waitFor(() => expect(served!.requests()).toBe(before + 2));
+    // Their bodies are read once another request has been answered, and their ends noticed after one more.
+    await post(url, { jsonrpc: "2.0", id: 2, method: "ping" }, session);
+    leaving.abort();
+    expect(await Promise.all(calls)).toEqual(["AbortError", "AbortError"]);
+    for (let id = 3; id < 6; id++) await post(url, { jsonrpc: "2.0", id, method: "ping" }, session);
+    ready(provider);
+    provider.handlers.set("late", () => {
+      runs++;
+      return text("x");
+    });
+    await postModern(url, 9, "tools/call", { name: "late" });
+    expect(runs).toBe(1);
   });
 
   it("a server that fails, or hangs for two seconds, is not waited for", async () => {
