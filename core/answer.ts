@@ -4,7 +4,7 @@ import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
 export interface RawMessage {
-  /** The whole message in order. Never contains a raw CR or LF. */
+  /** The whole message in order. */
   readonly chunks: readonly Buffer[];
   /** Offset in bytes of the id value, its quotes included. */
   readonly idStart: number;
@@ -89,7 +89,8 @@ export class Answer {
   }
 
   /**
-   * The JSON-RPC response message for a client, in one or more pieces without line breaks.
+   * The JSON-RPC response message for a client, in one or more pieces. A server may have put raw line breaks between
+   * its tokens: whoever frames by lines takes them out.
    *
    * @param id the client's own request id, type kept
    * @param defaults members added to the result object unless it has them (e.g. `resultType`)

@@ -1,3 +1,4 @@
+import { blankLineBreaks } from "./frame.ts";
 import type { Pieces, Reply, ReplyOwner } from "./reply.ts";
 
 /** Gathers the responses of a JSON-RPC batch: one array, or one event each once the reply has become a stream. */
@@ -81,7 +82,8 @@ class BatchItem implements Reply {
   }
 
   end(pieces: Pieces): void {
-    this.#settle(pieces.map((piece) => piece.toString()).join(""));
+    const text = Buffer.concat(pieces.map((piece) => Buffer.from(piece as string)));
+    this.#settle(blankLineBreaks([text]).toString());
   }
 
   drop(): void {

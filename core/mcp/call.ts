@@ -2,7 +2,8 @@ import { Answer } from "../answer.ts";
 import { addSignal, Cancellation } from "../cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
-import type { Call, CallMethod, Json, Peer, Principal, Progress, RpcId } from "../types.ts";
+import type { Provider } from "../provider.ts";
+import type { Call, CallMethod, Era, Json, Peer, Principal, Progress, RpcId } from "../types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
 import { otherMeta } from "./forward.ts";
@@ -30,6 +31,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   protected readonly method: CallMethod;
   protected reply: Reply | undefined;
   protected done = false;
+  #provider: Provider | undefined;
   readonly #cancellation = new Cancellation();
   #token: string | number | undefined;
   #order: ProgressOrder | undefined;
@@ -71,6 +73,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
   /** Starts the call; its end reaches the client. Never throws. */
   run({ params, principal }: ClientRequest, forward: Forward): void {
+    this.#provider = forward.route.provider;
     const call: Call = addSignal({
       id: this.context.nextCallId(),
       method: this.method,
@@ -139,6 +142,11 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   tell(method: string, params: Json | undefined): void {
     if (this.done || (method === "notifications/message" && !this.#wantsLog(params))) return;
     this.reply?.event(notification(method, params));
+  }
+
+  /** Era of the server, if it has one. */
+  protected get callee(): Era | undefined {
+    return this.#provider?.status.era;
   }
 
   get congested(): boolean {

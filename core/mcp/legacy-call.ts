@@ -59,7 +59,9 @@ export class LegacyCall extends ClientCall implements Cancellable {
 
   protected override finish(call: Call, answer: Answer): Promise<void> | undefined {
     const pieces = answer.encode(this.id);
-    if (needsInput(answer, pieces)) return this.#fetchInputs(call, answer);
+    // Revisions before 2026-07-28 have no such answers, so those of their servers are not searched for one.
+    if (!(answer.isRaw && this.callee === "legacy") && needsInput(answer, pieces))
+      return this.#fetchInputs(call, answer);
     this.reply?.end(pieces);
     return undefined;
   }

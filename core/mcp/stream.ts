@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { blankLineBreaks } from "./frame.ts";
 import type { Pulse, Pulsed } from "./pulse.ts";
 
 const STREAM_HEAD: readonly string[] = [
@@ -24,7 +25,7 @@ export interface StreamSettings {
 }
 
 /**
- * Server-sent events on a Node response. Only JSON goes into `data`, and JSON text never holds a line break, so one
+ * Server-sent events on a Node response. Only JSON goes into `data`, without line breaks between its tokens, so one
  * message is always one event (T10).
  */
 export class EventStream implements Pulsed {
@@ -96,7 +97,7 @@ export class EventStream implements Pulsed {
     this.#flush();
     if (pieces === undefined) this.#res.end();
     else {
-      const all = ["event: message\ndata: ", ...pieces, "\n\n"];
+      const all = ["event: message\ndata: ", ...blankLineBreaks(pieces), "\n\n"];
       endWith(this.#res, all, bytesOf(all));
     }
   }

@@ -3,7 +3,7 @@ import { Answer } from "../answer.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Exchange, isCongested } from "./exchange.ts";
 import type { HttpWire } from "./http.ts";
-import { blankLineBreaks, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
+import { isJson, parseMessage } from "./message.ts";
 import { SseParser, type SseSink } from "./sse.ts";
 
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
@@ -86,7 +86,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
     if (this.#sse) return this.#onStreamEnd();
     this.#wire.forget(this.#exchange);
     if (this.#status >= 300) return this.#onRefusal();
-    if (this.#length > 0) this.#deliver(this.#chunks, this.#length);
+    if (this.#length > 0) this.#wire.receiver.receive(this.#chunks, this.#length, this.#exchange);
     if (!this.#exchange.done)
       this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
   }
@@ -123,11 +123,6 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
     if (this.#length > (this.#status < 300 ? this.#wire.maxResult : MAX_REFUSAL))
       return this.#tooMuch();
     this.#chunks.push(chunk);
-  }
-
-  #deliver(chunks: readonly Buffer[], length: number): void {
-    if (length > PARSE_BELOW) blankLineBreaks(chunks);
-    this.#wire.receiver.receive(chunks, length, this.#exchange);
   }
 
   #onStreamEnd(): void {

@@ -109,14 +109,6 @@ export function parseMessage(chunks: readonly Buffer[]): unknown {
   return JSON.parse(bytes.toString("utf8"));
 }
 
-/** Overwrites CR and LF with spaces, in place. In JSON they stand only between tokens; in a frame of a face they would end it. */
-export function blankLineBreaks(chunks: readonly Buffer[]): void {
-  for (const chunk of chunks) {
-    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) chunk[at] = 32;
-    for (let at = chunk.indexOf(13); at !== -1; at = chunk.indexOf(13, at + 1)) chunk[at] = 32;
-  }
-}
-
 /** Whether a value is a JSON object. */
 export function isJson(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -34,7 +34,7 @@ export interface Wire {
 export interface WireReceiver {
   /**
    * One message. `origin` is the request on whose own stream it came, if the transport tells.
-   * The chunks hold no line breaks and may be kept.
+   * The chunks may be kept.
    */
   receive(chunks: readonly Buffer[], length: number, origin: Exchange | undefined): void;
   /** A message above the limit was thrown away; `head` is its first bytes, `tail` its last. */

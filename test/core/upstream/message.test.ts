@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  blankLineBreaks,
   findId,
   findResponse,
   findSmallResponse,
@@ -128,22 +127,6 @@ describe("findSmallResponse", () => {
   it("leaves a message in two chunks to the parser", () => {
     expect(findSmallResponse(split(first("{}"), [30]))).toBeUndefined();
   });
-});
-
-it("blankLineBreaks leaves the meaning and no line breaks", () => {
-  const property = fc.property(
-    fc.jsonValue(),
-    fc.constantFrom("\n", "\r\n", "\r"),
-    (value, eol) => {
-      const text = JSON.stringify(value, null, 2).replaceAll("\n", eol);
-      const chunks = split(text, [3, 10]);
-      blankLineBreaks(chunks);
-      const bytes = Buffer.concat(chunks);
-      expect(bytes.includes(10) || bytes.includes(13)).toBe(false);
-      expect(JSON.parse(bytes.toString("utf8"))).toEqual(JSON.parse(text));
-    },
-  );
-  fc.assert(property, { numRuns: 1_000 });
 });
 
 it("the head of a message tells its id, or that it answers nothing", () => {

@@ -1,0 +1,19 @@
+import type { Pieces } from "./reply.ts";
+
+/**
+ * A JSON message as it can stand in an event: CR and LF, which in JSON stand only between tokens, become spaces. Servers may
+ * send them raw, and in an event they would end it and begin one of the server's own making (T10). Buffers are changed in place.
+ */
+export function blankLineBreaks(pieces: Pieces): Pieces {
+  return pieces.map((piece) => (typeof piece === "string" ? blankText(piece) : blankBytes(piece)));
+}
+
+function blankText(text: string): string {
+  return text.includes("\n") || text.includes("\r") ? text.replaceAll(/[\r\n]/g, " ") : text;
+}
+
+function blankBytes(bytes: Buffer): Buffer {
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) bytes[at] = 32;
+  for (let at = bytes.indexOf(13); at !== -1; at = bytes.indexOf(13, at + 1)) bytes[at] = 32;
+  return bytes;
+}
