@@ -203,7 +203,9 @@ export const configSchema = z.strictObject({
       sessionIdle: duration().default(600_000).describe("After this long unused a session ends."),
       streamQueue: size()
         .default(1024 * 1024)
-        .describe("Unsent bytes of one event stream before it is closed."),
+        .describe(
+          "Unsent bytes of one event stream. Beyond it a standalone stream is closed; a call's stream holds up the server that feeds it, or loses log messages and progress where that cannot be.",
+        ),
     })
     .prefault({})
     .describe("Bounds on what a client can cost."),
