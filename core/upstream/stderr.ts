@@ -8,6 +8,11 @@ const LINE = 500;
 /** Lines logged per second; a child that writes a gigabyte must not fill the log with it. */
 const LINES_PER_SECOND = 100;
 
+/** The last line a child wrote before it died, as the cause of an error: for operators, since it may hold keys and paths. */
+export class LastWords extends Error {
+  override readonly name = "LastWords";
+}
+
 /** What a child says on stderr: its last 64 KiB kept, its lines logged at debug, a bounded number of them. */
 export class StderrLog {
   readonly #log: Logger;

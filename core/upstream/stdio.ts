@@ -3,7 +3,7 @@ import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
 import { childEnvironment } from "./environment.ts";
 import { LineFramer } from "./lines.ts";
-import { StderrLog } from "./stderr.ts";
+import { LastWords, StderrLog } from "./stderr.ts";
 
 /** Unsent input of a child that does not read, in UTF-16 units, above which it is given up. */
 const MAX_UNSENT = 64 * 1024 * 1024;
@@ -144,13 +144,19 @@ class Channel implements StdioChannel {
   #exitError({ code, signal }: Exit): GatewayError {
     const line = this.#stderr.lastLine;
     const what = signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
-    return this.#error(line === "" ? what : `${what}: ${line}`, { exitCode: code, signal });
+    const cause = line === "" ? undefined : new LastWords(line);
+    return this.#error(what, { exitCode: code, signal }, cause);
   }
 
-  #error(what: string, data: Readonly<Record<string, unknown>> = {}): GatewayError {
+  #error(
+    what: string,
+    data: Readonly<Record<string, unknown>> = {},
+    cause?: LastWords,
+  ): GatewayError {
     const { name } = this.#options;
     return new GatewayError("upstream_error", `Server "${name}" ${what}.`, {
       data: { server: name, ...data },
+      cause,
     });
   }
 

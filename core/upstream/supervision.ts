@@ -4,6 +4,7 @@ import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { abortError } from "./exchange.ts";
 import { Liveness } from "./liveness.ts";
+import { LastWords } from "./stderr.ts";
 
 /** Deaths in a row, each soon after connecting, that are answered by dialling at once. */
 const QUICK_REDIALS = 3;
@@ -97,7 +98,7 @@ export class Supervision {
     const { clock, backoff } = this.#options;
     if (clock.now() - this.#connectedAt >= backoff.initial) this.#quickDeaths = 0;
     if (++this.#quickDeaths <= QUICK_REDIALS)
-      this.#dial(`Connecting again: ${error.message}`, error);
+      this.#dial(`Connecting again: ${reasonOf(error)}`, error);
     else this.#failed(error);
   }
 
@@ -163,21 +164,15 @@ export class Supervision {
     });
   }
 
-  /** The error for calls that find no connection. */
+  /** The error for calls that find no connection. Clients learn the state; the reason, which may quote a child, is for operators. */
   unavailable(): GatewayError {
-    const { state, reason, nextRetryAt, lastError } = this.status;
+    const { state, nextRetryAt } = this.status;
     const next = nextRetryAt === undefined ? "" : ` Next attempt at ${nextRetryAt}.`;
     return new GatewayError(
       "upstream_error",
-      `Server "${this.#options.name}" is not available (${state}). ${reason ?? ""}${next}`,
+      `Server "${this.#options.name}" is not available (${state}).${next}`,
       {
-        data: {
-          server: this.#options.name,
-          state,
-          reason,
-          ...(nextRetryAt && { nextRetryAt }),
-          ...(lastError && { lastError }),
-        },
+        data: { server: this.#options.name, state, ...(nextRetryAt && { nextRetryAt }) },
       },
     );
   }
@@ -201,7 +196,7 @@ export class Supervision {
       reason,
       nextRetryAt: undefined,
       pid: undefined,
-      ...(error && { lastError: error.message }),
+      ...(error && { lastError: reasonOf(error) }),
     });
   }
 
@@ -256,11 +251,11 @@ export class Supervision {
     const wait = Math.max(base * (0.8 + 0.4 * clock.random()), Math.min(retryAfter, backoff.max));
     const hint = error.hint === undefined ? "" : ` ${error.hint}`;
     this.#cancelRetry = clock.after(wait, () =>
-      this.#dial(`Trying again: ${error.message}${hint}`),
+      this.#dial(`Trying again: ${reasonOf(error)}${hint}`),
     );
     this.#enter(final ? "failed" : "backoff", {
-      reason: `${error.message}${hint}`,
-      lastError: error.message,
+      reason: `${reasonOf(error)}${hint}`,
+      lastError: reasonOf(error),
       nextRetryAt: new Date(clock.now() + wait).toISOString(),
       attempts,
       pid: undefined,
@@ -291,4 +286,9 @@ export class Supervision {
   #iso(): string {
     return new Date(this.#options.clock.now()).toISOString();
   }
+}
+
+/** What operators read: with the last words of a child, which its calls' clients must not see. */
+function reasonOf({ message, cause }: GatewayError): string {
+  return cause instanceof LastWords ? `${message.replace(/\.$/, "")}: ${cause.message}.` : message;
 }

@@ -23,14 +23,16 @@ it("a next step is in every form an error takes", () => {
   expect(toRpcError(new GatewayError("not_found", "Nothing.")).data).toEqual({ code: "not_found" });
 });
 
-it("what to do about a server that cannot start is in its status and in the error of a call", async () => {
+it("what to do about a server that cannot start is in its status, for operators; a call learns the state", async () => {
   const { gateway, client } = await setupGateway({
     config: { servers: { gone: { command: "no-such-program-anywhere" } } },
   });
   const server = gateway.servers.get("gone")!;
   await whenState(server, "backoff");
   expect(server.status.reason).toContain(`"no-such-program-anywhere" was not found. ${HINT}`);
-  await expect(gateway.call({ server: "gone", name: "x" })).rejects.toThrow(HINT);
+  await expect(gateway.call({ server: "gone", name: "x" })).rejects.toThrow(
+    'Server "gone" is not available (backoff).',
+  );
   await client.close();
 });
 

@@ -35,8 +35,10 @@ describe("stdio channel", () => {
       code: "upstream_error",
       data: { server: "sample", exitCode: 3, signal: null },
     });
-    expect(error.message).toMatch(/^Server "sample" exited with code 3: last word at \d+\.$/);
-    expect(now - Number(/at (\d+)/.exec(error.message)?.[1])).toBeLessThan(1_000);
+    expect(error.message).toBe('Server "sample" exited with code 3.');
+    const words = (error.cause as Error).message;
+    expect(words).toMatch(/^last word at \d+$/);
+    expect(now - Number(/at (\d+)/.exec(words)?.[1])).toBeLessThan(1_000);
     expect(channel.stderrTail).toMatch(/^first\nlast word at/);
     expect(channel.ends()).toBe(1);
   });

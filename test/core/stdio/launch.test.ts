@@ -80,7 +80,9 @@ describe("launch of a child", () => {
       mode: 0o755,
     });
     const channel = await record(join(folder, "orphaned"));
-    expect((await channel.ended).message).toMatch(/exited with code 127: .*no-such-interpreter/);
+    const error = await channel.ended;
+    expect(error.message).toMatch(/exited with code 127\.$/);
+    expect((error.cause as Error).message).toMatch(/no-such-interpreter/);
   });
 
   it("fails cleanly when descriptors run out, and works again when there are some", async () => {

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError, toRpcError } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/types.ts";
 import type { Upstream } from "../../../core/upstream/upstream.ts";
 import { callText, makeCall, makePeer, makeUpstream, nextEvent, reached } from "./support/calls.ts";
@@ -133,6 +133,29 @@ describe("stdio", () => {
     });
     await upstream.reconnect();
     expect(await callText(upstream, "echo", { text: "back" })).toBe("back");
+  });
+
+  it("T19: the last words of a child are for operators, never for clients", async () => {
+    const canary = `canary-${randomUUID()}`;
+    const upstream = await start();
+    const seen: string[] = [];
+    const failing = async (tool: string, args: Record<string, unknown>): Promise<void> => {
+      const error = await upstream.request(makeCall(tool, args)).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(GatewayError);
+      seen.push(JSON.stringify(toRpcError(error as GatewayError)));
+    };
+    for (let death = 0; death < 4; death++) {
+      await reached(upstream, "ready");
+      await failing("confess", { text: canary });
+    }
+    expect(upstream.status).toMatchObject({
+      state: "backoff",
+      reason: expect.stringContaining(canary),
+      lastError: expect.stringContaining(canary),
+    });
+    await failing("pid", {});
+    expect(seen.at(-1)).toContain("(backoff)");
+    expect(seen.join()).not.toContain("canary");
   });
 
   it("50 reconnects at once leave one child", async () => {

@@ -24,6 +24,9 @@ const tools = {
   echo: (id, { text }) => reply(id, text),
   pid: (id) => reply(id, String(process.pid)),
   crash: () => process.exit(3),
+  confess(_id, { text }) {
+    process.stderr.write(`${text}\n`, () => process.exit(3));
+  },
   big: (id, { size }) => reply(id, "x".repeat(size)),
   token: (id, _args, meta) => reply(id, typeof meta?.progressToken),
   twice: (id) => {
