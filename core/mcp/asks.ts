@@ -4,6 +4,18 @@ import type { Json } from "../types.ts";
 import type { Message } from "./envelope.ts";
 import type { PendingAsk, Session } from "./session.ts";
 
+/** Questions that one call may have open: a server that asks without end must not fill the gateway (T5). */
+const MAX_ASKS = 100;
+
+/** Refuses one question too many. */
+export function tooManyAsks(open: number): GatewayError | undefined {
+  if (open < MAX_ASKS) return undefined;
+  return new GatewayError(
+    "rate_limited",
+    `A call may have ${MAX_ASKS} open questions to its client.`,
+  );
+}
+
 /**
  * Sends a request to a legacy client. Its id is unguessable and only looked up within the session, so no other client can
  * answer it (T4, T5).
@@ -18,6 +30,8 @@ export function askClient(
   params: Json | undefined,
   send: (message: string) => boolean,
 ): Promise<Json> {
+  const refusal = tooManyAsks(own.size);
+  if (refusal) return Promise.reject(refusal);
   const id = randomUUID();
   return new Promise((resolve, reject) => {
     const ask = { resolve, reject };

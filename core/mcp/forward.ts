@@ -85,11 +85,14 @@ function byReference(view: View, params: Json): Forward | Fault {
   return { route, args: undefined, params: otherParams(params) };
 }
 
-/** Rest and spread define own properties, so that a `__proto__` key stays data (T13). */
+/**
+ * Rest and spread define own properties, so that a `__proto__` key stays data (T13). `task` stays here: the gateway does not
+ * declare tasks (2025-11-25), and a server that made one would leave the client with a task it cannot ask for.
+ */
 function otherParams(params: Json): Json | undefined {
   for (const key in params) {
-    if (key === "name" || key === "arguments" || key === "_meta") continue;
-    const { name: _name, arguments: _arguments, _meta, ...others } = params;
+    if (key === "name" || key === "arguments" || key === "_meta" || key === "task") continue;
+    const { name: _name, arguments: _arguments, _meta, task: _task, ...others } = params;
     return others;
   }
   return undefined;

@@ -192,6 +192,14 @@ export class LegacyFace {
 
   #call(session: Session, request: CallRequest, reply: Reply, principal: Principal): void {
     const { method, id, params = {} } = request;
+    // Two calls of one id could not be told apart when one is cancelled.
+    if (session.isRunning(id))
+      return reply.end(
+        faultPieces(
+          { code: RPC.invalidRequest, message: "A request with this id is still running." },
+          id,
+        ),
+      );
     const forward = toForward(this.#context.view, method, params);
     if (!isFault(forward)) {
       const call = { id, method, params, principal };

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Answer } from "../answer.ts";
 import { GatewayError } from "../errors.ts";
+import { tooManyAsks } from "./asks.ts";
 import type { Era, Json } from "../types.ts";
 import type { ClientRequest } from "./call.ts";
 import { ClientCall } from "./call.ts";
@@ -85,6 +86,8 @@ export class ModernCall extends ClientCall {
       return Promise.reject(
         new GatewayError("cancelled", "The call this request belongs to is over."),
       );
+    const refusal = tooManyAsks(this.#asks?.size ?? 0);
+    if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
       (this.#asks ??= new Map()).set(`input-${++this.#asked}`, { method, params, resolve, reject });
       // What is asked in the same turn goes to the client in one round trip.

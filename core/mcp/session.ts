@@ -91,6 +91,12 @@ export class Session {
     return calls;
   }
 
+  /** Whether a request with this id still runs. */
+  isRunning(id: RpcId): boolean {
+    for (let call = this.#lastCall; call; call = call.earlier) if (call.id === id) return true;
+    return false;
+  }
+
   /** Remembers a call as long as it runs. Links instead of a Map, which would be made anew for nearly every call. */
   begin(call: Cancellable): void {
     call.earlier = this.#lastCall;

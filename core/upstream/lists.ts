@@ -73,9 +73,10 @@ export async function fetchLists(
       const old = previous[kind.key] as readonly Json[];
       if (options.only && !options.only.has(kind.list)) lists[kind.key] = old;
       else {
-        const { entries, failure } = await fetchList(connection, kind, options.timeout);
+        const { entries, failure, broken } = await fetchList(connection, kind, options.timeout);
         problem ??= failure;
-        lists[kind.key] = failure !== undefined && entries.length === 0 ? old : entries;
+        // What was cut off says nothing about the rest: the old list, if there is one, is the better knowledge.
+        lists[kind.key] = broken && old.length > 0 ? old : entries;
       }
     }),
   );
@@ -104,7 +105,7 @@ async function fetchList(
   connection: Connection,
   kind: ListKind,
   timeout: number,
-): Promise<{ entries: Json[]; failure: string | undefined }> {
+): Promise<{ entries: Json[]; failure: string | undefined; broken?: boolean }> {
   const entries: Json[] = [];
   const cursors = new Set<string>();
   let cursor: string | undefined;
@@ -118,10 +119,14 @@ async function fetchList(
       // Declared but not there, typically resource templates: an empty list, not a fault.
       if (error?.code === -32601) return { entries, failure: undefined };
       if (error)
-        return { entries, failure: `${kind.method} failed: ${error.message} (${error.code})` };
+        return {
+          entries,
+          failure: `${kind.method} failed: ${error.message} (${error.code})`,
+          broken: true,
+        };
       const items = result![kind.key];
       if (!Array.isArray(items))
-        return { entries, failure: `${kind.method} answered without ${kind.key}` };
+        return { entries, failure: `${kind.method} answered without ${kind.key}`, broken: true };
       for (const item of items)
         if (isJson(item) && typeof item[kind.identity] === "string") entries.push(item);
       const next = result!["nextCursor"];
@@ -140,7 +145,7 @@ async function fetchList(
     };
   } catch (error) {
     if (error instanceof GatewayError && error.code !== "timeout") throw error;
-    return { entries, failure: `${kind.method} failed: ${(error as Error).message}` };
+    return { entries, failure: `${kind.method} failed: ${(error as Error).message}`, broken: true };
   }
 }
 

@@ -151,6 +151,53 @@ describe("cancellation", () => {
     await aborted;
   });
 
+  it("a second request with the id of one that runs is refused, and the first can still be cancelled", async () => {
+    const { provider, started } = hanging();
+    served = await serve([provider]);
+    const alice = await openSession(served.url);
+    const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hang" } };
+    const first = post(served.url, request, alice);
+    await started;
+    const second = await post(served.url, request, alice);
+    expect(await second.json()).toMatchObject({ id: 1, error: { code: -32600 } });
+    const other = await post(served.url, { ...request, id: "1", params: { name: "none" } }, alice);
+    expect(await other.json()).toMatchObject({ id: "1", error: { code: -32602 } });
+    const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+    await post(served.url, cancel, alice);
+    expect(served.host.calls[0]!.signal.aborted).toBe(true);
+    expect(await (await first).text()).toBe("");
+  });
+
+  it("a task that a client asks for stays here, because the gateway declares no tasks", async () => {
+    const provider = new FakeProvider("one").tool("work", (call) =>
+      text(JSON.stringify(call.params ?? null)),
+    );
+    served = await serve([provider]);
+    const params = { name: "work", arguments: {}, task: { ttl: 1_000 } };
+    const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    const response = await post(served.url, request, await openSession(served.url));
+    expect(await response.json()).toMatchObject({ result: { content: [{ text: "null" }] } });
+  });
+
+  it("T5: a call that asks its client without end is refused after 100 open questions", async () => {
+    const provider = new FakeProvider("one").tool("ask", async (call) => {
+      const asked = Array.from({ length: 101 }, () =>
+        call.peer.ask("roots/list", undefined).then(
+          () => "answered",
+          (error: Error) => error.message,
+        ),
+      );
+      return text(await Promise.race(asked));
+    });
+    served = await serve([provider]);
+    const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ask" } };
+    const session = await openSession(served.url, { roots: {} });
+    const answer = events(await (await post(served.url, request, session)).text()).at(-1);
+    expect(answer).toMatchObject({
+      result: { content: [{ text: "A call may have 100 open questions to its client." }] },
+    });
+  });
+
   it("T5: one session cannot cancel the call of another", async () => {
     const { provider, started } = hanging();
     served = await serve([provider]);

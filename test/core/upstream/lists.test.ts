@@ -108,6 +108,18 @@ describe("lists", () => {
     expect(upstream.status.reason).toBe('tools/list repeats the cursor "again"');
   });
 
+  it("a list that breaks off on a later page keeps the one before, and says why", async () => {
+    const server = await serve((cursor) => (cursor === undefined ? page(["a"], "1") : page(["b"])));
+    const upstream = begin(server);
+    await reached(upstream, "ready");
+    server.list = (cursor) =>
+      cursor === undefined ? page(["a"], "1") : { error: { code: -32603, message: "gone" } };
+    server.notify("notifications/tools/list_changed");
+    await reached(upstream, "degraded");
+    expect(names(upstream)).toEqual(["a", "b"]);
+    expect(upstream.status.reason).toBe("tools/list failed: gone (-32603)");
+  });
+
   it("endless pages end after 1,000", async () => {
     const upstream = begin(await serve((cursor) => page([], String(Number(cursor ?? 0) + 1))));
     await reached(upstream, "degraded");
