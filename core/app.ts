@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Authenticator } from "./auth.ts";
 import { createEdge } from "./edge.ts";
 import type { ListenerApp, NodeHandler } from "./node/app.ts";
-import type { RegisteredRoute } from "./scope.ts";
+import type { RegisteredRoute } from "./host/scope.ts";
 
 /** What the app of one listener is made from. */
 export interface AppInput {
@@ -18,7 +18,7 @@ export interface AppInput {
 export function compileApp(input: AppInput): ListenerApp {
   let loading: Promise<ListenerApp["fetch"]> | undefined;
   const load = (): Promise<ListenerApp["fetch"]> =>
-    (loading ??= import("./routes.ts").then(({ createRouter }) => createRouter(input)));
+    (loading ??= import("./host/routes.ts").then(({ createRouter }) => createRouter(input)));
   // A failure shows in the request that meets it.
   if (input.routes.length > 0) load().catch(() => {});
   return {

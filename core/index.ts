@@ -10,7 +10,7 @@ export type {
   StdioServerConfig,
 } from "./config/schema.ts";
 export { configSchema } from "./config/schema.ts";
-export type { GatewayDescription, GatewayWarning } from "./describe.ts";
+export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
 export {
   ERROR_STATUS,
   GatewayError,
@@ -27,7 +27,7 @@ export {
 export { createGateway, Gateway, type GatewayOptions } from "./gateway.ts";
 export type { Changes, GatewayHooks, ReloadReport } from "./hooks.ts";
 export { createLogger } from "./log.ts";
-export { METRICS_CONTENT_TYPE } from "./metrics.ts";
+export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
 export { outcomeOf, type Outcome } from "./outcome.ts";
 export {
   definePlugin,
@@ -65,7 +65,7 @@ export {
   type OptionalService,
   type Service,
 } from "./service.ts";
-export type { Address } from "./sockets.ts";
+export type { Address } from "./host/sockets.ts";
 export { STAGES, type Stage } from "./stages.ts";
 export type {
   Call,
@@ -87,4 +87,4 @@ export type {
   RpcId,
   Tool,
 } from "./types.ts";
-export { matchesWildcard } from "./wildcard.ts";
+export { matchesWildcard } from "./host/wildcard.ts";

@@ -1,5 +1,5 @@
 import { ERROR_STATUS, GatewayError, type ErrorCode } from "../errors.ts";
-import { completeCall } from "../local-call.ts";
+import { completeCall } from "../local/call.ts";
 import { nearest } from "../config/spelling.ts";
 import type { Json, Progress, RpcError, Tool } from "../types.ts";
 import type { Upstream } from "../upstream/upstream.ts";

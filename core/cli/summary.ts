@@ -1,6 +1,6 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
-import type { GatewayDescription } from "../describe.ts";
+import type { GatewayDescription } from "../host/describe.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Changes, ReloadReport } from "../hooks.ts";
 import type { ProviderStatus } from "../provider.ts";

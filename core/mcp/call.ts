@@ -1,5 +1,5 @@
 import { Answer } from "../answer.ts";
-import { addSignal, Cancellation } from "../cancellation.ts";
+import { addSignal, Cancellation } from "../host/cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Provider } from "../provider.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
-import { abortableOf } from "../cancellation.ts";
+import { abortableOf } from "../host/cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json } from "../types.ts";

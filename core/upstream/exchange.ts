@@ -1,5 +1,5 @@
 import type { Answer } from "../answer.ts";
-import type { Abortable } from "../cancellation.ts";
+import type { Abortable } from "../host/cancellation.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { Call } from "../types.ts";
 import type { Awaited } from "./pending.ts";

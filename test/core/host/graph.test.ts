@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { orderPlugins } from "../../../core/graph.ts";
+import { orderPlugins } from "../../../core/host/graph.ts";
 import { definePlugin, type AnyPlugin } from "../../../core/plugin.ts";
 import { defineService, optional } from "../../../core/service.ts";
 

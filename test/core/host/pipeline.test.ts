@@ -11,16 +11,16 @@ import {
   type Middleware,
   type Stage,
 } from "../../../core/index.ts";
-import { Cancellation } from "../../../core/cancellation.ts";
-import { completeCall } from "../../../core/local-call.ts";
+import { Cancellation } from "../../../core/host/cancellation.ts";
+import { completeCall } from "../../../core/local/call.ts";
 import {
   abortError,
   type Abortion,
   composePipeline,
   createDeadline,
   race,
-} from "../../../core/pipeline.ts";
-import { Roster } from "../../../core/roster.ts";
+} from "../../../core/host/pipeline.ts";
+import { Roster } from "../../../core/host/roster.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const OK = Answer.result({ content: [] });

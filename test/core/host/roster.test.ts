@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Roster, type Seated } from "../../../core/roster.ts";
+import { Roster, type Seated } from "../../../core/host/roster.ts";
 import { Pending, type Awaited } from "../../../core/upstream/pending.ts";
 
 describe("Roster", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileTemplate } from "../../../core/template.ts";
-import { matchesWildcard } from "../../../core/wildcard.ts";
+import { compileTemplate } from "../../../core/local/template.ts";
+import { matchesWildcard } from "../../../core/host/wildcard.ts";
 
 describe("a resource template", () => {
   it("returns the values that were expanded into it", () => {

@@ -1,5 +1,5 @@
 import type { Metric, Registry } from "prom-client";
-import { GatewayError } from "./errors.ts";
+import { GatewayError } from "../errors.ts";
 
 /** A scope's metrics, with the name that says who registered them. */
 export interface MetricSource {

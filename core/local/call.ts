@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { Cancellation } from "./cancellation.ts";
-import { GatewayError } from "./errors.ts";
-import type { Provider } from "./provider.ts";
-import type { Call, CallInput, Peer, Principal, Role } from "./types.ts";
+import { Cancellation } from "../host/cancellation.ts";
+import { GatewayError } from "../errors.ts";
+import type { Provider } from "../provider.ts";
+import type { Call, CallInput, Peer, Principal, Role } from "../types.ts";
 
 const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
 

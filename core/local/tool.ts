@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import { Answer } from "./answer.ts";
+import { Answer } from "../answer.ts";
 import { compileInput, compileOutput, type CompiledSchema } from "./arguments.ts";
-import { GatewayError, isGatewayError } from "./errors.ts";
-import type { ToolDefinition, ToolReturn } from "./plugin.ts";
-import type { Call, Json, Tool } from "./types.ts";
+import { GatewayError, isGatewayError } from "../errors.ts";
+import type { ToolDefinition, ToolReturn } from "../plugin.ts";
+import type { Call, Json, Tool } from "../types.ts";
 
 /** A plugin's tool, compiled: as it is listed, as it checks, as it runs. */
 export class LocalTool {

@@ -1,14 +1,14 @@
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
-import type { AppInput } from "./app.ts";
-import type { Authenticator, Credentials } from "./auth.ts";
-import { authenticate, optionally } from "./edge.ts";
-import { GatewayError, toEnvelope, toGatewayError, toProblem, type ErrorCode } from "./errors.ts";
-import type { ListenerApp } from "./node/app.ts";
-import type { Access, RouteEvent } from "./plugin.ts";
+import type { AppInput } from "../app.ts";
+import type { Authenticator, Credentials } from "../auth.ts";
+import { authenticate, optionally } from "../edge.ts";
+import { GatewayError, toEnvelope, toGatewayError, toProblem, type ErrorCode } from "../errors.ts";
+import type { ListenerApp } from "../node/app.ts";
+import type { Access, RouteEvent } from "../plugin.ts";
 import { shapeOf } from "./route-table.ts";
 import type { RegisteredRoute } from "./scope.ts";
-import type { Principal } from "./types.ts";
+import type { Principal } from "../types.ts";
 
 /** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path (T9). */
 export function createRouter({

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import { blame, buildScopes, comparePlugins, withTimeout } from "./build.ts";
 import { compile } from "./compile.ts";
-import type { GatewayConfig } from "./config/schema.ts";
-import { GatewayError } from "./errors.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { GatewayError } from "../errors.ts";
 import { Generation } from "./generation.ts";
-import type { ReloadReport } from "./hooks.ts";
+import type { ReloadReport } from "../hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Abortion } from "./pipeline.ts";
 import { Roster } from "./roster.ts";
 import { disposeScope, startScope, type Scope } from "./scope.ts";
 import type { SocketPlan } from "./sockets.ts";
 import { Unwinding } from "./unwinding.ts";
-import type { UpstreamPlan } from "./upstream/pool.ts";
+import type { UpstreamPlan } from "../upstream/pool.ts";
 
 /** Settings that were read once, when the gateway was made. */
 const FIXED = ["name", "version", "publicUrl", "limits", "log"] as const;

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { GatewayHooks } from "./hooks.ts";
+import type { GatewayHooks } from "../hooks.ts";
 
 /** A listener of one hook, with the name that stands in the log when it throws. */
 export interface HookListener<K extends keyof GatewayHooks = keyof GatewayHooks> {

@@ -1,7 +1,7 @@
 import { isLoopback } from "./compile.ts";
 import type { Generation } from "./generation.ts";
-import type { Access, RouteMethod } from "./plugin.ts";
-import type { ProviderStatus } from "./provider.ts";
+import type { Access, RouteMethod } from "../plugin.ts";
+import type { ProviderStatus } from "../provider.ts";
 import type { Address } from "./sockets.ts";
 
 /** Something that works but that whoever runs the gateway should know. Holds no secret. */

@@ -1,6 +1,6 @@
-import { GatewayError } from "./errors.ts";
-import type { AnyPlugin } from "./plugin.ts";
-import type { Inject } from "./service.ts";
+import { GatewayError } from "../errors.ts";
+import type { AnyPlugin } from "../plugin.ts";
+import type { Inject } from "../service.ts";
 
 /** One plugin to be ordered. */
 export interface GraphNode {

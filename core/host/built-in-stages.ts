@@ -1,9 +1,9 @@
-import { Answer } from "./answer.ts";
+import { Answer } from "../answer.ts";
 import { logCalls } from "./call-log.ts";
 import type { CompileInput } from "./compile.ts";
-import type { LocalProvider } from "./local.ts";
+import type { LocalProvider } from "../local/provider.ts";
 import { createDeadline, type StagedMiddleware } from "./pipeline.ts";
-import type { Call, Middleware } from "./types.ts";
+import type { Call, Middleware } from "../types.ts";
 
 /** The stages that exist without any plugin; each comes first in its stage, and is left out where it has nothing to do. */
 export function coreStages({

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import type { GatewayConfig } from "./config/schema.ts";
-import { GatewayError, toGatewayError } from "./errors.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { injections, orderPlugins, type GraphNode } from "./graph.ts";
-import type { Changes } from "./hooks.ts";
+import type { Changes } from "../hooks.ts";
 import { createRegistry } from "./metrics.ts";
-import type { AnyPlugin } from "./plugin.ts";
+import type { AnyPlugin } from "../plugin.ts";
 import { createContext, createScope, type Scope, type ScopeHost } from "./scope.ts";
 
 /** Finds the plugin that a key of the config's `plugins` stands for. */

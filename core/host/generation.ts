@@ -1,11 +1,11 @@
-import type { Answer } from "./answer.ts";
+import type { Answer } from "../answer.ts";
 import type { Compiled } from "./compile.ts";
-import type { GatewayConfig } from "./config/schema.ts";
-import { GatewayError } from "./errors.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "./pipeline.ts";
 import type { Roster } from "./roster.ts";
 import type { Scope } from "./scope.ts";
-import type { Call } from "./types.ts";
+import type { Call } from "../types.ts";
 
 /** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
 export class Generation {

@@ -1,9 +1,9 @@
-import type { Answer } from "./answer.ts";
+import type { Answer } from "../answer.ts";
 import { abortableOf, Cancellation, ownCancellation, type Abortable } from "./cancellation.ts";
-import { GatewayError, isGatewayError } from "./errors.ts";
+import { GatewayError, isGatewayError } from "../errors.ts";
 import type { Roster, Seated } from "./roster.ts";
-import { STAGES, type Stage } from "./stages.ts";
-import type { Call, Middleware, Next } from "./types.ts";
+import { STAGES, type Stage } from "../stages.ts";
+import type { Call, Middleware, Next } from "../types.ts";
 
 /** A middleware at its place. */
 export interface StagedMiddleware {

@@ -1,6 +1,6 @@
-import { Answer } from "./answer.ts";
-import type { LocalDefinitions } from "./local.ts";
-import type { Call, Json } from "./types.ts";
+import { Answer } from "../answer.ts";
+import type { LocalDefinitions } from "./provider.ts";
+import type { Call, Json } from "../types.ts";
 
 /** Most values one completion may carry (MCP, completion/complete). */
 const MAX_VALUES = 100;

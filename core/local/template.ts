@@ -1,4 +1,4 @@
-import { GatewayError } from "./errors.ts";
+import { GatewayError } from "../errors.ts";
 
 /** A compiled resource template. */
 export interface UriTemplate {

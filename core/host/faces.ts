@@ -1,8 +1,8 @@
 import type { GatewayWarning } from "./describe.ts";
 import type { CompiledEndpoint } from "./endpoints.ts";
-import { Endpoint } from "./mcp/endpoint.ts";
-import type { EndpointHost } from "./mcp/host.ts";
-import type { NodeHandler } from "./node/app.ts";
+import { Endpoint } from "../mcp/endpoint.ts";
+import type { EndpointHost } from "../mcp/host.ts";
+import type { NodeHandler } from "../node/app.ts";
 
 /** One living MCP endpoint and where it is. */
 interface Face {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
-import type { GatewayConfig, ListenerConfig } from "./config/schema.ts";
-import type { ListenerApp } from "./node/app.ts";
-import { Listener } from "./node/listener.ts";
+import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
+import type { ListenerApp } from "../node/app.ts";
+import { Listener } from "../node/listener.ts";
 
 /** Where a listener can be reached. */
 export interface Address {

@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import { completeCall } from "./local-call.ts";
-import type { EndpointHost } from "./mcp/host.ts";
+import { completeCall } from "../local/call.ts";
+import type { EndpointHost } from "../mcp/host.ts";
 import type { GatewayParts } from "./parts.ts";
 import type { ScopeHost } from "./scope.ts";
-import { VERSION } from "./version.ts";
+import { VERSION } from "../version.ts";
 
 /** The gateway as its MCP endpoints see it: always the current generation. */
 export function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHost {

@@ -1,19 +1,19 @@
 import type { Logger } from "pino";
 import { apiKeyAuthenticator, openAuthenticator } from "./apikey.ts";
-import { AuthenticatorService, type Authenticator } from "./auth.ts";
-import type { GatewayConfig } from "./config/schema.ts";
+import { AuthenticatorService, type Authenticator } from "../auth.ts";
+import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "./emitter.ts";
-import { coreStages } from "./core-stages.ts";
+import { coreStages } from "./built-in-stages.ts";
 import { compileEndpoints, type CompiledEndpoint } from "./endpoints.ts";
-import { GatewayError } from "./errors.ts";
-import type { GatewayHooks } from "./hooks.ts";
+import { GatewayError } from "../errors.ts";
+import type { GatewayHooks } from "../hooks.ts";
 import { checkMetrics } from "./metrics.ts";
 import { composePipeline, race, type Abortion } from "./pipeline.ts";
 import type { Roster } from "./roster.ts";
-import type { Provider } from "./provider.ts";
+import type { Provider } from "../provider.ts";
 import { assignRoutes } from "./route-table.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
-import type { Next } from "./types.ts";
+import type { Next } from "../types.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {

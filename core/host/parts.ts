@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { compileApp } from "./app.ts";
+import { compileApp } from "../app.ts";
 import type { PluginResolver } from "./build.ts";
 import { compile } from "./compile.ts";
-import type { GatewayConfig } from "./config/schema.ts";
+import type { GatewayConfig } from "../config/schema.ts";
 import type { HookEmitter } from "./emitter.ts";
 import type { Faces } from "./faces.ts";
 import { Generation } from "./generation.ts";
@@ -11,7 +11,7 @@ import type { Abortion } from "./pipeline.ts";
 import { Roster } from "./roster.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "./sockets.ts";
-import type { UpstreamPool } from "./upstream/pool.ts";
+import type { UpstreamPool } from "../upstream/pool.ts";
 
 /** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
 export interface GatewayParts {

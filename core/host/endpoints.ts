@@ -1,7 +1,7 @@
-import type { EndpointConfig, GatewayConfig, ServerConfig } from "./config/schema.ts";
-import { GatewayError } from "./errors.ts";
-import type { EndpointContent } from "./mcp/host.ts";
-import type { Provider } from "./provider.ts";
+import type { EndpointConfig, GatewayConfig, ServerConfig } from "../config/schema.ts";
+import { GatewayError } from "../errors.ts";
+import type { EndpointContent } from "../mcp/host.ts";
+import type { Provider } from "../provider.ts";
 import { matchesWildcard } from "./wildcard.ts";
 
 /** One MCP endpoint of a generation. */

@@ -1,19 +1,19 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
-import { Answer } from "./answer.ts";
+import { Answer } from "../answer.ts";
 import { complete } from "./completion.ts";
-import { LocalTool } from "./local-tool.ts";
-import type { PromptDefinition, ResourceContent, ResourceDefinition } from "./plugin.ts";
+import { LocalTool } from "./tool.ts";
+import type { PromptDefinition, ResourceContent, ResourceDefinition } from "../plugin.ts";
 import {
   EMPTY_CATALOGUE,
   type Catalogue,
   type Provider,
   type ProviderEvent,
   type ProviderStatus,
-} from "./provider.ts";
-import type { Registrations } from "./scope.ts";
+} from "../provider.ts";
+import type { Registrations } from "../host/scope.ts";
 import { compileTemplate, type UriTemplate } from "./template.ts";
-import type { Call, Json } from "./types.ts";
+import type { Call, Json } from "../types.ts";
 
 /** The parts of a scope that make up a server. */
 export type LocalDefinitions = Pick<

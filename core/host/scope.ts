@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { HookListener } from "./emitter.ts";
-import { GatewayError } from "./errors.ts";
+import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
-import { LocalProvider } from "./local.ts";
+import { LocalProvider } from "../local/provider.ts";
 import type {
   AnyPlugin,
   PluginContext,
@@ -15,10 +15,10 @@ import type {
   RouteOptions,
   ToolDefinition,
   Undo,
-} from "./plugin.ts";
-import type { Provider, ProviderEvent } from "./provider.ts";
-import { STAGES, type Stage } from "./stages.ts";
-import type { Middleware } from "./types.ts";
+} from "../plugin.ts";
+import type { Provider, ProviderEvent } from "../provider.ts";
+import { STAGES, type Stage } from "../stages.ts";
+import type { Middleware } from "../types.ts";
 
 /** A route as registered, with the plugin it came from. */
 export interface RegisteredRoute {

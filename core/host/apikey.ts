@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Authenticator } from "./auth.ts";
-import { GatewayError } from "./errors.ts";
-import type { Access } from "./plugin.ts";
-import type { Principal, Role } from "./types.ts";
+import type { Authenticator } from "../auth.ts";
+import { GatewayError } from "../errors.ts";
+import type { Access } from "../plugin.ts";
+import type { Principal, Role } from "../types.ts";
 
 const ALL_ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
 const BEARER = /^Bearer +(\S+) *$/i;

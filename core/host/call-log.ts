@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { Answer } from "./answer.ts";
-import { toGatewayError } from "./errors.ts";
-import { outcomeOf } from "./outcome.ts";
-import type { Call, Middleware } from "./types.ts";
+import { Answer } from "../answer.ts";
+import { toGatewayError } from "../errors.ts";
+import { outcomeOf } from "../outcome.ts";
+import type { Call, Middleware } from "../types.ts";
 
 /** How a call ended, and in which layer when it failed: a "success" that hides an `isError` result helps nobody. */
 export type CallOutcome = "ok" | "transport_error" | "rpc_error" | "tool_error";
