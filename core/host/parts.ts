@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { compileApp } from "../app.ts";
+import { compileApp } from "./app.ts";
 import type { PluginResolver } from "./build.ts";
 import { compile } from "./compile.ts";
 import type { GatewayConfig } from "../config/schema.ts";

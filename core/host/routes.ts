@@ -1,8 +1,8 @@
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
-import type { AppInput } from "../app.ts";
+import type { AppInput } from "./app.ts";
 import type { Authenticator, Credentials } from "../auth.ts";
-import { authenticate, optionally } from "../edge.ts";
+import { authenticate, optionally } from "./edge.ts";
 import { GatewayError, toEnvelope, toGatewayError, toProblem, type ErrorCode } from "../errors.ts";
 import type { ListenerApp } from "../node/app.ts";
 import type { Access, RouteEvent } from "../plugin.ts";

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import type { Authenticator } from "./auth.ts";
+import type { Authenticator } from "../auth.ts";
 import { createEdge } from "./edge.ts";
-import type { ListenerApp, NodeHandler } from "./node/app.ts";
-import type { RegisteredRoute } from "./host/scope.ts";
+import type { ListenerApp, NodeHandler } from "../node/app.ts";
+import type { RegisteredRoute } from "./scope.ts";
 
 /** What the app of one listener is made from. */
 export interface AppInput {
@@ -18,7 +18,7 @@ export interface AppInput {
 export function compileApp(input: AppInput): ListenerApp {
   let loading: Promise<ListenerApp["fetch"]> | undefined;
   const load = (): Promise<ListenerApp["fetch"]> =>
-    (loading ??= import("./host/routes.ts").then(({ createRouter }) => createRouter(input)));
+    (loading ??= import("./routes.ts").then(({ createRouter }) => createRouter(input)));
   // A failure shows in the request that meets it.
   if (input.routes.length > 0) load().catch(() => {});
   return {

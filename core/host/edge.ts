@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import type { Authenticator, Credentials } from "./auth.ts";
-import { GatewayError, isGatewayError } from "./errors.ts";
-import type { ListenerApp } from "./node/app.ts";
-import type { Principal } from "./types.ts";
+import type { Authenticator, Credentials } from "../auth.ts";
+import { GatewayError, isGatewayError } from "../errors.ts";
+import type { ListenerApp } from "../node/app.ts";
+import type { Principal } from "../types.ts";
 
 /** The principal, at once where the authenticator answers at once. */
 export function authenticate(
