@@ -1,3 +1,4 @@
+import { SEVERITIES } from "../severities.ts";
 import { Answer } from "../answer.ts";
 import { addSignal, Cancellation } from "../host/cancellation.ts";
 import type { GatewayError } from "../errors.ts";
@@ -7,7 +8,7 @@ import type { Call, CallMethod, Era, Json, Peer, Principal, Progress, RpcId } fr
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
 import { otherMeta } from "./forward.ts";
-import { isObject, LOG_LEVELS, RPC } from "./protocol.ts";
+import { isObject, RPC } from "./protocol.ts";
 import { ProgressOrder } from "./progress.ts";
 import type { Reply, ReplyOwner } from "./reply.ts";
 import { faultPieces, notification } from "./reply.ts";
@@ -188,7 +189,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   #wantsLog(params: Json | undefined): boolean {
     const least = this.logLevel;
     if (least === undefined) return false;
-    return LOG_LEVELS.indexOf(String(params?.["level"])) >= LOG_LEVELS.indexOf(least);
+    return SEVERITIES.indexOf(String(params?.["level"])) >= SEVERITIES.indexOf(least);
   }
 }
 

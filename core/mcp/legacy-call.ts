@@ -1,3 +1,4 @@
+import { SEVERITIES } from "../severities.ts";
 import type { Answer } from "../answer.ts";
 import { GatewayError } from "../errors.ts";
 import type { Call, Json } from "../types.ts";
@@ -6,7 +7,6 @@ import type { ClientRequest } from "./call.ts";
 import { ClientCall } from "./call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
-import { LOG_LEVELS } from "./protocol.ts";
 import type { Reply } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
 import { askClient } from "./asks.ts";
@@ -36,7 +36,7 @@ export class LegacyCall extends ClientCall implements Cancellable {
   }
 
   get logLevel(): string | undefined {
-    return this.#session.logLevel < 0 ? DEFAULT_LOG_LEVEL : LOG_LEVELS[this.#session.logLevel];
+    return this.#session.logLevel < 0 ? DEFAULT_LOG_LEVEL : SEVERITIES[this.#session.logLevel];
   }
 
   async ask(method: string, params: Json | undefined): Promise<Json> {

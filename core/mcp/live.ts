@@ -1,3 +1,4 @@
+import { SEVERITIES } from "../severities.ts";
 import type { Provider, ProviderEvent } from "../provider.ts";
 import type { Json, Tool } from "../types.ts";
 import type { EndpointContext } from "./context.ts";
@@ -7,7 +8,6 @@ import { toFragment } from "./list.ts";
 import { LogLevels } from "./log-levels.ts";
 import type { Listener } from "./listen.ts";
 import { Listeners } from "./listen.ts";
-import { LOG_LEVELS } from "./protocol.ts";
 import { notification } from "./reply.ts";
 import type { Session, SessionEnd } from "./session.ts";
 import { CHANGEABLE, CHANGED, SessionTable } from "./session.ts";
@@ -148,7 +148,7 @@ export class Live {
 
   /** A message that belongs to no call goes to the sessions that asked for log messages at all. */
   #broadcastLog(params: Json): void {
-    const severity = LOG_LEVELS.indexOf(String(params["level"]));
+    const severity = SEVERITIES.indexOf(String(params["level"]));
     if (this.levels.current === undefined || severity < 0) return;
     const message = notification("notifications/message", params);
     for (const { logLevel, stream } of this.sessions)

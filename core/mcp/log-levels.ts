@@ -1,8 +1,8 @@
-import { LOG_LEVELS } from "./protocol.ts";
+import { SEVERITIES } from "../severities.ts";
 
 /** Counts which levels the sessions of an endpoint want and tells when the most verbose one changes. */
 export class LogLevels {
-  readonly #counts = LOG_LEVELS.map(() => 0);
+  readonly #counts = SEVERITIES.map(() => 0);
   readonly #onChange: (level: string | undefined) => void;
   #current: string | undefined;
 
@@ -20,7 +20,7 @@ export class LogLevels {
   change(from: number, to: number): void {
     if (from >= 0) this.#counts[from]!--;
     if (to >= 0) this.#counts[to]!++;
-    const level = LOG_LEVELS[this.#counts.findIndex((count) => count > 0)];
+    const level = SEVERITIES[this.#counts.findIndex((count) => count > 0)];
     if (level === this.#current) return;
     this.#current = level;
     this.#onChange(level);

@@ -1,3 +1,4 @@
+import { SEVERITIES } from "../severities.ts";
 import { randomUUID } from "node:crypto";
 import type { Answer } from "../answer.ts";
 import { GatewayError } from "../errors.ts";
@@ -9,14 +10,7 @@ import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
 import type { HeldAsk, HeldCalls } from "./held.ts";
-import {
-  isObject,
-  LOG_LEVELS,
-  META_CAPABILITIES,
-  META_LOG_LEVEL,
-  META_SERVER_INFO,
-  RPC,
-} from "./protocol.ts";
+import { isObject, META_CAPABILITIES, META_LOG_LEVEL, META_SERVER_INFO, RPC } from "./protocol.ts";
 import type { Reply } from "./reply.ts";
 import { faultPieces, resultPieces } from "./reply.ts";
 import { encodeModern } from "./result.ts";
@@ -63,7 +57,7 @@ export class ModernCall extends ClientCall {
 
   get logLevel(): string | undefined {
     const level = this.#meta[META_LOG_LEVEL];
-    return typeof level === "string" && LOG_LEVELS.includes(level) ? level : undefined;
+    return typeof level === "string" && SEVERITIES.includes(level) ? level : undefined;
   }
 
   /** Whether a retry asks for the same thing as the request that was held. */

@@ -39,18 +39,6 @@ export const RPC = {
   unsupportedVersion: -32022,
 } as const;
 
-/** Severities of `notifications/message`, least severe first. */
-export const LOG_LEVELS: readonly string[] = [
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency",
-];
-
 /** A refusal by the protocol itself, before any call: HTTP status and JSON-RPC error in one. */
 export interface Fault {
   readonly status: number;

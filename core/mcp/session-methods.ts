@@ -1,3 +1,4 @@
+import { SEVERITIES } from "../severities.ts";
 import type { Json } from "../types.ts";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
@@ -5,7 +6,7 @@ import type { Message } from "./envelope.ts";
 import { invalid } from "./forward.ts";
 import type { LogLevels } from "./log-levels.ts";
 import type { Fault } from "./protocol.ts";
-import { LOG_LEVELS, RPC } from "./protocol.ts";
+import { RPC } from "./protocol.ts";
 import type { Session } from "./session.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
@@ -62,8 +63,8 @@ export class SessionMethods {
   }
 
   #setLevel(session: Session, level: unknown): Fault | undefined {
-    const index = LOG_LEVELS.indexOf(String(level));
-    if (index < 0) return invalid(`params.level must be one of ${LOG_LEVELS.join(", ")}.`);
+    const index = SEVERITIES.indexOf(String(level));
+    if (index < 0) return invalid(`params.level must be one of ${SEVERITIES.join(", ")}.`);
     this.#levels.change(session.logLevel, index);
     session.logLevel = index;
     return undefined;

@@ -44,7 +44,7 @@ export class Session {
   readonly principal: string;
   readonly version: string;
   readonly capabilities: Json;
-  /** Least severe level wanted, as index of LOG_LEVELS; -1 until the client says. */
+  /** Least severe level wanted, as index of SEVERITIES; -1 until the client says. */
   logLevel = -1;
   /** Bits of {@link CHANGED}. */
   changed = 0;

@@ -1,3 +1,4 @@
+import { SEVERITIES } from "../severities.ts";
 import type { Logger } from "pino";
 import { Answer } from "../answer.ts";
 import type { ProviderEvent } from "../provider.ts";
@@ -16,18 +17,6 @@ export interface InboundOptions {
   event(event: ProviderEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;
 }
-
-/** RFC 5424 severities as MCP names them, least severe first. */
-export const LEVELS = [
-  "debug",
-  "info",
-  "notice",
-  "warning",
-  "error",
-  "critical",
-  "alert",
-  "emergency",
-];
 
 /** Sorts what a server sends: answers to their requests, everything else to the one client it belongs to, or to nobody. */
 export class Inbound {
@@ -133,8 +122,9 @@ export class Inbound {
     if (owner === undefined) return this.#options.event({ type: "log", params });
     const { peer } = owner.call!;
     // One session serves all clients, so it runs at the level of the most curious one.
-    const wanted = peer.logLevel === undefined ? LEVELS.length : LEVELS.indexOf(peer.logLevel);
-    if (LEVELS.indexOf(String(params["level"])) >= wanted)
+    const wanted =
+      peer.logLevel === undefined ? SEVERITIES.length : SEVERITIES.indexOf(peer.logLevel);
+    if (SEVERITIES.indexOf(String(params["level"])) >= wanted)
       peer.tell("notifications/message", params);
   }
 

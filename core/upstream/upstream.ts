@@ -14,7 +14,7 @@ import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { dial } from "./dial.ts";
-import { LEVELS } from "./inbound.ts";
+import { SEVERITIES } from "../severities.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
 import { LISTS } from "./lists.ts";
@@ -145,7 +145,7 @@ export class Upstream implements Provider {
     if (level === undefined) this.#logLevels.delete(asker);
     else this.#logLevels.set(asker, level);
     const wanted = new Set(this.#logLevels.values());
-    const least = LEVELS.find((each) => wanted.has(each));
+    const least = SEVERITIES.find((each) => wanted.has(each));
     if (least === this.#logLevel) return;
     this.#logLevel = least;
     const { connection } = this.#supervision;

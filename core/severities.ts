@@ -1,0 +1,11 @@
+/** Severities of `notifications/message` (RFC 5424 as MCP names them), least severe first. */
+export const SEVERITIES: readonly string[] = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+];
