@@ -1,5 +1,5 @@
+import { isLoopback } from "./loopback.ts";
 import { existsSync } from "node:fs";
-import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { AuthenticatorService } from "../auth.ts";
 import type { AnyPlugin } from "../plugin.ts";
@@ -87,15 +87,6 @@ function checkExposure(config: GatewayConfig, context: CheckContext): PathIssue[
       message: `The listener "${name}" is open to the network (${listener.host}) without authentication.`,
       hint: "Set auth.apiKey, bind 127.0.0.1, or write insecure: true if that is what you want.",
     }));
-}
-
-/** Whether only processes of this machine can reach an address. */
-export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[|\]$/g, "");
-  if (name === "localhost" || name.endsWith(".localhost")) return true;
-  return isIP(name) === 4
-    ? name.startsWith("127.")
-    : name === "::1" || name.startsWith("::ffff:127.");
 }
 
 function checkEndpoints(config: GatewayConfig, context: CheckContext): PathIssue[] {

@@ -1,3 +1,5 @@
+import { GatewayError, isGatewayError } from "../errors.ts";
+
 /** The part of an `AbortSignal` that the core's own stages and upstreams use. */
 export interface Abortable {
   readonly aborted: boolean;
@@ -104,4 +106,10 @@ export function ownCancellation(call: {
   return cancellation && (cancellation.isPristine || cancellation.signal === call.signal)
     ? cancellation
     : undefined;
+}
+
+/** Why a call was aborted, as the error its caller gets: `timeout` when a deadline passed, else `cancelled`. */
+export function abortError({ reason }: Pick<Abortable, "reason">): GatewayError {
+  if (isGatewayError(reason)) return reason;
+  return new GatewayError("cancelled", "The call was cancelled.", { cause: reason });
 }

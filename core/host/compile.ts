@@ -1,3 +1,4 @@
+import { isLoopback } from "../config/loopback.ts";
 import type { Logger } from "pino";
 import { apiKeyAuthenticator, openAuthenticator } from "./apikey.ts";
 import { AuthenticatorService, type Authenticator } from "../auth.ts";
@@ -104,13 +105,6 @@ function pickAuthenticator(
   if (auth.apiKey !== undefined)
     return { authenticator: apiKeyAuthenticator(auth.apiKey), open: false };
   return { authenticator: openAuthenticator(), open: true };
-}
-
-/** Whether only this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  return (
-    host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host)
-  );
 }
 
 function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {

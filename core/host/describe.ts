@@ -1,4 +1,4 @@
-import { isLoopback } from "./compile.ts";
+import { isLoopback } from "../config/loopback.ts";
 import type { Generation } from "./generation.ts";
 import type { Access, RouteMethod } from "../plugin.ts";
 import type { ProviderStatus } from "../provider.ts";

@@ -1,6 +1,6 @@
 import type { Answer } from "../answer.ts";
-import { abortableOf, Cancellation, ownCancellation, type Abortable } from "./cancellation.ts";
-import { GatewayError, isGatewayError } from "../errors.ts";
+import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
+import { GatewayError } from "../errors.ts";
 import type { Roster, Seated } from "./roster.ts";
 import { STAGES, type Stage } from "../stages.ts";
 import type { Call, Middleware, Next } from "../types.ts";
@@ -34,12 +34,6 @@ export function attempt(next: Next, call: Call): Promise<Answer> {
   } catch (error) {
     return Promise.reject(error);
   }
-}
-
-/** Why a call was aborted, as the error its caller gets: `timeout` when a deadline passed, else `cancelled`. */
-export function abortError({ reason }: Pick<Abortable, "reason">): GatewayError {
-  if (isGatewayError(reason)) return reason;
-  return new GatewayError("cancelled", "The call was cancelled.", { cause: reason });
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
-import { abortableOf } from "../host/cancellation.ts";
+import { abortableOf, abortError } from "../host/cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json } from "../types.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
-import { abortError, Exchange, type ExchangeOwner } from "./exchange.ts";
+import { Exchange, type ExchangeOwner } from "./exchange.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
 import { mirrorArguments, type Mirrors } from "./mirror.ts";

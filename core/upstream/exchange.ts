@@ -1,6 +1,6 @@
 import type { Answer } from "../answer.ts";
-import type { Abortable } from "../host/cancellation.ts";
-import { GatewayError, isGatewayError } from "../errors.ts";
+import { type Abortable, abortError } from "../host/cancellation.ts";
+import type { GatewayError } from "../errors.ts";
 import type { Call } from "../types.ts";
 import type { Awaited } from "./pending.ts";
 
@@ -105,11 +105,4 @@ export class Exchange implements Awaited {
 /** Whether the client of the call behind it cannot take more at the moment. */
 export function isCongested({ done, call }: Exchange): boolean {
   return !done && call?.peer.congested === true && call.peer.whenClear !== undefined;
-}
-
-/** The error for an aborted signal: its own reason if that is one of ours (a deadline), else `cancelled`. */
-export function abortError(signal: Pick<Abortable, "reason">): GatewayError {
-  return isGatewayError(signal.reason)
-    ? signal.reason
-    : new GatewayError("cancelled", "The call was cancelled.");
 }

@@ -1,3 +1,4 @@
+import { abortError } from "../../../core/host/cancellation.ts";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
@@ -14,7 +15,6 @@ import {
 import { Cancellation } from "../../../core/host/cancellation.ts";
 import { completeCall } from "../../../core/local/call.ts";
 import {
-  abortError,
   type Abortion,
   composePipeline,
   createDeadline,
