@@ -7,6 +7,7 @@ export const ERROR_STATUS = {
   not_found: 404,
   exists: 409,
   invalid: 422,
+  invalid_timeout: 400,
   io_error: 500,
   reload_failed: 500,
   reinit_failed: 500,

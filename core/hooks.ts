@@ -1,4 +1,4 @@
-import type { GatewayError } from "./errors.ts";
+import type { ErrorCode, GatewayError } from "./errors.ts";
 import type { ProviderStatus } from "./provider.ts";
 
 /** What one reload did. Names are sorted. */
@@ -18,6 +18,22 @@ export interface Changes {
   readonly removed: readonly string[];
   readonly changed: readonly string[];
   readonly unchanged: readonly string[];
+}
+
+/** A request to a route that changes something, after it was answered or refused (M143, C50). Holds no body. */
+export interface Mutation {
+  /** ISO 8601. */
+  readonly at: string;
+  /** Principal id; `anonymous@<ip>` for whoever did not say (C50). */
+  readonly who: string;
+  /** Method and route pattern, e.g. `POST /_meta/servers/:server/enable`. */
+  readonly action: string;
+  /** Parameters of the path. */
+  readonly target: Readonly<Record<string, string>>;
+  readonly outcome: "ok" | "refused" | "failed";
+  /** HTTP status of the answer. */
+  readonly status: number;
+  readonly error: ErrorCode | null;
 }
 
 /**
@@ -50,4 +66,8 @@ export interface GatewayHooks {
     id: string,
     reason: "deleted" | "idle" | "evicted" | "shutdown",
   ) => void;
+  /** Somebody used, or tried to use, a route that changes something. */
+  mutation: (mutation: Mutation) => void;
+  /** A line was written to the log: one JSON object without line break, redacted. Must not log itself. */
+  "log:line": (line: string) => void;
 }

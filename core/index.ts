@@ -25,7 +25,9 @@ export {
   type Place,
 } from "./errors.ts";
 export { createGateway, Gateway, type GatewayOptions } from "./gateway.ts";
-export type { Changes, GatewayHooks, ReloadReport } from "./hooks.ts";
+export type { Control, ReloadPlan } from "./control.ts";
+export type { ConfigEdit } from "./config/write.ts";
+export type { Changes, GatewayHooks, Mutation, ReloadReport } from "./hooks.ts";
 export { createLogger } from "./log.ts";
 export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
 export { outcomeOf, type Outcome } from "./outcome.ts";
@@ -33,6 +35,9 @@ export {
   definePlugin,
   type Access,
   type AnyPlugin,
+  type Deadline,
+  type Listed,
+  type ManagedProvider,
   type PluginContext,
   type PluginDefinition,
   type PromptDefinition,
@@ -43,6 +48,8 @@ export {
   type RouteHandler,
   type RouteMethod,
   type RouteOptions,
+  type ServerType,
+  type Socket,
   type ToolArgs,
   type ToolDefinition,
   type ToolReturn,

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { ZodType, infer as Infer } from "zod";
 import type { Answer } from "./answer.ts";
+import type { Control } from "./control.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import type { Provider } from "./provider.ts";
 import type { Inject, Injected, Service } from "./service.ts";
@@ -18,14 +19,30 @@ import type {
   ResourceTemplate,
 } from "./types.ts";
 
-/** Who may use a route. Required on every route: one that says nothing does not compile (architecture 1.6). */
-export type Access = "public" | "principal" | "service" | "admin";
+/**
+ * Who may use a route. Required on every route: one that says nothing does not compile (architecture 1.6). `public` is everyone,
+ * `principal` whoever proved who they are; `viewer`, `caller`, `operator` and `admin` are roles, each with the rights of those
+ * before it; `service` is for other services of the team, and for `admin`.
+ */
+export type Access =
+  | "public"
+  | "principal"
+  | "viewer"
+  | "caller"
+  | "operator"
+  | "service"
+  | "admin";
 
 /** The policy of a route. */
 export interface RouteOptions {
   readonly access: Access;
   /** Whether a request changes anything; read-only mode refuses those that do (M127). */
   readonly mutates: boolean;
+  /**
+   * Whether the route belongs to the management of the gateway: it is there only while `management.enabled` (M159), and one that
+   * mutates answers only with `management.mutations` (C47). Default false.
+   */
+  readonly management?: boolean;
   /** Listener by name; default: the first one. */
   readonly listener?: string;
   /** Largest request body in bytes; default: the gateway's `limits.body`. */
@@ -153,6 +170,24 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Adds a whole server, e.g. one whose tools come and go; it joins the catalogue like an upstream. */
   server(provider: Provider): void;
   route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
+  /** Accepts WebSocket connections on a path. Host, Origin and access are checked before `accept` is called. */
+  socket(path: string, options: RouteOptions, accept: (socket: Socket) => void): void;
+  /** Serves the entries of `servers` with this `type`. */
+  serverType<T>(type: string, definition: ServerType<T>): void;
+  /**
+   * Hides things from the lists of every face. Asked while a list is built, never per request: call the function it returns
+   * when its answers changed, and lists are rebuilt and clients told. Hiding refuses no call; that is for the stage `gate`.
+   */
+  filter(shows: (item: Listed) => boolean): () => void;
+  /** Whether every plugin's filter shows something, for faces that a plugin brings. */
+  shows(item: Listed): boolean;
+  /**
+   * Decides how long calls may run, in place of the core's own rule. One plugin at most. Asked once per call, behind the gate;
+   * a throw refuses the call.
+   */
+  deadline(of: (call: Call) => Deadline): void;
+  /** The gateway as a whole: describe, reload, edit, reconnect. Changes are for `onStart` and later. */
+  readonly control: Control;
   /** Joins a stage of the pipeline. Within one stage the order is that of the plugins (service graph, then name). */
   use(stage: Stage, middleware: Middleware): void;
   hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): void;
@@ -168,6 +203,53 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   onStart(start: () => void | Undo | Promise<void | Undo>): void;
   /** Runs at dispose, last registered first; every one runs even when another throws. */
   onDispose(undo: Undo): void;
+}
+
+/** Something that a face could list. */
+export interface Listed {
+  readonly server: string;
+  readonly kind: "tool" | "resource" | "resourceTemplate" | "prompt";
+  /** Name of the tool or prompt at its own server, the resource's URI, or the template. */
+  readonly name: string;
+}
+
+/** How long a call may run, in milliseconds. */
+export interface Deadline {
+  /** From its start to its end. */
+  readonly total: number;
+  /** Without any progress report; default: no bound. */
+  readonly idle?: number;
+}
+
+/** One WebSocket connection as a plugin sees it. */
+export interface Socket {
+  readonly principal: Principal;
+  readonly url: URL;
+  /** Bytes handed to `send` and not sent yet. */
+  readonly buffered: number;
+  /** Sends a text message; does nothing once closed. */
+  send(text: string): void;
+  /** @param code RFC 6455 section 7.4; default 1000 */
+  close(code?: number, reason?: string): void;
+  onMessage(listener: (text: string) => void): void;
+  /** Runs once, whoever closed it. */
+  onClose(listener: () => void): void;
+}
+
+/** A kind of server that a plugin brings: entries of `servers` with this `type`. */
+export interface ServerType<C = unknown> {
+  /** Strict schema of an entry, without `type`, `enabled`, `timeout`, `prefix` and `tools`, which every entry has. */
+  readonly config: ZodType<C>;
+  /** Makes the server; must not open anything (that is for `start`). */
+  create(name: string, config: C): ManagedProvider;
+}
+
+/** A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. */
+export interface ManagedProvider extends Provider {
+  /** Starts connecting; returns at once. */
+  start(): void;
+  /** Ends it after the calls in flight, at most after that many milliseconds. */
+  close(graceMs: number): Promise<void>;
 }
 
 /** Undoes a start. */

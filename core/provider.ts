@@ -80,6 +80,8 @@ export interface Provider {
   setLogLevel(level: string | undefined, asker: object): void;
   /** Tells the server that a client's roots changed. */
   rootsChanged(): void;
+  /** Drops the connection and makes a new one; resolves when the outcome is known, good or bad. Absent: there is none to make. */
+  reconnect?(): Promise<void>;
   /** Registers a listener; the return value removes it. */
   on(listener: (event: ProviderEvent) => void): () => void;
 }

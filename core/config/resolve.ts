@@ -9,7 +9,16 @@ import { codeIssue, digestFiles, importCode } from "./code.ts";
 import { placeText } from "./issue.ts";
 
 /** Plugins that come with Propylon, by name. */
-export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {};
+export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
+  admin: () => import("propylon/plugins/admin"),
+  breaker: () => import("propylon/plugins/breaker"),
+  events: () => import("propylon/plugins/events"),
+  gating: () => import("propylon/plugins/gating"),
+  history: () => import("propylon/plugins/history"),
+  metrics: () => import("propylon/plugins/metrics"),
+  openapi: () => import("propylon/plugins/openapi"),
+  ratelimit: () => import("propylon/plugins/ratelimit"),
+};
 
 const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 

@@ -175,10 +175,75 @@ export const configSchema = z.strictObject({
         .string()
         .min(16)
         .optional()
-        .describe("Clients must send it as a bearer token. At least 16 characters."),
+        .describe(
+          "Clients must send it as a bearer token; whoever does has every right. At least 16 characters.",
+        ),
+      keys: z
+        .record(
+          z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/),
+          z.strictObject({
+            role: z
+              .enum(["viewer", "caller", "operator", "admin", "service"])
+              .describe("What its holder may do; each of the first four includes those before it."),
+            hash: z
+              .string()
+              .regex(/^sha256:[0-9a-f]{64}$/)
+              .describe("Digest of the key, as printed by `propylon key`."),
+          }),
+        )
+        .default({})
+        .describe("Keys with a role each, by a name that appears in logs (M122)."),
+      jwt: z
+        .strictObject({
+          secret: z
+            .string()
+            .min(32)
+            .optional()
+            .describe("Shared secret of HS256 tokens. At least 32 characters."),
+          publicKey: z
+            .string()
+            .optional()
+            .describe("PEM public key (SPKI) of RS256, ES256 or EdDSA tokens."),
+          jwks: z
+            .url({ protocol: /^https?$/ })
+            .optional()
+            .describe("URL of a JSON Web Key Set."),
+          issuer: z.string().optional().describe("Required `iss`."),
+          audience: z.string().optional().describe("Required `aud`."),
+          roleClaim: z.string().default("role").describe("Claim that holds the role or roles."),
+        })
+        .optional()
+        .describe("Accept signed JSON Web Tokens whose claim names a role (M122)."),
+      strict: z
+        .boolean()
+        .default(true)
+        .describe(
+          "Whether reading the management API takes credentials too, once any are configured (M069). Changing always does.",
+        ),
     })
     .prefault({})
     .describe("Authentication without a plugin."),
+  management: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe(
+          "Whether there is a management API at all, with the plugins that bring it (M159).",
+        ),
+      mutations: z
+        .boolean()
+        .default(false)
+        .describe("Whether the management API may change anything (M142)."),
+      readOnly: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Refuse every request that changes anything, of any plugin; beats mutations (M127).",
+        ),
+    })
+    .prefault({})
+    .describe("The management API."),
   insecure: z
     .boolean()
     .default(false)

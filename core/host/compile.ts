@@ -11,6 +11,7 @@ import type { GatewayHooks } from "../hooks.ts";
 import { checkMetrics } from "./metrics.ts";
 import { composePipeline, race, type Abortion } from "./pipeline.ts";
 import type { Roster } from "./roster.ts";
+import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
 import { assignRoutes } from "./route-table.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
@@ -34,6 +35,8 @@ export interface Compiled {
   /** Every server by name: upstreams in config order, then plugins. */
   readonly providers: ReadonlyMap<string, Provider>;
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
+  /** Whether the plugins' filters show something. */
+  shows(item: Listed): boolean;
   /** Routes by listener. */
   readonly routes: ReadonlyMap<string, readonly RegisteredRoute[]>;
   readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
@@ -53,7 +56,8 @@ export function compile({ config, scopes, upstreams, running, log }: CompileInpu
   if (open) checkOpenListeners(config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
-  const endpoints = compileEndpoints(config, providers);
+  const shows = combineFilters(scopes);
+  const endpoints = compileEndpoints(config, providers, shows);
   const routes = assignRoutes(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const middleware = [
@@ -61,7 +65,13 @@ export function compile({ config, scopes, upstreams, running, log }: CompileInpu
     ...scopes.flatMap((scope) => scope.middleware),
   ];
   const call = composePipeline(middleware, createTerminal(providers, upstreams));
-  return { call, providers, endpoints, routes, hooks, authenticator, open };
+  return { call, providers, endpoints, shows, routes, hooks, authenticator, open };
+}
+
+/** Shown is what every filter shows. */
+function combineFilters(scopes: readonly Scope[]): (item: Listed) => boolean {
+  const filters = scopes.flatMap((scope) => scope.filters);
+  return (item) => filters.every((shows) => shows(item));
 }
 
 function groupHooks(

@@ -1,6 +1,7 @@
 import type { EndpointConfig, GatewayConfig, ServerConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { EndpointContent } from "../mcp/host.ts";
+import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
 import { matchesWildcard } from "./wildcard.ts";
 
@@ -30,6 +31,7 @@ export function defaultListener({ listeners }: GatewayConfig): string {
 export function compileEndpoints(
   config: GatewayConfig,
   providers: ReadonlyMap<string, Provider>,
+  shows: (item: Listed) => boolean,
 ): ReadonlyMap<string, CompiledEndpoint> {
   const selection = compileSelection(config.servers);
   const taken = new Map<string, string>();
@@ -52,7 +54,7 @@ export function compileEndpoints(
     endpoints.set(name, {
       listener,
       path: endpoint.path,
-      content: { config: endpoint, providers: shown, selection },
+      content: { config: endpoint, providers: shown, selection, shows },
     });
   }
   return endpoints;

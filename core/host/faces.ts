@@ -32,6 +32,11 @@ export class Faces {
     for (const [name, { endpoint }] of old) if (!this.#faces.has(name)) endpoint.close("shutdown");
   }
 
+  /** Builds every endpoint's lists anew and tells clients what differs. */
+  relist(): void {
+    for (const { endpoint } of this.#faces.values()) endpoint.relist();
+  }
+
   /** What endpoints leave out of their lists, and why. */
   get problems(): readonly GatewayWarning[] {
     return [...this.#faces].flatMap(([name, { endpoint }]) =>

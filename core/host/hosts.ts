@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { createControl } from "./control.ts";
 import { completeCall } from "../local/call.ts";
 import type { EndpointHost } from "../mcp/host.ts";
 import type { GatewayParts } from "./parts.ts";
@@ -31,6 +32,9 @@ export function createScopeHost(log: Logger, parts: () => GatewayParts): ScopeHo
     get servers() {
       return parts().generation.compiled.providers;
     },
+    shows: (item) => parts().generation.compiled.shows(item),
+    relist: () => parts().faces.relist(),
+    control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
     call: (input) => callLocally(parts(), input),
     onEvent: (name, event) => reportEvent(parts(), name, event),

@@ -6,6 +6,8 @@ import { injections } from "./graph.ts";
 import { LocalProvider } from "../local/provider.ts";
 import type {
   AnyPlugin,
+  Deadline,
+  Listed,
   PluginContext,
   PromptDefinition,
   ResourceDefinition,
@@ -13,12 +15,14 @@ import type {
   RouteHandler,
   RouteMethod,
   RouteOptions,
+  ServerType,
+  Socket,
   ToolDefinition,
   Undo,
 } from "../plugin.ts";
 import type { Provider, ProviderEvent } from "../provider.ts";
 import { STAGES, type Stage } from "../stages.ts";
-import type { Middleware } from "../types.ts";
+import type { Call, Middleware } from "../types.ts";
 
 /** A route as registered, with the plugin it came from. */
 export interface RegisteredRoute {
@@ -27,6 +31,14 @@ export interface RegisteredRoute {
   readonly path: string;
   readonly options: RouteOptions;
   readonly handler: RouteHandler;
+}
+
+/** A WebSocket path as registered. */
+export interface RegisteredSocket {
+  readonly plugin: string;
+  readonly path: string;
+  readonly options: RouteOptions;
+  readonly accept: (socket: Socket) => void;
 }
 
 /** A middleware as registered. */
@@ -45,6 +57,11 @@ export interface Registrations {
   readonly prompts: PromptDefinition[];
   readonly providers: Provider[];
   readonly middleware: RegisteredMiddleware[];
+  readonly sockets: RegisteredSocket[];
+  readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
+  /** Each says whether something is shown. */
+  readonly filters: ((item: Listed) => boolean)[];
+  readonly deadlines: ((call: Call) => Deadline)[];
   readonly hooks: HookListener[];
   readonly starters: (() => void | Undo | Promise<void | Undo>)[];
 }
@@ -71,8 +88,10 @@ export interface Scope extends Registrations {
 }
 
 /** The parts of the gateway that a plugin reaches through its context. */
-export type ScopeHost = Pick<PluginContext, "servers" | "emit" | "call"> & {
+export type ScopeHost = Pick<PluginContext, "servers" | "emit" | "call" | "shows" | "control"> & {
   readonly log: Logger;
+  /** Builds the lists of every face anew, because a filter changed its answers. */
+  relist(): void;
   /** Hears what the plugin's own servers report. */
   onEvent(name: string, event: ProviderEvent): void;
   /** Keeps a value for the plugin of that config key. */
@@ -99,6 +118,10 @@ export function createScope(
     prompts: [],
     providers: [],
     middleware: [],
+    sockets: [],
+    serverTypes: [],
+    filters: [],
+    deadlines: [],
     hooks: [],
     starters: [],
   };
@@ -143,6 +166,18 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
           hint: `Stages: ${STAGES.join(", ")}.`,
         });
       scope.middleware.push({ plugin: name, stage, run });
+    },
+    socket: (path, options, accept) =>
+      void scope.sockets.push({ plugin: name, path, options, accept }),
+    serverType: (type, definition) => void scope.serverTypes.push({ type, definition }),
+    filter(shows) {
+      scope.filters.push(shows);
+      return () => host.relist();
+    },
+    shows: (item) => host.shows(item),
+    deadline: (of) => void scope.deadlines.push(of),
+    get control() {
+      return host.control;
     },
     hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
     emit: host.emit,

@@ -43,6 +43,11 @@ export class Endpoint {
     this.#live.show(content);
   }
 
+  /** Builds the lists anew, because a filter changed its answers. */
+  relist(): void {
+    this.#live.relist();
+  }
+
   /** What is left out of the lists and why, as sentences. */
   get problems(): readonly string[] {
     return this.#context.view.problems;

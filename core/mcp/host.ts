@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
 import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
 import type { GatewayHooks } from "../hooks.ts";
+import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
 import type { Call, Json } from "../types.ts";
 
@@ -23,6 +24,8 @@ export interface EndpointContent {
   readonly config: EndpointConfig;
   /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
   readonly providers: readonly Provider[];
+  /** Whether the plugins' filters show something. */
+  shows(item: Listed): boolean;
   /** Per provider: which of its tools are exposed, from `servers.<name>.tools`, and the prefix. Absent = all, own name. */
   readonly selection: ReadonlyMap<
     string,

@@ -56,6 +56,12 @@ export class Live {
     this.#context.firstConnect.start(content.providers);
   }
 
+  /** Builds the view anew, as after a change of a catalogue. */
+  relist(): void {
+    this.#dirty = true;
+    if (!this.#rebuilding) void this.#rebuild();
+  }
+
   /** Ends every session and stream. */
   close(): void {
     this.#watch.set([]);
@@ -68,8 +74,7 @@ export class Live {
   #onEvent(provider: Provider, event: ProviderEvent): void {
     switch (event.type) {
       case "changed":
-        this.#dirty = true;
-        if (!this.#rebuilding) void this.#rebuild();
+        this.relist();
         break;
       case "state":
         this.#checkSettled();

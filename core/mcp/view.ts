@@ -1,4 +1,5 @@
 import { endpointSchema } from "../config/schema.ts";
+import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
 import type { Json, Tool } from "../types.ts";
 import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
@@ -41,7 +42,8 @@ class Draft {
     const candidates = this.#content.providers.flatMap((provider) => {
       const selection = this.#content.selection.get(provider.name);
       const tools = provider.catalogue.tools.filter(
-        (tool) => selection?.accepts(tool.name) ?? true,
+        (tool) =>
+          (selection?.accepts(tool.name) ?? true) && this.#shows(provider, "tool", tool.name),
       );
       return tools.map((tool) => ({
         provider,
@@ -57,12 +59,10 @@ class Draft {
   prompts(): Map<string, Route> {
     const candidates = this.#content.providers.flatMap((provider) => {
       const prefix = this.#content.selection.get(provider.name)?.prefix ?? provider.name;
-      return provider.catalogue.prompts.map((prompt) => ({
-        provider,
-        prefix,
-        name: prompt.name,
-        prompt,
-      }));
+      const prompts = provider.catalogue.prompts.filter(({ name }) =>
+        this.#shows(provider, "prompt", name),
+      );
+      return prompts.map((prompt) => ({ provider, prefix, name: prompt.name, prompt }));
     });
     return this.#name(
       candidates,
@@ -76,6 +76,7 @@ class Draft {
     const routes = new Map<string, Route>();
     for (const provider of this.#content.providers) {
       for (const resource of provider.catalogue.resources) {
+        if (!this.#shows(provider, "resource", resource.uri)) continue;
         const other = routes.get(resource.uri)?.provider;
         if (other !== undefined) this.#collides("resource", resource.uri, provider, other);
         else {
@@ -91,6 +92,7 @@ class Draft {
     const templates = new UriTemplates();
     for (const provider of this.#content.providers) {
       for (const template of provider.catalogue.resourceTemplates) {
+        if (!this.#shows(provider, "resourceTemplate", template.uriTemplate)) continue;
         const other = templates.owner(template.uriTemplate);
         if (other !== undefined)
           this.#collides("resource template", template.uriTemplate, provider, other);
@@ -133,6 +135,10 @@ class Draft {
     return routes;
   }
 
+  #shows(provider: Provider, kind: Listed["kind"], name: string): boolean {
+    return this.#content.shows({ server: provider.name, kind, name });
+  }
+
   /** Clients refuse a whole list for one tool without an object schema. */
   #hasSchema(provider: Provider, tool: Tool): boolean {
     const valid = isObject(tool.inputSchema) && tool.inputSchema["type"] === "object";
@@ -161,6 +167,7 @@ export class View {
     config: endpointSchema.parse({}),
     providers: [],
     selection: new Map(),
+    shows: () => true,
   });
 
   readonly tools: ReadonlyMap<string, Route>;

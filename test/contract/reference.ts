@@ -19,6 +19,10 @@ const MEANING: Readonly<Record<ErrorCode, readonly [meaning: string, guidance: s
     "The content of the request is wrong.",
     "Correct the field that the message names; do not retry unchanged.",
   ],
+  invalid_timeout: [
+    "The timeout asked for is above the maximum, and the gateway is set to refuse that.",
+    "Ask for no more than `data.max` milliseconds, or leave it out.",
+  ],
   io_error: [
     "A file could not be written.",
     "Check disk space and permissions; nothing was changed.",

@@ -138,6 +138,7 @@ export async function serve(
     config: { ...endpointSchema.parse({}), ...config },
     providers: shown,
     selection: new Map(),
+    shows: () => true,
   });
   endpoint.update(content(providers));
   let arrived = 0;

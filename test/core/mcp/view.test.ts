@@ -29,7 +29,12 @@ function view(
   config: Partial<EndpointContent["config"]> = {},
   selection: EndpointContent["selection"] = new Map(),
 ) {
-  return new View({ config: { ...endpointSchema.parse({}), ...config }, providers, selection });
+  return new View({
+    config: { ...endpointSchema.parse({}), ...config },
+    providers,
+    selection,
+    shows: () => true,
+  });
 }
 
 const reply = () => text("x");

@@ -1,0 +1,56 @@
+import type { ConfigEdit } from "./config/write.ts";
+import type { GatewayDescription } from "./host/describe.ts";
+import type { Changes, ReloadReport } from "./hooks.ts";
+import type { ProviderStatus } from "./provider.ts";
+
+/** What a reload would do, found out without doing it. Names are sorted. */
+export interface ReloadPlan {
+  readonly plugins: Changes;
+  readonly servers: Changes;
+  /** Settings that only a restart would apply, as config paths. */
+  readonly restartRequired: readonly string[];
+}
+
+/**
+ * The running gateway as those see it who run it: what a management plugin stands on. One change is made at a time, whoever
+ * asks for it: an edit, a reload and a saved file wait for each other (M015, M102).
+ */
+export interface Control {
+  /** Absolute path of the config file; `undefined` when the gateway was made from an object. */
+  readonly configFile: string | undefined;
+  /** Version of the package. */
+  readonly version: string;
+  /** Counts applied configs, from 1. */
+  readonly generation: number;
+  /** What runs, as data. */
+  describe(): GatewayDescription;
+  /** All plugins' metrics as one Prometheus text page. */
+  metrics(): Promise<string>;
+  /** The config in force, with every secret masked. */
+  effectiveConfig(): unknown;
+  /** The `servers` entry of a name as it is in force, with every secret masked. */
+  serverConfig(name: string): unknown;
+  /**
+   * Reads the config file again and applies it (M060).
+   * @throws {GatewayError} `no_config` without a file (M089), `reload_failed` with the place in the file (M086); the old config
+   * serves on
+   */
+  reload(): Promise<ReloadReport>;
+  /**
+   * Reads the config file and says what applying it would change; starts nothing.
+   * @throws {GatewayError} as {@link Control.reload}
+   */
+  plan(): Promise<ReloadPlan>;
+  /**
+   * Edits the config file and applies it. When the result cannot be activated, the file gets its exact old bytes back and the
+   * old config serves on.
+   * @throws {GatewayError} `no_config_mode` without a file that can be edited (M088), `io_error` when it cannot be written
+   * (M085), `invalid`, `reload_failed`
+   */
+  edit(edits: readonly ConfigEdit[]): Promise<ReloadReport>;
+  /**
+   * Drops a server's connection and makes a new one; resolves when that is known to work (M042, M061).
+   * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect (M087)
+   */
+  reconnect(server: string): Promise<ProviderStatus>;
+}

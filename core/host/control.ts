@@ -1,0 +1,58 @@
+import { maskConfig } from "../config/mask.ts";
+import type { Control } from "../control.ts";
+import { GatewayError } from "../errors.ts";
+import { VERSION } from "../version.ts";
+import { describeGateway } from "./describe.ts";
+import { renderMetrics } from "./metrics.ts";
+import type { GatewayParts } from "./parts.ts";
+
+/** The gateway as its management plugins see it: always the current generation. */
+export function createControl(parts: () => GatewayParts): Control {
+  const noFile = (): Promise<never> =>
+    Promise.reject(
+      new GatewayError("no_config", "The gateway was not started from a config file.", {
+        hint: "Start it with propylon start <file>.",
+      }),
+    );
+  return {
+    configFile: undefined,
+    version: VERSION,
+    get generation() {
+      return parts().generation.number;
+    },
+    describe() {
+      const { generation, sockets, faces } = parts();
+      return describeGateway(generation, sockets.addresses, faces.problems);
+    },
+    metrics: () => renderMetrics(parts().generation.scopes),
+    effectiveConfig: () => maskConfig(parts().generation.config),
+    serverConfig: (name) => maskConfig(parts().generation.config.servers[name]),
+    reload: noFile,
+    plan: noFile,
+    edit: noFile,
+    reconnect: (server) => reconnect(parts(), server),
+  };
+}
+
+async function reconnect(
+  { generation }: GatewayParts,
+  server: string,
+): ReturnType<Control["reconnect"]> {
+  const provider = generation.compiled.providers.get(server);
+  if (!provider) throw new GatewayError("not_found", `No server named "${server}".`);
+  await provider.reconnect?.();
+  const { status } = provider;
+  if (status.state === "ready" || status.state === "degraded") return status;
+  throw new GatewayError(
+    "reinit_failed",
+    `Server "${server}" did not come back: ${status.reason}`,
+    {
+      data: {
+        server,
+        state: status.state,
+        ...(status.nextRetryAt && { nextRetryAt: status.nextRetryAt }),
+      },
+      hint: "Check the server itself; the gateway keeps trying.",
+    },
+  );
+}
