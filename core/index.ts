@@ -94,4 +94,6 @@ export type {
   RpcId,
   Tool,
 } from "./types.ts";
+export { RESERVED_SERVERS } from "./config/checks.ts";
+export { checkInput, readJson } from "./host/request.ts";
 export { matchesWildcard } from "./host/wildcard.ts";

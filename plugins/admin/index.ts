@@ -1,3 +1,24 @@
-import { definePlugin } from "propylon";
+import { definePlugin, optional } from "propylon";
+import { Breaker } from "propylon/plugins/breaker";
+import { Gating } from "propylon/plugins/gating";
+import { Administration } from "./administration.ts";
+import { changeRoutes } from "./changes.ts";
+import { configRoutes } from "./config.ts";
+import { lifecycleRoutes } from "./lifecycle.ts";
+import { optionsSchema } from "./options.ts";
+import { serverRoutes } from "./servers.ts";
 
-export default definePlugin({ name: "admin", setup() {} });
+/** The management API below `/_meta`: what runs, and everything that can be changed while it runs (M017, M055-M073). */
+export default definePlugin({
+  name: "admin",
+  config: optionsSchema,
+  inject: { gating: Gating, breaker: optional(Breaker) },
+  setup(gateway) {
+    const { services, config } = gateway;
+    const administration = new Administration(gateway, services.gating, services.breaker);
+    serverRoutes(gateway, administration);
+    changeRoutes(gateway, services.gating);
+    lifecycleRoutes(gateway, administration);
+    configRoutes(gateway, administration, config);
+  },
+});

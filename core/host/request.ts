@@ -1,0 +1,49 @@
+import type { ZodType } from "zod";
+import { GatewayError } from "../errors.ts";
+import type { RouteEvent } from "../plugin.ts";
+
+/**
+ * The JSON body of a request to a plugin's route, checked by a schema. No body counts as `{}`.
+ *
+ * @throws {GatewayError} `unsupported_media_type` for another content type, `bad_request` for broken JSON, `invalid` naming each
+ * wrong field, `too_large` beyond the route's limit
+ */
+export async function readJson<T>({ req }: RouteEvent, schema: ZodType<T>): Promise<T> {
+  const text = await req.text();
+  const type = req.headers.get("content-type");
+  if (text !== "" && type !== null && !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
+    throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
+      hint: "Send content-type: application/json.",
+    });
+  return checkInput(text === "" ? {} : parse(text), schema);
+}
+
+/**
+ * A value of a request checked by a schema.
+ *
+ * @throws {GatewayError} `invalid` whose `data.issues` has a path and a sentence for each wrong field
+ */
+export function checkInput<T>(value: unknown, schema: ZodType<T>): T {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const issues = checked.error.issues.map(({ path, message }) => ({
+    path: path.join("."),
+    message,
+  }));
+  const words = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new GatewayError("invalid", `The request is not valid. ${words.join("; ")}.`, {
+    data: { issues },
+    hint: "Correct the fields that are named.",
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own words quote the body, which may hold a secret.
+    throw new GatewayError("bad_request", "The body is not valid JSON.", {
+      hint: "Send one JSON object.",
+    });
+  }
+}

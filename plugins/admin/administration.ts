@@ -1,0 +1,135 @@
+import { GatewayError, type PluginContext, type Provider, type Tool } from "propylon";
+import type { BreakerService, BreakerStatus } from "propylon/plugins/breaker";
+import type { GatingService } from "propylon/plugins/gating";
+
+/** A server in `GET /_meta/servers`. */
+export interface ServerView {
+  readonly name: string;
+  /** Its own flag, from the map in memory (M057). */
+  readonly enabled: boolean;
+  /** Whether calls can reach it now. */
+  readonly connected: boolean;
+  readonly state: Provider["status"]["state"];
+  /** Why it is not ready, as a sentence. */
+  readonly reason: string | null;
+  /** ISO 8601. */
+  readonly since: string;
+  readonly nextRetryAt: string | null;
+  readonly lastError: string | null;
+  /** Failed attempts to connect in a row. */
+  readonly attempts: number;
+  /** `stdio`, `streamable-http`, `sse`, `local`, or a plugin's own. */
+  readonly transport: string;
+  readonly protocolVersion: string | null;
+  readonly pid: number | null;
+  /** Where it is declared: in the config, where it can be deleted, or by a plugin. */
+  readonly origin: "config" | "plugin";
+  readonly serverInfo: unknown;
+  readonly tools: { readonly total: number; readonly enabled: number };
+  readonly resources: number;
+  readonly prompts: number;
+  /** `null` without the breaker plugin. */
+  readonly breaker: BreakerStatus | null;
+}
+
+/** A tool in `GET /_meta/servers/:server/tools`. */
+export interface ToolView {
+  readonly name: string;
+  /** Its own flag. */
+  readonly enabled: boolean;
+  /** Whether it can be called: its flag and that of its server. */
+  readonly available: boolean;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly inputSchema: unknown;
+  readonly outputSchema: unknown;
+  readonly annotations: unknown;
+}
+
+/** The parts of the gateway that are managed, looked up by name. */
+export class Administration {
+  readonly #gateway: PluginContext;
+  readonly #gating: GatingService;
+  readonly #breaker: BreakerService | undefined;
+
+  constructor(gateway: PluginContext, gating: GatingService, breaker: BreakerService | undefined) {
+    this.#gateway = gateway;
+    this.#gating = gating;
+    this.#breaker = breaker;
+  }
+
+  /** Every server, in the order of the config, then those of plugins. */
+  servers(): ServerView[] {
+    return [...this.#gateway.servers.values()].map((provider) => this.#view(provider));
+  }
+
+  /** @throws {GatewayError} `not_found` */
+  server(name: string): ServerView {
+    return this.#view(this.find(name));
+  }
+
+  /**
+   * The tools of a server, sorted by name (M058).
+   * @throws {GatewayError} `not_found`
+   */
+  tools(server: string): ToolView[] {
+    const { catalogue } = this.find(server);
+    const isOn = this.#gating.isServerEnabled(server);
+    return catalogue.tools
+      .map((tool) => toToolView(tool, this.#gating.isToolEnabled(server, tool.name), isOn))
+      .toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  }
+
+  /** @throws {GatewayError} `not_found` */
+  find(name: string): Provider {
+    const provider = this.#gateway.servers.get(name);
+    if (provider) return provider;
+    throw new GatewayError("not_found", `There is no server "${name}".`, {
+      hint: "GET /_meta/servers lists them; it may have been removed.",
+    });
+  }
+
+  /** Whether a server is an entry of the config. */
+  isConfigured(name: string): boolean {
+    return this.#gateway.control.serverConfig(name) !== undefined;
+  }
+
+  #view(provider: Provider): ServerView {
+    const { name, status, catalogue } = provider;
+    const { tools, resources, resourceTemplates, prompts, serverInfo } = catalogue;
+    const enabledTools = tools.filter((tool) => this.#gating.isToolEnabled(name, tool.name));
+    return {
+      name,
+      enabled: this.#gating.isServerEnabled(name),
+      connected: status.state === "ready" || status.state === "degraded",
+      state: status.state,
+      reason: status.reason ?? null,
+      since: status.since,
+      nextRetryAt: status.nextRetryAt ?? null,
+      lastError: status.lastError ?? null,
+      attempts: status.attempts,
+      transport: status.transport,
+      protocolVersion: status.protocolVersion ?? null,
+      pid: status.pid ?? null,
+      origin: this.isConfigured(name) ? "config" : "plugin",
+      serverInfo: serverInfo ?? null,
+      tools: { total: tools.length, enabled: enabledTools.length },
+      resources: resources.length + resourceTemplates.length,
+      prompts: prompts.length,
+      breaker: this.#breaker?.statusOf(name) ?? null,
+    };
+  }
+}
+
+function toToolView(tool: Tool, enabled: boolean, isServerOn: boolean): ToolView {
+  return {
+    name: tool.name,
+    enabled,
+    available: enabled && isServerOn,
+    title: tool.title ?? null,
+    description: tool.description ?? null,
+    inputSchema: tool.inputSchema,
+    outputSchema: tool.outputSchema ?? null,
+    annotations: tool.annotations ?? null,
+  };
+}

@@ -1,0 +1,60 @@
+import { readJson, type PluginContext, type RouteEvent } from "propylon";
+import type { Flag, GatingService } from "propylon/plugins/gating";
+import { z } from "zod";
+import { parameter } from "./parameter.ts";
+
+const CHANGE = { access: "operator", mutates: true, management: true } as const;
+
+/** Longest list of one bulk request. */
+const MAX_CHANGES = 1_000;
+
+const bulkSchema = z.strictObject({
+  changes: z
+    .array(
+      z.strictObject({
+        server: z.string().min(1),
+        tool: z.string().min(1).optional(),
+        enabled: z.boolean(),
+      }),
+    )
+    .min(1)
+    .max(MAX_CHANGES),
+});
+
+/** Switching servers and tools on and off, one by one or many at once (M064-M067, M072). Each is idempotent. */
+export function changeRoutes(gateway: PluginContext, gating: GatingService): void {
+  const set = async (event: RouteEvent, flag: Flag): Promise<object> => {
+    const changed = await gating.set([flag], event.context.principal.id);
+    return { ok: true, ...flag, changed: changed.length > 0 };
+  };
+  for (const [verb, enabled] of [
+    ["enable", true],
+    ["disable", false],
+  ] as const) {
+    gateway.route("POST", `/_meta/servers/:server/${verb}`, CHANGE, (event) =>
+      set(event, { server: parameter(event, "server"), enabled }),
+    );
+    gateway.route("POST", `/_meta/servers/:server/tools/:tool/${verb}`, CHANGE, (event) =>
+      set(event, {
+        server: parameter(event, "server"),
+        tool: parameter(event, "tool"),
+        enabled,
+      }),
+    );
+  }
+  gateway.route("POST", "/_meta/bulk", CHANGE, async (event) => {
+    const { changes } = await readJson(event, bulkSchema);
+    const changed = await gating.set(changes.map(toFlag), event.context.principal.id);
+    return { ok: true, changed };
+  });
+  gateway.route(
+    "GET",
+    "/_meta/state",
+    { access: "viewer", mutates: false, management: true },
+    () => ({ ok: true, state: gating.export() }),
+  );
+}
+
+function toFlag({ server, tool, enabled }: z.output<typeof bulkSchema>["changes"][number]): Flag {
+  return tool === undefined ? { server, enabled } : { server, tool, enabled };
+}

@@ -1,0 +1,71 @@
+import { GatewayError, readJson, type PluginContext, type RouteEvent } from "propylon";
+import { additionSchema, toEntry } from "./addition.ts";
+import type { Administration, ServerView } from "./administration.ts";
+import { checkCommand } from "./command.ts";
+import type { AdminOptions } from "./options.ts";
+import { parameter } from "./parameter.ts";
+import { whenSettled } from "./settling.ts";
+
+const READ = { access: "viewer", mutates: false, management: true } as const;
+/** What a new server runs or reaches, the gateway runs or reaches: that takes more than switching things on and off (C49). */
+const CHANGE = { access: "admin", mutates: true, management: true } as const;
+
+/** The config: where it is, what is in force, and the servers in it (M019, M059, M062, M063). */
+export function configRoutes(
+  gateway: PluginContext,
+  administration: Administration,
+  options: AdminOptions,
+): void {
+  const { control } = gateway;
+  gateway.route("GET", "/_meta/config", READ, () => ({
+    ok: true,
+    path: control.configFile ?? null,
+  }));
+  gateway.route("GET", "/_meta/config/effective", { ...READ, access: "operator" }, () => ({
+    ok: true,
+    config: control.effectiveConfig(),
+  }));
+  gateway.route("POST", "/_meta/servers", CHANGE, async (event) => {
+    const server = await addServer(gateway, administration, options, event);
+    event.res.status = 201;
+    return { ok: true, server };
+  });
+  gateway.route("DELETE", "/_meta/servers/:server", CHANGE, async (event) => {
+    const name = parameter(event, "server");
+    checkRemoval(administration, name);
+    const report = await control.edit([{ path: ["servers", name], value: undefined }]);
+    return { ok: true, server: name, generation: report.generation };
+  });
+}
+
+/** Writes the entry down, applies it, and waits a moment so that the answer can say whether it works (M136). */
+async function addServer(
+  gateway: PluginContext,
+  administration: Administration,
+  options: AdminOptions,
+  event: RouteEvent,
+): Promise<ServerView | { readonly name: string; readonly enabled: false }> {
+  const addition = await readJson(event, additionSchema);
+  const { name } = addition;
+  if (gateway.servers.has(name) || administration.isConfigured(name))
+    throw new GatewayError("exists", `There is a server "${name}" already.`, {
+      hint: "Choose another name, or delete that one first.",
+    });
+  if ("command" in addition) checkCommand([addition.command, ...addition.args], options);
+  await gateway.control.edit([{ path: ["servers", name], value: toEntry(addition) }]);
+  if (!addition.enabled) return { name, enabled: false };
+  await whenSettled(gateway, name, options.settle * 1_000);
+  return administration.server(name);
+}
+
+function checkRemoval(administration: Administration, name: string): void {
+  if (administration.isConfigured(name)) return;
+  administration.find(name);
+  throw new GatewayError(
+    "invalid",
+    `"${name}" belongs to a plugin, so it cannot be deleted alone.`,
+    {
+      hint: "Disable it, or take the plugin out of the config.",
+    },
+  );
+}

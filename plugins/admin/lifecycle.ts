@@ -1,0 +1,57 @@
+import { getQuery } from "h3";
+import { checkInput, GatewayError, toEnvelope, toGatewayError, type PluginContext } from "propylon";
+import { z } from "zod";
+import type { Administration } from "./administration.ts";
+import { parameter } from "./parameter.ts";
+
+const ACT = { access: "operator", mutates: true, management: true } as const;
+
+const reloadSchema = z.strictObject({ dry: z.enum(["0", "1", "true", "false"]).default("0") });
+
+/** Reading the config again, and connecting servers anew (M060, M061, M042, M043). */
+export function lifecycleRoutes(gateway: PluginContext, administration: Administration): void {
+  const { control } = gateway;
+  gateway.route("POST", "/_meta/reload", ACT, async (event) => {
+    const { dry } = checkInput(getQuery(event), reloadSchema);
+    if (dry === "1" || dry === "true") return { ok: true, dry: true, ...(await control.plan()) };
+    return { ok: true, ...(await control.reload()) };
+  });
+  gateway.route("POST", "/_meta/reinit/:server", ACT, async (event) => {
+    const name = parameter(event, "server");
+    administration.find(name);
+    await control.reconnect(name);
+    return { ok: true, server: administration.server(name) };
+  });
+  gateway.route("POST", "/_meta/reinit", ACT, () => reconnectAll(gateway, administration));
+}
+
+/** @throws {GatewayError} `reinit_failed` when any server did not come back; the others did */
+async function reconnectAll(
+  gateway: PluginContext,
+  administration: Administration,
+): Promise<object> {
+  const names = [...gateway.servers.values()]
+    .filter((provider) => provider.reconnect !== undefined)
+    .map(({ name }) => name);
+  const outcomes = await Promise.all(names.map((name) => attempt(gateway, name)));
+  const failed = outcomes.filter(({ ok }) => !ok);
+  if (failed.length > 0)
+    throw new GatewayError(
+      "reinit_failed",
+      `${failed.length} of ${names.length} servers did not come back: ${failed.map(({ name }) => name).join(", ")}.`,
+      { data: { servers: outcomes }, hint: "Each has its reason in data.servers." },
+    );
+  return { ok: true, servers: names.map((name) => administration.server(name)) };
+}
+
+async function attempt(
+  { control }: PluginContext,
+  name: string,
+): Promise<{ readonly name: string; readonly ok: boolean; readonly error?: object }> {
+  try {
+    await control.reconnect(name);
+    return { name, ok: true };
+  } catch (thrown) {
+    return { name, ok: false, error: toEnvelope(toGatewayError(thrown)).error };
+  }
+}

@@ -1,0 +1,28 @@
+import { z } from "zod";
+
+/** Options of the admin plugin. */
+export const optionsSchema = z.strictObject({
+  allowedCommands: z
+    .array(z.array(z.string().min(1)).min(1))
+    .default([])
+    .describe(
+      "Commands that the API may add as servers, each as the list of the executable and its arguments; a request must match one of them word for word (C49). Default: none.",
+    ),
+  allowUnsafeCommands: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Let the API add servers with any command (M147). Whoever may add servers may then run programs on this machine.",
+    ),
+  settle: z
+    .number()
+    .min(0)
+    .max(600)
+    .default(10)
+    .describe(
+      "How long adding a server waits for its first connection before it answers, in seconds; the server goes on connecting.",
+    ),
+});
+
+/** {@link optionsSchema} filled in. */
+export type AdminOptions = z.output<typeof optionsSchema>;

@@ -1,0 +1,52 @@
+import type { PluginContext, RouteEvent } from "propylon";
+import type { Administration } from "./administration.ts";
+import { parameter } from "./parameter.ts";
+
+const READ = { access: "viewer", mutates: false, management: true } as const;
+
+/** What is there: servers, their tools, and the management API itself. */
+export function serverRoutes(gateway: PluginContext, administration: Administration): void {
+  gateway.route("GET", "/_meta", READ, () => ({ ok: true, routes: managementRoutes(gateway) }));
+  gateway.route("GET", "/_meta/version", READ, () => ({ ok: true, ...version(gateway) }));
+  gateway.route("GET", "/_meta/servers", READ, () => ({
+    ok: true,
+    servers: administration.servers(),
+  }));
+  gateway.route("GET", "/_meta/servers/:server", READ, (event) => ({
+    ok: true,
+    server: describe(gateway, administration, event),
+  }));
+  gateway.route("GET", "/_meta/servers/:server/tools", READ, (event) => {
+    const server = parameter(event, "server");
+    return { ok: true, server, tools: administration.tools(server) };
+  });
+}
+
+/** One server with its entry in the config, secrets masked. */
+function describe(
+  gateway: PluginContext,
+  administration: Administration,
+  event: RouteEvent,
+): object {
+  const name = parameter(event, "server");
+  const view = administration.server(name);
+  return { ...view, config: gateway.control.serverConfig(name) ?? null };
+}
+
+function version({ control }: PluginContext): object {
+  return {
+    name: control.describe().name,
+    version: control.version,
+    generation: control.generation,
+    node: process.versions.node,
+  };
+}
+
+/** The management routes of every plugin, with what each takes: the catalogue as it runs. */
+function managementRoutes({ control }: PluginContext): object[] {
+  return control
+    .describe()
+    .routes.filter(({ path }) => path.startsWith("/_meta"))
+    .map(({ method, path, access, mutates, plugin }) => ({ method, path, access, mutates, plugin }))
+    .toSorted((a, b) => `${a.path} ${a.method}`.localeCompare(`${b.path} ${b.method}`));
+}
