@@ -1,0 +1,66 @@
+/** Something said in a conversation with a model. */
+export type Part =
+  | { readonly type: "text"; readonly text: string }
+  /** `data` is base64. */
+  | { readonly type: "image"; readonly mimeType: string; readonly data: string }
+  | {
+      readonly type: "tool-call";
+      /** The model's own id of the call. */
+      readonly id: string;
+      readonly name: string;
+      readonly args: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly type: "tool-result";
+      /** Id of the tool-call it answers. */
+      readonly id: string;
+      readonly name: string;
+      readonly parts: readonly Extract<Part, { readonly type: "text" | "image" }>[];
+      readonly isError: boolean;
+    };
+
+/** One message of a conversation. Tool results are messages of role `tool`. */
+export interface Message {
+  readonly role: "user" | "assistant" | "tool";
+  readonly parts: readonly Part[];
+}
+
+/** A tool as a model is told of it. */
+export interface ModelTool {
+  /** What the model calls it: letters, digits, `_` and `-`, at most 64. */
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** One request to a model. */
+export interface ModelRequest {
+  /** Instructions, ahead of the conversation. */
+  readonly system: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly ModelTool[];
+  readonly maxOutputTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+  /** Receives text while it is generated; set only when somebody wants it. */
+  readonly onText?: ((delta: string) => void) | undefined;
+}
+
+/** What a model answered. */
+export interface ModelReply {
+  /** Texts and tool-calls, in order. */
+  readonly parts: readonly Part[];
+  readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
+  readonly finish: "stop" | "tool-calls" | "length" | "refused";
+}
+
+/** A model that takes one step at a time; the loop around it is the agents plugin's own. */
+export interface Model {
+  /** Provider and name as configured, e.g. `openai/gpt-5`. */
+  readonly id: string;
+  /**
+   * One request, retried inside as configured.
+   * @throws {GatewayError} `upstream_error` when the provider fails or refuses (never with a key in the message), `cancelled`
+   */
+  generate(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>;
+}

@@ -1,0 +1,102 @@
+import { defineService, type Principal } from "propylon";
+import type { Message, Part } from "./model.ts";
+
+/** An agent as others see it: for the registry, health, and lists. */
+export interface AgentInfo {
+  /** Key in the config, and name of its tool (P100). */
+  readonly name: string;
+  /** What the registry calls it (P022); default `<gateway name>-<agent>`, or as configured. */
+  readonly id: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly version?: string | undefined;
+  readonly icons?: readonly Readonly<Record<string, unknown>>[] | undefined;
+  /** Provider and model, for agents driven by one. */
+  readonly model?: string | undefined;
+  /** As configured; published only then (P032). */
+  readonly capabilities?: Readonly<Record<string, unknown>> | undefined;
+  /** Servers whose tools it uses, other agents included (P060). */
+  readonly servers: readonly string[];
+  /** URL of its MCP endpoint, once a listener is open or planned. */
+  readonly url: string;
+  /** Why it cannot process requests, as a sentence; `undefined` = it can (P073). */
+  readonly problem?: string | undefined;
+  /** ISO 8601: when its definition last changed. */
+  readonly updatedAt: string;
+  /** Further members of its registry entry, as configured. */
+  readonly registry?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What an agent does while it runs. */
+export type AgentEvent =
+  /** A turn began: the model is asked, or tools are run. `step` counts from 1 (P109, P110). */
+  | { readonly type: "step"; readonly step: number; readonly kind: "llm" | "tool" }
+  | {
+      readonly type: "tool";
+      readonly server: string;
+      readonly tool: string;
+      readonly state: "started" | "completed" | "failed";
+      /** What went wrong, for `failed`. */
+      readonly message?: string | undefined;
+    }
+  /** A tool of this run reported progress itself; passed on as it came (C24). */
+  | {
+      readonly type: "relayed";
+      readonly server: string;
+      readonly tool: string;
+      readonly message: string | undefined;
+    }
+  /** The model wrote text. */
+  | { readonly type: "text"; readonly text: string; readonly delta: boolean };
+
+/** A tool that exists for one run only, e.g. `agent_complete` of the lifecycle plugin. */
+export interface RunTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Returns what the model is told. */
+  run(args: Readonly<Record<string, unknown>>): string | Promise<string>;
+}
+
+/** How to run an agent. */
+export interface RunOptions {
+  /** Ends the run at once, requests in flight included. */
+  readonly signal: AbortSignal;
+  /** On whose behalf; appears in the log. The calls themselves are made as the agent. */
+  readonly principal: Principal;
+  /** Asked before every model request; `false` ends the run before it (A030: the one in flight ends normally). */
+  mayContinue?(): boolean;
+  /** Text put behind the agent's own instructions. */
+  readonly instructions?: string;
+  readonly tools?: readonly RunTool[];
+  onEvent?(event: AgentEvent): void;
+}
+
+/** How a run ended. */
+export interface RunResult {
+  /** What the agent said last. */
+  readonly parts: readonly Part[];
+  /** The texts of {@link parts}, joined. */
+  readonly text: string;
+  /** The whole conversation, with what was added. */
+  readonly messages: readonly Message[];
+  /** `finished`: the agent was done; `prevented`: `mayContinue` said no; else the budget that ran out. */
+  readonly end: "finished" | "prevented" | "turns" | "tokens" | "time";
+  readonly turns: number;
+  readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
+}
+
+/** The agents of this gateway. */
+export interface AgentsService {
+  /** In the order of the config. */
+  list(): readonly AgentInfo[];
+  get(name: string): AgentInfo | undefined;
+  /**
+   * Runs an agent on a conversation to its end.
+   * @throws {GatewayError} `not_found`; `upstream_error` when its model fails; `cancelled`
+   */
+  run(name: string, messages: readonly Message[], options: RunOptions): Promise<RunResult>;
+}
+
+/** Service token of the agents plugin. */
+export const Agents = defineService<AgentsService>("agents");

@@ -1,0 +1,3 @@
+import { definePlugin } from "propylon";
+
+export default definePlugin({ name: "lifecycle", setup() {} });

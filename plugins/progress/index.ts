@@ -1,0 +1,5 @@
+import { definePlugin } from "propylon";
+
+export * from "./service.ts";
+
+export default definePlugin({ name: "progress", setup() {} });
