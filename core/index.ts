@@ -1,5 +1,6 @@
 export { Answer, type RawMessage } from "./answer.ts";
 export { AuthenticatorService, type Authenticator, type Credentials } from "./auth.ts";
+export { admits } from "./auth/roles.ts";
 export type {
   EndpointConfig,
   GatewayConfig,
@@ -8,8 +9,10 @@ export type {
   ListenerConfig,
   ServerConfig,
   StdioServerConfig,
+  TypedServerConfig,
 } from "./config/schema.ts";
 export { configSchema } from "./config/schema.ts";
+export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";
 export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
 export {
   ERROR_STATUS,
@@ -36,7 +39,9 @@ export {
   type Access,
   type AnyPlugin,
   type Deadline,
+  type EndpointInput,
   type Listed,
+  type ListenerInput,
   type ManagedProvider,
   type PluginContext,
   type PluginDefinition,

@@ -1,11 +1,12 @@
 import type { H3Event } from "h3";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { ZodType, infer as Infer } from "zod";
+import type { ZodType, infer as Infer, input as ZodInput } from "zod";
 import type { Answer } from "./answer.ts";
+import type { endpointSchema, listenerSchema } from "./config/schema.ts";
 import type { Control } from "./control.ts";
 import type { GatewayHooks } from "./hooks.ts";
-import type { Provider } from "./provider.ts";
+import type { Catalogue, Provider } from "./provider.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Stage } from "./stages.ts";
 import type {
@@ -170,6 +171,13 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Adds a whole server, e.g. one whose tools come and go; it joins the catalogue like an upstream. */
   server(provider: Provider): void;
   route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
+  /**
+   * Brings a listener, under a name that routes and endpoints can give. The gateway opens it, keeps it through reloads and
+   * closes it.
+   */
+  listener(name: string, settings: ListenerInput): void;
+  /** Brings an MCP endpoint, as if it stood in the config's `endpoints`. */
+  endpoint(name: string, settings: EndpointInput): void;
   /** Accepts WebSocket connections on a path. Host, Origin and access are checked before `accept` is called. */
   socket(path: string, options: RouteOptions, accept: (socket: Socket) => void): void;
   /** Serves the entries of `servers` with this `type`. */
@@ -204,6 +212,12 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Runs at dispose, last registered first; every one runs even when another throws. */
   onDispose(undo: Undo): void;
 }
+
+/** Settings of a listener, as in the config's `listeners`. */
+export type ListenerInput = ZodInput<typeof listenerSchema>;
+
+/** Settings of an MCP endpoint, as in the config's `endpoints`. */
+export type EndpointInput = ZodInput<typeof endpointSchema>;
 
 /** Something that a face could list. */
 export interface Listed {
@@ -240,15 +254,18 @@ export interface Socket {
 export interface ServerType<C = unknown> {
   /** Strict schema of an entry, without `type`, `enabled`, `timeout`, `prefix` and `tools`, which every entry has. */
   readonly config: ZodType<C>;
-  /** Makes the server; must not open anything (that is for `start`). */
-  create(name: string, config: C): ManagedProvider;
+  /**
+   * Makes the server; must not open anything (that is for `start`).
+   * @param before lists of the server it replaces, to show until its own arrive
+   */
+  create(name: string, config: C, before?: Catalogue): ManagedProvider;
 }
 
 /** A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. */
 export interface ManagedProvider extends Provider {
   /** Starts connecting; returns at once. */
   start(): void;
-  /** Ends it after the calls in flight, at most after that many milliseconds. */
+  /** Ends it after the calls in flight, at most after that many milliseconds. May be called again, with less. */
   close(graceMs: number): Promise<void>;
 }
 

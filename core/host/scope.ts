@@ -7,7 +7,10 @@ import { LocalProvider } from "../local/provider.ts";
 import type {
   AnyPlugin,
   Deadline,
+  EndpointInput,
   Listed,
+  ListenerInput,
+  ManagedProvider,
   PluginContext,
   PromptDefinition,
   ResourceDefinition,
@@ -57,6 +60,8 @@ export interface Registrations {
   readonly prompts: PromptDefinition[];
   readonly providers: Provider[];
   readonly middleware: RegisteredMiddleware[];
+  readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];
+  readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
   readonly sockets: RegisteredSocket[];
   readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
   /** Each says whether something is shown. */
@@ -83,6 +88,8 @@ export interface Scope extends Registrations {
   readonly log: Logger;
   /** The plugin's own tools, resources and prompts, as a server. */
   readonly local: LocalProvider;
+  /** Servers of types that this plugin brings, made and not closed yet. */
+  readonly managed: Set<ManagedProvider>;
   /** What `setup` returned. */
   service: unknown;
 }
@@ -118,6 +125,8 @@ export function createScope(
     prompts: [],
     providers: [],
     middleware: [],
+    listeners: [],
+    endpoints: [],
     sockets: [],
     serverTypes: [],
     filters: [],
@@ -133,6 +142,7 @@ export function createScope(
     cleanups: [],
     abort: new AbortController(),
     local: new LocalProvider(name, registrations, log),
+    managed: new Set(),
     service: undefined,
   };
 }
@@ -167,6 +177,8 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
         });
       scope.middleware.push({ plugin: name, stage, run });
     },
+    listener: (listener, settings) => void scope.listeners.push({ name: listener, settings }),
+    endpoint: (endpoint, settings) => void scope.endpoints.push({ name: endpoint, settings }),
     socket: (path, options, accept) =>
       void scope.sockets.push({ plugin: name, path, options, accept }),
     serverType: (type, definition) => void scope.serverTypes.push({ type, definition }),
@@ -199,9 +211,21 @@ export async function startScope(scope: Scope): Promise<void> {
   }
 }
 
+async function closeManaged(scope: Scope, errors: unknown[]): Promise<void> {
+  const closed = await Promise.allSettled([...scope.managed].map((server) => server.close(0)));
+  for (const result of closed) {
+    if (result.status === "fulfilled") continue;
+    scope.log.error({ err: result.reason as unknown }, "a server could not be closed");
+    errors.push(result.reason);
+  }
+  scope.managed.clear();
+}
+
 /** Undoes a scope, last registered first. Every cleanup runs even when another throws; the errors are logged and returned. */
 export async function disposeScope(scope: Scope): Promise<unknown[]> {
   const errors: unknown[] = [];
+  // What the plugin made leaves before what it is made of; no call is left by now.
+  await closeManaged(scope, errors);
   scope.abort.abort();
   for (const undo of scope.cleanups.splice(0).toReversed()) {
     try {
