@@ -11,8 +11,8 @@ export interface Credentials {
 }
 
 /**
- * Tells who makes a request. A plugin that `provides: AuthenticatorService` replaces the built-in check of `auth.apiKey`.
- * Runs at the HTTP edge, before any MCP message is read, because a refusal must be an HTTP 401 (architecture section 4).
+ * Tells who makes a request. A plugin that `provides: AuthenticatorService` is asked before the config's own keys and tokens,
+ * and those only when it knows nobody of the credentials. Runs at the HTTP edge, before any MCP message is read, because a refusal must be an HTTP 401 (architecture section 4).
  */
 export interface Authenticator {
   /**
@@ -22,7 +22,10 @@ export interface Authenticator {
   authenticate(credentials: Credentials): Principal | undefined | Promise<Principal | undefined>;
   /** `WWW-Authenticate` value for a 401 on this path. */
   challenge(path: string): string;
-  /** Whether a principal satisfies a route's policy. */
+  /**
+   * Whether a principal of this authenticator satisfies a route's policy; the exported `admits` decides by roles. One without any
+   * role is a caller in any case.
+   */
   admits(principal: Principal, access: Access): boolean;
 }
 

@@ -1,17 +1,22 @@
 import type { Logger } from "pino";
-import type { Authenticator } from "../auth.ts";
 import { createEdge } from "./edge.ts";
+import type { Guard } from "./guard.ts";
+import type { Mutation } from "../hooks.ts";
 import type { ListenerApp, NodeHandler } from "../node/app.ts";
 import type { RegisteredRoute } from "./scope.ts";
 
 /** What the app of one listener is made from. */
 export interface AppInput {
+  /** The gateway's name. */
+  readonly name: string;
   readonly routes: readonly RegisteredRoute[];
   readonly endpoints: ReadonlyMap<string, NodeHandler>;
-  readonly authenticator: Authenticator;
+  readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;
   readonly log: Logger;
+  /** Hears of every request to a route that mutates. */
+  readonly onMutation: (mutation: Mutation) => void;
 }
 
 /** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
@@ -24,6 +29,6 @@ export function compileApp(input: AppInput): ListenerApp {
   return {
     endpoints: input.endpoints,
     fetch: async (request) => (await load())(request),
-    authenticate: createEdge(input.authenticator),
+    authenticate: createEdge(input.guard.authenticator),
   };
 }

@@ -1,12 +1,13 @@
 import { isLoopback } from "../config/loopback.ts";
 import type { Logger } from "pino";
-import { apiKeyAuthenticator, openAuthenticator } from "./apikey.ts";
 import { AuthenticatorService, type Authenticator } from "../auth.ts";
+import { createAuthenticator, OPEN } from "../auth/authenticator.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "./emitter.ts";
 import { coreStages } from "./built-in-stages.ts";
 import { compileEndpoints, type CompiledEndpoint } from "./endpoints.ts";
 import { GatewayError } from "../errors.ts";
+import { createGuard, type Guard } from "./guard.ts";
 import type { GatewayHooks } from "../hooks.ts";
 import { checkMetrics } from "./metrics.ts";
 import { composePipeline, race, type Abortion } from "./pipeline.ts";
@@ -15,6 +16,7 @@ import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
 import { assignRoutes } from "./route-table.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
+import { assignSockets, type SocketTable } from "./upgrades.ts";
 import type { Next } from "../types.ts";
 
 /** What a generation is made from. */
@@ -22,7 +24,10 @@ export interface CompileInput {
   readonly config: GatewayConfig;
   /** In graph order. */
   readonly scopes: readonly Scope[];
+  /** Servers that speak MCP themselves. */
   readonly upstreams: ReadonlyMap<string, Provider>;
+  /** Those and the ones of plugin types, in config order; default: the former. */
+  readonly servers?: ReadonlyMap<string, Provider>;
   /** Receives every call in flight. */
   readonly running: Roster<Abortion>;
   readonly log: Logger;
@@ -39,8 +44,11 @@ export interface Compiled {
   shows(item: Listed): boolean;
   /** Routes by listener. */
   readonly routes: ReadonlyMap<string, readonly RegisteredRoute[]>;
+  /** WebSocket paths by listener. */
+  readonly sockets: ReadonlyMap<string, SocketTable>;
   readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
-  readonly authenticator: Authenticator;
+  /** Decides who may use a route. */
+  readonly guard: Guard;
   /** Whether everyone is let in. */
   readonly open: boolean;
 }
@@ -50,22 +58,26 @@ export interface Compiled {
  *
  * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
  */
-export function compile({ config, scopes, upstreams, running, log }: CompileInput): Compiled {
-  const providers = collectProviders(scopes, upstreams);
-  const { authenticator, open } = pickAuthenticator(config, scopes);
+export function compile(input: CompileInput): Compiled {
+  const { config, scopes, upstreams, servers = upstreams, running, log } = input;
+  const providers = collectProviders(scopes, servers);
+  const authenticator = createAuthenticator(config.auth, providedAuthenticator(scopes));
+  const open = authenticator === undefined;
   if (open) checkOpenListeners(config);
+  const guard = createGuard(authenticator ?? OPEN, open, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const shows = combineFilters(scopes);
   const endpoints = compileEndpoints(config, providers, shows);
   const routes = assignRoutes(config, scopes, endpoints);
+  const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const middleware = [
     ...coreStages({ config, scopes, running, log }),
     ...scopes.flatMap((scope) => scope.middleware),
   ];
   const call = composePipeline(middleware, createTerminal(providers, upstreams));
-  return { call, providers, endpoints, shows, routes, hooks, authenticator, open };
+  return { call, providers, endpoints, shows, routes, sockets, hooks, guard, open };
 }
 
 /** Shown is what every filter shows. */
@@ -106,15 +118,9 @@ function collectProviders(
   return providers;
 }
 
-function pickAuthenticator(
-  { auth }: GatewayConfig,
-  scopes: readonly Scope[],
-): { authenticator: Authenticator; open: boolean } {
-  const provided = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
-  if (provided) return { authenticator: provided.service as Authenticator, open: false };
-  if (auth.apiKey !== undefined)
-    return { authenticator: apiKeyAuthenticator(auth.apiKey), open: false };
-  return { authenticator: openAuthenticator(), open: true };
+function providedAuthenticator(scopes: readonly Scope[]): Authenticator | undefined {
+  const provider = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
+  return provider?.service as Authenticator | undefined;
 }
 
 function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {
@@ -125,7 +131,7 @@ function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {
     "invalid",
     `Listener "${exposed[0]}" is reachable from other machines (${exposed[1].host}) without authentication.`,
     {
-      hint: "Set auth.apiKey, add a plugin that authenticates, bind 127.0.0.1, or set insecure: true if that is what you want.",
+      hint: "Set auth.apiKey or auth.keys, add a plugin that authenticates, bind 127.0.0.1, or set insecure: true if that is what you want.",
       data: { path: `listeners.${exposed[0]}.host` },
     },
   );

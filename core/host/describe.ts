@@ -53,6 +53,8 @@ export interface GatewayDescription {
     readonly path: string;
     readonly access: Access;
     readonly mutates: boolean;
+    /** Whether it belongs to the management of the gateway. */
+    readonly management: boolean;
     /** Whether it answers without credentials. */
     readonly open: boolean;
   }[];
@@ -65,7 +67,7 @@ export function describeGateway(
   addresses: ReadonlyMap<string, Address>,
   problems: readonly GatewayWarning[],
 ): GatewayDescription {
-  const { open } = compiled;
+  const { open, guard } = compiled;
   const urlOf = (listener: string): string =>
     addresses.get(listener)?.url ?? plannedUrl(config.listeners[listener]!);
   return {
@@ -94,14 +96,15 @@ export function describeGateway(
     ),
     plugins: scopes.map(({ key, name, plugin }) => ({ key, name, provides: plugin.provides?.id })),
     routes: [...compiled.routes].flatMap(([listener, routes]) =>
-      routes.map(({ plugin, method, path, options: { access, mutates } }) => ({
+      routes.map(({ plugin, method, path, options }) => ({
         plugin,
         listener,
         method,
         path,
-        access,
-        mutates,
-        open: open || access === "public",
+        access: options.access,
+        mutates: options.mutates,
+        management: options.management === true,
+        open: guard.isOpen(options),
       })),
     ),
     warnings: [...warningsOf(open, config), ...problems],
@@ -120,6 +123,6 @@ function warningsOf(open: boolean, { listeners }: Generation["config"]): Gateway
     code: "open_listener",
     message: `Listener "${name}" is reachable from other machines (${host}) and asks nobody who they are.`,
     path: ["listeners", name],
-    hint: "Set auth.apiKey, add a plugin that authenticates, or bind 127.0.0.1.",
+    hint: "Set auth.apiKey or auth.keys, add a plugin that authenticates, or bind 127.0.0.1.",
   }));
 }

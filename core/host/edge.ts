@@ -1,18 +1,22 @@
 import type { IncomingMessage } from "node:http";
 import type { Authenticator, Credentials } from "../auth.ts";
+import { isRefusal, settle } from "../auth/chain.ts";
+import { lacksRole } from "../auth/roles.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { ListenerApp } from "../node/app.ts";
 import type { Principal } from "../types.ts";
 
-/** The principal, at once where the authenticator answers at once. */
+/**
+ * The principal, at once where the authenticator answers at once.
+ *
+ * @param guest who a request without credentials is from; default: it is refused
+ * @throws {GatewayError} `unauthorized` with a `www-authenticate` header
+ */
 export function authenticate(
   authenticator: Authenticator,
   credentials: Credentials,
+  guest?: Principal,
 ): Principal | Promise<Principal> {
-  const known = (principal: Principal | undefined): Principal => {
-    if (principal) return principal;
-    throw new GatewayError("unauthorized", "Authentication is required.");
-  };
   const challenge = (error: unknown): never => {
     if (!isGatewayError(error) || error.code !== "unauthorized") throw error;
     const headers = {
@@ -21,15 +25,16 @@ export function authenticate(
     };
     throw new GatewayError("unauthorized", error.message, { headers, cause: error });
   };
-  try {
-    const principal = authenticator.authenticate(credentials);
-    return principal instanceof Promise ? principal.then(known).catch(challenge) : known(principal);
-  } catch (error) {
-    return challenge(error);
-  }
+  return settle<Principal | undefined, Principal>(
+    () => authenticator.authenticate(credentials),
+    (principal) => principal ?? guest ?? challenge(MISSING),
+    challenge,
+  );
 }
 
-/** A public route works without credentials, and with wrong ones. */
+const MISSING = new GatewayError("unauthorized", "Authentication is required.");
+
+/** Who it is, where it does not matter: a public route works without credentials, and with wrong ones. */
 export async function optionally(
   authenticator: Authenticator,
   credentials: Credentials,
@@ -37,21 +42,31 @@ export async function optionally(
   try {
     return await authenticator.authenticate(credentials);
   } catch (error) {
-    if (isGatewayError(error) && error.code === "unauthorized") return undefined;
+    if (isRefusal(error)) return undefined;
     throw error;
   }
 }
 
-/** The check in front of the MCP endpoints, on Node's own request. */
+/** The parts of Node's own request that tell who makes it. */
+export function credentialsOf(req: IncomingMessage): Credentials {
+  const url = req.url ?? "/";
+  const query = url.indexOf("?");
+  return {
+    method: req.method ?? "GET",
+    path: query < 0 ? url : url.slice(0, query),
+    headers: req.headers,
+    remoteAddress: req.socket.remoteAddress,
+  };
+}
+
+/** The check in front of the MCP endpoints: they are for callers (M122), whoever may only look has other routes. */
 export function createEdge(authenticator: Authenticator): ListenerApp["authenticate"] {
-  return (req: IncomingMessage) => {
-    const url = req.url ?? "/";
-    const query = url.indexOf("?");
-    return authenticate(authenticator, {
-      method: req.method ?? "GET",
-      path: query < 0 ? url : url.slice(0, query),
-      headers: req.headers,
-      remoteAddress: req.socket.remoteAddress,
-    });
+  const enter = (principal: Principal): Principal => {
+    if (authenticator.admits(principal, "caller")) return principal;
+    throw lacksRole("caller");
+  };
+  return (req) => {
+    const principal = authenticate(authenticator, credentialsOf(req));
+    return principal instanceof Promise ? principal.then(enter) : enter(principal);
   };
 }

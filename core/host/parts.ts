@@ -46,15 +46,17 @@ export function emptyGeneration(config: GatewayConfig, log: Logger): Generation 
 }
 
 /** Points every open listener at the current generation. */
-export function serveGeneration({ generation, sockets, faces, log }: GatewayParts): void {
+export function serveGeneration({ generation, sockets, faces, hooks, log }: GatewayParts): void {
   const { compiled, config } = generation;
   sockets.swap((name) =>
     compileApp({
+      name: config.name,
       routes: compiled.routes.get(name) ?? [],
       endpoints: faces.handlersOf(name),
-      authenticator: compiled.authenticator,
+      guard: compiled.guard,
       bodyLimit: config.limits.body,
       log,
+      onMutation: (mutation) => hooks.emit("mutation", mutation),
     }),
   );
 }

@@ -4,11 +4,19 @@ import { GatewayError } from "../errors.ts";
 import type { Access, RouteMethod } from "../plugin.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
 
-const ACCESS: readonly Access[] = ["public", "principal", "service", "admin"];
+const ACCESS: readonly Access[] = [
+  "public",
+  "principal",
+  "viewer",
+  "caller",
+  "operator",
+  "service",
+  "admin",
+];
 const METHODS: readonly RouteMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Sorts every plugin's routes by listener.
+ * Sorts every plugin's routes by listener. Without a management API its routes are not there at all (M159).
  *
  * @throws {GatewayError} `invalid` for a route without access policy or `mutates` flag, with an unknown method, path or
  * listener; `exists` for two routes that match the same requests, or a route on the path of an MCP endpoint
@@ -29,6 +37,7 @@ export function assignRoutes(
   );
   for (const route of scopes.flatMap((scope) => scope.routes)) {
     checkRoute(route);
+    if (route.options.management === true && !config.management.enabled) continue;
     const listener = route.options.listener ?? defaultListener(config);
     const table = tables.get(listener);
     if (!table)
@@ -77,6 +86,8 @@ function checkRoute(route: RegisteredRoute): void {
     refuse("has no access policy", `Set access to one of ${ACCESS.join(", ")}.`);
   if (typeof options.mutates !== "boolean")
     refuse("does not say whether it changes anything", "Set mutates to true or false.");
+  if (!["undefined", "boolean"].includes(typeof options.management))
+    refuse("has an unclear management flag", "Set management to true or false, or leave it out.");
 }
 
 function describe({ plugin, method, path }: RegisteredRoute): string {

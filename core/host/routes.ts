@@ -1,119 +1,121 @@
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
 import type { AppInput } from "./app.ts";
-import type { Authenticator, Credentials } from "../auth.ts";
-import { authenticate, optionally } from "./edge.ts";
-import { GatewayError, toEnvelope, toGatewayError, toProblem, type ErrorCode } from "../errors.ts";
+import { createAudit } from "./audit.ts";
+import type { Credentials } from "../auth.ts";
+import { optionally } from "./edge.ts";
+import type { GatewayError } from "../errors.ts";
 import type { ListenerApp } from "../node/app.ts";
-import type { Access, RouteEvent } from "../plugin.ts";
-import { shapeOf } from "./route-table.ts";
+import type { RouteEvent } from "../plugin.ts";
+import { refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import type { RegisteredRoute } from "./scope.ts";
 import type { Principal } from "../types.ts";
 
+/** What the routes of one listener share. */
+interface RouterInput extends AppInput {
+  readonly audit: ReturnType<typeof createAudit>;
+}
+
 /** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path (T9). */
-export function createRouter({
-  routes,
-  authenticator,
-  bodyLimit,
-  log,
-}: Omit<AppInput, "endpoints">): ListenerApp["fetch"] {
+export function createRouter(input: AppInput): ListenerApp["fetch"] {
+  const { routes, log, onMutation } = input;
+  const shared: RouterInput = { ...input, audit: createAudit(log, onMutation) };
   const app = new H3({
     silent: true,
-    onError: (error, event) => render(toOwnError(error), event, log),
+    onError: (error, event) =>
+      isUnmatched(error, event)
+        ? answerUnmatched(event, shared)
+        : render(toOwnError(error), event, log),
   });
-  for (const route of routes) {
-    app.on(route.method, route.path, async (event) => {
-      try {
-        const principal = await admit(event, route.options.access, authenticator);
-        assertBodySize(event, route.options.bodyLimit ?? bodyLimit);
-        Object.assign(event.context, { principal, mutates: route.options.mutates });
-        return await route.handler(event as RouteEvent);
-      } catch (error) {
-        return render(toOwnError(error), event, log);
-      }
-    });
-  }
-  app.all("/**", (event) => render(refuse(event, routes), event, log));
+  for (const route of routes)
+    app.on(route.method, route.path, (event) => answer(route, event, shared));
   return (request) => app.fetch(request);
 }
 
-/** Finds out who asks, and refuses those whom the route does not admit. */
-async function admit(
-  { req, url }: H3Event,
-  access: Access,
-  authenticator: Authenticator,
-): Promise<Principal | undefined> {
-  const credentials: Credentials = {
+/** Identifies, permits, bounds the body, runs the handler; tells the audit how a change ended. */
+async function answer(
+  route: RegisteredRoute,
+  event: H3Event,
+  input: RouterInput,
+): Promise<unknown> {
+  const { options, handler } = route;
+  const { guard, bodyLimit, log } = input;
+  const credentials = credentialsOf(event);
+  let principal: Principal | undefined;
+  const record = (status: number, error?: GatewayError): void => {
+    if (!options.mutates) return;
+    const { remoteAddress } = credentials;
+    const { params } = event.context;
+    input.audit({ route, principal, remoteAddress, params, status, ...(error && { error }) });
+  };
+  try {
+    principal = await guard.identify(credentials, options);
+    guard.permit(principal, options);
+    assertBodySize(event, options.bodyLimit ?? bodyLimit);
+    Object.assign(event.context, { principal, mutates: options.mutates });
+    const result = await handler(event as RouteEvent);
+    if (result instanceof Error) throw result;
+    if (event.req.method === "HEAD") await dropBody(result);
+    record(statusOf(result, event));
+    return result;
+  } catch (thrown) {
+    const error = toOwnError(thrown);
+    record(error.status, error);
+    return render(error, event, log);
+  }
+}
+
+function credentialsOf({ req, url }: H3Event): Credentials {
+  return {
     method: req.method,
     path: url.pathname,
     headers: Object.fromEntries(req.headers),
     remoteAddress: (req as { ip?: string }).ip,
   };
-  if (access === "public") return optionally(authenticator, credentials);
-  const principal = await authenticate(authenticator, credentials);
-  if (authenticator.admits(principal, access)) return principal;
-  throw new GatewayError("forbidden", "You are not allowed to do this.");
 }
 
-/** 405 where another method would match, else 404; never with the URL in it. */
-function refuse({ req, url }: H3Event, routes: readonly RegisteredRoute[]): GatewayError {
-  const methods = new Set<string>(
-    routes.filter(({ path }) => isMatch(path, url.pathname)).map(({ method }) => method),
-  );
-  if (methods.size === 0) return new GatewayError("not_found", "Nothing here.");
-  const allow = [...methods].toSorted().join(", ");
-  return new GatewayError(
-    "method_not_allowed",
-    `Method ${METHOD_NAME.test(req.method) ? req.method : "?"} is not allowed here.`,
-    { headers: { allow } },
-  );
+/** h3 sends no body in answer to HEAD, but would leave a stream open behind it. */
+async function dropBody(result: unknown): Promise<void> {
+  const body = result instanceof Response ? result.body : result;
+  if (body instanceof ReadableStream && !body.locked) await body.cancel();
 }
 
-const METHOD_NAME = /^[A-Z]{1,16}$/;
-
-/** Whether a route's pattern covers a path; only asked on the way to a refusal. */
-function isMatch(pattern: string, path: string): boolean {
-  const wanted = shapeOf(pattern).split("/");
-  const given = path.replace(/(?<=.)\/$/, "").split("/");
-  const open = wanted.indexOf("**");
-  if (open < 0 ? wanted.length !== given.length : given.length < open) return false;
-  return wanted
-    .slice(0, open < 0 ? undefined : open)
-    .every((segment, index) => segment === ":" || segment === given[index]);
+function statusOf(result: unknown, { res }: H3Event): number {
+  const own = (result as { status?: unknown } | null | undefined)?.status;
+  const isResponse = result instanceof Response || isHttpResponse(result);
+  return isResponse && typeof own === "number" ? own : (res.status ?? 200);
 }
 
-/** What h3 and its tools throw, as our own error: their words describe the request's fault and are safe, a 500's are not. */
-function toOwnError(error: unknown): GatewayError {
-  const cause = HTTPError.isError(error) && error.unhandled ? unwrap(error) : error;
-  if (!HTTPError.isError(cause)) return toGatewayError(cause);
-  const codes: Readonly<Record<number, ErrorCode>> = {
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    409: "exists",
-    413: "too_large",
-    415: "unsupported_media_type",
-    422: "invalid",
-    429: "rate_limited",
-  };
-  if (cause.status >= 500) return toGatewayError(cause.cause ?? cause);
-  return new GatewayError(codes[cause.status] ?? "bad_request", cause.message, { cause });
+/** What `new HTTPResponse()` of h3 makes, of any copy of h3. */
+function isHttpResponse(result: unknown): boolean {
+  return typeof result === "object" && result !== null && Symbol.for("h3.HTTPResponse") in result;
 }
 
-function unwrap({ cause }: HTTPError): unknown {
-  return (cause as { cause?: unknown } | undefined)?.cause ?? cause;
+/** Whether no route matched, in contrast to a 404 that a handler threw. */
+function isUnmatched(error: unknown, { context }: H3Event): boolean {
+  return HTTPError.isError(error) && error.status === 404 && context.matchedRoute === undefined;
+}
+
+/** Nothing is here; except at the root, where somebody may want to know what this is. */
+async function answerUnmatched(event: H3Event, input: RouterInput): Promise<unknown> {
+  const { req, url } = event;
+  const isRoot = url.pathname === "/";
+  if (isRoot && (req.method === "GET" || req.method === "HEAD")) return introduce(event, input);
+  const routes = isRoot ? [{ method: "GET", path: "/" } as const, ...input.routes] : input.routes;
+  return render(refuse(req.method, url.pathname, routes), event, input.log);
+}
+
+/** The gateway's name, and for callers the paths of the MCP endpoints on this listener. */
+async function introduce(
+  event: H3Event,
+  { guard, name, endpoints }: RouterInput,
+): Promise<unknown> {
+  const principal = await optionally(guard.authenticator, credentialsOf(event));
+  const isCaller = principal !== undefined && guard.authenticator.admits(principal, "caller");
+  return { ok: true, name, ...(isCaller && { endpoints: [...endpoints.keys()] }) };
 }
 
 function render(error: GatewayError, { req }: H3Event, log: Logger): Response {
   if (error.status >= 500) log.error({ err: error, code: error.code }, "a route failed");
-  const problem = req.headers.get("accept")?.includes("application/problem+json") === true;
-  return new Response(JSON.stringify(problem ? toProblem(error) : toEnvelope(error)), {
-    status: error.status,
-    headers: {
-      "content-type": problem ? "application/problem+json" : "application/json",
-      "cache-control": "no-store",
-      ...error.headers,
-    },
-  });
+  return toErrorResponse(error, req.headers.get("accept"));
 }

@@ -131,6 +131,7 @@ describe("a route", () => {
       fc.asyncProperty(parts, async (path) => {
         const response = await fetch(`${url}/${path.join("")}`);
         await response.arrayBuffer();
+        if (new URL(response.url).pathname === "/") return;
         expect(response.status).toBeGreaterThanOrEqual(400);
         expect(response.status).toBeLessThan(500);
       }),
@@ -144,9 +145,9 @@ describe("a refusal", () => {
   it("is 405 with Allow where another method would match", async () => {
     const { url } = await setupGateway({ plugins: [web], client: false });
     const response = await fetch(`${url}/mine/7`, { method: "DELETE" });
-    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, POST"]);
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, POST"]);
     const below = await fetch(`${url}/files/a/b`, { method: "POST" });
-    expect([below.status, below.headers.get("allow")]).toEqual([405, "GET"]);
+    expect([below.status, below.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   });
 
   it("is 404 without the URL", async () => {

@@ -1,0 +1,31 @@
+import type { GatewayConfig } from "../config/schema.ts";
+import { GatewayError } from "../errors.ts";
+import type { Principal } from "../types.ts";
+import { digestOf } from "./key.ts";
+import { ALL_ROLES } from "./roles.ts";
+
+/** Who holds a key; `undefined` when nobody does. */
+export type Keyring = (key: string) => Principal | undefined;
+
+/**
+ * Makes the look-up of `auth.apiKey` and `auth.keys`. Keys are found by their digest, so the time it takes tells something about
+ * the digest of what was sent and nothing about any key.
+ *
+ * @throws {GatewayError} `exists` for two names with one key
+ */
+export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring {
+  const holders = new Map<string, Principal>();
+  for (const [id, { role, hash }] of Object.entries(keys)) {
+    const digest = hash.replace("sha256:", "");
+    const other = holders.get(digest);
+    if (other)
+      throw new GatewayError("exists", `auth.keys: "${other.id}" and "${id}" have the same hash.`, {
+        hint: "Give each its own key: propylon key.",
+        data: { path: `auth.keys.${id}.hash` },
+      });
+    holders.set(digest, { id, kind: "key", roles: new Set([role]) });
+  }
+  if (apiKey !== undefined)
+    holders.set(digestOf(apiKey), { id: "api-key", kind: "key", roles: ALL_ROLES });
+  return (key) => holders.get(digestOf(key));
+}
