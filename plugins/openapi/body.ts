@@ -1,0 +1,62 @@
+import { GatewayError, type Json, type RouteEvent } from "propylon";
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+/** Deepest nesting of a body. What walks it later recurses: a schema check, JSON.stringify. */
+const MAX_DEPTH = 64;
+
+/**
+ * The JSON object in the body of a request; no body counts as `{}`.
+ *
+ * @throws {GatewayError} `unsupported_media_type`, `bad_request` for what is no JSON, `invalid` for what is no object,
+ * `too_large` beyond the gateway's `limits.body`
+ */
+export async function readObject({ req }: RouteEvent): Promise<Json> {
+  const text = await req.text();
+  if (text === "") return {};
+  const type = req.headers.get("content-type");
+  if (type === null || !JSON_TYPE.test(type))
+    throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
+      hint: "Send content-type: application/json.",
+    });
+  const value = parse(text);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  throw new GatewayError("invalid", "The body must be a JSON object.", {
+    data: { path: "" },
+    hint: "Send the arguments by name, or {} for none.",
+  });
+}
+
+function parse(text: string): unknown {
+  if (!isShallow(text, MAX_DEPTH))
+    throw new GatewayError("bad_request", `The body nests deeper than ${MAX_DEPTH} levels.`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own words quote the body, which may hold a secret.
+    throw new GatewayError("bad_request", "The body is not valid JSON.");
+  }
+}
+
+/** Whether a JSON text nests no deeper than that many levels. Of what is not JSON, the parser thinks the rest. */
+export function isShallow(text: string, levels: number): boolean {
+  // Each level takes an opening and a closing character.
+  if (text.length <= levels * 2) return true;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') at = endOfString(text, at + 1);
+    else if (character === "{" || character === "[") {
+      if (++depth > levels) return false;
+    } else if (character === "}" || character === "]") depth--;
+  }
+  return true;
+}
+
+function endOfString(text: string, from: number): number {
+  let at = from;
+  for (; at < text.length; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === '"') break;
+  }
+  return at;
+}

@@ -1,0 +1,197 @@
+import {
+  GatewayError,
+  toEnvelope,
+  toGatewayError,
+  type Answer,
+  type CallInput,
+  type Json,
+  type PluginContext,
+  type Progress,
+  type RouteEvent,
+} from "propylon";
+import type { GatingService } from "propylon/plugins/gating";
+import { checkArguments } from "./arguments.ts";
+import { renderJob, type Completion, type Jobs } from "./jobs.ts";
+import { FORMATS, type Format, type Options } from "./options.ts";
+import { failureOf, renderResult, respond, respondFailure } from "./reply.ts";
+import { CallStream } from "./stream.ts";
+import type { Target } from "./target.ts";
+import { effectiveTimeout, requestedTimeout } from "./timeout.ts";
+import { HttpPeer } from "./timing.ts";
+
+/** What an invocation needs of the plugin. */
+export interface InvocationHost {
+  readonly call: PluginContext["call"];
+  readonly options: Options;
+  readonly gating: GatingService | undefined;
+  readonly jobs: Jobs;
+}
+
+/** RFC 9457-like headers of W3C Trace Context, which MCP carries in `_meta` under the same names. */
+const TRACE_HEADERS = ["traceparent", "tracestate", "baggage"] as const;
+
+/** One request that calls a tool, and the three ways to answer it: at once, as events, or later. */
+export class Invocation {
+  readonly #host: InvocationHost;
+  readonly #event: RouteEvent;
+  readonly #target: Target;
+  readonly #format: Format;
+  readonly #input: CallInput;
+  readonly #headers: Record<string, string> = {};
+
+  /** @throws {GatewayError} `invalid` for a timeout or format that is none; `invalid_timeout` where gating rejects it */
+  constructor(host: InvocationHost, event: RouteEvent, target: Target, args: Json) {
+    const { headers } = event.req;
+    this.#host = host;
+    this.#event = event;
+    this.#target = target;
+    this.#format = formatOf(headers.get("x-result-format"), host.options.format);
+    const input = {
+      server: target.provider.name,
+      name: target.tool.name,
+      method: "tools/call" as const,
+      source: "http" as const,
+      args,
+      principal: event.context.principal,
+      timeout: requestedTimeout(headers.get("x-tool-timeout"), event.url.search),
+      meta: traceOf(headers),
+      peer: new HttpPeer(),
+    };
+    const effective = effectiveTimeout(host.gating, input);
+    if (effective !== undefined) this.#headers["x-tool-timeout-effective"] = effective;
+    this.#input = input;
+  }
+
+  /** Runs the call in the way that the request prefers. */
+  run(): Promise<Response> | Response {
+    const { headers } = this.#event.req;
+    if (prefersAsync(headers.get("prefer"))) return this.#later();
+    if (headers.get("accept")?.includes("text/event-stream")) return this.#stream();
+    return this.#atOnce();
+  }
+
+  async #atOnce(): Promise<Response> {
+    const { context, req } = this.#event;
+    const abort = new AbortController();
+    const settle = whenGone(this.#event, () => abort.abort(clientGone()));
+    try {
+      const answer = await this.#host.call({ ...this.#input, signal: abort.signal });
+      const failure = this.#failureOf(answer);
+      const headers = this.#timed();
+      if (failure) return respondFailure(failure, req.headers.get("accept"), headers);
+      return respond(200, renderResult(answer.result!, this.#format), headers);
+    } catch (error) {
+      throw withHeaders(toGatewayError(error), this.#timed());
+    } finally {
+      settle();
+    }
+  }
+
+  #stream(): Response {
+    const abort = new AbortController();
+    const stream = new CallStream(() => abort.abort(clientGone()));
+    void this.#complete(abort.signal, (report) => stream.progress(report)).then(
+      ({ status, body }) => stream.end(status < 400 ? "result" : "error", body),
+    );
+    for (const [name, value] of Object.entries(this.#headers))
+      stream.response.headers.set(name, value);
+    return stream.response;
+  }
+
+  #later(): Response {
+    const { provider, tool } = this.#target;
+    const { jobs } = this.#host;
+    const job = jobs.start(
+      { server: provider.name, tool: tool.name },
+      this.#event.context.principal,
+      (signal, progress) => this.#complete(signal, progress),
+    );
+    return respond(202, renderJob(job), {
+      ...this.#headers,
+      location: `/_jobs/${job.id}`,
+      "preference-applied": "respond-async",
+      "retry-after": "1",
+    });
+  }
+
+  /** The end of the call as JSON text, whatever it is. */
+  async #complete(signal: AbortSignal, progress: (report: Progress) => void): Promise<Completion> {
+    try {
+      const answer = await this.#host.call({ ...this.#input, signal, progress });
+      const failure = this.#failureOf(answer);
+      if (failure) return toCompletion(failure);
+      return { status: 200, body: renderResult(answer.result!, this.#format) };
+    } catch (error) {
+      return toCompletion(toGatewayError(error));
+    }
+  }
+
+  /** A plugin's tool reports wrong arguments as its own failure; here they are the request's. */
+  #failureOf(answer: Answer): GatewayError | undefined {
+    const failure = failureOf(answer);
+    const { provider, tool } = this.#target;
+    if (failure && provider.status.transport === "local" && answer.isError)
+      checkArguments(tool, this.#input.args ?? {});
+    return failure;
+  }
+
+  #timed(): Readonly<Record<string, string>> {
+    const { peer } = this.#input;
+    if (!this.#host.options.serverTiming || !(peer instanceof HttpPeer)) return this.#headers;
+    return { ...this.#headers, "server-timing": peer.timing() };
+  }
+}
+
+/** @throws {GatewayError} `invalid` for an unknown name */
+function formatOf(header: string | null, fallback: Format): Format {
+  if (header === null) return fallback;
+  const format = FORMATS.find((name) => name === header.trim().toLowerCase());
+  if (format) return format;
+  throw new GatewayError("invalid", `X-Result-Format must be one of ${FORMATS.join(", ")}.`, {
+    data: { path: "X-Result-Format" },
+  });
+}
+
+/** RFC 7240. */
+function prefersAsync(header: string | null): boolean {
+  return header !== null && /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(header);
+}
+
+function traceOf(headers: Headers): Json | undefined {
+  if (!headers.has("traceparent")) return undefined;
+  const pairs = TRACE_HEADERS.map((name) => [name, headers.get(name)] as const);
+  return Object.fromEntries(pairs.filter(([, value]) => value !== null));
+}
+
+/** Calls back when the client goes away before it has its answer; the function it returns stops listening. */
+function whenGone({ req }: RouteEvent, gone: () => void): () => void {
+  const res = req.runtime?.node?.res;
+  if (!res) return () => {};
+  const onClose = (): void => {
+    if (!res.writableFinished) gone();
+  };
+  if (res.destroyed) gone();
+  else res.once("close", onClose);
+  return () => void res.off("close", onClose);
+}
+
+function clientGone(): GatewayError {
+  return new GatewayError("cancelled", "The client went away before its answer was there.");
+}
+
+function toCompletion(error: GatewayError): Completion {
+  return { status: error.status, body: JSON.stringify(toEnvelope(error)) };
+}
+
+/** The same error with more response headers. */
+function withHeaders(error: GatewayError, headers: Readonly<Record<string, string>>): GatewayError {
+  if (Object.keys(headers).length === 0) return error;
+  const { code, message, data, hint, place, cause } = error;
+  return new GatewayError(code, message, {
+    ...(data && { data }),
+    ...(hint !== undefined && { hint }),
+    ...(place && { place }),
+    cause,
+    headers: { ...error.headers, ...headers },
+  });
+}

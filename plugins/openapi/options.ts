@@ -1,0 +1,53 @@
+import { durationSchema, sizeSchema } from "propylon";
+import { z } from "zod";
+
+/** How a successful answer looks; see {@link import("./reply.ts").renderResult}. */
+export const FORMATS = ["envelope", "result", "raw"] as const;
+
+/** One of {@link FORMATS}. */
+export type Format = (typeof FORMATS)[number];
+
+/** Options of the plugin. */
+export const options = z.strictObject({
+  format: z
+    .enum(FORMATS)
+    .default("envelope")
+    .describe(
+      "Body of a successful call: envelope is {ok, result, output}, result is {ok, result}, raw is the bare value, as mcpo returns it. A request chooses with X-Result-Format.",
+    ),
+  validate: z
+    .boolean()
+    .default(true)
+    .describe("Check arguments against the tool's input schema before the server is asked."),
+  invokeAbove: z
+    .int()
+    .min(0)
+    .default(200)
+    .describe(
+      "A server with more tools than this is documented with the one operation POST /<server>/invoke in place of one per tool.",
+    ),
+  docs: z.boolean().default(true).describe("Serve the pages /docs and /<server>/docs."),
+  serverTiming: z
+    .boolean()
+    .default(false)
+    .describe("Answer with a Server-Timing header: what each stage of the pipeline took."),
+  jobs: z
+    .strictObject({
+      max: z
+        .int()
+        .min(0)
+        .default(1_000)
+        .describe("Jobs kept at a time, running and finished. 0 = no `Prefer: respond-async`."),
+      bytes: sizeSchema()
+        .default(64 * 1024 * 1024)
+        .describe("Bytes of all results kept; the oldest make way. A bare number is bytes."),
+      keep: durationSchema()
+        .default(600_000)
+        .describe("How long a finished job can be fetched; a bare number is seconds."),
+    })
+    .prefault({})
+    .describe("Calls answered later, for requests with `Prefer: respond-async`."),
+});
+
+/** Options as the plugin uses them. */
+export type Options = z.output<typeof options>;

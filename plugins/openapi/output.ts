@@ -1,0 +1,112 @@
+import type { Json } from "propylon";
+import { isShallow } from "./body.ts";
+
+/** Nesting beyond which JSON in a text stays text. */
+const MAX_DEPTH = 64;
+const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
+
+/** One piece of a tool's output, tagged with what it is (M011, M101, M157). */
+export type OutputItem =
+  | { readonly type: "text"; readonly value: string }
+  | { readonly type: "scalar"; readonly value: number | boolean }
+  | { readonly type: "list"; readonly value: readonly unknown[] }
+  | { readonly type: "object"; readonly value: Json }
+  | { readonly type: "null"; readonly value: null }
+  | { readonly type: "image" | "audio"; readonly mimeType: string; readonly data: string }
+  | { readonly type: "resource"; readonly resource: Json }
+  | { readonly type: "resource_link"; readonly uri: string; readonly [key: string]: unknown };
+
+/**
+ * The output of a tool, piece by piece. `structuredContent` comes first and alone stands for the text blocks, which repeat it
+ * for clients that do not know it (MCP 2025-06-18, server/tools).
+ */
+export function outputItems(result: Json): OutputItem[] {
+  const blocks = Array.isArray(result["content"]) ? (result["content"] as unknown[]) : [];
+  const structured = result["structuredContent"];
+  if (structured === undefined) return blocks.flatMap((block) => toItem(block));
+  const others = blocks.filter((block) => !isText(block));
+  return [classify(structured), ...others.flatMap((block) => toItem(block))];
+}
+
+/**
+ * The plain value of an output, as mcpo returns it: the value of the only piece, or a list of all. Images and audio are data
+ * URIs, an embedded text resource is its text.
+ */
+export function plainValue(items: readonly OutputItem[]): unknown {
+  if (items.length === 0) return null;
+  return items.length === 1 ? bare(items[0]!) : items.map(bare);
+}
+
+function bare(item: OutputItem): unknown {
+  switch (item.type) {
+    case "image":
+    case "audio":
+      return `data:${item.mimeType};base64,${item.data}`;
+    case "resource":
+      return typeof item.resource["text"] === "string" ? item.resource["text"] : item.resource;
+    case "resource_link":
+      return item;
+    default:
+      return item.value;
+  }
+}
+
+function isText(block: unknown): boolean {
+  return (block as Json | null)?.["type"] === "text";
+}
+
+function toItem(block: unknown): OutputItem[] {
+  if (typeof block !== "object" || block === null) return [];
+  const { type, text, data, mimeType, resource } = block as Json;
+  if (type === "text") return [classifyText(String(text ?? ""))];
+  if (type === "image" || type === "audio")
+    return [
+      {
+        type,
+        mimeType: String(mimeType ?? "application/octet-stream"),
+        data: String(data ?? ""),
+      },
+    ];
+  if (type === "resource") return [{ type, resource: (resource ?? {}) as Json }];
+  if (type === "resource_link") return [block as OutputItem];
+  // A kind of block that a later revision brings.
+  return [{ type: "object", value: block as Json }];
+}
+
+/** Tags a JSON value. */
+function classify(value: unknown): OutputItem {
+  if (value === null) return { type: "null", value };
+  if (Array.isArray(value)) return { type: "list", value };
+  if (typeof value === "object") return { type: "object", value: value as Json };
+  if (typeof value === "number" || typeof value === "boolean") return { type: "scalar", value };
+  return { type: "text", value: String(value) };
+}
+
+/** JSON in a text block is read, since most servers have no other way to return data. */
+function classifyText(text: string): OutputItem {
+  const trimmed = text.trim();
+  if (SCALAR.test(trimmed)) return classifyScalar(text, trimmed);
+  const first = trimmed[0];
+  const last = trimmed.at(-1);
+  const isJson =
+    (first === "{" && last === "}") ||
+    (first === "[" && last === "]") ||
+    (first === '"' && last === '"' && trimmed.length > 1);
+  if (!isJson || !isShallow(trimmed, MAX_DEPTH)) return { type: "text", value: text };
+  try {
+    return classify(JSON.parse(trimmed));
+  } catch {
+    return { type: "text", value: text };
+  }
+}
+
+/** A number that JavaScript cannot hold exactly, such as a long identifier, stays text. */
+function classifyScalar(text: string, trimmed: string): OutputItem {
+  const value: unknown = JSON.parse(trimmed);
+  if (typeof value === "number" && !isExact(value, trimmed)) return { type: "text", value: text };
+  return classify(value);
+}
+
+function isExact(value: number, text: string): boolean {
+  return Number.isInteger(value) ? Number.isSafeInteger(value) : String(value) === text;
+}

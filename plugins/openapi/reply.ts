@@ -1,0 +1,104 @@
+import { FastResponse } from "srvx";
+import {
+  GatewayError,
+  toEnvelope,
+  toProblem,
+  type Answer,
+  type ErrorCode,
+  type Json,
+  type RpcError,
+} from "propylon";
+import type { Format } from "./options.ts";
+import { outputItems, plainValue } from "./output.ts";
+
+/** Longest part of a tool's own words in an error message. */
+const MAX_MESSAGE = 2_000;
+
+/** JSON-RPC errors whose meaning has a code of ours; all others are `upstream_error`. */
+const RPC_CODES: Readonly<Record<number, ErrorCode>> = {
+  [-32602]: "invalid",
+  [-32001]: "timeout",
+  [-32002]: "not_found",
+};
+
+/**
+ * The body of a successful call: `{ ok, result, output: { items } }`, without `output`, or the bare value (M011, M012).
+ *
+ * @throws {GatewayError} `upstream_error` for a result that nests too deeply to be written
+ */
+export function renderResult(result: Json, format: Format): string {
+  const items = outputItems(result);
+  const value = plainValue(items);
+  try {
+    if (format === "raw") return JSON.stringify(value);
+    if (format === "result") return JSON.stringify({ ok: true, result: value });
+    return JSON.stringify({ ok: true, result: value, output: { items } });
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The tool's result nests too deeply.", { cause });
+  }
+}
+
+/**
+ * Why an answer is no success: the server refused, the tool failed, or it has a question that nobody here can answer.
+ * `undefined` for a result.
+ */
+export function failureOf(answer: Answer): GatewayError | undefined {
+  if (answer.isRpcError) return refusal(answer.error!);
+  const result = answer.result!;
+  if (result["isError"] === true) return toolFailure(result);
+  if (result["resultType"] !== "input_required") return undefined;
+  return new GatewayError(
+    "invalid",
+    "The tool asks its user something before it goes on, and plain HTTP cannot carry the question.",
+    { hint: "Call this tool over MCP.", data: { resultType: "input_required" } },
+  );
+}
+
+function refusal({ code, message, data }: RpcError): GatewayError {
+  return new GatewayError(RPC_CODES[code] ?? "upstream_error", shorten(message), {
+    data: { rpc: { code, ...(data !== undefined && { data }) } },
+  });
+}
+
+/** The tool's own report of its failure: its words, and all of its content as data. */
+function toolFailure({ content, structuredContent }: Json): GatewayError {
+  const blocks = Array.isArray(content) ? (content as Json[]) : [];
+  const words = blocks.flatMap(({ type, text }) => (type === "text" ? [String(text)] : []));
+  return new GatewayError("upstream_error", shorten(words.join("\n")) || "The tool failed.", {
+    data: {
+      isError: true,
+      content: blocks,
+      ...(structuredContent !== undefined && { structuredContent }),
+    },
+  });
+}
+
+function shorten(text: string): string {
+  return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text;
+}
+
+/** A JSON answer. */
+export function respond(
+  status: number,
+  body: string,
+  headers?: Readonly<Record<string, string>>,
+): Response {
+  return new FastResponse(body, {
+    status,
+    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
+  });
+}
+
+/** An error answer that is no fault of the gateway and so none for its log, in the form the router uses. */
+export function respondFailure(
+  error: GatewayError,
+  accept: string | null,
+  headers?: Readonly<Record<string, string>>,
+): Response {
+  const problem = accept?.includes("application/problem+json") === true;
+  return respond(error.status, JSON.stringify(problem ? toProblem(error) : toEnvelope(error)), {
+    ...(problem && { "content-type": "application/problem+json" }),
+    ...error.headers,
+    ...headers,
+  });
+}

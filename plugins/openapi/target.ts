@@ -1,0 +1,89 @@
+import { GatewayError, type Catalogue, type Provider, type Tool } from "propylon";
+
+/** Longest wait for a server that was never connected yet, in milliseconds. */
+const FIRST_CONNECT_MS = 10_000;
+
+/** What a path names: a tool, and who has it. */
+export interface Target {
+  readonly provider: Provider;
+  readonly tool: Tool;
+}
+
+const indexes = new WeakMap<Catalogue, ReadonlyMap<string, Tool>>();
+
+/** A server's tools by name; made once per catalogue. */
+export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
+  let tools = indexes.get(catalogue);
+  if (!tools) {
+    tools = new Map(catalogue.tools.map((tool) => [tool.name, tool]));
+    indexes.set(catalogue, tools);
+  }
+  return tools;
+}
+
+/**
+ * The server of a path segment: by its name, or by its name behind an underscore (C06, M068).
+ *
+ * @throws {GatewayError} `not_found`
+ */
+export function findServer(servers: ReadonlyMap<string, Provider>, segment: string): Provider {
+  const provider =
+    servers.get(segment) ?? (segment.startsWith("_") ? servers.get(segment.slice(1)) : undefined);
+  if (provider) return provider;
+  throw new GatewayError("not_found", `There is no server ${quote(segment)}.`, {
+    hint: "GET /openapi.json lists the servers and their tools.",
+  });
+}
+
+/**
+ * A tool of a server by its name there.
+ *
+ * @throws {GatewayError} `not_found`; `upstream_error` when the server never told what it has
+ */
+export function findTool(provider: Provider, name: string): Target {
+  const tool = toolsOf(provider.catalogue).get(name);
+  if (tool) return { provider, tool };
+  if (isUnknown(provider)) throw notConnected(provider);
+  throw new GatewayError("not_found", `Server "${provider.name}" has no tool ${quote(name)}.`, {
+    hint: `GET /${encodeURIComponent(provider.name)}/openapi.json lists its tools.`,
+  });
+}
+
+/** Whether the server never told what it has. */
+function isUnknown({ catalogue, status }: Provider): boolean {
+  return catalogue.hash === "" && status.state !== "ready";
+}
+
+/** Waits for the first connect of a server that is on its way up; what comes of it shows in the next look. */
+export async function settled(provider: Provider): Promise<void> {
+  if (!isUnknown(provider) || !isRising(provider)) return;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      off();
+      resolve();
+    };
+    const timer = setTimeout(end, FIRST_CONNECT_MS);
+    const off = provider.on(() => {
+      if (!isUnknown(provider) || !isRising(provider)) end();
+    });
+  });
+}
+
+function isRising({ status: { state } }: Provider): boolean {
+  return state === "idle" || state === "connecting";
+}
+
+function notConnected({ name, status }: Provider): GatewayError {
+  const { state, reason, nextRetryAt } = status;
+  return new GatewayError("upstream_error", `Server "${name}" is not connected (${state}).`, {
+    data: { state, ...(reason && { reason }), ...(nextRetryAt && { nextRetryAt }) },
+    hint: "Try again later; the gateway keeps connecting.",
+    headers: { "retry-after": "5" },
+  });
+}
+
+/** A name from a request, short and in quotes. */
+function quote(name: string): string {
+  return JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+}
