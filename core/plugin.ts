@@ -245,6 +245,8 @@ export interface Socket {
   send(text: string): void;
   /** @param code RFC 6455 section 7.4; default 1000 */
   close(code?: number, reason?: string): void;
+  /** Cuts the connection off without a word, for a peer that reads nothing. */
+  terminate(): void;
   onMessage(listener: (text: string) => void): void;
   /** Runs once, whoever closed it. */
   onClose(listener: () => void): void;

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
-import { markParsed } from "../config/parse.ts";
+import { markParsed, rememberPlaces } from "../config/parse.ts";
 import { checkPlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -9,6 +9,9 @@ import { toGatewayError } from "../errors.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { EXIT } from "./exit.ts";
 import { whenSettled } from "./summary.ts";
+
+/** How long a server of a plugin may take to be reached, in milliseconds. */
+const TYPED_CONNECT_MS = 10_000;
 
 /** What a check found. */
 interface Findings {
@@ -62,7 +65,9 @@ async function findRunning(
   connect: boolean,
   findings: Findings,
 ): Promise<void> {
-  const config = connect ? loaded.config : withoutServers(loaded.config);
+  const config = connect
+    ? loaded.config
+    : rememberPlaces(withoutServers(loaded.config), loaded.place);
   let gateway: Gateway;
   try {
     gateway = await createGateway(config, {
@@ -71,7 +76,10 @@ async function findRunning(
       resolvePlugin: (key) => source.resolve(key),
     });
   } catch (thrown) {
-    const { message, hint, place } = toGatewayError(thrown);
+    const error = toGatewayError(thrown);
+    const issues = issuesOf(error).filter(({ place }) => place !== undefined);
+    if (issues.length > 0) return void findings.problems.push(...issues);
+    const { message, hint, place } = error;
     const issue = loaded.place({ path: [], message, hint: hint ?? "Correct it and check again." });
     findings.problems.push(place ? { ...issue, place } : issue);
     return;
@@ -79,7 +87,9 @@ async function findRunning(
   try {
     const slowest = Math.max(
       0,
-      ...Object.values(config.servers).map(({ connectTimeout }) => connectTimeout),
+      ...Object.values(config.servers).map((server) =>
+        "type" in server ? TYPED_CONNECT_MS : server.connectTimeout,
+      ),
     );
     if (connect) await whenSettled(gateway, slowest + 1_000);
     report(gateway, loaded, findings);

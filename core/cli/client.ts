@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { findConfig, loadConfig } from "../config/load.ts";
-import { configSchema, type GatewayConfig } from "../config/schema.ts";
+import { httpServerSchema, type GatewayConfig } from "../config/schema.ts";
 import { parseDuration } from "../config/units.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { Upstream } from "../upstream/upstream.ts";
@@ -86,12 +86,15 @@ export async function withClient<T>(
   const { url, apiKey } = await findTarget(flags);
   const timeout = timeoutOf(flags);
   const headers = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
-  const { servers } = configSchema.parse({
-    servers: { gateway: { url, headers, connectTimeout: `${timeout}ms`, timeout: `${timeout}ms` } },
+  const config = httpServerSchema.parse({
+    url,
+    headers,
+    connectTimeout: `${timeout}ms`,
+    timeout: `${timeout}ms`,
   });
   const client = new Upstream({
     name: "gateway",
-    config: servers["gateway"]!,
+    config,
     clientInfo: { name: "propylon-cli", version: VERSION },
     cwd: process.cwd(),
     log: pino({ enabled: false }),

@@ -1,7 +1,9 @@
+import { SPELLINGS } from "./clients.ts";
 import { isLoopback } from "./loopback.ts";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { AuthenticatorService } from "../auth.ts";
+import { hasCredentials } from "../auth/authenticator.ts";
 import type { AnyPlugin } from "../plugin.ts";
 import type { PathIssue } from "./issue.ts";
 import type { GatewayConfig, ListenerConfig } from "./schema.ts";
@@ -36,6 +38,7 @@ export function checkConfig(config: GatewayConfig, context: CheckContext): PathI
     ...checkExposure(config, context),
     ...checkEndpoints(config, context),
     ...checkServers(config),
+    ...checkTypes(config),
     ...checkPlugins(config, context),
   ];
 }
@@ -75,7 +78,7 @@ function overlap(left: ListenerConfig, right: ListenerConfig): boolean {
 
 /** An open port without a key would let anyone on the network run every tool. */
 function checkExposure(config: GatewayConfig, context: CheckContext): PathIssue[] {
-  if (config.insecure || config.auth.apiKey !== undefined) return [];
+  if (config.insecure || hasCredentials(config.auth)) return [];
   const mayAuthenticate =
     context.plugins?.some((plugin) => plugin.provides?.id === AuthenticatorService.id) ??
     hasPlugins(config);
@@ -156,6 +159,36 @@ function checkServers(config: GatewayConfig): PathIssue[] {
       message: `The server name "${name}" is reserved for a path of the gateway.`,
       hint: `Choose another name, e.g. "${name.replaceAll(/\W|_/g, "")}-server".`,
     }));
+}
+
+/** Server types of the plugins that come with Propylon, and which plugin that is. */
+const TYPE_PLUGINS: Readonly<Record<string, string>> = { openapi: "openapi" };
+
+/** Without any plugin there is nobody to bring a type; what plugins bring only shows when they are set up. */
+function checkTypes(config: GatewayConfig): PathIssue[] {
+  if (hasPlugins(config)) return [];
+  return Object.entries(config.servers).flatMap(([name, server]) =>
+    "type" in server ? [unknownType(name, server.type, [])] : [],
+  );
+}
+
+/**
+ * What is said about an entry of `servers` whose `type` nobody serves.
+ * @param brought types that the plugins in use bring
+ */
+export function unknownType(name: string, type: string, brought: readonly string[]): PathIssue {
+  const known = [...SPELLINGS, ...brought];
+  const plugin = Object.hasOwn(TYPE_PLUGINS, type) ? TYPE_PLUGINS[type] : undefined;
+  const similar = nearest(type, [...known, ...Object.keys(TYPE_PLUGINS)]);
+  const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
+  return {
+    path: ["servers", name, "type"],
+    message: `No plugin in use brings the server type ${JSON.stringify(type)}.`,
+    hint:
+      plugin === undefined
+        ? `Types: ${known.join(", ")}; others come with plugins.${meant}`
+        : `Add the plugin that does: plugins: { ${plugin}: {} }.`,
+  };
 }
 
 function checkPlugins(config: GatewayConfig, context: CheckContext): PathIssue[] {

@@ -1,6 +1,6 @@
 import { isPlainObject } from "./environment.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
-import { httpServerSchema, stdioServerSchema } from "./schema.ts";
+import { configSchema, httpServerSchema, stdioServerSchema } from "./schema.ts";
 import { nearest } from "./spelling.ts";
 
 /** A config whose `mcpServers` block and other clients' spellings became plain `servers`. */
@@ -21,6 +21,9 @@ const TRANSPORTS: Readonly<Record<string, "stdio" | "streamable-http" | "sse">> 
   streamablehttp: "streamable-http",
   sse: "sse",
 };
+
+/** How people write them. */
+export const SPELLINGS = ["stdio", "http", "streamable-http", "sse"] as const;
 
 const OWN_KEYS: ReadonlySet<string> = new Set([
   ...Object.keys(stdioServerSchema.shape),
@@ -43,6 +46,7 @@ export function translateClients(config: Record<string, unknown>): Translated {
     });
   }
   const pasted = isPlainObject(mcpServers) ? mcpServers : {};
+  if (mcpServers !== undefined) dropSettings(rest, warnings);
   const own = rest["servers"];
   // A wrong `servers` goes on to the schema, which says what is wrong with it.
   if (own !== undefined && own !== null && !isPlainObject(own))
@@ -72,6 +76,22 @@ export function translateClients(config: Record<string, unknown>): Translated {
   return { value: some ? { ...rest, servers } : rest, issues, warnings, origin };
 }
 
+/** The file of another client has settings of its own beside its servers, e.g. globalShortcut; ours, misspelt or not, stay. */
+function dropSettings(rest: Record<string, unknown>, warnings: PathIssue[]): void {
+  const own = Object.keys(configSchema.shape);
+  const foreign = Object.keys(rest).filter((key) => nearest(key, own) === undefined);
+  if (foreign.length < Object.keys(rest).length) return;
+  for (const key of foreign) {
+    warnings.push({
+      path: [key],
+      at: "key",
+      message: `The key "${key}" is ignored.`,
+      hint: "It is a setting of the client that this file was made for.",
+    });
+    delete rest[key];
+  }
+}
+
 /** @param warnings where to tell of foreign keys; `undefined` leaves them in for the schema to refuse */
 function translateServer(
   server: unknown,
@@ -80,10 +100,12 @@ function translateServer(
   warnings: PathIssue[] | undefined,
 ): unknown {
   if (!isPlainObject(server)) return server;
-  const { type, serverUrl, disabled, disabledTools, ...kept } = server;
-  const result: Record<string, unknown> = kept;
+  const { type, serverUrl, disabled, disabledTools, disabled_tools, ...kept } = server;
+  const result: Record<string, unknown> = warnings ? withoutNulls(kept) : kept;
+  const typed = type !== undefined && isPluginType(type, server);
   if (serverUrl !== undefined) adopt(result, "url", serverUrl, "serverUrl", path, issues);
-  if (type !== undefined) adopt(result, "transport", type, "type", path, issues);
+  if (typed) result["type"] = type;
+  else if (type !== undefined) adopt(result, "transport", type, "type", path, issues);
   if (disabled !== undefined)
     adopt(
       result,
@@ -93,10 +115,30 @@ function translateServer(
       path,
       issues,
     );
-  if (disabledTools !== undefined) excludeTools(result, disabledTools, path, issues);
+  const hidden = disabledTools ?? disabled_tools;
+  if (hidden !== undefined) excludeTools(result, hidden, path, issues);
+  // What else such an entry has is for its plugin to check.
+  if (typed) return result;
   if (result["transport"] !== undefined) normaliseTransport(result, path, issues);
   if (warnings) dropForeign(result, path, warnings);
   return result;
+}
+
+/** Clients that write every key write null for "not set". */
+function withoutNulls(entry: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null));
+}
+
+/** Whether a `type` is one that a plugin brings, rather than a transport or a slip of the pen in one. */
+function isPluginType(type: unknown, entry: Record<string, unknown>): boolean {
+  if (typeof type !== "string" || transportOf(type) !== undefined) return false;
+  const mcp = "url" in entry || "serverUrl" in entry || "command" in entry;
+  return !mcp || nearest(type, SPELLINGS) === undefined;
+}
+
+function transportOf(name: string): "stdio" | "streamable-http" | "sse" | undefined {
+  const plain = name.toLowerCase().replaceAll(/[-_]/g, "");
+  return Object.hasOwn(TRANSPORTS, plain) ? TRANSPORTS[plain] : undefined;
 }
 
 function adopt(
@@ -141,13 +183,9 @@ function normaliseTransport(
   issues: PathIssue[],
 ): void {
   const named = result["transport"];
-  const transport =
-    typeof named === "string" ? TRANSPORTS[named.toLowerCase().replaceAll(/[-_]/g, "")] : undefined;
+  const transport = typeof named === "string" ? transportOf(named) : undefined;
   if (transport === undefined) {
-    const similar =
-      typeof named === "string"
-        ? nearest(named, ["stdio", "http", "streamable-http", "sse"])
-        : undefined;
+    const similar = typeof named === "string" ? nearest(named, SPELLINGS) : undefined;
     const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
     issues.push({
       path: [...path, "transport"],

@@ -38,12 +38,13 @@ export function leafIssues(
   });
 }
 
-/** The union of servers: a command means stdio, a url means HTTP. */
+/** The union of servers: a type is a plugin's, a command means stdio, a url means HTTP. */
 function meantBranch(
   errors: readonly (readonly ZodIssue[])[],
   value: unknown,
 ): readonly ZodIssue[] | undefined {
   if (!isPlainObject(value)) return undefined;
+  if ("type" in value) return errors[2];
   if ("command" in value === "url" in value) return undefined;
   return "command" in value ? errors[0] : errors[1];
 }

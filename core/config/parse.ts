@@ -1,8 +1,29 @@
 import { GatewayError } from "../errors.ts";
+import { pathText, type ConfigIssue, type PathIssue } from "./issue.ts";
 import { configSchema, type GatewayConfig, type GatewayConfigInput } from "./schema.ts";
 
 /** Configs that went through the schema. A second pass would read milliseconds as seconds. */
 const parsed = new WeakSet<object>();
+
+/** Where the problems of a config are shown to be, for those that came from a file. */
+const places = new WeakMap<object, (issue: PathIssue) => ConfigIssue>();
+
+/** Remembers how problems of a config that show later get their place in its file. */
+export function rememberPlaces(
+  config: GatewayConfig,
+  place: (issue: PathIssue) => ConfigIssue,
+): GatewayConfig {
+  places.set(config, place);
+  return config;
+}
+
+/** Gives a problem of a config its place in the file; a config without one has only the path. */
+export function placeIn(config: GatewayConfig, issue: PathIssue): ConfigIssue {
+  const place = places.get(config);
+  if (place) return place(issue);
+  const { message, hint, path } = issue;
+  return { message, hint, place: { file: "the config", path: pathText(path) } };
+}
 
 /** Marks a config as checked and filled in, so that {@link parseConfig} returns it as it is. */
 export function markParsed(config: GatewayConfig): GatewayConfig {

@@ -1,31 +1,10 @@
 import { z } from "zod";
-import { durationToMs, sizeToBytes } from "./units.ts";
+import { durationSchema as duration, sizeSchema as size } from "./units.ts";
 
-/** A duration in YAML: `30s`, `1500ms`, `10m`, or a bare number whose unit the option names (C30). Becomes milliseconds. */
-const duration = (bare: "s" | "ms" = "s") =>
-  z.union([z.number(), z.string()]).transform((value, ctx) => durationToMs(value, bare, ctx));
-
-/** A size in YAML: bytes, or `64KiB`, `16MiB`. Becomes bytes. */
-const size = () =>
-  z.union([z.number(), z.string()]).transform((value, ctx) => sizeToBytes(value, ctx));
-
-const serverCommon = {
+/** What every entry of `servers` has, whoever serves it. */
+export const entryCommon = {
   enabled: z.boolean().default(true).describe("Whether the server takes part at all."),
   timeout: duration().optional().describe("Longest run of one call; a bare number is seconds."),
-  connectTimeout: duration()
-    .default(10_000)
-    .describe("Longest handshake; a bare number is seconds."),
-  ping: duration()
-    .default(30_000)
-    .describe(
-      "How often the server is asked whether it is alive; after 3 missed answers it is connected anew. 0 = never. Not for modern HTTP, which has no lasting connection.",
-    ),
-  protocol: z
-    .enum(["auto", "legacy", "modern"])
-    .default("auto")
-    .describe(
-      "MCP era: auto asks the server, legacy is up to 2025-11-25, modern is 2026-07-28 on.",
-    ),
   prefix: z
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/)
@@ -41,6 +20,24 @@ const serverCommon = {
     })
     .optional()
     .describe("Which of the server's tools are exposed."),
+};
+
+const serverCommon = {
+  ...entryCommon,
+  connectTimeout: duration()
+    .default(10_000)
+    .describe("Longest handshake; a bare number is seconds."),
+  ping: duration()
+    .default(30_000)
+    .describe(
+      "How often the server is asked whether it is alive; after 3 missed answers it is connected anew. 0 = never. Not for modern HTTP, which has no lasting connection.",
+    ),
+  protocol: z
+    .enum(["auto", "legacy", "modern"])
+    .default("auto")
+    .describe(
+      "MCP era: auto asks the server, legacy is up to 2025-11-25, modern is 2026-07-28 on.",
+    ),
   maxResult: size()
     .default(64 * 1024 * 1024)
     .describe("Largest single message from the server; a bare number is bytes."),
@@ -79,8 +76,17 @@ export const httpServerSchema = z.strictObject({
   ...serverCommon,
 });
 
+/** A server of a kind that a plugin brings; its other options are the plugin's to check. */
+export const typedServerSchema = z.looseObject({
+  type: z
+    .string()
+    .min(1)
+    .describe("Kind of server that a plugin brings, e.g. openapi; its other options are there."),
+  ...entryCommon,
+});
+
 /** One entry of `servers`. */
-export const serverSchema = z.union([stdioServerSchema, httpServerSchema]);
+export const serverSchema = z.union([stdioServerSchema, httpServerSchema, typedServerSchema]);
 
 export const listenerSchema = z.strictObject({
   host: z.string().default("127.0.0.1").describe("Address to bind."),
@@ -312,5 +318,9 @@ export type GatewayConfigInput = z.input<typeof configSchema>;
 export type ServerConfig = z.output<typeof serverSchema>;
 export type StdioServerConfig = z.output<typeof stdioServerSchema>;
 export type HttpServerConfig = z.output<typeof httpServerSchema>;
+/** An entry that belongs to the plugin that brings its `type`. */
+export type TypedServerConfig = z.output<typeof typedServerSchema>;
+/** A server that speaks MCP itself. */
+export type UpstreamConfig = StdioServerConfig | HttpServerConfig;
 export type ListenerConfig = z.output<typeof listenerSchema>;
 export type EndpointConfig = z.output<typeof endpointSchema>;

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 
 const DURATION_MS = {
   ms: 1,
@@ -43,28 +43,29 @@ function parseUnit<U extends string>(
   return Object.hasOwn(units, unit) ? Number(match[1]) * units[unit] : undefined;
 }
 
-/** zod transform of {@link parseDuration}. */
-export function durationToMs(
-  value: number | string,
-  bare: "s" | "ms",
-  ctx: z.RefinementCtx,
-): number {
-  const ms = parseDuration(value, bare);
-  if (ms === undefined)
-    ctx.addIssue({
-      code: "custom",
-      message: `expected a duration such as 30s, 1500ms or 10m, got ${JSON.stringify(value)}`,
-    });
-  return ms ?? 0;
+/**
+ * Schema of a duration in YAML: `30s`, `1500ms`, `10m`, `2h`, `1d`, or a bare number. Becomes milliseconds (C30).
+ *
+ * @param bare unit of a bare number; default seconds
+ * @example z.strictObject({ window: durationSchema().default(60_000).describe("A bare number is seconds.") })
+ */
+export function durationSchema(bare: "s" | "ms" = "s"): z.ZodType<number, number | string> {
+  return z.union([z.number(), z.string()]).transform((value, ctx) => {
+    const ms = parseDuration(value, bare);
+    if (ms === undefined) ctx.addIssue(mismatch("a duration such as 30s, 1500ms or 10m", value));
+    return ms ?? 0;
+  });
 }
 
-/** zod transform of {@link parseSize}. */
-export function sizeToBytes(value: number | string, ctx: z.RefinementCtx): number {
-  const bytes = parseSize(value);
-  if (bytes === undefined)
-    ctx.addIssue({
-      code: "custom",
-      message: `expected a size such as 64KiB or 16MiB, got ${JSON.stringify(value)}`,
-    });
-  return bytes ?? 0;
+/** Schema of a size in YAML: bytes as a bare number, or `64KiB`, `16MiB`, `5MB`. Becomes whole bytes. */
+export function sizeSchema(): z.ZodType<number, number | string> {
+  return z.union([z.number(), z.string()]).transform((value, ctx) => {
+    const bytes = parseSize(value);
+    if (bytes === undefined) ctx.addIssue(mismatch("a size such as 64KiB or 16MiB", value));
+    return bytes ?? 0;
+  });
+}
+
+function mismatch(wanted: string, value: unknown): { code: "custom"; message: string } {
+  return { code: "custom", message: `expected ${wanted}, got ${JSON.stringify(value)}` };
 }

@@ -3,6 +3,7 @@ import { blame, buildScopes, comparePlugins, withTimeout } from "./build.ts";
 import { compile } from "./compile.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
+import { extendConfig } from "./extension.ts";
 import { Generation } from "./generation.ts";
 import type { ReloadReport } from "../hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
@@ -10,6 +11,7 @@ import type { Abortion } from "./pipeline.ts";
 import { Roster } from "./roster.ts";
 import { disposeScope, startScope, type Scope } from "./scope.ts";
 import type { SocketPlan } from "./sockets.ts";
+import { typedServers } from "./server-types.ts";
 import { Unwinding } from "./unwinding.ts";
 import type { UpstreamPlan } from "../upstream/pool.ts";
 
@@ -57,7 +59,7 @@ export async function applyConfig(
 
 async function prepare(
   parts: GatewayParts,
-  config: GatewayConfig,
+  written: GatewayConfig,
   undo: Unwinding,
 ): Promise<Candidate> {
   const { generation: old, kept, pool, sockets, scopeHost: host, resolve } = parts;
@@ -68,9 +70,12 @@ async function prepare(
     fresh.push(scope);
     undo.add(() => disposeScope(scope));
   };
-  const scopes = await buildScopes({ config, resolve, current: old.scopes, host, onCreate });
+  const current = old.scopes;
+  const scopes = await buildScopes({ config: written, resolve, current, host, onCreate });
+  const config = extendConfig(written, scopes);
   const upstreams = pool.plan(
     Object.fromEntries(Object.entries(config.servers).filter(([, { enabled }]) => enabled)),
+    typedServers(config, scopes),
   );
   undo.add(() => upstreams.abort());
   const running = new Roster<Abortion>();
@@ -78,12 +83,14 @@ async function prepare(
     config,
     scopes,
     upstreams: upstreams.upstreams,
+    servers: upstreams.servers,
     running,
     log: parts.log,
   });
   const opened = parts.listening ? await sockets.plan(config) : undefined;
   undo.add(() => opened?.abort());
   await startScopes(fresh, config.timeouts.setup);
+  upstreams.startTyped();
   return {
     generation: new Generation({ number: old.number + 1, config, scopes, compiled, running }),
     upstreams,

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ServerConfig } from "../config/schema.ts";
+import type { UpstreamConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Era } from "../types.ts";
 import { resolve } from "node:path";
@@ -20,7 +20,7 @@ const TURN_MS = 5_000;
 /** What is needed to reach a server. */
 export interface DialOptions {
   readonly name: string;
-  readonly config: ServerConfig;
+  readonly config: UpstreamConfig;
   readonly clientInfo: ClientInfo;
   /** Directory that a relative `cwd` starts from. */
   readonly cwd: string;

@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
-import type { ServerConfig } from "../config/schema.ts";
+import type { ServerConfig, UpstreamConfig } from "../config/schema.ts";
+import { GatewayError } from "../errors.ts";
 import type { Changes } from "../hooks.ts";
+import { createTyped, type TypedServer } from "../host/server-types.ts";
+import type { ManagedProvider } from "../plugin.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { Upstream } from "./upstream.ts";
@@ -20,8 +23,12 @@ export interface UpstreamPoolOptions {
 /** A change of the set of servers, begun but not in use yet. Ends with exactly one `commit` or `abort`. */
 export interface UpstreamPlan {
   readonly changes: Changes;
-  /** The servers as they will be, in the order of the config. Those that did not change are the very same objects. */
+  /** The servers that speak MCP themselves, as they will be. Those that did not change are the very same objects. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** Those and the servers of plugin types, in the order of the config. */
+  readonly servers: ReadonlyMap<string, ManagedProvider>;
+  /** Starts the new servers of plugin types; for when their plugins have started. */
+  startTyped(): void;
   /**
    * Puts it to use; resolves when the replaced servers are closed, after their calls in flight, at most `drainMs` later.
    * @param arrived resolves when no call is on its way to a replaced server any more; until then they take calls
@@ -31,90 +38,152 @@ export interface UpstreamPlan {
   abort(): Promise<void>;
 }
 
+/** A server with what it was made from. */
+interface Member {
+  readonly config: ServerConfig;
+  /** Set for a server of a plugin's type. */
+  readonly typed: TypedServer | undefined;
+  readonly server: ManagedProvider;
+}
+
+type Members = ReadonlyMap<string, Member>;
+
 /** The servers of a gateway. They outlive reloads: only a changed entry is replaced, beside the old one until committed. */
 export class UpstreamPool {
   readonly #options: UpstreamPoolOptions;
-  #upstreams: ReadonlyMap<string, Upstream> = new Map();
+  #members: Members = new Map();
 
   constructor(options: UpstreamPoolOptions) {
     this.#options = options;
   }
 
-  /** The servers in use, in the order of the config. */
+  /** The servers in use that speak MCP themselves, in the order of the config. */
   get upstreams(): ReadonlyMap<string, Upstream> {
-    return this.#upstreams;
+    return upstreamsOf(this.#members);
   }
 
-  /** Creates and starts what is new or changed. Entries with `enabled: false` count as absent. */
-  plan(servers: Readonly<Record<string, ServerConfig>>): UpstreamPlan {
-    const before = this.#upstreams;
-    const upstreams = new Map<string, Upstream>();
-    const changes = {
-      added: [] as string[],
-      removed: [] as string[],
-      changed: [] as string[],
-      unchanged: [] as string[],
-    };
-    for (const [name, config] of Object.entries(servers)) {
-      if (!config.enabled) continue;
-      const old = before.get(name);
-      const same = old !== undefined && isDeepStrictEqual(old.config, config);
-      changes[old === undefined ? "added" : same ? "unchanged" : "changed"].push(name);
-      upstreams.set(name, same ? old : this.#create(name, config, old));
+  /**
+   * Creates what is new or changed, and starts it unless it is of a plugin's type. Entries with `enabled: false` count as absent.
+   *
+   * @param typed entries of plugin types; all of those in `servers` must be there
+   * @throws {GatewayError} when a plugin cannot make its server
+   */
+  plan(
+    servers: Readonly<Record<string, ServerConfig>>,
+    typed: ReadonlyMap<string, TypedServer> = new Map(),
+  ): UpstreamPlan {
+    const before = this.#members;
+    const members = new Map<string, Member>();
+    const fresh = (): Member[] =>
+      [...members].filter(([name, member]) => before.get(name) !== member).map(([, each]) => each);
+    try {
+      for (const [name, config] of Object.entries(servers)) {
+        if (!config.enabled) continue;
+        const old = before.get(name);
+        const kept = old && isSame(old, config, typed.get(name)) ? old : undefined;
+        members.set(name, kept ?? this.#create(name, config, typed.get(name), old));
+      }
+    } catch (error) {
+      void closeAll(fresh(), 0).catch(() => {});
+      throw error;
     }
-    for (const name of before.keys()) if (!upstreams.has(name)) changes.removed.push(name);
-    for (const names of Object.values(changes)) names.sort();
-    const created = [...upstreams.values()].filter(
-      (upstream) => before.get(upstream.name) !== upstream,
-    );
     return {
-      changes,
-      upstreams,
-      commit: (drainMs, arrived) => this.#commit(upstreams, drainMs, arrived),
-      abort: () => closeAll(created, 0),
+      changes: compare(before, members),
+      upstreams: upstreamsOf(members),
+      servers: new Map([...members].map(([name, { server }]) => [name, server])),
+      startTyped() {
+        for (const { typed: ofPlugin, server } of fresh()) if (ofPlugin) server.start();
+      },
+      commit: (drainMs, arrived) => this.#commit(members, drainMs, arrived),
+      abort: () => closeAll(fresh(), 0),
     };
   }
 
   /** Closes every server after its calls in flight, at most after `graceMs`. */
   async close(graceMs: number): Promise<void> {
-    const upstreams = [...this.#upstreams.values()];
-    await closeAll(upstreams, graceMs);
-    this.#upstreams = new Map();
+    await closeAll([...this.#members.values()], graceMs);
+    this.#members = new Map();
   }
 
-  #create(name: string, config: ServerConfig, old: Upstream | undefined): Upstream {
+  #create(
+    name: string,
+    config: ServerConfig,
+    typed: TypedServer | undefined,
+    old: Member | undefined,
+  ): Member {
+    const server =
+      "type" in config
+        ? createTyped(name, required(name, typed), old?.server.catalogue)
+        : this.#createUpstream(name, config, old);
+    const member = { config, typed, server };
+    server.on((event) => {
+      if (this.#members.get(name) === member) this.#options.onEvent(name, event);
+    });
+    if (server instanceof Upstream) server.start();
+    return member;
+  }
+
+  #createUpstream(name: string, config: UpstreamConfig, old: Member | undefined): Upstream {
     const { log, clientInfo, cwd } = this.#options;
-    const upstream = new Upstream({
-      name,
-      config,
-      clientInfo,
-      cwd,
-      log,
-      ...(old && { catalogue: old.catalogue }),
-    });
-    upstream.on((event) => {
-      if (this.#upstreams.get(name) === upstream) this.#options.onEvent(name, event);
-    });
-    upstream.start();
-    return upstream;
+    const catalogue = old && { catalogue: old.server.catalogue };
+    return new Upstream({ name, config, clientInfo, cwd, log, ...catalogue });
   }
 
   async #commit(
-    upstreams: ReadonlyMap<string, Upstream>,
+    members: Members,
     drainMs: number,
     arrived: Promise<unknown> | undefined,
   ): Promise<void> {
-    const before = this.#upstreams;
-    this.#upstreams = upstreams;
-    const replaced = [...before.values()].filter(
-      (upstream) => upstreams.get(upstream.name) !== upstream,
-    );
-    for (const old of replaced) upstreams.get(old.name)?.inherit(old);
+    const before = this.#members;
+    this.#members = members;
+    const replaced = [...before].filter(([name, member]) => members.get(name) !== member);
+    for (const [name, { server: old }] of replaced) {
+      const server = members.get(name)?.server;
+      if (server instanceof Upstream && old instanceof Upstream) server.inherit(old);
+    }
     await arrived;
-    await closeAll(replaced, drainMs);
+    await closeAll(
+      replaced.map(([, member]) => member),
+      drainMs,
+    );
   }
 }
 
-async function closeAll(upstreams: readonly Upstream[], graceMs: number): Promise<void> {
-  await Promise.all(upstreams.map((upstream) => upstream.close(graceMs)));
+/** Whether an entry is served by what serves it already: same options, same plugin set up the same way. */
+function isSame(old: Member, config: ServerConfig, typed: TypedServer | undefined): boolean {
+  return (
+    isDeepStrictEqual(old.config, config) &&
+    old.typed?.scope === typed?.scope &&
+    old.typed?.definition === typed?.definition
+  );
+}
+
+function compare(before: Members, after: Members): Changes {
+  const names = [...after.keys()].toSorted();
+  return {
+    added: names.filter((name) => !before.has(name)),
+    removed: [...before.keys()].filter((name) => !after.has(name)).toSorted(),
+    changed: names.filter((name) => before.has(name) && before.get(name) !== after.get(name)),
+    unchanged: names.filter((name) => before.get(name) === after.get(name)),
+  };
+}
+
+function required(name: string, typed: TypedServer | undefined): TypedServer {
+  if (typed) return typed;
+  throw new GatewayError("invalid", `No plugin serves the server "${name}".`);
+}
+
+function upstreamsOf(members: Members): ReadonlyMap<string, Upstream> {
+  const found = new Map<string, Upstream>();
+  for (const [name, { server }] of members) if (server instanceof Upstream) found.set(name, server);
+  return found;
+}
+
+async function closeAll(members: readonly Member[], graceMs: number): Promise<void> {
+  await Promise.all(
+    members.map(async ({ server, typed }) => {
+      await server.close(graceMs);
+      typed?.scope.managed.delete(server);
+    }),
+  );
 }

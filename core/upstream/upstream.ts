@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
-import type { ServerConfig } from "../config/schema.ts";
+import type { UpstreamConfig } from "../config/schema.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import {
   type Catalogue,
@@ -27,7 +27,7 @@ const SETTING_MS = 5_000;
 /** What an {@link Upstream} is made of. */
 export interface UpstreamOptions {
   readonly name: string;
-  readonly config: ServerConfig;
+  readonly config: UpstreamConfig;
   readonly clientInfo: ClientInfo;
   /** Directory that a relative `cwd` starts from. */
   readonly cwd: string;
@@ -43,7 +43,7 @@ export interface UpstreamOptions {
  */
 export class Upstream implements Provider {
   readonly name: string;
-  readonly config: ServerConfig;
+  readonly config: UpstreamConfig;
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   readonly #supervision: Supervision;
