@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { VERSION } from "../version.ts";
 import { EXIT, tellFailure } from "./exit.ts";
+import type { KeyOptions } from "./key.ts";
 
 const LOG_LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"];
 
@@ -99,6 +100,20 @@ function createProgram(command: readonly string[] | undefined): Command {
         await clientConfig(client, target, options);
       },
     );
+  program
+    .command("key")
+    .description("Make a key with a role: prints it once, and the line for the config.")
+    .addOption(
+      new Option("--role <role>", "what its holder may do")
+        .choices(["viewer", "caller", "operator", "admin", "service"])
+        .makeOptionMandatory(),
+    )
+    .requiredOption("--name <name>", "name of the key in the config, logs and audit")
+    .option("--json", "print JSON")
+    .action(async (options: KeyOptions) => {
+      const { printKey } = await import("./key.ts");
+      printKey(options);
+    });
   return program;
 }
 
