@@ -1,0 +1,115 @@
+import type { PluginContext } from "propylon";
+import { ENDINGS } from "./ending.ts";
+import type { Exposition, Sample } from "./exposition.ts";
+import type { Ledger } from "./ledger.ts";
+import type { GatewayLife } from "./life.ts";
+import type { Switches } from "./switches.ts";
+
+/** Where the figures come from. */
+export interface Sources {
+  readonly ledger: Ledger;
+  readonly life: GatewayLife;
+  readonly switches: Switches;
+  readonly gateway: Pick<PluginContext, "control" | "servers">;
+}
+
+const STATES = ["idle", "connecting", "ready", "degraded", "backoff", "failed", "closed"] as const;
+const CIRCUITS = ["closed", "open", "half-open"] as const;
+
+/** Figures about tool calls, under the names of the specification (M111-M115). */
+export function exposeCalls(page: Exposition, { ledger, switches }: Sources): void {
+  page.counter(
+    "tool_calls_total",
+    "Tool calls, refused ones included.",
+    ["server", "tool", "outcome"],
+    function* () {
+      for (const { server, tool, calls } of ledger.tallies())
+        for (const outcome of ENDINGS)
+          if (calls[outcome] > 0) yield [{ server, tool, outcome }, calls[outcome]];
+    },
+  );
+  page.counter("tool_errors_total", "Failed tool calls by error code.", ["code"], () =>
+    labelled("code", ledger.errors),
+  );
+  page.gauge("servers_enabled", "Servers that are switched on.", [], () => [
+    [{}, switches.servers()],
+  ]);
+  page.gauge("tools_enabled", "Tools that are switched on, as is their server.", [], () => [
+    [{}, switches.tools()],
+  ]);
+  page.histogram(
+    "tool_call_duration_seconds",
+    "Time from the arrival of a tool call to its end.",
+    function* () {
+      for (const { server, tool, durations } of ledger.tallies())
+        yield [{ server, tool }, durations];
+    },
+  );
+  page.gauge("tool_calls_in_flight", "Tool calls that have not ended yet.", [], () => [
+    [{}, ledger.inFlight],
+  ]);
+}
+
+/** Histograms of the OpenTelemetry conventions for MCP (`mcp.server.operation.duration` and its kin) in Prometheus spelling. */
+export function exposeConventions(page: Exposition, { ledger, life }: Sources): void {
+  page.histogram(
+    "mcp_server_operation_duration_seconds",
+    "Duration of requests of MCP clients to the gateway.",
+    () => ledger.served.rows(),
+  );
+  page.histogram(
+    "mcp_client_operation_duration_seconds",
+    "Duration of requests of the gateway to MCP servers.",
+    () => ledger.relayed.rows(),
+  );
+  page.histogram(
+    "mcp_server_session_duration_seconds",
+    "Duration of ended sessions of MCP clients.",
+    () => life.sessionTimes.rows(),
+  );
+}
+
+/** Figures about upstreams, sessions and the configuration. */
+export function exposeGateway(page: Exposition, { life, gateway }: Sources): void {
+  const { control } = gateway;
+  page.gauge(
+    "upstream_state",
+    "1 for the state that a server is in, 0 for the others.",
+    ["server", "state"],
+    function* () {
+      for (const [server, { status }] of gateway.servers)
+        for (const state of STATES) yield [{ server, state }, Number(state === status.state)];
+    },
+  );
+  page.counter(
+    "upstream_reconnects_total",
+    "Connection attempts after the first.",
+    ["server"],
+    () => labelled("server", life.reconnects),
+  );
+  page.gauge(
+    "breaker_state",
+    "1 for the state that the circuit of a server is in, 0 for the others.",
+    ["server", "state"],
+    function* () {
+      for (const [server, current] of life.circuits)
+        for (const state of CIRCUITS) yield [{ server, state }, Number(state === current)];
+    },
+  );
+  page.gauge("sessions_open", "Open MCP sessions of the legacy era.", ["endpoint"], () =>
+    labelled("endpoint", life.sessions()),
+  );
+  page.counter("config_reloads_total", "Reloads of the configuration.", ["outcome"], () =>
+    labelled("outcome", Object.entries(life.reloads)),
+  );
+  page.gauge("config_generation", "Counts applied configurations, from 1.", [], () => [
+    [{}, control.generation],
+  ]);
+  page.gauge("propylon_build_info", "Version of the gateway.", ["version"], () => [
+    [{ version: control.version }, 1],
+  ]);
+}
+
+function* labelled(label: string, values: Iterable<readonly [string, number]>): Generator<Sample> {
+  for (const [name, value] of values) yield [{ [label]: name }, value];
+}

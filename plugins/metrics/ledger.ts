@@ -1,0 +1,133 @@
+import type { Answer, Call } from "propylon";
+import { Distribution, Family } from "./distribution.ts";
+import { ENDINGS, endOf, type End, type Ending } from "./ending.ts";
+
+/** Label of whatever has no series of its own: unknown names, and known ones beyond the limit. */
+export const OTHER = "other";
+
+/** A server may answer with any number as its JSON-RPC code; each would be a series. */
+const MAX_RPC_CODES = 50;
+
+/** Labels of the OpenTelemetry conventions for MCP in Prometheus spelling, behind the name the server has here. */
+const CONVENTIONAL = [
+  "server",
+  "network_transport",
+  "mcp_method_name",
+  "gen_ai_tool_name",
+  "error_type",
+] as const;
+
+/** Figures of one tool; bound once, so that counting a call costs no search by labels. */
+interface Tally {
+  readonly server: string;
+  readonly tool: string;
+  readonly calls: Record<Ending, number>;
+  readonly durations: Distribution;
+}
+
+/** What decides about the labels of a call. */
+export interface Labelling {
+  /** Tools with a series of their own. */
+  readonly maxTools: number;
+  /** Whether the histograms of the MCP conventions name the tool (`gen_ai_tool_name`). */
+  readonly toolNames: boolean;
+  /** Whether there is such a server. */
+  isServer(name: string): boolean;
+  /** The network transport of a server as OpenTelemetry names it; `undefined` when it is no upstream. */
+  transportOf(server: string): string | undefined;
+}
+
+/** Every figure about calls. Lives through reloads; counters only ever rise, except that what belongs to a removed server goes. */
+export class Ledger {
+  inFlight = 0;
+  /** Failed tool calls by code. */
+  readonly errors = new Map<string, number>();
+  /** Durations of all tool calls, those of removed servers included. */
+  readonly durations: Distribution;
+  /** Requests that MCP clients made, in the terms of the OpenTelemetry conventions. */
+  readonly served: Family;
+  /** Requests made to upstreams, in the same terms. */
+  readonly relayed: Family;
+  readonly #tallies = new Map<string, Map<string, Tally>>();
+  readonly #bounds: readonly number[];
+  readonly #rpcCodes = new Set<string>();
+  #tools = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.durations = new Distribution(bounds);
+    this.served = new Family(CONVENTIONAL, bounds);
+    this.relayed = new Family(CONVENTIONAL, bounds);
+  }
+
+  /** Counts a call as seen from outside the pipeline, denials included. */
+  end(call: Call, end: Answer | Error, seconds: number, labelling: Labelling): void {
+    const { ending, code } = this.#bounded(endOf(end));
+    const tally = call.method === "tools/call" ? this.#tallyOf(call, labelling) : undefined;
+    if (tally) this.#count(tally, ending, code, seconds);
+    if (call.source !== "mcp") return;
+    const tool = labelling.toolNames && tally ? tally.tool : "";
+    this.served.of(["", "", call.method, tool, code]).observe(seconds);
+  }
+
+  /** Counts a call as seen from where it leaves for an upstream. */
+  relay(call: Call, end: Answer | Error, seconds: number, labelling: Labelling): void {
+    const { server, method } = call;
+    const transport = labelling.transportOf(server);
+    if (transport === undefined) return;
+    const { code } = this.#bounded(endOf(end));
+    const named = labelling.toolNames && method === "tools/call";
+    const tool = named ? this.#tallyOf(call, labelling).tool : "";
+    this.relayed.of([server, transport, method, tool, code]).observe(seconds);
+  }
+
+  /** Figures by tool. */
+  *tallies(): Generator<Tally> {
+    for (const tools of this.#tallies.values()) yield* tools.values();
+  }
+
+  /** Forgets what belongs to servers that are gone. */
+  keep(isKnown: (server: string) => boolean): void {
+    for (const [server, tools] of this.#tallies) {
+      if (server === OTHER || isKnown(server)) continue;
+      this.#tallies.delete(server);
+      this.#tools -= [...tools.keys()].filter((tool) => tool !== OTHER).length;
+    }
+    this.relayed.keep(isKnown);
+  }
+
+  #count({ calls, durations }: Tally, ending: Ending, error: string, seconds: number): void {
+    calls[ending]++;
+    durations.observe(seconds);
+    this.durations.observe(seconds);
+    if (error !== "") this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
+  }
+
+  #bounded(end: End): End {
+    if (end.ending !== "rpc_error" || this.#rpcCodes.has(end.code)) return end;
+    if (this.#rpcCodes.size >= MAX_RPC_CODES) return { ...end, code: OTHER };
+    this.#rpcCodes.add(end.code);
+    return end;
+  }
+
+  /** A name that no server lists never becomes a label: callers choose it freely. */
+  #tallyOf({ server, name, tool }: Call, labelling: Labelling): Tally {
+    const known = tool && this.#tallies.get(server)?.get(name);
+    if (known) return known;
+    // A server may have been removed while its call ran.
+    if (!labelling.isServer(server)) return this.#open(OTHER, OTHER);
+    return this.#open(server, tool && this.#tools < labelling.maxTools ? name : OTHER);
+  }
+
+  #open(server: string, tool: string): Tally {
+    const tools = this.#tallies.get(server) ?? new Map<string, Tally>();
+    this.#tallies.set(server, tools);
+    const known = tools.get(tool);
+    if (known) return known;
+    const calls = Object.fromEntries(ENDINGS.map((ending) => [ending, 0])) as Tally["calls"];
+    const tally: Tally = { server, tool, calls, durations: new Distribution(this.#bounds) };
+    tools.set(tool, tally);
+    if (tool !== OTHER) this.#tools++;
+    return tally;
+  }
+}

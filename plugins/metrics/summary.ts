@@ -1,0 +1,35 @@
+import type { Sources } from "./catalogue.ts";
+import type { Distribution } from "./distribution.ts";
+
+/** The figures as JSON, under the names of the specification (M116, M153). */
+export function summarise({ ledger, life, switches, gateway }: Sources): object {
+  return {
+    servers_enabled: switches.servers(),
+    tools_enabled: switches.tools(),
+    tool_calls_total: ledger.durations.count,
+    tool_errors_total: Object.fromEntries(ledger.errors),
+    tool_call_duration_seconds: {
+      ...totalsOf(ledger.durations),
+      buckets: Object.fromEntries(ledger.durations.buckets()),
+    },
+    tool_calls_in_flight: ledger.inFlight,
+    upstream_state: Object.fromEntries(
+      [...gateway.servers].map(([server, { status }]) => [server, status.state]),
+    ),
+    upstream_reconnects_total: Object.fromEntries(life.reconnects),
+    breaker_state: Object.fromEntries(life.circuits),
+    sessions_open: Object.fromEntries(life.sessions()),
+    config_reloads_total: { ...life.reloads },
+    config_generation: gateway.control.generation,
+    tools: [...ledger.tallies()].map(({ server, tool, calls, durations }) => ({
+      server,
+      tool,
+      calls: { ...calls },
+      duration_seconds: totalsOf(durations),
+    })),
+  };
+}
+
+function totalsOf({ count, sum }: Distribution): { count: number; sum: number } {
+  return { count, sum };
+}

@@ -1,0 +1,39 @@
+import type { Provider } from "propylon";
+import type { GatingService } from "propylon/plugins/gating";
+
+/** How many servers and tools are switched on; everything is, without the gating plugin. */
+export class Switches {
+  readonly #servers: () => ReadonlyMap<string, Provider>;
+  readonly #gating: GatingService | undefined;
+
+  constructor(servers: () => ReadonlyMap<string, Provider>, gating: GatingService | undefined) {
+    this.#servers = servers;
+    this.#gating = gating;
+  }
+
+  servers(): number {
+    return this.#enabled().length;
+  }
+
+  /** Tools of servers that are switched off do not count: nobody can call them. */
+  tools(): number {
+    const gating = this.#gating;
+    return this.#enabled()
+      .map(
+        ([
+          server,
+          {
+            catalogue: { tools },
+          },
+        ]) =>
+          gating
+            ? tools.filter(({ name }) => gating.isToolEnabled(server, name)).length
+            : tools.length,
+      )
+      .reduce((sum, count) => sum + count, 0);
+  }
+
+  #enabled(): (readonly [string, Provider])[] {
+    return [...this.#servers()].filter(([server]) => this.#gating?.isServerEnabled(server) ?? true);
+  }
+}
