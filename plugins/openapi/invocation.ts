@@ -71,7 +71,7 @@ export class Invocation {
   }
 
   async #atOnce(): Promise<Response> {
-    const { context, req } = this.#event;
+    const { req } = this.#event;
     const abort = new AbortController();
     const settle = whenGone(this.#event, () => abort.abort(clientGone()));
     try {

@@ -58,13 +58,13 @@ function isText(block: unknown): boolean {
 function toItem(block: unknown): OutputItem[] {
   if (typeof block !== "object" || block === null) return [];
   const { type, text, data, mimeType, resource } = block as Json;
-  if (type === "text") return [classifyText(String(text ?? ""))];
+  if (type === "text") return [classifyText(typeof text === "string" ? text : "")];
   if (type === "image" || type === "audio")
     return [
       {
         type,
-        mimeType: String(mimeType ?? "application/octet-stream"),
-        data: String(data ?? ""),
+        mimeType: typeof mimeType === "string" ? mimeType : "application/octet-stream",
+        data: typeof data === "string" ? data : "",
       },
     ];
   if (type === "resource") return [{ type, resource: (resource ?? {}) as Json }];
@@ -79,7 +79,7 @@ function classify(value: unknown): OutputItem {
   if (Array.isArray(value)) return { type: "list", value };
   if (typeof value === "object") return { type: "object", value: value as Json };
   if (typeof value === "number" || typeof value === "boolean") return { type: "scalar", value };
-  return { type: "text", value: String(value) };
+  return { type: "text", value: value as string };
 }
 
 /** JSON in a text block is read, since most servers have no other way to return data. */

@@ -63,7 +63,9 @@ function refusal({ code, message, data }: RpcError): GatewayError {
 /** The tool's own report of its failure: its words, and all of its content as data. */
 function toolFailure({ content, structuredContent }: Json): GatewayError {
   const blocks = Array.isArray(content) ? (content as Json[]) : [];
-  const words = blocks.flatMap(({ type, text }) => (type === "text" ? [String(text)] : []));
+  const words = blocks.flatMap(({ type, text }) =>
+    type === "text" && typeof text === "string" ? [text] : [],
+  );
   return new GatewayError("upstream_error", shorten(words.join("\n")) || "The tool failed.", {
     data: {
       isError: true,

@@ -70,8 +70,9 @@ export async function settled(provider: Provider): Promise<void> {
   });
 }
 
-function isRising({ status: { state } }: Provider): boolean {
-  return state === "idle" || state === "connecting";
+/** On its first attempt; one that failed before may fail for hours. */
+function isRising({ status: { state, attempts } }: Provider): boolean {
+  return (state === "idle" || state === "connecting") && attempts === 0;
 }
 
 function notConnected({ name, status }: Provider): GatewayError {

@@ -48,8 +48,9 @@ function entry(name: string, ms: number): string {
 }
 
 /** Notes when calls of plain HTTP come to each stage, and when their server begins and ends. */
-export function timeStages(use: PluginContext["use"]): void {
-  for (const stage of STAGES) use(stage, stage === "progress" ? timeUpstream : timeStage(stage));
+export function timeStages(gateway: Pick<PluginContext, "use">): void {
+  for (const stage of STAGES)
+    gateway.use(stage, stage === "progress" ? timeUpstream : timeStage(stage));
 }
 
 function timeStage(stage: Stage): Middleware {

@@ -1,0 +1,56 @@
+import {
+  checkInput,
+  GatewayError,
+  type PluginContext,
+  type RouteEvent,
+  type RouteHandler,
+} from "propylon";
+import { z } from "zod";
+import { readObject } from "./body.ts";
+import { Invocation, type InvocationHost } from "./invocation.ts";
+import { findServer, findTool, settled, toolsOf } from "./target.ts";
+
+/** Body of `POST /:server/invoke` (M107). */
+const invokeBody = z.strictObject({
+  tool: z.string(),
+  arguments: z.record(z.string(), z.unknown()).default({}),
+});
+
+/** The handler that calls the tool which the path names, or the body of `/invoke`. */
+export function callTool(
+  gateway: Pick<PluginContext, "servers" | "call">,
+  parts: Omit<InvocationHost, "call">,
+): RouteHandler {
+  const host: InvocationHost = { ...parts, call: (input) => gateway.call(input) };
+  return async (event) => {
+    const [server, name] = segmentsOf(event.url.pathname);
+    const provider = findServer(gateway.servers, server);
+    await settled(provider);
+    const body = await readObject(event);
+    // A tool of that very name is not shadowed by the route.
+    if (name !== "invoke" || toolsOf(provider.catalogue).has(name))
+      return new Invocation(host, event, findTool(provider, name), body).run();
+    const { tool, arguments: args } = checkInput(body, invokeBody);
+    return new Invocation(host, event, findTool(provider, tool), args).run();
+  };
+}
+
+/** The server that the first segment of a path names, decoded. */
+export function serverOf({ url }: RouteEvent): string {
+  return segmentsOf(url.pathname)[0];
+}
+
+/** The two segments of a path, decoded; the routes have exactly two. */
+function segmentsOf(path: string): [server: string, name: string] {
+  const slash = path.indexOf("/", 1);
+  return [decode(path.slice(1, slash)), decode(path.slice(slash + 1).replace(/\/$/, ""))];
+}
+
+function decode(segment: string): string {
+  if (!segment.includes("%")) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw new GatewayError("bad_request", "The path is not valid percent-encoded UTF-8.");
+  }
+}

@@ -1,0 +1,57 @@
+import { FastResponse } from "srvx";
+import type { PluginContext, RouteEvent } from "propylon";
+import { serverOf } from "./call.ts";
+import { Documents, type Rendered } from "./documents.ts";
+import type { Options } from "./options.ts";
+import { PAGE, POLICY } from "./page.ts";
+import { findServer, settled } from "./target.ts";
+
+const VIEWER = { access: "viewer", mutates: false } as const;
+const PUBLIC = { access: "public", mutates: false } as const;
+
+/** Serves the OpenAPI documents, and the pages that show them. */
+export function routeDocuments(
+  gateway: Pick<PluginContext, "route" | "servers" | "shows" | "control">,
+  options: Options,
+): void {
+  const documents = new Documents(gateway, options);
+  gateway.route("GET", "/openapi.json", VIEWER, async (event) => {
+    await Promise.all([...gateway.servers.values()].map(settled));
+    return sendDocument(event, documents.ofGateway());
+  });
+  gateway.route("GET", "/:server/openapi.json", VIEWER, async (event) => {
+    const provider = findServer(gateway.servers, serverOf(event));
+    await settled(provider);
+    return sendDocument(event, documents.ofServer(provider));
+  });
+  if (!options.docs) return;
+  gateway.route("GET", "/docs", PUBLIC, sendPage);
+  gateway.route("GET", "/:server/docs", PUBLIC, sendPage);
+}
+
+function sendDocument({ req }: RouteEvent, { bytes, etag }: Rendered): Response {
+  const headers = { etag, "cache-control": "private, no-cache", vary: "authorization" };
+  if (isMatch(req.headers.get("if-none-match"), etag))
+    return new FastResponse(null, { status: 304, headers });
+  return new FastResponse(bytes, {
+    headers: { ...headers, "content-type": "application/json" },
+  });
+}
+
+/** RFC 9110 section 13.1.2. */
+function isMatch(header: string | null, etag: string): boolean {
+  if (header === null) return false;
+  const tags = header.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return tags.includes(etag) || tags.includes("*");
+}
+
+function sendPage(): Response {
+  return new FastResponse(PAGE, {
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": POLICY,
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-cache",
+    },
+  });
+}

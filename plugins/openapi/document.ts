@@ -1,0 +1,222 @@
+import type { Json, Provider, Tool } from "propylon";
+import {
+  CALL_FAILURES,
+  CALL_PARAMETERS,
+  commonComponents,
+  json,
+  successSchema,
+} from "./components.ts";
+import type { Options } from "./options.ts";
+import { importSchema, toComponentName, unique } from "./schema.ts";
+
+/** What every document says about the gateway. */
+export interface DocumentHead {
+  readonly title: string;
+  readonly version: string;
+  /** Base URL of the gateway without a trailing slash, if it has a public one. */
+  readonly publicUrl: string | undefined;
+  /** Whether tools are called without credentials. */
+  readonly open: boolean;
+  readonly options: Pick<Options, "format" | "invokeAbove" | "jobs">;
+}
+
+/** A server with those of its tools that are shown. */
+export interface Shown {
+  readonly provider: Provider;
+  readonly tools: readonly Tool[];
+}
+
+/** The OpenAPI 3.1 document of one server. Paths are relative to the server's own, as mcpo has it. */
+export function serverDocument(head: DocumentHead, shown: Shown): Json {
+  const { provider, tools } = shown;
+  const { instructions, serverInfo } = provider.catalogue;
+  const draft = new Draft(head);
+  draft.addServer(shown, { path: "", id: "" });
+  return draft.finish({
+    title: textOr(serverInfo?.["title"] ?? serverInfo?.["name"], provider.name),
+    version: textOr(serverInfo?.["version"], "0"),
+    description: instructions ?? `${tools.length} tools of the MCP server "${provider.name}".`,
+    url: `${head.publicUrl ?? ""}/${encodeURIComponent(provider.name)}`,
+  });
+}
+
+/** The OpenAPI 3.1 document of all servers. */
+export function gatewayDocument(head: DocumentHead, servers: readonly Shown[]): Json {
+  const draft = new Draft(head);
+  for (const shown of servers) {
+    const { name } = shown.provider;
+    draft.addServer(shown, { path: `/${encodeURIComponent(name)}`, id: `${name}_` });
+  }
+  if (head.options.jobs.max > 0) draft.addJobs();
+  return draft.finish({
+    title: head.title,
+    version: head.version,
+    description: "The tools of all servers behind this gateway.",
+    url: head.publicUrl,
+  });
+}
+
+/** Where a server's operations stand in a document. */
+interface Placement {
+  /** In front of every path. */
+  readonly path: string;
+  /** In front of every operationId. */
+  readonly id: string;
+}
+
+/** A document being written. */
+class Draft {
+  readonly #head: DocumentHead;
+  readonly #paths: Json = {};
+  readonly #tags: Json[] = [];
+  readonly #components: Record<string, Record<string, unknown>>;
+  readonly #ids = new Set<string>();
+
+  constructor(head: DocumentHead) {
+    this.#head = head;
+    this.#components = commonComponents(head.open);
+  }
+
+  addServer({ provider, tools }: Shown, at: Placement): void {
+    const { name, catalogue } = provider;
+    this.#tags.push({
+      name,
+      ...(catalogue.instructions && { description: catalogue.instructions }),
+    });
+    const hasInvoke = catalogue.tools.some((tool) => tool.name === "invoke");
+    if (tools.length > this.#head.options.invokeAbove && !hasInvoke)
+      this.#addInvoke(name, tools, at);
+    else for (const tool of tools) this.#addTool(name, tool, at);
+  }
+
+  #addTool(server: string, tool: Tool, at: Placement): void {
+    // These two would be resolved away by whoever sends the request.
+    if (tool.name === "." || tool.name === "..") return;
+    const id = this.#takeId(`${at.id}${tool.name}`);
+    const input = importSchema(tool.inputSchema, `${id}_input`, this.#schemas);
+    const output = tool.outputSchema
+      ? importSchema(tool.outputSchema, `${id}_output`, this.#schemas)
+      : {};
+    const { annotations, inputSchema } = tool;
+    const required = Array.isArray(inputSchema["required"]) && inputSchema["required"].length > 0;
+    this.#paths[`${at.path}/${encodeURIComponent(tool.name)}`] = {
+      post: {
+        operationId: id,
+        summary: textOr(tool.title ?? annotations?.["title"], tool.name),
+        ...(tool.description !== undefined && { description: tool.description }),
+        ...this.#call(server, input, required, output),
+        "x-mcp-tool": { server, name: tool.name, ...(annotations && { annotations }) },
+      },
+    };
+  }
+
+  /** One operation in place of one per tool (M107). */
+  #addInvoke(server: string, tools: readonly Tool[], at: Placement): void {
+    const id = this.#takeId(`${at.id}invoke`);
+    const input = {
+      type: "object",
+      required: ["tool"],
+      additionalProperties: false,
+      properties: {
+        tool: { type: "string", enum: tools.map(({ name }) => name) },
+        arguments: { type: "object", description: "As the tool's input schema says." },
+      },
+    };
+    this.#paths[`${at.path}/invoke`] = {
+      post: {
+        operationId: id,
+        summary: `Call a tool of ${server}`,
+        description: tools.map(toLine).join("\n"),
+        ...this.#call(server, input, true, {}),
+      },
+    };
+  }
+
+  #call(server: string, input: Json, required: boolean, output: Json): Json {
+    const { format } = this.#head.options;
+    const success = json(successSchema(output, format))["content"] as Json;
+    return {
+      tags: [server],
+      parameters: CALL_PARAMETERS,
+      requestBody: { required, ...json(input) },
+      responses: {
+        "200": {
+          description: "The tool's output.",
+          content: {
+            ...success,
+            "text/event-stream": {
+              schema: {
+                type: "string",
+                description: "`progress` events, then one `result` or `error` with the JSON body.",
+              },
+            },
+          },
+        },
+        ...(this.#head.options.jobs.max > 0 && {
+          "202": { $ref: "#/components/responses/Accepted" },
+        }),
+        ...CALL_FAILURES,
+      },
+    };
+  }
+
+  addJobs(): void {
+    const answers = (description: string): Json => ({
+      parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
+      responses: {
+        "200": { description, ...json({ $ref: "#/components/schemas/Job" }) },
+        "401": CALL_FAILURES["401"],
+        "404": CALL_FAILURES["404"],
+      },
+    });
+    this.#paths["/_jobs/{id}"] = {
+      get: {
+        operationId: this.#takeId("job_get"),
+        summary: "How a job goes",
+        ...answers("The job, with its answer once it ended."),
+      },
+      delete: {
+        operationId: this.#takeId("job_cancel"),
+        summary: "Cancel a job, or forget one that ended",
+        ...answers("The job as it was."),
+      },
+    };
+  }
+
+  finish(info: {
+    title: string;
+    version: string;
+    description: string;
+    url: string | undefined;
+  }): Json {
+    const { url, ...about } = info;
+    return {
+      openapi: "3.1.0",
+      info: about,
+      ...(url !== undefined && { servers: [{ url }] }),
+      ...(!this.#head.open && { security: [{ key: [] }] }),
+      tags: this.#tags,
+      paths: this.#paths,
+      components: this.#components,
+    };
+  }
+
+  get #schemas(): Record<string, unknown> {
+    return this.#components["schemas"]!;
+  }
+
+  /** An operationId that is no other's, usable as a name in code. */
+  #takeId(wanted: string): string {
+    const id = unique(toComponentName(wanted), (name) => this.#ids.has(name));
+    this.#ids.add(id);
+    return id;
+  }
+}
+
+function toLine({ name, description = "" }: Tool): string {
+  return `- \`${name}\`: ${description.split("\n", 1)[0]}`;
+}
+
+function textOr(value: unknown, fallback: string): string {
+  return typeof value === "string" && value !== "" ? value : fallback;
+}

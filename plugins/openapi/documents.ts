@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import type { Json, PluginContext, Provider } from "propylon";
+import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
+import type { Options } from "./options.ts";
+
+/** A document as it is sent. */
+export interface Rendered {
+  readonly bytes: Buffer;
+  /** RFC 9110 section 8.8.3, quotes included. */
+  readonly etag: string;
+}
+
+interface Kept extends Rendered {
+  /** Everything the document was made from, as far as it can change. */
+  readonly key: string;
+}
+
+/** The gateway's OpenAPI documents as bytes, each written again only when what it shows changed (M106). */
+export class Documents {
+  readonly #gateway: Pick<PluginContext, "servers" | "shows" | "control">;
+  readonly #options: Options;
+  /** By server name; `""` is the gateway's own. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(gateway: Pick<PluginContext, "servers" | "shows" | "control">, options: Options) {
+    this.#gateway = gateway;
+    this.#options = options;
+  }
+
+  /** The document of one server. */
+  ofServer(provider: Provider): Rendered {
+    const shown = this.#show(provider);
+    const head = this.#head();
+    const key = `${JSON.stringify(head)}\n${keyOf(shown)}`;
+    return this.#render(provider.name, key, () => serverDocument(head, shown));
+  }
+
+  /** The document of all servers that have tools. */
+  ofGateway(): Rendered {
+    const servers = [...this.#gateway.servers.values()].map((provider) => this.#show(provider));
+    const shown = servers.filter(({ tools }) => tools.length > 0);
+    const head = this.#head();
+    for (const name of this.#kept.keys())
+      if (name !== "" && !this.#gateway.servers.has(name)) this.#kept.delete(name);
+    const key = `${JSON.stringify(head)}\n${shown.map(keyOf).join("\n")}`;
+    return this.#render("", key, () => gatewayDocument(head, shown));
+  }
+
+  #render(name: string, key: string, write: () => Json): Rendered {
+    const kept = this.#kept.get(name);
+    if (kept?.key === key) return kept;
+    const bytes = Buffer.from(JSON.stringify(write()));
+    const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
+    const rendered = { key, bytes, etag: `"${digest}"` };
+    this.#kept.set(name, rendered);
+    return rendered;
+  }
+
+  #show(provider: Provider): Shown {
+    const { name: server, catalogue } = provider;
+    const tools = catalogue.tools.filter(({ name }) =>
+      this.#gateway.shows({ server, kind: "tool", name }),
+    );
+    return { provider, tools };
+  }
+
+  #head(): DocumentHead {
+    const { control } = this.#gateway;
+    const { name, routes } = control.describe();
+    const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
+    const call = routes.find(
+      ({ plugin, path }) => plugin === "openapi" && path === "/:server/:tool",
+    );
+    const { format, invokeAbove, jobs } = this.#options;
+    return {
+      title: name,
+      version: control.version,
+      publicUrl: publicUrl?.replace(/\/+$/, ""),
+      open: call?.open ?? false,
+      options: { format, invokeAbove, jobs },
+    };
+  }
+}
+
+function keyOf({ provider, tools }: Shown): string {
+  const { name, catalogue } = provider;
+  const { hash, instructions, serverInfo } = catalogue;
+  // A name is enough: what the tools are like is in the hash.
+  const shown = tools.length === catalogue.tools.length ? "all" : tools.map((tool) => tool.name);
+  return JSON.stringify([name, hash, instructions, serverInfo, shown]);
+}
