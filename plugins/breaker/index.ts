@@ -1,5 +1,39 @@
-import { definePlugin } from "propylon";
+import { definePlugin, GatewayError, optional } from "propylon";
+import { Gating } from "propylon/plugins/gating";
+import { Circuits } from "./circuits.ts";
+import { registerMetrics } from "./metrics.ts";
+import { optionsSchema } from "./options.ts";
+import { registerRoutes } from "./routes.ts";
+import { Breaker } from "./service.ts";
 
 export * from "./service.ts";
 
-export default definePlugin({ name: "breaker", setup() {} });
+/** Stops calling servers that keep failing, and tries them again from time to time (M109, M130). */
+export default definePlugin({
+  name: "breaker",
+  config: optionsSchema,
+  inject: { gating: optional(Gating) },
+  provides: Breaker,
+  setup(gateway) {
+    const { gating } = gateway.services;
+    if (gateway.config.autoDisable && !gating)
+      throw new GatewayError("invalid", "autoDisable needs the plugin gating.", {
+        hint: "Add gating to plugins, or leave autoDisable out.",
+      });
+    const circuits = new Circuits(gateway, gating);
+    gateway.use("breaker", (call, next) => {
+      const circuit = circuits.of(call.server);
+      return circuit ? circuit.pass(call, next) : next(call);
+    });
+    gateway.hook("reload:done", ({ servers }) =>
+      circuits.forget([...servers.removed, ...servers.changed]),
+    );
+    // Who switches a server on wants it called.
+    gateway.hook("gating:changed", ({ server, tool, enabled }) => {
+      if (enabled && tool === undefined) circuits.reset(server);
+    });
+    registerRoutes(gateway, circuits);
+    registerMetrics(gateway.metrics, circuits);
+    return circuits;
+  },
+});
