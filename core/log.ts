@@ -1,5 +1,5 @@
 import { isatty } from "node:tty";
-import { pino, type DestinationStream, type Logger } from "pino";
+import { pino, symbols, type DestinationStream, type Logger } from "pino";
 import type { GatewayConfig } from "./config/schema.ts";
 
 type FileStream = ReturnType<typeof pino.destination>;
@@ -45,6 +45,47 @@ export async function createLogger(
     stream,
   );
 }
+
+/**
+ * Shows every line of a logger and its children to a listener, as it is written: one redacted JSON object, whatever format the
+ * reader of the log sees. What the listener itself logs meanwhile is not shown to it, and neither is what its failure logs
+ * later: the log would feed itself. A logger of another copy of pino shows nothing.
+ *
+ * @param isHeard asked per line; without a listener a line costs this question
+ * @returns ends it
+ */
+export function tapLog(
+  log: Logger,
+  isHeard: () => boolean,
+  onLine: (line: string) => void,
+): () => void {
+  // Not a stream around it: pino leaves notes for some streams on the object itself.
+  const stream = (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym];
+  if (!stream) return () => {};
+  // eslint-disable-next-line typescript/unbound-method -- called with its stream, and put back as it was
+  const write = stream.write;
+  let isTelling = false;
+  let isOver = false;
+  const tapped = (line: string): void => {
+    write.call(stream, line);
+    if (isTelling || isOver || !isHeard() || line.includes(OWN_FAILURE)) return;
+    isTelling = true;
+    try {
+      onLine(line.trimEnd());
+    } finally {
+      isTelling = false;
+    }
+  };
+  stream.write = tapped;
+  return () => {
+    isOver = true;
+    // Another gateway with this logger may have tapped it since.
+    if (stream.write === tapped) stream.write = write;
+  };
+}
+
+/** Marks the line that says that a listener of log lines failed. */
+const OWN_FAILURE = '"hook":"log:line"';
 
 /** What a stalled reader may leave unwritten before lines are dropped, in bytes. */
 const MAX_UNWRITTEN = 16 * 1_048_576;

@@ -4,6 +4,7 @@ import type { Guard } from "./guard.ts";
 import type { Mutation } from "../hooks.ts";
 import type { ListenerApp, NodeHandler } from "../node/app.ts";
 import type { RegisteredRoute } from "./scope.ts";
+import { createDoor, type SocketTable } from "./upgrades.ts";
 
 /** What the app of one listener is made from. */
 export interface AppInput {
@@ -11,6 +12,7 @@ export interface AppInput {
   readonly name: string;
   readonly routes: readonly RegisteredRoute[];
   readonly endpoints: ReadonlyMap<string, NodeHandler>;
+  readonly sockets: SocketTable;
   readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;
@@ -30,5 +32,6 @@ export function compileApp(input: AppInput): ListenerApp {
     endpoints: input.endpoints,
     fetch: async (request) => (await load())(request),
     authenticate: createEdge(input.guard.authenticator),
+    sockets: createDoor(input.sockets, input.guard),
   };
 }

@@ -57,6 +57,8 @@ export interface GatewayDescription {
     readonly management: boolean;
     /** Whether it answers without credentials. */
     readonly open: boolean;
+    /** Set for a path that accepts WebSocket connections. */
+    readonly socket?: true;
   }[];
   readonly warnings: readonly GatewayWarning[];
 }
@@ -95,20 +97,35 @@ export function describeGateway(
       }),
     ),
     plugins: scopes.map(({ key, name, plugin }) => ({ key, name, provides: plugin.provides?.id })),
-    routes: [...compiled.routes].flatMap(([listener, routes]) =>
-      routes.map(({ plugin, method, path, options }) => ({
-        plugin,
-        listener,
-        method,
-        path,
-        access: options.access,
-        mutates: options.mutates,
-        management: options.management === true,
-        open: guard.isOpen(options),
-      })),
-    ),
+    routes: [...routesOf(compiled), ...socketsOf(compiled)].map(({ options, ...route }) => ({
+      ...route,
+      access: options.access,
+      mutates: options.mutates,
+      management: options.management === true,
+      open: guard.isOpen(options),
+    })),
     warnings: [...warningsOf(open, config), ...problems],
   };
+}
+
+function routesOf({ routes }: Generation["compiled"]) {
+  return [...routes].flatMap(([listener, table]) =>
+    table.map(({ plugin, method, path, options }) => ({ plugin, listener, method, path, options })),
+  );
+}
+
+/** A WebSocket begins as a GET request. */
+function socketsOf({ sockets }: Generation["compiled"]) {
+  return [...sockets].flatMap(([listener, table]) =>
+    [...table.values()].map(({ plugin, path, options }) => ({
+      plugin,
+      listener,
+      method: "GET" as const,
+      path,
+      options,
+      socket: true as const,
+    })),
+  );
 }
 
 /** Where a listener will be, for a summary before it is open. */

@@ -32,6 +32,13 @@ export class HookEmitter {
     return () => void this.#own.delete(entry);
   }
 
+  /** Whether anyone listens, for what costs something to tell. */
+  hears(hook: keyof GatewayHooks): boolean {
+    if (this.#compiled.has(hook)) return true;
+    for (const entry of this.#own) if (entry.hook === hook) return true;
+    return false;
+  }
+
   /** Notifies everyone who listens. */
   emit<K extends keyof GatewayHooks>(hook: K, ...args: Parameters<GatewayHooks[K]>): void {
     for (const entry of this.#compiled.get(hook) ?? []) this.#notify(entry, args);

@@ -60,3 +60,4 @@ export function serveGeneration({ generation, sockets, faces, hooks, log }: Gate
     }),
   );
 }
+      sockets: compiled.sockets.get(name) ?? new Map(),

@@ -1,8 +1,29 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "../plugin.ts";
 import type { Principal } from "../types.ts";
 
 /** Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path). */
 export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;
+
+/** A WebSocket handshake that may go on, and who takes the connection. */
+export interface Admission {
+  readonly plugin: string;
+  readonly path: string;
+  readonly principal: Principal;
+  readonly url: URL;
+  readonly accept: (socket: Socket) => void;
+}
+
+/** The WebSocket paths of a listener. */
+export interface SocketDoor {
+  /**
+   * Decides about a handshake whose Host and Origin were checked.
+   * @throws {GatewayError} `not_found`, `unauthorized`, `forbidden`, `read_only`
+   */
+  admit(req: IncomingMessage): Promise<Admission>;
+  /** Whether a plugin still accepts connections on a path. */
+  has(where: Pick<Admission, "plugin" | "path">): boolean;
+}
 
 /**
  * What a listener serves for one generation. Immutable: a reload compiles a new one and the listener swaps the pointer,
@@ -19,4 +40,6 @@ export interface ListenerApp {
    * @throws {GatewayError} `unauthorized`, with a `www-authenticate` header
    */
   readonly authenticate: (req: IncomingMessage) => Principal | Promise<Principal>;
+  /** Absent: no plugin accepts WebSocket connections here. */
+  readonly sockets?: SocketDoor | undefined;
 }

@@ -1,4 +1,5 @@
-import type { ServerResponse } from "node:http";
+import { ServerResponse, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { GatewayError, toEnvelope, toProblem } from "../errors.ts";
 
@@ -43,9 +44,24 @@ export function refuseSocket(socket: Duplex, status: number, error: GatewayError
     `HTTP/1.1 ${status} ${REASON[status] ?? "Error"}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
-  // Closing at once with bytes unread would reset the connection and take the answer along.
+  linger(socket);
+}
+
+/** Closing at once with bytes unread would reset the connection and take the answer along. */
+function linger(socket: Duplex): void {
   socket.resume();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/** Answers a handshake that is refused as a plain HTTP request would be, and closes the connection. */
+export function refuseUpgrade(req: IncomingMessage, socket: Socket, error: GatewayError): void {
+  if (!socket.writable) return void socket.destroy();
+  const res = new ServerResponse(req);
+  res.shouldKeepAlive = false;
+  res.assignSocket(socket);
+  res.once("finish", () => socket.end());
+  sendError(res, error);
+  linger(socket);
 }
 
 /** Status and sentence for bytes that Node's HTTP parser refused; `undefined` when the peer is simply gone. */

@@ -1,16 +1,18 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Principal } from "../types.ts";
-import type { ListenerApp, NodeHandler } from "./app.ts";
+import type { Admission, ListenerApp, NodeHandler } from "./app.ts";
 import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
-import { sendError } from "./failure.ts";
+import { refuseUpgrade, sendError } from "./failure.ts";
 import { Hosts, isUnspecified, literal } from "./hosts.ts";
 import { sendLiveness, sendReadiness } from "./probe.ts";
 import { bind, createNodeServer } from "./server.ts";
 import { serveWeb } from "./web.ts";
+import { WebSockets, type Handshake } from "./websockets.ts";
 
 /** What a listener needs to know besides its own config. */
 export interface ListenerOptions {
@@ -40,6 +42,7 @@ export class Listener {
   readonly #publicUrl: string | undefined;
   readonly #log: Logger;
   readonly #connections: Connections;
+  readonly #webSockets: WebSockets;
   #server: Server | undefined;
   #hosts: Hosts | undefined;
   #app: ListenerApp | undefined;
@@ -53,6 +56,7 @@ export class Listener {
     this.#publicUrl = options.publicUrl;
     this.#log = options.log.child({ listener: name });
     this.#connections = new Connections(this.#log, this.#limits.connections);
+    this.#webSockets = new WebSockets(this.#limits.body);
   }
 
   /**
@@ -64,6 +68,9 @@ export class Listener {
       this.#serve(req, res),
     );
     this.#connections.watch(server, this.tls);
+    server.on("upgrade", (req, socket, head) => {
+      void this.#upgrade({ req, socket: socket as Socket, head });
+    });
     const { address, port } = await bind(server, this.name, this.#config);
     this.#server = server;
     try {
@@ -82,6 +89,7 @@ export class Listener {
   /** Serves another app from the next request on; requests that are being served stay with theirs. */
   swap(app: ListenerApp): void {
     this.#app = app;
+    this.#webSockets.keep(app.sockets);
   }
 
   /**
@@ -102,6 +110,7 @@ export class Listener {
     const server = this.#server;
     if (!server) return;
     this.drain();
+    await this.#webSockets.close(graceMs);
     await this.#connections.close(server, graceMs);
     this.#server = undefined;
   }
@@ -109,26 +118,54 @@ export class Listener {
   #serve(req: IncomingMessage, res: ServerResponse): void {
     this.#connections.enter(req, res);
     try {
-      const refusal = this.#check(req, res);
-      if (refusal) sendError(res, refusal);
-      else this.#route(req, res);
+      if (this.#draining) res.shouldKeepAlive = false;
+      const refusal = this.#check(req);
+      if (refusal) return sendError(res, refusal);
+      if (req.headers.origin !== undefined) allowOrigin(res, req.headers.origin);
+      this.#route(req, res);
     } catch (error) {
       this.#fail(res, error);
     }
   }
 
   /** Host and Origin, on every route and before anything else (T6, T9). */
-  #check(req: IncomingMessage, res: ServerResponse): GatewayError | undefined {
+  #check(req: IncomingMessage): GatewayError | undefined {
     const { host, origin } = req.headers;
-    if (this.#draining) res.shouldKeepAlive = false;
     if (host === undefined || host === "")
       return new GatewayError("bad_request", "The request has no Host header.");
     if (!this.#hosts!.allowsHost(host, req.socket.localAddress) || !this.#takesTarget(req))
       return unknownHost();
     if (origin === undefined) return undefined;
-    if (!this.#hosts!.allowsOrigin(origin, host)) return unknownOrigin();
-    allowOrigin(res, origin);
-    return undefined;
+    return this.#hosts!.allowsOrigin(origin, host) ? undefined : unknownOrigin();
+  }
+
+  /** A WebSocket handshake. Whatever is refused is answered as HTTP, before anything is switched (T6). */
+  async #upgrade(handshake: Handshake): Promise<void> {
+    const { req, socket } = handshake;
+    // Node has taken its own listeners off the socket.
+    socket.on("error", () => {});
+    try {
+      const refusal = this.#check(req);
+      if (refusal) throw refusal;
+      await this.#webSockets.accept(handshake, await this.#admit(req));
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      if (error.code === "internal")
+        this.#log.error({ err: error.cause ?? error }, "a WebSocket connection failed");
+      refuseUpgrade(req, socket, error);
+    }
+  }
+
+  #admit(req: IncomingMessage): Promise<Admission> {
+    const app = this.#app;
+    if (!app) throw notReady("The gateway is starting.");
+    if (this.#draining) throw notReady("The gateway is shutting down.");
+    if (app.endpoints.has(pathOf(req.url!)))
+      throw new GatewayError("bad_request", "MCP endpoints speak no WebSocket.", {
+        hint: "Use MCP's streamable HTTP transport.",
+      });
+    if (app.sockets) return app.sockets.admit(req);
+    throw new GatewayError("not_found", "Nothing here accepts WebSocket connections.");
   }
 
   /** Reduces an absolute-form target (RFC 9112 section 3.2.2) to its path, if its host is ours. */
@@ -163,7 +200,9 @@ export class Listener {
 
   #refusal(req: IncomingMessage, isEndpoint: boolean): GatewayError | undefined {
     if (req.headers.upgrade?.toLowerCase() === "websocket")
-      return new GatewayError("bad_request", "The gateway speaks no WebSocket.");
+      return new GatewayError("bad_request", "A WebSocket handshake needs Connection: Upgrade.", {
+        hint: "A proxy in front of the gateway may have to be told to pass it on.",
+      });
     if (!this.#draining) return undefined;
     if (isEndpoint && (req.method === "POST" || req.method === "DELETE")) return undefined;
     return notReady("The gateway is shutting down.");

@@ -1,5 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
+import {
+  createServer,
+  IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
@@ -8,6 +14,25 @@ import { GatewayError } from "../errors.ts";
 /** Above the 60 s after which common load balancers drop an idle connection, so that they close first. */
 const KEEP_ALIVE_MS = 75_000;
 const TCP_PROBE_MS = 30_000;
+
+/**
+ * A request that Node takes for an upgrade only when it asks for WebSocket. Who asks for another protocol gets HTTP/1.1 as
+ * before (RFC 9110 section 7.8): Java's HTTP client offers h2c with every first request, and Node would break those off.
+ */
+class Request extends IncomingMessage {
+  private offered: unknown = false;
+
+  get upgrade(): boolean {
+    const { method, headers } = this;
+    if (!this.offered) return false;
+    return method === "CONNECT" || headers.upgrade?.toLowerCase() === "websocket";
+  }
+
+  /** Called by Node's parser and, with null, by its constructor. */
+  set upgrade(offered: unknown) {
+    this.offered = offered;
+  }
+}
 
 /**
  * Creates the HTTP or HTTPS server of a listener, not yet listening.
@@ -32,6 +57,7 @@ export async function createNodeServer(
 
 function serverOptions(limits: GatewayConfig["limits"]): ServerOptions {
   return {
+    IncomingMessage: Request,
     insecureHTTPParser: false,
     // Ours to answer, with a sentence.
     requireHostHeader: false,
