@@ -43,13 +43,15 @@ const ask = async (authenticator: Authenticator, authorization?: string): Promis
     return (error as Error).message;
   }
 };
-const refuses = (): never => {
+type Otherwise = () => Principal | undefined;
+const isSilent: Otherwise = () => undefined;
+const refuses: Otherwise = () => {
   throw new GatewayError("unauthorized", "The plugin knows nobody of that name.");
 };
 
 describe.each([false, true])("a plugin's authenticator (answers later: %s)", (later) => {
   it.each([
-    ["says nothing", () => undefined],
+    ["says nothing", isSilent],
     ["refuses", refuses],
   ] as const)("is asked first; when it %s the config's keys are", async (_how, otherwise) => {
     const both = createAuthenticator(AUTH, plugin(otherwise, later))!;
@@ -78,7 +80,7 @@ describe.each([false, true])("a plugin's authenticator (answers later: %s)", (la
   it("decides about its own principals, except that one without a role calls; ours go by role", async () => {
     const both = createAuthenticator(
       AUTH,
-      plugin(() => undefined, later),
+      plugin(isSilent, later),
     )!;
     const ci = (await ask(both, `Bearer ${KEY}`)) as Principal;
     expect(["caller", "operator", "admin"].map((a) => both.admits(ci, a as Access))).toEqual([
@@ -111,7 +113,7 @@ it("M122: each role has the rights of those before it; service stands aside", ()
   const all: Access[] = ["public", "principal", "viewer", "caller", "operator", "service", "admin"];
   for (const [role, may] of Object.entries(rights)) {
     const roles = new Set([role as Role]);
-    expect(all.filter((access) => admits({ roles }, access)).join(" "), role).toBe(may);
+    expect(all.filter((access) => admits({ roles }, access)).join(" "), `as ${role}`).toBe(may);
   }
   expect(all.filter((access) => admits({ roles: new Set() }, access))).toEqual([
     "public",

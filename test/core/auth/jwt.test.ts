@@ -46,7 +46,7 @@ describe("a token", () => {
     });
     expect(await roles(["viewer", "operator", "root", 7])).toEqual(["viewer", "operator"]);
     for (const none of [undefined, null, "root", "Admin", "", {}, 1, [["admin"], {}]])
-      expect(await roles(none), JSON.stringify(none)).toEqual([]);
+      expect(await roles(none), `role ${JSON.stringify(none)}`).toEqual([]);
     const other = verifier({ secret: SECRET, roleClaim: "groups" });
     expect([...(await other(await sign({ groups: ["caller"] }))).roles]).toEqual(["caller"]);
     const proto = verifier({ secret: SECRET, roleClaim: "constructor" });
@@ -87,7 +87,7 @@ describe("a token", () => {
       expect(await refusal(verify, confused)).toBe(INVALID);
       expect(await refusal(verify, unsigned.encode())).toBe(INVALID);
       for (const forged of [`${none}.${body}.x`, "a.b.c", "..", `${none}..`])
-        expect(await refusal(verify, forged), forged).toBe(INVALID);
+        expect(await refusal(verify, forged), `token ${forged}`).toBe(INVALID);
     }
     expect(await refusal(symmetric, await sign({}, secret, { alg: "HS512" }))).toBe(INVALID);
     expect(await refusal(symmetric, await sign({}, new Uint8Array(32)))).toBe(INVALID);
