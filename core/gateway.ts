@@ -1,21 +1,25 @@
 import type { Logger } from "pino";
+import { activate, reloadIfChanged } from "./host/activate.ts";
 import type { Answer } from "./answer.ts";
 import type { PluginResolver } from "./host/build.ts";
+import { ConfigFile, type ConfigFileOptions } from "./config/file.ts";
 import { parseConfig } from "./config/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "./config/schema.ts";
+import { ConfigWatcher, type WatchTimes } from "./config/watch.ts";
+import type { Control } from "./control.ts";
 import { describeGateway, type GatewayDescription } from "./host/describe.ts";
 import { HookEmitter } from "./host/emitter.ts";
-import { GatewayError, toGatewayError } from "./errors.ts";
+import { GatewayError } from "./errors.ts";
 import { Faces } from "./host/faces.ts";
 import type { GatewayHooks, ReloadReport } from "./hooks.ts";
 import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./host/hosts.ts";
 import { KeptValues } from "./host/keep.ts";
-import { createLogger } from "./log.ts";
+import { createLogger, tapLog } from "./log.ts";
 import { renderMetrics } from "./host/metrics.ts";
+import { Queue } from "./host/queue.ts";
 import { emptyGeneration, serveGeneration, type GatewayParts } from "./host/parts.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import type { Provider } from "./provider.ts";
-import { applyConfig, reloadError } from "./host/reload.ts";
 import { shutDown } from "./host/shutdown.ts";
 import { Sockets, type Address } from "./host/sockets.ts";
 import type { CallInput } from "./types.ts";
@@ -32,6 +36,28 @@ export interface GatewayOptions {
   readonly log?: Logger;
   /** Finds the plugin of a key that {@link plugins} lacks, e.g. by importing a file. */
   readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
+  /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See {@link createFileGateway}. */
+  readonly file?: ConfigFile;
+}
+
+/** What `createFileGateway` takes besides the path. */
+export interface FileGatewayOptions extends ConfigFileOptions {
+  /** Default: made from the config's `log`. */
+  readonly log?: Logger;
+}
+
+/**
+ * Makes a gateway from a config file (YAML, JSON or code) that can be reloaded, edited and watched.
+ *
+ * @throws {GatewayError} `no_config`, `invalid` with every problem and its place, `io_error`; and as {@link createGateway}
+ */
+export async function createFileGateway(
+  path: string,
+  { log, ...options }: FileGatewayOptions = {},
+): Promise<Gateway> {
+  const file = new ConfigFile(path, options);
+  const { config } = await file.load();
+  return createGateway(config, { file, ...(log && { log }) });
 }
 
 /**
@@ -58,10 +84,8 @@ export async function createGateway(
 /** The running gateway: one config applied at a time, every call through one pipeline. Made by {@link createGateway}. */
 export class Gateway {
   readonly #parts: GatewayParts;
-  #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
-  /** Failed reloads that were told. */
-  readonly #told = new WeakSet();
+  readonly #untap: () => void;
 
   /** Use {@link createGateway}. */
   constructor(config: GatewayConfig, options: GatewayOptions, log: Logger) {
@@ -70,12 +94,14 @@ export class Gateway {
     this.#parts = {
       log,
       resolve: createResolver(options),
+      file: options.file,
+      queue: new Queue(),
       hooks: new HookEmitter(log),
       kept: new KeptValues(),
       pool: new UpstreamPool({
         log,
         clientInfo,
-        cwd: options.cwd ?? process.cwd(),
+        cwd: options.cwd ?? options.file?.cwd ?? process.cwd(),
         onEvent: (name, event) => reportEvent(this.#parts, name, event),
       }),
       sockets: new Sockets(log),
@@ -87,6 +113,12 @@ export class Gateway {
       listening: false,
       draining: false,
     };
+    const { hooks } = this.#parts;
+    this.#untap = tapLog(
+      log,
+      () => hooks.hears("log:line"),
+      (line) => hooks.emit("log:line", line),
+    );
   }
 
   get name(): string {
@@ -96,6 +128,11 @@ export class Gateway {
   /** The config in force. */
   get config(): GatewayConfig {
     return this.#parts.generation.config;
+  }
+
+  /** What management stands on: reload, plan, edit, describe, reconnect. */
+  get control(): Control {
+    return this.#parts.scopeHost.control;
   }
 
   /** Counts applied configs, from 1. */
@@ -138,7 +175,7 @@ export class Gateway {
    * @throws {GatewayError} `io_error` when a port cannot be had; the others are closed again
    */
   listen(): Promise<void> {
-    return this.#serialise(async () => {
+    return this.#parts.queue.run(async () => {
       if (this.draining) throw new GatewayError("draining", "The gateway is closed.");
       if (this.#parts.listening) return;
       const plan = await this.#parts.sockets.plan(this.config);
@@ -164,34 +201,25 @@ export class Gateway {
    *
    * @throws {GatewayError} `reload_failed` with the cause and, where known, the place in the file
    */
-  apply(config: GatewayConfigInput | GatewayConfig): Promise<ReloadReport> {
-    return this.#serialise(async () => {
-      if (this.draining) throw new GatewayError("draining", "The gateway is closed.");
-      const isReload = this.generation > 0;
-      try {
-        const report = await applyConfig(this.#parts, parseConfig(config));
-        if (isReload) this.#parts.hooks.emit("reload:done", report);
-        return report;
-      } catch (cause) {
-        if (!isReload) throw cause;
-        const error = reloadError(toGatewayError(cause));
-        this.reportReloadFailure(error);
-        throw error;
-      }
-    });
+  async apply(config: GatewayConfigInput | GatewayConfig): Promise<ReloadReport> {
+    return activate(this.#parts, config);
   }
 
   /**
-   * Tells the log and the hook `reload:failed` that a new config cannot be used: one that never got as far as
-   * {@link Gateway.apply}, such as a file with a wrong key. What `apply` refused was told then and is not told again.
+   * Reloads whenever the config file, its `.env` or a local plugin changes, until the gateway drains or the watcher is closed.
+   *
+   * @throws {GatewayError} `no_config` when the gateway was not made from a file
    */
-  reportReloadFailure(error: GatewayError): void {
-    if (this.#told.has(error) || this.#told.has(error.cause as object)) return;
-    this.#told.add(error);
-    const { place, hint, cause, message } = error;
-    const isBug = cause !== undefined && toGatewayError(cause).code === "internal";
-    this.#parts.log.error({ place, hint, ...(isBug && { err: cause }) }, message);
-    this.#parts.hooks.emit("reload:failed", error);
+  async watch(times: WatchTimes = {}): Promise<ConfigWatcher> {
+    const { file } = this.#parts;
+    if (!file) throw new GatewayError("no_config", "There is no config file to watch.");
+    const onChange = (): Promise<void> => reloadIfChanged(this.#parts);
+    const watcher = new ConfigWatcher({ ...times, files: () => file.files, onChange });
+    this.hook("gateway:drain", () => void watcher.close());
+    await watcher.start();
+    // What was saved between the load and the start of the watch.
+    await onChange();
+    return watcher;
   }
 
   /** Listens to a hook until the returned function is called; no reload removes it. */
@@ -225,25 +253,19 @@ export class Gateway {
    */
   close(options: { readonly grace?: number } = {}): Promise<void> {
     this.drain();
-    this.#closing ??= this.#serialise(() =>
-      shutDown(this.#parts, options.grace ?? this.config.timeouts.grace),
-    );
+    this.#closing ??= this.#parts.queue
+      .run(() => shutDown(this.#parts, options.grace ?? this.config.timeouts.grace))
+      .finally(this.#untap);
     return this.#closing;
-  }
-
-  /** One change at a time, each begun when the one before has ended, however it ended. */
-  #serialise<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#queue.then(work);
-    this.#queue = result.catch(() => {});
-    return result;
   }
 }
 
-function createResolver({ plugins, resolvePlugin }: GatewayOptions): PluginResolver {
+function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {
   return (key) => {
     const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
     if (plugin) return plugin;
     if (resolvePlugin) return resolvePlugin(key);
+    if (file) return file.resolve(key);
     throw new GatewayError("not_found", `There is no plugin "${key}".`, {
       data: { path: `plugins.${key}` },
     });

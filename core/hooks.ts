@@ -3,6 +3,8 @@ import type { ProviderStatus } from "./provider.ts";
 
 /** What one reload did. Names are sorted. */
 export interface ReloadReport {
+  /** Whether anything was applied; `false` when the config was in force already, and then `generation` stays. */
+  readonly applied: boolean;
   /** Counts up with every applied config, from 1. */
   readonly generation: number;
   readonly at: string;

@@ -27,7 +27,13 @@ export {
   type ErrorEnvelope,
   type Place,
 } from "./errors.ts";
-export { createGateway, Gateway, type GatewayOptions } from "./gateway.ts";
+export {
+  createFileGateway,
+  createGateway,
+  Gateway,
+  type FileGatewayOptions,
+  type GatewayOptions,
+} from "./gateway.ts";
 export type { Control, ReloadPlan } from "./control.ts";
 export type { ConfigEdit } from "./config/write.ts";
 export type { Changes, GatewayHooks, Mutation, ReloadReport } from "./hooks.ts";
@@ -55,6 +61,7 @@ export {
   type RouteOptions,
   type ServerType,
   type Socket,
+  type Timeouts,
   type ToolArgs,
   type ToolDefinition,
   type ToolReturn,

@@ -1,6 +1,7 @@
 import { checkConfig } from "../config/checks.ts";
 import { invalidConfig } from "../config/issue.ts";
-import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
+import { ConfigFile } from "../config/file.ts";
+import { findConfig, type LoadedConfig } from "../config/load.ts";
 import { validateConfig } from "../config/validate.ts";
 import { isPlainObject } from "../config/environment.ts";
 import { RESERVED_SERVERS } from "../config/checks.ts";
@@ -17,9 +18,9 @@ export interface ServeFlags {
   readonly pretty?: boolean;
 }
 
-/** Loads the config of a file, or of `gateway.yaml` in this folder, with flags applied. */
-export function loadFile(file: string | undefined, flags: ServeFlags): Promise<LoadedConfig> {
-  return loadConfig(file ?? findConfig(process.cwd()), {
+/** A config file, or `gateway.yaml` in this folder; flags are applied whenever it is loaded. */
+export function configFile(file: string | undefined, flags: ServeFlags): ConfigFile {
+  return new ConfigFile(file ?? findConfig(process.cwd()), {
     adjust: (value) => applyFlags(value, flags),
   });
 }
@@ -45,7 +46,7 @@ export function commandConfig(words: readonly string[], flags: ServeFlags): Load
   });
   const problems = config === undefined ? issues : checkConfig(config, { cwd });
   if (config === undefined || problems.length > 0) throw invalidConfig(problems.map(place));
-  return { config, file: "", cwd, warnings: [], secrets: new Set(), place };
+  return { config, file: "", cwd, version: "", warnings: [], secrets: new Set(), place };
 }
 
 const RUNNERS = new Set([

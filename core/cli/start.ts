@@ -1,14 +1,12 @@
 import { issueText } from "../config/issue.ts";
+import type { ConfigFile } from "../config/file.ts";
 import type { LoadedConfig } from "../config/load.ts";
-import { requirePlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
-import { ConfigWatcher, reloadFailed } from "../config/watch.ts";
 import { sweepTemporary } from "../config/replace.ts";
-import { toGatewayError } from "../errors.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";
 import { runProcess } from "../node/process.ts";
-import { commandConfig, loadFile, type ServeFlags } from "./source.ts";
+import { commandConfig, configFile, type ServeFlags } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
 
 /** What `start` and `dev` were called with. */
@@ -31,18 +29,15 @@ const SETTLE_MS = 10_000;
  * @throws {GatewayError} when the config cannot be used or a port cannot be had
  */
 export async function start(options: StartOptions): Promise<void> {
-  const loaded = options.command
-    ? commandConfig(options.command, options)
-    : await loadFile(options.file, options);
+  const { file, loaded } = await loadStart(options);
   const log = await createLogger(loaded.config.log);
   for (const warning of loaded.warnings) log.warn(issueText(warning));
-  if (loaded.file !== "") await sweepTemporary(loaded.file);
+  if (file) await sweepTemporary(file.path);
   const plugins = new PluginSource(loaded.cwd);
-  await requirePlugins(loaded, plugins);
   const gateway = await createGateway(loaded.config, {
     cwd: loaded.cwd,
     log,
-    resolvePlugin: (key) => plugins.resolve(key),
+    ...(file ? { file } : { resolvePlugin: (key) => plugins.resolve(key) }),
   });
   try {
     await gateway.listen();
@@ -50,49 +45,23 @@ export async function start(options: StartOptions): Promise<void> {
     await gateway.close({ grace: 0 });
     throw error;
   }
-  const reload =
-    loaded.file === ""
-      ? undefined
-      : (): Promise<void> => reloadFrom({ gateway, loaded, plugins, options });
   gateway.hook("reload:done", (report) => tellReload(report, log));
-  runProcess(gateway, { log, ...(reload && { onReload: reload }) });
-  if (options.watch && loaded.file !== "") await watch({ gateway, loaded, plugins, options });
+  runProcess(gateway, { log, ...(file && { onReload: () => reload(gateway) }) });
+  if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
   writeSummary(gateway, log);
 }
 
-async function reloadFrom({ gateway, plugins, options }: Watching): Promise<void> {
-  try {
-    await applyLoaded(gateway, await loadFile(options.file, options), plugins);
-  } catch (error) {
-    gateway.reportReloadFailure(reloadFailed(toGatewayError(error)));
-  }
+/** The config of a file, or of the command behind `--`, which has none. */
+async function loadStart(
+  options: StartOptions,
+): Promise<{ file?: ConfigFile; loaded: LoadedConfig }> {
+  if (options.command) return { loaded: commandConfig(options.command, options) };
+  const file = configFile(options.file, options);
+  return { file, loaded: await file.load() };
 }
 
-async function applyLoaded(
-  gateway: Gateway,
-  loaded: LoadedConfig,
-  plugins: PluginSource,
-): Promise<void> {
-  await requirePlugins(loaded, plugins);
-  await gateway.apply(loaded.config);
-}
-
-interface Watching {
-  readonly gateway: Gateway;
-  readonly loaded: LoadedConfig;
-  readonly plugins: PluginSource;
-  readonly options: StartOptions;
-}
-
-async function watch({ gateway, loaded, plugins, options }: Watching): Promise<void> {
-  const watcher = new ConfigWatcher({
-    file: loaded.file,
-    load: () => loadFile(loaded.file, options),
-    extraFiles: () => plugins.files,
-    onConfig: (next) => applyLoaded(gateway, next, plugins),
-    onFailure: (error) => gateway.reportReloadFailure(error),
-  });
-  await watcher.start();
-  gateway.hook("gateway:drain", () => void watcher.close());
+/** A failure was told already: by the log and the hook. */
+async function reload({ control }: Gateway): Promise<void> {
+  await control.reload().catch(() => {});
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
@@ -11,6 +12,7 @@ import { expand, isPlainObject, readEnvironment } from "./environment.ts";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
 import { invalidConfig, pathText } from "./issue.ts";
 import { maskText } from "./mask.ts";
+import { rememberPlaces } from "./parse.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { validateConfig } from "./validate.ts";
 
@@ -33,6 +35,8 @@ export interface LoadOptions {
   readonly environment?: Environment;
   /** Changes the value before it is checked, e.g. for command line flags that override the file. */
   adjust?(value: Record<string, unknown>): Record<string, unknown>;
+  /** What to check in place of the content of the file: an edit that is not written yet. YAML and JSON only. */
+  readonly text?: string;
 }
 
 /** A config that can be used, with what is needed to talk about it. */
@@ -42,6 +46,8 @@ export interface LoadedConfig {
   readonly file: string;
   /** Folder of the file; what relative paths in the config start from. */
   readonly cwd: string;
+  /** SHA-256 of the content, hex; empty when there is no file. */
+  readonly version: string;
   /** Things that were ignored or look wrong, but do no harm. */
   readonly warnings: readonly ConfigIssue[];
   /** Values that came from the environment; give them to `maskConfig` before showing anything. */
@@ -76,7 +82,7 @@ export function findConfig(folder: string): string {
 export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadedConfig> {
   const path = resolve(file);
   const shown = shownName(path);
-  const source = await readSource(path, shown);
+  const source = await readSource(path, shown, options.text);
   if (source.issues.length > 0) throw invalidConfig(source.issues);
   const cwd = dirname(path);
   const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
@@ -98,9 +104,10 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   if (issues.length > 0 || validated.config === undefined)
     throw invalidConfig(sortByLine(issues.map(place)));
   return {
-    config: validated.config,
+    config: rememberPlaces(validated.config, place),
     file: path,
     cwd,
+    version: source.version,
     warnings: translated.warnings.map(place),
     secrets: expansion.secrets,
     place,
@@ -110,10 +117,11 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
 interface Source {
   readonly value: unknown;
   readonly issues: readonly ConfigIssue[];
+  readonly version: string;
   place(issue: PathIssue): ConfigIssue;
 }
 
-async function readSource(path: string, shown: string): Promise<Source> {
+async function readSource(path: string, shown: string, draft: string | undefined): Promise<Source> {
   const format = extname(path).toLowerCase();
   if (!TEXT_FORMATS.has(format) && !CODE_FORMATS.has(format)) {
     throw new GatewayError(
@@ -122,8 +130,11 @@ async function readSource(path: string, shown: string): Promise<Source> {
       { hint: "Rename it, or give another path." },
     );
   }
-  const text = await readText(path, shown);
-  const source = TEXT_FORMATS.has(format) ? parseText(text, shown) : await loadCode(path, shown);
+  const bytes = draft === undefined ? await readBytes(path, shown) : Buffer.from(draft);
+  const parsed = TEXT_FORMATS.has(format)
+    ? parseText(bytes.toString("utf8"), shown)
+    : await loadCode(path, shown);
+  const source = { ...parsed, version: createHash("sha256").update(bytes).digest("hex") };
   if (source.issues.length === 0 && (source.value === null || source.value === undefined)) {
     const issue = {
       message: "The file is empty.",
@@ -143,9 +154,9 @@ async function readSource(path: string, shown: string): Promise<Source> {
   return source;
 }
 
-async function readText(path: string, shown: string): Promise<string> {
+async function readBytes(path: string, shown: string): Promise<Buffer> {
   try {
-    return await readFile(path, "utf8");
+    return await readFile(path);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT")

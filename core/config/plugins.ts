@@ -6,8 +6,12 @@ import { explainIssues } from "./explain.ts";
 import type { ConfigIssue } from "./issue.ts";
 import { invalidConfig } from "./issue.ts";
 import type { LoadedConfig } from "./load.ts";
-import type { PluginSource } from "./resolve.ts";
 import type { Shape } from "./shape.ts";
+
+/** Whoever finds the plugin of a config key. */
+export interface Resolver {
+  resolve(key: string): Promise<AnyPlugin>;
+}
 
 /** The plugins of a config by key, and what is wrong with them. */
 export interface CheckedPlugins {
@@ -18,7 +22,7 @@ export interface CheckedPlugins {
 /** Loads every plugin of a config and checks its options, so that each problem is told with its place in the file. */
 export async function checkPlugins(
   loaded: LoadedConfig,
-  source: PluginSource,
+  source: Resolver,
 ): Promise<CheckedPlugins> {
   const plugins = new Map<string, AnyPlugin>();
   const issues: ConfigIssue[] = [];
@@ -43,7 +47,7 @@ export async function checkPlugins(
 }
 
 /** @throws {GatewayError} `invalid` with every problem of the plugins in `data.issues` */
-export async function requirePlugins(loaded: LoadedConfig, source: PluginSource): Promise<void> {
+export async function requirePlugins(loaded: LoadedConfig, source: Resolver): Promise<void> {
   const { issues } = await checkPlugins(loaded, source);
   if (issues.length > 0) throw invalidConfig(issues);
 }

@@ -1,42 +1,36 @@
 import { watch as watchFolder, type FSWatcher } from "node:fs";
-import { readFile, realpath } from "node:fs/promises";
-import { createHash } from "node:crypto";
-import { basename, dirname, join } from "node:path";
+import { realpath } from "node:fs/promises";
+import { dirname } from "node:path";
 import { setTimeout as setTimeoutAsync } from "node:timers/promises";
-import { GatewayError, toGatewayError } from "../errors.ts";
-import type { LoadedConfig } from "./load.ts";
-import { loadConfig } from "./load.ts";
+import { digestsOf, isSame, type Digests } from "./file.ts";
 
 /** How long a file must stay as it is to be read, in milliseconds. */
 const STABLE_MS = 50;
 
-/** What a {@link ConfigWatcher} watches and whom it tells. */
-export interface WatchOptions {
-  /** The config file. */
-  readonly file: string;
-  /** How to load it; default: {@link loadConfig} with nothing else said. */
-  load?(): Promise<LoadedConfig>;
-  /** Files beside the config that matter too, e.g. those of local plugins; asked again before every look. */
-  extraFiles?(): readonly string[];
-  /** Receives each config that loads; a rejection counts as a failed reload. */
-  onConfig(loaded: LoadedConfig): void | Promise<void>;
-  /** Receives what kept a change from being used: a `reload_failed` error with place and hint. */
-  onFailure(error: GatewayError): void;
+/** How to watch; everything has a default. */
+export interface WatchTimes {
   /** Quiet time after a change before it is looked at, in milliseconds. Default 100. */
   readonly settle?: number;
   /** How often to look without being told, in milliseconds: network file systems and bind mounts tell nothing. Default 5000. */
   readonly poll?: number;
 }
 
+/** What a {@link ConfigWatcher} watches and whom it tells. */
+export interface WatchOptions extends WatchTimes {
+  /** The files that matter, as absolute paths; asked again before every look. */
+  files(): readonly string[];
+  /** Hears of each change; must not reject. */
+  onChange(): Promise<void>;
+}
+
 /**
  * Tells when a config, its `.env` or a local plugin changed, by content. Folders are watched instead of files, so that a rename
- * over the file and the symlink swap of a Kubernetes ConfigMap are noticed. A config that is wrong, empty or gone is reported
- * and changes nothing (M014); the next good one is used. One reload runs at a time (M015). Never throws.
+ * over the file and the symlink swap of a Kubernetes ConfigMap are noticed. One change is told at a time (M015). Never throws.
  */
 export class ConfigWatcher {
   readonly #options: WatchOptions;
   readonly #folders = new Map<string, FSWatcher>();
-  #seen: ReadonlyMap<string, string> = new Map();
+  #seen: Digests = new Map();
   #settling: NodeJS.Timeout | undefined;
   #polling: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -55,7 +49,7 @@ export class ConfigWatcher {
     this.#polling.unref();
   }
 
-  /** Stops, after a reload in progress. */
+  /** Stops, after a change that is being told. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#settling);
@@ -65,7 +59,7 @@ export class ConfigWatcher {
     await this.#looking;
   }
 
-  /** Looks at the files at once and reloads if any changed. Resolves when that is done. */
+  /** Looks at the files at once and tells if any changed. Resolves when that is done. */
   look(): Promise<void> {
     if (this.#closed) return Promise.resolve();
     this.#again = true;
@@ -79,7 +73,7 @@ export class ConfigWatcher {
       const found = await this.#digests();
       if (isSame(found, this.#seen)) continue;
       if (!(await this.#isStable(found))) continue;
-      await this.#reload();
+      await this.#options.onChange();
       // A reload may bring other plugin files: what they hold now is what it used. The known ones are compared with what
       // they held before it, so that a change during the reload is not missed.
       this.#seen = new Map(
@@ -91,50 +85,21 @@ export class ConfigWatcher {
   }
 
   /** Many editors empty a file before they write it: what is still changing is looked at again, not reported as empty. */
-  async #isStable(found: ReadonlyMap<string, string>): Promise<boolean> {
+  async #isStable(found: Digests): Promise<boolean> {
     await setTimeoutAsync(Math.min(STABLE_MS, this.#options.settle ?? STABLE_MS));
     const stable = isSame(found, await this.#digests());
     this.#again ||= !stable;
     return stable;
   }
 
-  #load(): Promise<LoadedConfig> {
-    return this.#options.load ? this.#options.load() : loadConfig(this.#options.file);
-  }
-
-  async #reload(): Promise<void> {
-    try {
-      await this.#options.onConfig(await this.#load());
-    } catch (thrown) {
-      this.#tell(reloadFailed(toGatewayError(thrown)));
-    }
-  }
-
-  #tell(error: GatewayError): void {
-    try {
-      this.#options.onFailure(error);
-    } catch {
-      // A listener that fails must not end the watch.
-    }
-  }
-
-  async #digests(): Promise<Map<string, string>> {
-    const { file } = this.#options;
-    const files = [file, join(dirname(file), ".env"), ...this.#extraFiles()];
-    return new Map(
-      await Promise.all(files.map(async (path) => [path, await digest(path)] as const)),
-    );
-  }
-
-  #extraFiles(): readonly string[] {
-    return this.#options.extraFiles?.() ?? [];
+  #digests(): Promise<Digests> {
+    return digestsOf(this.#options.files());
   }
 
   /** Watches the folder of every file, and of what it links to. */
   async #follow(): Promise<void> {
-    const files = [this.#options.file, ...this.#extraFiles()];
     const folders = new Set<string>();
-    for (const file of files) {
+    for (const file of this.#options.files()) {
       folders.add(dirname(file));
       folders.add(dirname(await realpath(file).catch(() => file)));
     }
@@ -168,34 +133,4 @@ export class ConfigWatcher {
     this.#settling = setTimeout(() => void this.look(), this.#options.settle ?? 100);
     this.#settling.unref();
   }
-}
-
-async function digest(file: string): Promise<string> {
-  const content = await readFile(file).catch(() => undefined);
-  return content === undefined ? "gone" : createHash("sha256").update(content).digest("hex");
-}
-
-function isSame(left: ReadonlyMap<string, string>, right: ReadonlyMap<string, string>): boolean {
-  return (
-    left.size === right.size && [...left].every(([file, content]) => right.get(file) === content)
-  );
-}
-
-/** The error of a reload that did not happen, with the place and next step of its cause. */
-export function reloadFailed(cause: GatewayError): GatewayError {
-  if (cause.code === "reload_failed") return cause;
-  const message =
-    cause.code === "no_config"
-      ? `${basename(cause.place?.file ?? "The config")} is gone.`
-      : cause.message;
-  return new GatewayError(
-    "reload_failed",
-    `The change was not applied, the running config stays: ${message}`,
-    {
-      cause,
-      ...(cause.hint !== undefined && { hint: cause.hint }),
-      ...(cause.place !== undefined && { place: cause.place }),
-      ...(cause.data !== undefined && { data: cause.data }),
-    },
-  );
 }

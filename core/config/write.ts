@@ -14,69 +14,66 @@ export interface ConfigEdit {
   readonly value: unknown;
 }
 
-/** Content of a file as somebody saw it; see {@link editConfig}. */
+/** Content of a file as somebody saw it; see {@link draftConfig}. */
 export interface FileVersion {
   readonly text: string;
   /** SHA-256 of the content, hex. */
   readonly version: string;
 }
 
-const queues = new Map<string, Promise<unknown>>();
+/** A change of a config file that is worked out and not written yet; see {@link draftConfig}. */
+export interface ConfigDraft {
+  /** The new content. */
+  readonly text: string;
+  /** SHA-256 of it, hex. */
+  readonly version: string;
+  /**
+   * Replaces the file at once by a rename, so that no reader ever sees half of it, not even after a crash (M027).
+   * @throws {GatewayError} `exists` when the file changed since the draft was made, `io_error` when it cannot be written; the
+   * old file is intact in both cases
+   */
+  readonly write: () => Promise<void>;
+}
+
+const TEXT_FORMATS: ReadonlySet<string> = new Set([".yaml", ".yml", ".json"]);
 
 /** Reads a config file together with its version. */
 export async function readVersion(file: string): Promise<FileVersion> {
-  const text = await readFile(file, "utf8");
-  return { text, version: versionOf(text) };
+  const bytes = await readFile(file);
+  return { text: decode(file, bytes), version: versionOf(bytes) };
 }
 
 /**
- * Edits a YAML or JSON config in place and returns its new version. Comments, order, quotes and unknown keys stay. The file is
- * replaced at once by a rename, so that no reader ever sees half of it, not even after a crash (M027). Edits of one file wait
- * for each other.
+ * Works out an edit of a YAML or JSON config. Comments, order, quotes and unknown keys stay.
  *
- * @param expected version the edits were made for; the edit is refused when the file has changed since
- * @throws {GatewayError} `exists` when the file changed in between, `invalid` when it or a path cannot be edited, `io_error`
- *   when it cannot be written; the old file is intact in every case
+ * @param expected version the edits were made for; they are refused when the file has changed since
+ * @throws {GatewayError} `no_config_mode` for a config that is code (M088), `exists` when the file changed in between, `invalid`
+ * when it or a path cannot be edited, `io_error` when it cannot be read
  */
-export function editConfig(
+export async function draftConfig(
   file: string,
   edits: readonly ConfigEdit[],
   expected?: string,
-): Promise<string> {
-  const before = queues.get(file) ?? Promise.resolve();
-  const done = before.then(() => edit(file, edits, expected));
-  const settled = done.catch(() => {});
-  queues.set(file, settled);
-  void settled.then(() => {
-    if (queues.get(file) === settled) queues.delete(file);
-  });
-  return done;
-}
-
-async function edit(
-  file: string,
-  edits: readonly ConfigEdit[],
-  expected: string | undefined,
-): Promise<string> {
-  if (![".yaml", ".yml", ".json"].includes(extname(file).toLowerCase())) {
-    throw new GatewayError("invalid", `${basename(file)} is code and cannot be edited here.`, {
-      hint: "Edit it by hand; it is reloaded when saved.",
-    });
-  }
+): Promise<ConfigDraft> {
+  if (!TEXT_FORMATS.has(extname(file).toLowerCase()))
+    throw new GatewayError(
+      "no_config_mode",
+      `${basename(file)} is code and cannot be edited here.`,
+      {
+        hint: "Edit it by hand; it is reloaded when saved.",
+      },
+    );
   // A symlink stays one: its target is what is replaced.
   const target = await guard(file, () => realpath(file));
   const current = await guard(file, () => readVersion(target));
   if (expected !== undefined && current.version !== expected) throw changed(file);
   const text = applyEdits(file, current.text, edits);
-  await guard(file, () =>
-    replaceFile(
-      target,
-      text,
-      async () =>
-        (await readVersion(target)).version === current.version || Promise.reject(changed(file)),
-    ),
-  );
-  return versionOf(text);
+  const version = versionOf(text);
+  const check = async (): Promise<void> => {
+    if ((await readVersion(target)).version !== current.version) throw changed(file);
+  };
+  const write = (): Promise<void> => guard(file, () => replaceFile(target, text, check));
+  return { text, version, write: version === current.version ? check : write };
 }
 
 /** Text of a config after edits; everything else in it stays as written. */
@@ -135,13 +132,22 @@ function editJson(file: string, text: string, edits: readonly ConfigEdit[]): str
   return `${JSON.stringify(document.toJS(), null, indent)}${text.endsWith("\n") ? "\n" : ""}`;
 }
 
-function versionOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+function versionOf(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** What is no UTF-8 would come back as other bytes. A byte order mark stays. */
+function decode(file: string, bytes: Buffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw unreadable(file);
+  }
 }
 
 function changed(file: string): GatewayError {
   return new GatewayError("exists", `${basename(file)} was changed by somebody else in between.`, {
-    hint: "Read it again and repeat the change.",
+    hint: "Reload it, look at it again and repeat the change.",
     data: { reason: "changed" },
   });
 }

@@ -57,6 +57,36 @@ export async function buildScopes({
   return scopes;
 }
 
+/**
+ * What `buildScopes` would do to the plugins, by config key, without setting up any.
+ *
+ * @throws {GatewayError} naming the plugin that cannot be resolved or ordered
+ */
+export async function planScopes({
+  config,
+  resolve,
+  current,
+}: Pick<BuildInput, "config" | "resolve" | "current">): Promise<Changes> {
+  const ordered = orderPlugins(await resolvePlugins(config, resolve));
+  const providers = new Map<string, object>();
+  const kept = new Set<string>();
+  for (const { key, plugin, options } of ordered) {
+    const injected = new Map(injections(plugin).map(({ id }) => [id, providers.get(id)]));
+    const old = current.find((scope) => isUnchanged(scope, key, plugin, options, injected));
+    if (old) kept.add(key);
+    // A new one is none of those that were injected before.
+    if (plugin.provides) providers.set(plugin.provides.id, old ?? {});
+  }
+  const before = new Set(current.map(({ key }) => key));
+  const keys = ordered.map(({ key }) => key).toSorted();
+  return {
+    added: keys.filter((key) => !before.has(key)),
+    removed: [...before].filter((key) => !keys.includes(key)).toSorted(),
+    changed: keys.filter((key) => before.has(key) && !kept.has(key)),
+    unchanged: keys.filter((key) => kept.has(key)),
+  };
+}
+
 /** What happened to the plugins between two generations, by config key. */
 export function comparePlugins(before: readonly Scope[], after: readonly Scope[]): Changes {
   const old = new Map(before.map((scope) => [scope.key, scope]));
@@ -118,7 +148,7 @@ function isUnchanged(
   key: string,
   plugin: AnyPlugin,
   options: unknown,
-  injected: Scope["injected"],
+  injected: ReadonlyMap<string, object | undefined>,
 ): boolean {
   if (old.key !== key || old.plugin !== plugin || !isDeepStrictEqual(old.options, options))
     return false;

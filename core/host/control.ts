@@ -2,20 +2,18 @@ import { maskConfig } from "../config/mask.ts";
 import type { Control } from "../control.ts";
 import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
+import { edit, planReload, reload } from "./activate.ts";
 import { describeGateway } from "./describe.ts";
 import { renderMetrics } from "./metrics.ts";
 import type { GatewayParts } from "./parts.ts";
 
 /** The gateway as its management plugins see it: always the current generation. */
 export function createControl(parts: () => GatewayParts): Control {
-  const noFile = (): Promise<never> =>
-    Promise.reject(
-      new GatewayError("no_config", "The gateway was not started from a config file.", {
-        hint: "Start it with propylon start <file>.",
-      }),
-    );
+  const mask = (value: unknown): unknown => maskConfig(value, parts().file?.secrets);
   return {
-    configFile: undefined,
+    get configFile() {
+      return parts().file?.path;
+    },
     version: VERSION,
     get generation() {
       return parts().generation.number;
@@ -25,11 +23,14 @@ export function createControl(parts: () => GatewayParts): Control {
       return describeGateway(generation, sockets.addresses, faces.problems);
     },
     metrics: () => renderMetrics(parts().generation.scopes),
-    effectiveConfig: () => maskConfig(parts().generation.config),
-    serverConfig: (name) => maskConfig(parts().generation.config.servers[name]),
-    reload: noFile,
-    plan: noFile,
-    edit: noFile,
+    effectiveConfig: () => mask(parts().generation.config),
+    serverConfig(name) {
+      const { servers } = parts().generation.config;
+      return Object.hasOwn(servers, name) ? mask(servers[name]) : undefined;
+    },
+    reload: () => reload(parts()),
+    plan: () => planReload(parts()),
+    edit: (edits) => edit(parts(), edits),
     reconnect: (server) => reconnect(parts(), server),
   };
 }

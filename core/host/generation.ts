@@ -10,6 +10,9 @@ import type { Call } from "../types.ts";
 /** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
 export class Generation {
   readonly number: number;
+  /** The config as given. */
+  readonly written: GatewayConfig;
+  /** The config in force: {@link written} with what plugins added to it. */
   readonly config: GatewayConfig;
   /** In graph order. */
   readonly scopes: readonly Scope[];
@@ -22,8 +25,11 @@ export class Generation {
     if (--this.#inFlight === 0) for (const wake of this.#waiting.splice(0)) wake();
   };
 
-  constructor(parts: Pick<Generation, "number" | "config" | "scopes" | "compiled" | "running">) {
+  constructor(
+    parts: Pick<Generation, "number" | "written" | "config" | "scopes" | "compiled" | "running">,
+  ) {
     this.number = parts.number;
+    this.written = parts.written;
     this.config = parts.config;
     this.scopes = parts.scopes;
     this.compiled = parts.compiled;

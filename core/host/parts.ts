@@ -2,12 +2,14 @@ import type { Logger } from "pino";
 import { compileApp } from "./app.ts";
 import type { PluginResolver } from "./build.ts";
 import { compile } from "./compile.ts";
+import type { ConfigFile } from "../config/file.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookEmitter } from "./emitter.ts";
 import type { Faces } from "./faces.ts";
 import { Generation } from "./generation.ts";
 import type { KeptValues } from "./keep.ts";
 import type { Abortion } from "./pipeline.ts";
+import type { Queue } from "./queue.ts";
 import { Roster } from "./roster.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "./sockets.ts";
@@ -17,6 +19,10 @@ import type { UpstreamPool } from "../upstream/pool.ts";
 export interface GatewayParts {
   readonly log: Logger;
   readonly resolve: PluginResolver;
+  /** Where the config comes from; absent when the gateway was made from an object. */
+  readonly file: ConfigFile | undefined;
+  /** All that changes the gateway as a whole waits here for its turn (M015, M102). */
+  readonly queue: Queue;
   readonly hooks: HookEmitter;
   readonly kept: KeptValues;
   readonly pool: UpstreamPool;
@@ -38,6 +44,7 @@ export function emptyGeneration(config: GatewayConfig, log: Logger): Generation 
   const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
   return new Generation({
     number: 0,
+    written: config,
     config,
     scopes: [],
     compiled: compile({ config: nothing, scopes: [], upstreams: new Map(), running, log }),
@@ -53,6 +60,7 @@ export function serveGeneration({ generation, sockets, faces, hooks, log }: Gate
       name: config.name,
       routes: compiled.routes.get(name) ?? [],
       endpoints: faces.handlersOf(name),
+      sockets: compiled.sockets.get(name) ?? new Map(),
       guard: compiled.guard,
       bodyLimit: config.limits.body,
       log,
@@ -60,4 +68,3 @@ export function serveGeneration({ generation, sockets, faces, hooks, log }: Gate
     }),
   );
 }
-      sockets: compiled.sockets.get(name) ?? new Map(),

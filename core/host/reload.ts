@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from "node:util";
 import { blame, buildScopes, comparePlugins, withTimeout } from "./build.ts";
 import { compile } from "./compile.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { GatewayError } from "../errors.ts";
 import { extendConfig } from "./extension.ts";
 import { Generation } from "./generation.ts";
 import type { ReloadReport } from "../hooks.ts";
@@ -28,15 +27,19 @@ interface Candidate {
 /**
  * Applies a config, all or nothing: build, compile, start, swap, drain and dispose the old (architecture 1.1, 1.2). On a
  * failure everything new is undone, last done first, and the old generation never stopped serving.
+ *
+ * @param commit runs last before the swap, when all that can fail has gone well; a rejection is a failure like any other
  */
 export async function applyConfig(
   parts: GatewayParts,
   config: GatewayConfig,
+  commit?: () => Promise<void>,
 ): Promise<ReloadReport> {
   const undo = new Unwinding();
   let candidate: Candidate;
   try {
     candidate = await prepare(parts, config, undo);
+    await commit?.();
   } catch (error) {
     for (const failure of await undo.run())
       parts.log.error({ err: failure }, "a failed reload left something behind");
@@ -46,13 +49,14 @@ export async function applyConfig(
   await swap(parts, candidate);
   const { generation, upstreams, sockets } = candidate;
   return {
+    applied: true,
     generation: generation.number,
     at: new Date().toISOString(),
     plugins: comparePlugins(old.scopes, generation.scopes),
     servers: upstreams.changes,
     restartRequired: [
       ...(sockets?.restartRequired ?? []),
-      ...(old.number > 0 ? fixedSettings(old.config, config) : []),
+      ...(old.number > 0 ? fixedSettings(old.written, config) : []),
     ],
   };
 }
@@ -92,7 +96,14 @@ async function prepare(
   await startScopes(fresh, config.timeouts.setup);
   upstreams.startTyped();
   return {
-    generation: new Generation({ number: old.number + 1, config, scopes, compiled, running }),
+    generation: new Generation({
+      number: old.number + 1,
+      written,
+      config,
+      scopes,
+      compiled,
+      running,
+    }),
     upstreams,
     sockets: opened,
   };
@@ -174,20 +185,7 @@ async function retire(
     log.error({ err: error }, "a kept value could not be disposed");
 }
 
-function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
+/** Settings that differ and that only a restart applies. */
+export function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
   return FIXED.filter((key) => !isDeepStrictEqual(before[key], after[key]));
-}
-
-/** What a failed reload tells: the cause's words, place and hint. */
-export function reloadError(cause: GatewayError): GatewayError {
-  return new GatewayError(
-    "reload_failed",
-    `The new config was not applied, the old one still serves. ${cause.message}`,
-    {
-      cause,
-      ...(cause.place && { place: cause.place }),
-      ...(cause.hint !== undefined && { hint: cause.hint }),
-      data: { ...cause.data, reason: cause.code },
-    },
-  );
 }

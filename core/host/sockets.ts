@@ -56,22 +56,27 @@ export class Sockets {
    */
   async plan(config: GatewayConfig): Promise<SocketPlan> {
     const fresh = new Map<string, OpenListener>();
-    const restartRequired: string[] = [];
     const abort = async (): Promise<void> =>
       void (await Promise.allSettled([...fresh.values()].map(({ listener }) => listener.close(0))));
     try {
       for (const [name, wanted] of Object.entries(config.listeners)) {
         const old = this.#open.get(name);
         if (old && isDeepStrictEqual(old.config, wanted)) continue;
-        if (old && (old.port === wanted.port || old.config.port === wanted.port))
-          restartRequired.push(`listeners.${name}`);
-        else fresh.set(name, await this.#openOne(name, wanted, config));
+        if (!needsRestart(old, wanted)) fresh.set(name, await this.#openOne(name, wanted, config));
       }
     } catch (error) {
       await abort();
       throw error;
     }
+    const restartRequired = this.restartRequired(config);
     return { restartRequired, abort, commit: () => this.#commit(fresh, config) };
+  }
+
+  /** Settings of a config that only a restart applies, as config paths. */
+  restartRequired({ listeners }: GatewayConfig): readonly string[] {
+    return Object.entries(listeners)
+      .filter(([name, wanted]) => needsRestart(this.#open.get(name), wanted))
+      .map(([name]) => `listeners.${name}`);
   }
 
   #commit(
@@ -111,4 +116,10 @@ export class Sockets {
     this.#open = new Map();
     return Promise.allSettled(closing);
   }
+}
+
+/** What changes at a listener while its port stays cannot be opened beside it. */
+function needsRestart(old: OpenListener | undefined, wanted: ListenerConfig): boolean {
+  if (!old || isDeepStrictEqual(old.config, wanted)) return false;
+  return old.port === wanted.port || old.config.port === wanted.port;
 }

@@ -2,7 +2,7 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import type { GatewayConfigInput } from "../config/schema.ts";
-import { createGateway, type Gateway, type GatewayOptions } from "../gateway.ts";
+import { createFileGateway, createGateway, type Gateway, type GatewayOptions } from "../gateway.ts";
 import type { AnyPlugin } from "../plugin.ts";
 import { connectClient, type ClientOptions } from "./client.ts";
 
@@ -12,7 +12,12 @@ export type PluginEntry =
   | readonly [plugin: AnyPlugin, options: Record<string, unknown>];
 
 /** What a test wants to run. */
-export interface GatewaySetup extends Omit<GatewayOptions, "plugins"> {
+export interface GatewaySetup extends Omit<GatewayOptions, "plugins" | "file"> {
+  /**
+   * Path of a config file to run in place of {@link config}, with reload, plan and edit. {@link plugins} are at hand for the
+   * keys it names, without options; it must say its own `listeners`, with port 0.
+   */
+  readonly file?: string;
   /** Plugins under their own names. */
   readonly plugins?: readonly PluginEntry[];
   /** The rest of the config; `listeners` default to one on a free port of 127.0.0.1. */
@@ -34,16 +39,8 @@ export interface TestGateway {
  * that closes the gateway itself may do so.
  */
 export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGateway> {
-  const { plugins = [], config = {}, client: wanted = {}, ...options } = setup;
-  const named = toRecords(plugins);
-  const gateway = await createGateway(
-    {
-      listeners: { main: { port: 0 } },
-      ...config,
-      plugins: { ...named.options, ...config.plugins },
-    },
-    { log: pino({ level: "silent" }), ...options, plugins: named.plugins },
-  );
+  const { client: wanted = {} } = setup;
+  const gateway = await createUnderTest(setup);
   onTestFinished(() => gateway.close({ grace: 1_000 }));
   await gateway.listen();
   const [address] = gateway.addresses.values();
@@ -52,6 +49,26 @@ export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGatewa
   const client = await connectClient(endpoint.url, wanted);
   onTestFinished(() => client.close());
   return { gateway, client, url: address!.url };
+}
+
+function createUnderTest({
+  plugins = [],
+  config = {},
+  file,
+  client: _,
+  ...options
+}: GatewaySetup): Promise<Gateway> {
+  const named = toRecords(plugins);
+  const log = options.log ?? pino({ level: "silent" });
+  if (file !== undefined) return createFileGateway(file, { log, plugins: named.plugins });
+  return createGateway(
+    {
+      listeners: { main: { port: 0 } },
+      ...config,
+      plugins: { ...named.options, ...config.plugins },
+    },
+    { ...options, log, plugins: named.plugins },
+  );
 }
 
 /** Plugins and their options by name, as a config and `createGateway` want them. */

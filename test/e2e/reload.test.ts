@@ -7,13 +7,14 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { loadConfig, type LoadedConfig } from "../../core/config/load.ts";
-import { requirePlugins } from "../../core/config/plugins.ts";
-import { PluginSource } from "../../core/config/resolve.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../core/config/schema.ts";
-import { ConfigWatcher } from "../../core/config/watch.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import { createGateway, type Gateway, type GatewayOptions } from "../../core/gateway.ts";
+import {
+  createFileGateway,
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+} from "../../core/gateway.ts";
 import { definePlugin } from "../../core/plugin.ts";
 import { Speaker, type Era, type OpenStream } from "./speaker.ts";
 
@@ -201,21 +202,12 @@ describe("acceptance 5: reload under load", () => {
         `listeners:\n  main: { port: 0 }\nservers: {}\nplugins:\n  ./local.mjs:\n    greeting: ${greeting}\n`;
       await writeFile(join(folder, "local.mjs"), PLUGIN_FILE);
       await writeFile(file, write("first"));
-      const source = new PluginSource(folder);
-      const { config } = await loadConfig(file);
-      const gateway = await startGateway(config, { resolvePlugin: (key) => source.resolve(key) });
+      const gateway = await createFileGateway(file, { log: pino({ level: "silent" }) });
+      await gateway.listen();
       const speaker = await Speaker.open(gateway.endpoints[0]!.url, "legacy");
       const failures: GatewayError[] = [];
-      const onConfig = async (loaded: LoadedConfig): Promise<void> => {
-        await requirePlugins(loaded, source);
-        await gateway.apply(loaded.config);
-      };
-      const watcher = new ConfigWatcher({
-        file,
-        onConfig,
-        onFailure: (error) => failures.push(error),
-      });
-      await watcher.start();
+      gateway.hook("reload:failed", (error) => void failures.push(error));
+      const watcher = await gateway.watch();
       const broken = corruptions(write("second"));
       expect(broken).toHaveLength(50);
       const quiet: string[] = [];
@@ -235,7 +227,6 @@ describe("acceptance 5: reload under load", () => {
       await watcher.look();
       expect(await speaker.call("greet")).toBe("third");
       expect(failures).toHaveLength(50);
-      await watcher.close();
       await speaker.close();
       await gateway.close({ grace: 1_000 });
       await rm(folder, { recursive: true });

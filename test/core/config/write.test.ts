@@ -17,7 +17,12 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { replaceFile, sweepTemporary } from "../../../core/config/replace.ts";
-import { applyEdits, editConfig, readVersion } from "../../../core/config/write.ts";
+import {
+  applyEdits,
+  draftConfig,
+  readVersion,
+  type ConfigEdit,
+} from "../../../core/config/write.ts";
 
 const TEXT = `# yaml-language-server: $schema=./gateway.schema.json
 name: shop   # shown to clients
@@ -39,11 +44,22 @@ beforeEach(async () => {
   await writeFile(file, TEXT);
 });
 
+/** Returns the new version. */
+async function editConfig(
+  path: string,
+  edits: readonly ConfigEdit[],
+  expected?: string,
+): Promise<string> {
+  const { version, write } = await draftConfig(path, edits, expected);
+  await write();
+  return version;
+}
+
 const comments = (text: string): string[] => text.match(/# .*/g) ?? [];
 const leftovers = async (): Promise<string[]> =>
   (await readdir(join(file, ".."))).filter((name) => name.endsWith(".tmp"));
 
-describe("editConfig", () => {
+describe("draftConfig", () => {
   it("M019 sets, adds and removes, and keeps comments, order, quotes and unknown keys", async () => {
     await editConfig(file, [
       { path: ["servers", "search", "timeout"], value: "5s" },
@@ -99,15 +115,14 @@ describe("editConfig", () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it("does not lose edits made at the same time", async () => {
-    await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        editConfig(file, [{ path: ["servers", `s${index}`, "command"], value: "x" }]),
-      ),
+  it("of two edits made at the same time one is refused, none is lost", async () => {
+    const drafts = await Promise.all(
+      ["one", "two"].map((name) => draftConfig(file, [{ path: ["name"], value: name }])),
     );
-    expect(
-      Object.keys((parse(await readFile(file, "utf8")) as { servers: object }).servers),
-    ).toHaveLength(22);
+    await drafts[0]!.write();
+    await expect(drafts[1]!.write()).rejects.toMatchObject({ code: "exists" });
+    expect(await readFile(file, "utf8")).toContain("name: one");
+    expect(await leftovers()).toEqual([]);
   });
 
   it("keeps order and indentation of JSON", async () => {
@@ -132,7 +147,8 @@ describe("editConfig", () => {
 
   it("says what it cannot edit, and leaves it as it is", async () => {
     await expect(editConfig(join(file, "..", "gateway.ts"), [])).rejects.toMatchObject({
-      code: "invalid",
+      code: "no_config_mode",
+      hint: expect.stringContaining("by hand") as string,
     });
     await expect(editConfig(file, [{ path: ["name", "first"], value: 1 }])).rejects.toMatchObject({
       code: "invalid",

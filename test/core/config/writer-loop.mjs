@@ -2,11 +2,11 @@
 import { createJiti } from "jiti";
 
 const [module, file, once] = process.argv.slice(2);
-const { editConfig } = await createJiti(import.meta.url, {
+const { draftConfig } = await createJiti(import.meta.url, {
   fsCache: once ? false : `${file}.cache`,
 }).import(module);
-const edit = (count) =>
-  editConfig(file, [{ path: ["servers", "a", "timeout"], value: `${count}s` }]);
+const edit = async (count) =>
+  (await draftConfig(file, [{ path: ["servers", "a", "timeout"], value: `${count}s` }])).write();
 if (once) await edit(1).catch((error) => process.stdout.write(`${error.code} ${error.message}\n`));
 else {
   process.send("ready");

@@ -1,38 +1,55 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { GatewayError } from "../../../core/index.ts";
+import type { GatewayError } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 async function listening() {
+  const file = join(await mkdtemp(join(tmpdir(), "propylon-failure-")), "gateway.yaml");
+  await writeFile(file, "listeners: { main: { port: 0 } }\n");
   const lines: string[] = [];
   const log = pino({ level: "error" }, { write: (line: string) => void lines.push(line) });
-  const { gateway } = await setupGateway({ log, client: false });
+  const { gateway } = await setupGateway({ file, log, client: false });
   const failures: GatewayError[] = [];
   gateway.hook("reload:failed", (error) => void failures.push(error));
-  return { gateway, failures, lines };
+  return { file, gateway, failures, lines };
 }
 
-it("a config that never got as far as apply is told to the hook and the log, with its place and next step", async () => {
-  const { gateway, failures, lines } = await listening();
-  const error = new GatewayError("reload_failed", "gateway.yaml:2:1 Unknown key.", {
-    hint: "Remove it.",
-    place: { file: "gateway.yaml", line: 2, column: 1 },
+it("M014: a wrong file is told once to the caller, the hook and the log, with its place and next step", async () => {
+  const { file, gateway, failures, lines } = await listening();
+  await writeFile(file, "listeners: { main: { port: 0 } }\nbogus: 1\n");
+  const error = await gateway.control.reload().catch((thrown: GatewayError) => thrown);
+  expect(error).toMatchObject({
+    code: "reload_failed",
+    place: { line: 2, column: 1 },
+    hint: expect.any(String) as string,
+    data: { reason: "invalid" },
   });
-  gateway.reportReloadFailure(error);
   expect(failures).toEqual([error]);
   expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
-    { msg: error.message, hint: "Remove it.", place: { line: 2 } },
+    { msg: (error as GatewayError).message, place: { line: 2 } },
   ]);
   expect(lines[0]).not.toContain("stack");
+  expect(gateway.generation).toBe(1);
 });
 
-it("what apply refused is told once, however often it is reported and wrapped", async () => {
+it("a file that is gone is told as that", async () => {
+  const { file, gateway, failures } = await listening();
+  await rm(file);
+  await expect(gateway.control.reload()).rejects.toMatchObject({
+    code: "reload_failed",
+    message: expect.stringContaining("gateway.yaml is gone") as string,
+  });
+  expect(failures).toHaveLength(1);
+});
+
+it("what apply refused is told once", async () => {
   const { gateway, failures, lines } = await listening();
   const error = await gateway
     .apply({ ...gateway.config, plugins: { nowhere: {} } })
     .catch((thrown: GatewayError) => thrown);
-  gateway.reportReloadFailure(error as GatewayError);
-  gateway.reportReloadFailure(new GatewayError("reload_failed", "Wrapped.", { cause: error }));
   expect(failures).toEqual([error]);
   expect(lines).toHaveLength(1);
 });
