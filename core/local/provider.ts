@@ -54,9 +54,10 @@ export class LocalProvider implements Provider {
     return this.#catalogue;
   }
 
-  /** Whether there is anything to serve. */
+  /** Whether there is anything to serve. A plugin that only brings routes or middleware is no server. */
   get isEmpty(): boolean {
-    return Object.values(this.#definitions).every((list) => list.length === 0);
+    const { tools, resources, resourceTemplates, prompts } = this.#definitions;
+    return [tools, resources, resourceTemplates, prompts].every((list) => list.length === 0);
   }
 
   /**

@@ -14,7 +14,6 @@ export interface Sources {
 }
 
 const STATES = ["idle", "connecting", "ready", "degraded", "backoff", "failed", "closed"] as const;
-const CIRCUITS = ["closed", "open", "half-open"] as const;
 
 /** Figures about tool calls, under the names of the specification (M111-M115). */
 export function exposeCalls(page: Exposition, { ledger, switches }: Sources): void {
@@ -86,15 +85,6 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     "Connection attempts after the first.",
     ["server"],
     () => labelled("server", life.reconnects),
-  );
-  page.gauge(
-    "breaker_state",
-    "1 for the state that the circuit of a server is in, 0 for the others.",
-    ["server", "state"],
-    function* () {
-      for (const [server, current] of life.circuits)
-        for (const state of CIRCUITS) yield [{ server, state }, Number(state === current)];
-    },
   );
   page.gauge("sessions_open", "Open MCP sessions of the legacy era.", ["endpoint"], () =>
     labelled("endpoint", life.sessions()),

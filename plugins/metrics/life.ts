@@ -28,6 +28,7 @@ export class GatewayLife {
       "reload:failed": () => void this.reloads.failed++,
       "upstream:state": (name, { state }) => {
         if (state === "connecting") this.#dial(name);
+        else if (state !== "idle") this.#dialled.add(name);
       },
       "session:open": (endpoint, id) => this.#open(endpoint, id),
       "session:close": (endpoint, id) => this.#close(endpoint, id),
