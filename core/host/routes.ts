@@ -1,9 +1,10 @@
+import type { IncomingMessage } from "node:http";
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
 import type { AppInput } from "./app.ts";
 import { createAudit } from "./audit.ts";
 import type { Credentials } from "../auth.ts";
-import { optionally } from "./edge.ts";
+import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
 import type { GatewayError } from "../errors.ts";
 import type { ListenerApp } from "../node/app.ts";
 import type { RouteEvent } from "../plugin.ts";
@@ -51,7 +52,7 @@ async function answer(
   try {
     principal = await guard.identify(credentials, options);
     guard.permit(principal, options);
-    assertBodySize(event, options.bodyLimit ?? bodyLimit);
+    boundBody(event, options.bodyLimit ?? bodyLimit);
     Object.assign(event.context, { principal, mutates: options.mutates });
     const result = await handler(event as RouteEvent);
     if (result instanceof Error) throw result;
@@ -65,7 +66,18 @@ async function answer(
   }
 }
 
-function credentialsOf({ req, url }: H3Event): Credentials {
+/** A body of known length is as long as it says, or Node's parser refuses it: only one of unknown length has to be counted. */
+function boundBody(event: H3Event, limit: number): void {
+  const { headers } = event.req;
+  const length = headers.get("content-length");
+  if (length === null || headers.has("transfer-encoding") || Number(length) > limit)
+    assertBodySize(event, limit);
+}
+
+function credentialsOf({ req, url, runtime }: H3Event): Credentials {
+  // Node's own headers: the web ones would be made for this alone.
+  if (runtime?.node)
+    return { ...nodeCredentialsOf(runtime.node.req as IncomingMessage), path: url.pathname };
   return {
     method: req.method,
     path: url.pathname,

@@ -27,7 +27,7 @@ export interface InvocationHost {
   readonly jobs: Jobs;
 }
 
-/** RFC 9457-like headers of W3C Trace Context, which MCP carries in `_meta` under the same names. */
+/** W3C Trace Context, which MCP carries in `_meta` under the same names. */
 const TRACE_HEADERS = ["traceparent", "tracestate", "baggage"] as const;
 
 /** One request that calls a tool, and the three ways to answer it: at once, as events, or later. */
@@ -66,7 +66,7 @@ export class Invocation {
   run(): Promise<Response> | Response {
     const { headers } = this.#event.req;
     if (prefersAsync(headers.get("prefer"))) return this.#later();
-    if (headers.get("accept")?.includes("text/event-stream")) return this.#stream();
+    if (prefersEvents(headers.get("accept"))) return this.#stream();
     return this.#atOnce();
   }
 
@@ -155,6 +155,20 @@ function formatOf(header: string | null, fallback: Format): Format {
 /** RFC 7240. */
 function prefersAsync(header: string | null): boolean {
   return header !== null && /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(header);
+}
+
+/** Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1). */
+export function prefersEvents(accept: string | null): boolean {
+  if (accept === null || !accept.includes("text/event-stream")) return false;
+  const wanted = accept.split(",").map((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const quality = parameters.find((parameter) => parameter.startsWith("q="));
+    return { type, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 };
+  });
+  const best = wanted
+    .filter(({ type }) => type === "text/event-stream" || type === "application/json")
+    .toSorted((a, b) => b.quality - a.quality);
+  return best[0]?.type === "text/event-stream" && best[0].quality > 0;
 }
 
 function traceOf(headers: Headers): Json | undefined {

@@ -54,6 +54,7 @@ const OPEN = {
   legacy: openLegacy,
   modern: async () => ({ "mcp-protocol-version": "2026-07-28" }),
   hub: async () => ({}),
+  http: async () => ({}),
 };
 
 /** `tools/call`, `tools/list` ... as a JSON-RPC message; `%ID` and `%TEXT` are filled in per request. */
@@ -76,6 +77,12 @@ function hubMessage({ params }) {
   });
 }
 
+/** Tools over plain HTTP: the path names the tool, the body is its arguments. */
+function bodyOf(dialect, call) {
+  if (dialect === "hub") return hubMessage(call);
+  return dialect === "http" ? JSON.stringify(call.params.arguments) : message(dialect, call);
+}
+
 /** Opens a conversation on a connection and returns `(id) => request bytes`. */
 export async function converse(connection, { dialect, path, port, call }) {
   const host = `127.0.0.1:${port}`;
@@ -84,7 +91,7 @@ export async function converse(connection, { dialect, path, port, call }) {
     headers["mcp-method"] = call.method;
     if (call.params?.name) headers["mcp-name"] = call.params.name;
   }
-  const body = dialect === "hub" ? hubMessage(call) : message(dialect, call);
+  const body = bodyOf(dialect, call);
   const [before, ...parts] = post(
     path,
     host,

@@ -9,6 +9,7 @@ import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Bench } from "./bench.mjs";
+import { http } from "./groups/http.mjs";
 import { large } from "./groups/large.mjs";
 import { latency } from "./groups/latency.mjs";
 import { list } from "./groups/list.mjs";
@@ -21,7 +22,7 @@ import { installPeers, peerVersions } from "./peers.mjs";
 import { stopAll } from "./process.mjs";
 import { markdown } from "./table.mjs";
 
-const GROUPS = { relay, stdio, large, list, latency, progress, memory, start };
+const GROUPS = { relay, http, stdio, large, list, latency, progress, memory, start };
 
 const { values } = parseArgs({
   options: {

@@ -12,6 +12,7 @@ export const GOALS = {
   relay_rps: [">=", 0.65, "throughput at 16 and 64 connections / raw proxy"],
   relay_vs_naive: [">=", 10, "CPU of the naive SDK gateway / ours"],
   relay_vs_best_peer: [">=", 8, "CPU of the cheapest npm peer over HTTP / ours"],
+  http_tool_cpu: ["<=", 1.5, "CPU per POST /{server}/{tool} / raw undici proxy"],
   stdio_cpu: ["<=", 1.5, "CPU per call over stdio / thin stdio relay"],
   large_result_cpu: ["<=", 1.2, "CPU per 1 MB result / byte pass-through"],
   list_1000_vs_naive: [">=", 50, "tools/list of 1,000 tools from 10 upstreams: throughput / naive"],

@@ -2,7 +2,11 @@
 import { createGateway } from "../../../dist/core/index.js";
 import "./memory.mjs";
 
-const gateway = await createGateway(JSON.parse(process.argv[2]));
+/** First-party plugins, from the build too. */
+const resolvePlugin = async (name) =>
+  (await import(`../../../dist/plugins/${name}/index.js`)).default;
+
+const gateway = await createGateway(JSON.parse(process.argv[2]), { resolvePlugin });
 await gateway.listen();
 
 function allReady() {
