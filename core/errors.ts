@@ -22,6 +22,7 @@ export const ERROR_STATUS = {
   unsupported_media_type: 415,
   bad_request: 400,
   method_not_allowed: 405,
+  not_acceptable: 406,
   circuit_open: 503,
   draining: 503,
   cancelled: 499,

@@ -1,5 +1,67 @@
-import { definePlugin } from "propylon";
+import { dirname, resolve } from "node:path";
+import { definePlugin, type PluginContext } from "propylon";
+import { Gauge } from "prom-client";
+import { optionsSchema, type PayloadOptions } from "./options.ts";
+import { storeResults } from "./results.ts";
+import { payloadRoutes } from "./routes.ts";
+import { Payloads } from "./service.ts";
+import { FolderShelf, MemoryShelf } from "./shelf.ts";
+import { Store } from "./store.ts";
 
 export * from "./service.ts";
 
-export default definePlugin({ name: "payloads", setup() {} });
+/** Keeps what agents produce and what is too large to be sent whole, compressed (A018, A019, A024, A038-A042, A049-A054). */
+export default definePlugin({
+  name: "payloads",
+  config: optionsSchema,
+  provides: Payloads,
+  setup(gateway) {
+    const { config, metrics } = gateway;
+    const folder = folderOf(gateway);
+    const store = gateway.keep(
+      `store ${folder ?? ""}`,
+      () => new Store(folder === undefined ? new MemoryShelf() : new FolderShelf(folder)),
+      (kept) => kept.close(),
+    );
+    store.configure({ ...config, urlOf: (id) => payloadUrl(gateway, id) });
+    gateway.onStart(() => store.load());
+    payloadRoutes(gateway, store);
+    if (config.results) storeResults(gateway, store, config.results);
+    metrics.registerMetric(gauge("payloads_stored", "Payloads kept now.", () => store.usage.count));
+    metrics.registerMetric(
+      gauge(
+        "payloads_bytes",
+        "Bytes of the payloads kept now, as stored.",
+        () => store.usage.bytes,
+      ),
+    );
+    return store;
+  },
+});
+
+/** Relative folders start from the config file, like every other path in it. */
+function folderOf({ config, control }: PluginContext<PayloadOptions>): string | undefined {
+  if (config.store === undefined) return undefined;
+  const { configFile } = control;
+  return configFile === undefined
+    ? resolve(config.store)
+    : resolve(dirname(configFile), config.store);
+}
+
+/** Where a client fetches a payload (C15): below the public URL of the gateway. */
+function payloadUrl({ config, control }: PluginContext<PayloadOptions>, id: string): string {
+  const written = (control.effectiveConfig() as { publicUrl?: string }).publicUrl;
+  const url = config.publicUrl ?? written ?? control.describe().listeners[0]!.url;
+  return `${url.replace(/\/$/, "")}/api/agents/${encodeURIComponent(id)}/payload`;
+}
+
+function gauge(name: string, help: string, read: () => number): Gauge {
+  return new Gauge({
+    name,
+    help,
+    registers: [],
+    collect() {
+      this.set(read());
+    },
+  });
+}

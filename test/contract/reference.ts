@@ -23,6 +23,10 @@ const MEANING: Readonly<Record<ErrorCode, readonly [meaning: string, guidance: s
     "The timeout asked for is above the maximum, and the gateway is set to refuse that.",
     "Ask for no more than `data.max` milliseconds, or leave it out.",
   ],
+  not_acceptable: [
+    "The answer exists only in a form that the request does not accept.",
+    "Send the Accept or Accept-Encoding header that the message names.",
+  ],
   io_error: [
     "A file could not be written.",
     "Check disk space and permissions; nothing was changed.",

@@ -1,0 +1,40 @@
+import { durationSchema, sizeSchema } from "propylon";
+import { z } from "zod";
+
+/** Options of the payloads plugin. */
+export const optionsSchema = z.strictObject({
+  publicUrl: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      "Where clients reach the gateway, for payload_url; default: the config's publicUrl, else the first listener.",
+    ),
+  limit: sizeSchema()
+    .default(64 * 1024 * 1024)
+    .describe("Largest payload before compression; a bare number is bytes."),
+  total: sizeSchema()
+    .default(256 * 1024 * 1024)
+    .describe("Room for all payloads as stored; a bare number is bytes."),
+  store: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder that keeps payloads through a restart; default: memory only."),
+  results: z
+    .strictObject({
+      above: sizeSchema().describe(
+        "Tool results larger than this become payloads; a bare number is bytes.",
+      ),
+      preview: sizeSchema()
+        .default(2_048)
+        .describe("How much of the text stays in the result; a bare number is bytes."),
+      ttl: durationSchema()
+        .default(900_000)
+        .describe("How long such a payload is kept; a bare number is seconds."),
+    })
+    .optional()
+    .describe("Store large tool results in place of sending them whole. Default: off."),
+});
+
+/** {@link optionsSchema} filled in. */
+export type PayloadOptions = z.output<typeof optionsSchema>;

@@ -1,0 +1,148 @@
+import { randomUUID } from "node:crypto";
+import {
+  Answer,
+  GatewayError,
+  type Call,
+  type Json,
+  type Middleware,
+  type PluginContext,
+} from "propylon";
+import { z } from "zod";
+import type { PayloadOptions } from "./options.ts";
+import { findOwn } from "./routes.ts";
+import type { PayloadInfo, PayloadStore } from "./service.ts";
+
+type ResultOptions = NonNullable<PayloadOptions["results"]>;
+
+/** Name of the tool that reads a part of a payload. */
+const READ_TOOL = "payload_read";
+
+/** Largest part that the tool returns in one go, in bytes. */
+const MAX_PART = 64 * 1024;
+
+const PREFIX = "payload://";
+
+/** Turns large tool results into payloads, and lets their owners read them as resources or in parts. */
+export function storeResults(
+  gateway: PluginContext<PayloadOptions>,
+  store: PayloadStore,
+  options: ResultOptions,
+): void {
+  const find = (id: string, call: Call): PayloadInfo =>
+    findOwn(store, id, call.principal, gateway.config.store !== undefined);
+  gateway.use("progress", replaceLarge(gateway.name, store, options));
+  gateway.tool(READ_TOOL, {
+    description:
+      "Reads a part of a stored result. Results that are too large to be sent whole name their id.",
+    input: z.object({
+      id: z.string().describe("Id of the stored result."),
+      offset: z.int().min(0).default(0).describe("First byte."),
+      length: z.int().min(1).max(MAX_PART).default(16_384).describe("Bytes to read."),
+    }),
+    annotations: { readOnlyHint: true },
+    run: async ({ id, offset, length }, call) => {
+      const { size } = find(id, call);
+      const bytes = await store.slice(id, offset, offset + length);
+      const { text, from, to } = readText(
+        bytes ?? new Uint8Array(),
+        offset,
+        offset + length >= size,
+      );
+      return { text, offset: from, next: to < size ? to : null, size };
+    },
+  });
+  gateway.resourceTemplate({
+    uriTemplate: `${PREFIX}{id}`,
+    name: "Stored result",
+    description: "A tool result that was too large to be sent whole.",
+    read: async ({ id = "" }, call) => {
+      const info = find(id, call);
+      const bytes = await store.slice(id, 0, info.size);
+      if (!bytes) throw new GatewayError("not_found", "There is no such payload.");
+      return {
+        uri: `${PREFIX}${id}`,
+        mimeType: info.mimeType,
+        text: Buffer.from(bytes).toString("utf8"),
+      };
+    },
+  });
+}
+
+/** Innermost, so that everyone around it sees what the client gets. */
+function replaceLarge(own: string, store: PayloadStore, options: ResultOptions): Middleware {
+  return async (call, next) => {
+    const answer = await next(call);
+    // A declared output must come back as declared, and the parts read from here must not become payloads again.
+    if (call.method !== "tools/call" || call.server === own || call.tool?.outputSchema)
+      return answer;
+    if (sizeOf(answer) <= options.above || answer.isRpcError || answer.isError) return answer;
+    return replace(call, answer.result!, store, options);
+  };
+}
+
+/** Upstream answers know their size; those of plugins have to be written out once. */
+function sizeOf(answer: Answer): number {
+  return answer.rawSize ?? Buffer.byteLength(JSON.stringify(answer.result ?? {}));
+}
+
+async function replace(
+  { principal, server, name }: Call,
+  result: Json,
+  store: PayloadStore,
+  { preview, ttl }: ResultOptions,
+): Promise<Answer> {
+  const text = textOf(result);
+  const id = randomUUID();
+  const info = await store.put(id, text ?? JSON.stringify(result), {
+    owner: principal.id,
+    mimeType: text === undefined ? "application/json" : "text/plain; charset=utf-8",
+    ttl,
+  });
+  const shown =
+    text === undefined ? "" : readText(Buffer.from(text).subarray(0, preview), 0, false).text;
+  const note = `The result of ${name} has ${info.size} bytes and was stored. Read it with ${READ_TOOL}, id ${id}; it is kept until ${info.expiresAt}.`;
+  return Answer.result({
+    ...(result["_meta"] !== undefined && { _meta: result["_meta"] }),
+    content: [
+      ...(shown === "" ? [] : [{ type: "text", text: shown }]),
+      { type: "text", text: note },
+      {
+        type: "resource_link",
+        uri: `${PREFIX}${id}`,
+        name: `${server}/${name}`,
+        mimeType: info.mimeType,
+        size: info.size,
+      },
+    ],
+  });
+}
+
+/** The text of a result that is nothing but text. */
+function textOf({ content, structuredContent }: Json): string | undefined {
+  if (structuredContent !== undefined || !Array.isArray(content)) return undefined;
+  const texts = content.map((item: Json) => (item["type"] === "text" ? item["text"] : undefined));
+  return texts.every((text) => typeof text === "string") ? texts.join("\n") : undefined;
+}
+
+/** The whole characters in a span of UTF-8: one that begins or ends inside a character leaves that to its neighbour. */
+function readText(
+  bytes: Uint8Array,
+  offset: number,
+  isLast: boolean,
+): { readonly text: string; readonly from: number; readonly to: number } {
+  let start = 0;
+  while (start < bytes.length && (bytes[start]! & 0xc0) === 0x80) start++;
+  let end = bytes.length;
+  if (!isLast) {
+    let lead = end - 1;
+    while (lead > start && (bytes[lead]! & 0xc0) === 0x80) lead--;
+    const first = bytes[lead] ?? 0;
+    const width = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    if (lead + width > end && lead > start) end = lead;
+  }
+  return {
+    text: Buffer.from(bytes.subarray(start, end)).toString("utf8"),
+    from: offset + start,
+    to: offset + end,
+  };
+}

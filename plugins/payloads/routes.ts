@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
+import { acceptsGzip } from "./encoding.ts";
+import type { PayloadOptions } from "./options.ts";
+import type { PayloadInfo, PayloadStore } from "./service.ts";
+
+/** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes (A038-A042). */
+export function payloadRoutes(gateway: PluginContext<PayloadOptions>, store: PayloadStore): void {
+  const read = async (event: RouteEvent): Promise<Response> => {
+    const id = decode(event.context.params?.["id"] ?? "");
+    const info = findOwn(store, id, event.context.principal, gateway.config.store !== undefined);
+    // 404 comes before 406: whether there is anything does not depend on how it is asked for (C17).
+    if (!acceptsGzip(event.req.headers.get("accept-encoding"))) throw notAcceptable();
+    return respond(event, await store.gzip(id), info);
+  };
+  for (const method of ["GET", "HEAD"] as const)
+    gateway.route(method, "/api/agents/:id/payload", { access: "caller", mutates: false }, read);
+}
+
+/**
+ * A payload its owner may see, and those who run the gateway. For everyone else there is none: that it exists is nobody's business.
+ *
+ * @throws {GatewayError} `not_found`
+ */
+export function findOwn(
+  store: PayloadStore,
+  id: string,
+  { id: asker, roles }: Principal,
+  isPersistent: boolean,
+): PayloadInfo {
+  const info = store.info(id);
+  if (info && (info.owner === asker || roles.has("operator") || roles.has("admin"))) return info;
+  throw new GatewayError("not_found", "There is no such payload.", {
+    hint: isPersistent
+      ? "It was never stored, or its time is over."
+      : "It was never stored, its time is over, or the gateway was restarted: payloads are in memory unless plugins.payloads.store names a folder.",
+  });
+}
+
+function respond({ req }: RouteEvent, gzip: Uint8Array | undefined, info: PayloadInfo): Response {
+  // Deleted while it was being read.
+  if (!gzip) throw new GatewayError("not_found", "There is no such payload.");
+  const etag = `"${createHash("sha256").update(gzip).digest("hex").slice(0, 32)}"`;
+  const headers = {
+    etag,
+    vary: "Accept-Encoding",
+    "cache-control": "private, no-cache",
+    // What a page of a stranger makes of it in a browser is never run there.
+    "content-security-policy": "sandbox",
+    "x-content-type-options": "nosniff",
+  };
+  if (isKnown(req.headers.get("if-none-match"), etag))
+    return new Response(null, { status: 304, headers });
+  return new Response(req.method === "HEAD" ? null : Uint8Array.from(gzip), {
+    headers: {
+      ...headers,
+      "content-type": info.mimeType,
+      "content-encoding": "gzip",
+      "content-length": String(gzip.length),
+    },
+  });
+}
+
+/** RFC 9110 section 13.1.2: any of the tags, compared weakly. */
+function isKnown(header: string | null, etag: string): boolean {
+  if (header === null) return false;
+  return header
+    .split(",")
+    .some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
+}
+
+function decode(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    throw new GatewayError("not_found", "There is no such payload.");
+  }
+}
+
+/** The one 406 of the gateway. */
+function notAcceptable(): GatewayError {
+  return new GatewayError("not_acceptable", "The payload is only sent compressed.", {
+    hint: "Send accept-encoding: gzip.",
+    headers: { vary: "Accept-Encoding" },
+  });
+}

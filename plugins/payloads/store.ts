@@ -1,0 +1,219 @@
+import { createGunzip, gzip } from "node:zlib";
+import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { GatewayError } from "propylon";
+import type { PayloadOptions } from "./options.ts";
+import type { PayloadInfo, PayloadStore } from "./service.ts";
+import type { Shelf } from "./shelf.ts";
+
+/** Runs in a thread of its own, so that a large payload holds nobody up (A046). */
+const compress = promisify(gzip);
+
+/** Shortest time between two looks for what is over, in milliseconds: a folder that refuses must not be asked without end. */
+const SWEEP_MS = 1_000;
+
+/** Longest delay a timer can hold. */
+const MAX_DELAY_MS = 2_147_483_647;
+
+/** Limits in bytes, and where a client fetches a payload. */
+export interface StoreSettings extends Pick<PayloadOptions, "limit" | "total"> {
+  urlOf(id: string): string;
+}
+
+type Placement = Parameters<PayloadStore["put"]>[2];
+
+/** Payloads by id: compressed, counted, and dropped when their time is over. */
+export class Store implements PayloadStore {
+  readonly #shelf: Shelf;
+  readonly #infos = new Map<string, PayloadInfo>();
+  /** Writes of one id wait for each other. */
+  readonly #queues = new Map<string, Promise<unknown>>();
+  #settings: StoreSettings = { limit: 0, total: 0, urlOf: (id) => id };
+  #stored = 0;
+  #expiry: NodeJS.Timeout | undefined;
+
+  constructor(shelf: Shelf) {
+    this.#shelf = shelf;
+  }
+
+  /** Settings for what is stored from now on. */
+  configure(settings: StoreSettings): void {
+    this.#settings = settings;
+  }
+
+  /** How many there are, and their bytes as stored. */
+  get usage(): { readonly count: number; readonly bytes: number } {
+    return { count: this.#infos.size, bytes: this.#stored };
+  }
+
+  /** Takes in what the shelf has from before. */
+  async load(): Promise<void> {
+    for (const [id, info] of await this.#shelf.load()) this.#remember(id, info);
+    this.#schedule();
+  }
+
+  /** Stops the clock; what is stored stays. */
+  close(): void {
+    clearTimeout(this.#expiry);
+  }
+
+  put(id: string, content: string | Uint8Array, placement: Placement): Promise<PayloadInfo> {
+    return this.#inTurn(id, () => this.#store(id, content, placement, []));
+  }
+
+  append(id: string, content: string | Uint8Array, placement: Placement): Promise<PayloadInfo> {
+    return this.#inTurn(id, async () =>
+      this.#store(id, content, placement, this.info(id) ? await this.#shelf.read(id) : []),
+    );
+  }
+
+  info(id: string): PayloadInfo | undefined {
+    const info = this.#infos.get(id);
+    return info && !isOver(info) ? info : undefined;
+  }
+
+  /** Appended pieces are gzip members of their own, which some clients stop after: they become one. */
+  async gzip(id: string): Promise<Uint8Array | undefined> {
+    return this.#inTurn(id, async () => {
+      const info = this.info(id);
+      if (!info) return undefined;
+      const members = await this.#shelf.read(id);
+      if (members.length === 1) return members[0];
+      const whole = await compress(await collect(members, 0, info.size));
+      await this.#keep(id, [whole], { ...info, stored: whole.length });
+      return whole;
+    });
+  }
+
+  async slice(id: string, from: number, to: number): Promise<Uint8Array | undefined> {
+    return this.info(id) && collect(await this.#shelf.read(id), from, to);
+  }
+
+  delete(id: string): Promise<boolean> {
+    return this.#inTurn(id, async () => {
+      if (!this.#infos.has(id)) return false;
+      await this.#shelf.remove(id);
+      this.#forget(id);
+      return true;
+    });
+  }
+
+  url(id: string): string {
+    return this.#settings.urlOf(id);
+  }
+
+  async #store(
+    id: string,
+    content: string | Uint8Array,
+    { owner, mimeType = "text/plain; charset=utf-8", ttl }: Placement,
+    before: readonly Uint8Array[],
+  ): Promise<PayloadInfo> {
+    const old = before.length > 0 ? this.info(id) : undefined;
+    const bytes = typeof content === "string" ? Buffer.from(content, "utf8") : content;
+    const size = (old?.size ?? 0) + bytes.length;
+    if (size > this.#settings.limit) throw tooLarge("One payload", size, this.#settings.limit);
+    const members = [...before, await compress(bytes)];
+    const stored = members.reduce((sum, { length }) => sum + length, 0);
+    const now = Date.now();
+    const info: PayloadInfo = {
+      size,
+      stored,
+      mimeType: old?.mimeType ?? mimeType,
+      owner: old?.owner ?? owner,
+      createdAt: old?.createdAt ?? new Date(now).toISOString(),
+      ...(ttl !== undefined && { expiresAt: new Date(now + ttl).toISOString() }),
+    };
+    await this.#keep(id, members, info);
+    return info;
+  }
+
+  async #keep(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {
+    const together = this.#stored - (this.#infos.get(id)?.stored ?? 0) + info.stored;
+    if (together > this.#settings.total)
+      throw tooLarge("All payloads together", together, this.#settings.total);
+    // Counted before it is written, so that writes at the same time cannot pass the limit together.
+    const old = this.#infos.get(id);
+    this.#remember(id, info);
+    try {
+      await this.#shelf.write(id, members, info);
+    } catch (error) {
+      this.#forget(id);
+      if (old) this.#remember(id, old);
+      throw error;
+    }
+    this.#schedule();
+  }
+
+  #remember(id: string, info: PayloadInfo): void {
+    this.#forget(id);
+    this.#infos.set(id, info);
+    this.#stored += info.stored;
+  }
+
+  #forget(id: string): void {
+    this.#stored -= this.#infos.get(id)?.stored ?? 0;
+    this.#infos.delete(id);
+  }
+
+  async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const done = (this.#queues.get(id) ?? Promise.resolve()).then(work);
+    const settled = done.catch(() => {});
+    this.#queues.set(id, settled);
+    try {
+      return await done;
+    } finally {
+      if (this.#queues.get(id) === settled) this.#queues.delete(id);
+    }
+  }
+
+  /** One clock for whatever ends next. */
+  #schedule(): void {
+    clearTimeout(this.#expiry);
+    const ends = [...this.#infos.values()].flatMap(({ expiresAt }) =>
+      expiresAt === undefined ? [] : [Date.parse(expiresAt)],
+    );
+    if (ends.length === 0) return;
+    const wait = Math.min(Math.max(SWEEP_MS, Math.min(...ends) - Date.now()), MAX_DELAY_MS);
+    this.#expiry = setTimeout(() => void this.#sweep(), wait).unref();
+  }
+
+  async #sweep(): Promise<void> {
+    const over = [...this.#infos].filter(([, info]) => isOver(info)).map(([id]) => id);
+    // A file that cannot be removed is not served either, and is tried again with the next sweep.
+    await Promise.allSettled(over.map((id) => this.delete(id)));
+    this.#schedule();
+  }
+}
+
+function isOver({ expiresAt }: PayloadInfo): boolean {
+  return expiresAt !== undefined && Date.parse(expiresAt) <= Date.now();
+}
+
+/** Uncompressed bytes `from` to `to`; stops reading at the end of the span. */
+async function collect(
+  members: readonly Uint8Array[],
+  from: number,
+  to: number,
+): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let at = 0;
+  const source = Readable.from(members);
+  for await (const chunk of source.pipe(createGunzip()) as AsyncIterable<Uint8Array>) {
+    if (at + chunk.length > from) pieces.push(chunk.subarray(Math.max(0, from - at), to - at));
+    at += chunk.length;
+    if (at >= to) break;
+  }
+  source.destroy();
+  return Buffer.concat(pieces);
+}
+
+function tooLarge(what: string, size: number, limit: number): GatewayError {
+  return new GatewayError(
+    "too_large",
+    `${what} would be ${size} bytes; at most ${limit} are kept.`,
+    {
+      data: { size, limit },
+      hint: "Put large work products into files, and their place into the payload.",
+    },
+  );
+}
