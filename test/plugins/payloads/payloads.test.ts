@@ -75,17 +75,15 @@ describe("GET /api/agents/:id/payload", () => {
     const answer = await get(at("a1"), header === undefined ? {} : { "accept-encoding": header });
     expect(answer.status).toBe(status);
     expect(answer.headers["vary"]).toBe("Accept-Encoding");
-    if (status === 406)
-      expect(JSON.parse(answer.body.toString())).toMatchObject({
-        ok: false,
-        error: { code: "not_acceptable" },
-      });
+    const { ok, error } = status === 406 ? JSON.parse(answer.body.toString()) : {};
+    expect([ok, error?.code]).toEqual(status === 406 ? [false, "not_acceptable"] : [undefined, undefined]);
+  });
   });
 
   it("A040, A041, A057: nothing there is 404, before 406 is asked", async () => {
     const { at } = await start();
-    for (const headers of [{}, GZIP]) {
-      const { status, body } = await get(at("nobody"), headers as Record<string, string>);
+    for (const headers of [undefined, GZIP]) {
+      const { status, body } = await get(at("nobody"), headers);
       expect(status).toBe(404);
       expect(JSON.parse(body.toString()).error.hint).toMatch(/restarted/);
     }
@@ -251,10 +249,7 @@ describe("Store", () => {
   });
 });
 
-it("never takes an unreadable Accept-Encoding for consent", () => {
-  fc.assert(
-    fc.property(fc.string(), (header) => {
-      if (!/gzip|\*/i.test(header)) expect(acceptsGzip(header)).toBe(false);
-    }),
-  );
+it("never takes what names neither gzip nor * for consent", () => {
+  const other = fc.string().filter((header) => !/gzip|\*/i.test(header));
+  expect(() => fc.assert(fc.property(other, (header) => !acceptsGzip(header)))).not.toThrow();
 });
