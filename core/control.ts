@@ -31,7 +31,7 @@ export interface Control {
   /** The `servers` entry of a name as it is in force, with every secret masked. */
   serverConfig(name: string): unknown;
   /**
-   * Reads the config file again and applies it (M060).
+   * Reads the config file again and applies it (M060). One that is in force already is not applied again; the report says so.
    * @throws {GatewayError} `no_config` without a file (M089), `reload_failed` with the place in the file (M086); the old config
    * serves on
    */
@@ -42,10 +42,12 @@ export interface Control {
    */
   plan(): Promise<ReloadPlan>;
   /**
-   * Edits the config file and applies it. When the result cannot be activated, the file gets its exact old bytes back and the
-   * old config serves on.
-   * @throws {GatewayError} `no_config_mode` without a file that can be edited (M088), `io_error` when it cannot be written
-   * (M085), `invalid`, `reload_failed`
+   * Edits the config file and applies it. The file is written last: when the result cannot be activated or the file cannot be
+   * written, both stay as they were, byte for byte, and the old config serves on. Paths are those of the config in force; an
+   * entry of `servers` is edited where the file has it, be it `servers` or `mcpServers` (C12).
+   * @throws {GatewayError} `no_config_mode` without a file that can be edited (M088); `exists` when the file is not the one in
+   * force: somebody saved it and it is not reloaded yet; `invalid` for a path that cannot be edited; `reload_failed` with the
+   * place in the edited text (M086); `io_error` when the file cannot be written (M085)
    */
   edit(edits: readonly ConfigEdit[]): Promise<ReloadReport>;
   /**

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../config/units.ts";
 import { VERSION } from "../version.ts";
 import { EXIT, tellFailure } from "./exit.ts";
 import type { KeyOptions } from "./key.ts";
@@ -128,7 +129,24 @@ function serving(command: Command): Command {
     .addOption(
       new Option("--log-level <level>", "least severe level of the log").choices(LOG_LEVELS),
     )
-    .option("--insecure", "allow a listener that is open to the network without authentication");
+    .option("--insecure", "allow a listener that is open to the network without authentication")
+    .option(
+      "--read-only",
+      "refuse every request that changes anything (also MCPO_READ_ONLY, MCPQ_READ_ONLY or GATEWAY_READ_ONLY = 1, true or yes)",
+    )
+    .option("--allow-mutations", "let the management API change things")
+    .option("--no-management", "take the management API away")
+    .option(
+      "--tool-timeout <duration>",
+      "longest run of a tool when nothing else is said, e.g. 30s (a bare number is seconds)",
+      readDuration,
+    )
+    .option(
+      "--tool-timeout-max <duration>",
+      "longest run of a tool that may be asked for",
+      readDuration,
+    )
+    .option("--allow-unsafe-commands", "let admins add servers with any command");
 }
 
 function asClient(command: Command): Command {
@@ -142,6 +160,12 @@ function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
     throw new InvalidArgumentError("It must be a number from 0 to 65535.");
   return Number(text);
+}
+
+function readDuration(text: string): string {
+  if (parseDuration(text, "s") === undefined)
+    throw new InvalidArgumentError("It must be a duration such as 30s, 1500ms or 10m.");
+  return text;
 }
 
 /** Runs the command line; never throws. */

@@ -3,20 +3,9 @@ import { invalidConfig } from "../config/issue.ts";
 import { ConfigFile } from "../config/file.ts";
 import { findConfig, type LoadedConfig } from "../config/load.ts";
 import { validateConfig } from "../config/validate.ts";
-import { isPlainObject } from "../config/environment.ts";
 import { RESERVED_SERVERS } from "../config/checks.ts";
 import { GatewayError } from "../errors.ts";
-
-/** Flags of `start` and `dev` that override the config. */
-export interface ServeFlags {
-  readonly port?: number;
-  readonly host?: string;
-  readonly listener?: string;
-  readonly apiKey?: string;
-  readonly logLevel?: string;
-  readonly insecure?: boolean;
-  readonly pretty?: boolean;
-}
+import { applyFlags, type ServeFlags } from "./flags.ts";
 
 /** A config file, or `gateway.yaml` in this folder; flags are applied whenever it is loaded. */
 export function configFile(file: string | undefined, flags: ServeFlags): ConfigFile {
@@ -85,42 +74,4 @@ export function serverName(words: readonly string[]): string {
 function baseName(word: string): string {
   const last = word.split(/[\\/]/).at(-1) ?? word;
   return last.replace(/(?<=.)@[^@]*$/, "").replace(/\.(?:[cm]?[jt]s|py|exe|cmd)$/, "");
-}
-
-function applyFlags(value: Record<string, unknown>, flags: ServeFlags): Record<string, unknown> {
-  const result = { ...value };
-  if (flags.port !== undefined || flags.host !== undefined || flags.listener !== undefined) {
-    result["listeners"] = withListener(value["listeners"], flags);
-  }
-  if (flags.apiKey !== undefined)
-    result["auth"] = { ...asMap(value["auth"]), apiKey: flags.apiKey };
-  if (flags.insecure) result["insecure"] = true;
-  const log = {
-    ...(flags.logLevel !== undefined && { level: flags.logLevel }),
-    ...(flags.pretty && { format: "pretty" }),
-  };
-  if (Object.keys(log).length > 0) result["log"] = { ...asMap(value["log"]), ...log };
-  return result;
-}
-
-function withListener(listeners: unknown, { port, host, listener }: ServeFlags): unknown {
-  if (listeners !== undefined && !isPlainObject(listeners)) return listeners;
-  const known = listeners ?? { main: {} };
-  const name = listener ?? Object.keys(known)[0] ?? "main";
-  if (!Object.hasOwn(known, name))
-    throw new GatewayError("invalid", `There is no listener "${name}".`, {
-      hint: `There are: ${Object.keys(known).join(", ")}.`,
-    });
-  return {
-    ...known,
-    [name]: {
-      ...asMap(known[name]),
-      ...(port !== undefined && { port }),
-      ...(host !== undefined && { host }),
-    },
-  };
-}
-
-function asMap(value: unknown): Record<string, unknown> {
-  return isPlainObject(value) ? value : {};
 }

@@ -6,7 +6,8 @@ import { sweepTemporary } from "../config/replace.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";
 import { runProcess } from "../node/process.ts";
-import { commandConfig, configFile, type ServeFlags } from "./source.ts";
+import type { ServeFlags } from "./flags.ts";
+import { commandConfig, configFile } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
 
 /** What `start` and `dev` were called with. */

@@ -39,8 +39,8 @@ export interface TestGateway {
  * that closes the gateway itself may do so.
  */
 export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGateway> {
-  const { client: wanted = {} } = setup;
-  const gateway = await createUnderTest(setup);
+  const { client: wanted = {}, ...wish } = setup;
+  const gateway = await createUnderTest(wish);
   onTestFinished(() => gateway.close({ grace: 1_000 }));
   await gateway.listen();
   const [address] = gateway.addresses.values();
@@ -55,9 +55,8 @@ function createUnderTest({
   plugins = [],
   config = {},
   file,
-  client: _,
   ...options
-}: GatewaySetup): Promise<Gateway> {
+}: Omit<GatewaySetup, "client">): Promise<Gateway> {
   const named = toRecords(plugins);
   const log = options.log ?? pino({ level: "silent" });
   if (file !== undefined) return createFileGateway(file, { log, plugins: named.plugins });
