@@ -38,8 +38,9 @@ export type { Control, ReloadPlan } from "./control.ts";
 export type { ConfigEdit } from "./config/write.ts";
 export type { Changes, GatewayHooks, Mutation, ReloadReport } from "./hooks.ts";
 export { createLogger } from "./log.ts";
+export { networkReason } from "./upstream/faults.ts";
 export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
-export { outcomeOf, type Outcome } from "./outcome.ts";
+export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "./outcome.ts";
 export {
   definePlugin,
   type Access,

@@ -194,6 +194,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * a throw refuses the call.
    */
   deadline(of: (call: Call) => Deadline): void;
+  /** What is set about how long a call may run, for a rule of {@link deadline}; always of the config in force. */
+  timeouts(call: Pick<Call, "method" | "server" | "name">): Timeouts;
   /** The gateway as a whole: describe, reload, edit, reconnect. Changes are for `onStart` and later. */
   readonly control: Control;
   /** Joins a stage of the pipeline. Within one stage the order is that of the plugins (service graph, then name). */
@@ -233,6 +235,16 @@ export interface Deadline {
   readonly total: number;
   /** Without any progress report; default: no bound. */
   readonly idle?: number;
+}
+
+/** How long a call may run as far as its tool, its server and the gateway say, in milliseconds; the first that is set counts. */
+export interface Timeouts {
+  /** `timeout` of a plugin's own tool. */
+  readonly tool?: number;
+  /** `servers.<name>.timeout`. */
+  readonly server?: number;
+  /** `timeouts.default`. */
+  readonly default: number;
 }
 
 /** One WebSocket connection as a plugin sees it. */

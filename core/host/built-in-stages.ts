@@ -1,39 +1,76 @@
 import { Answer } from "../answer.ts";
 import { logCalls } from "./call-log.ts";
 import type { CompileInput } from "./compile.ts";
+import { GatewayError } from "../errors.ts";
 import type { LocalProvider } from "../local/provider.ts";
 import { createDeadline, type StagedMiddleware } from "./pipeline.ts";
+import type { Deadline, Timeouts } from "../plugin.ts";
+import type { Scope } from "./scope.ts";
 import type { Call, Middleware } from "../types.ts";
 
 /** The stages that exist without any plugin; each comes first in its stage, and is left out where it has nothing to do. */
-export function coreStages({
-  config,
-  scopes,
-  running,
-  log,
-}: Omit<CompileInput, "upstreams">): StagedMiddleware[] {
-  const locals = new Map(
-    scopes.filter(({ local }) => !local.isEmpty).map(({ name, local }) => [name, local]),
-  );
-  const stages: StagedMiddleware[] = [
-    { stage: "deadline", run: createDeadline(timeouts(config, locals), running) },
-  ];
+export function coreStages(
+  { scopes, running, log }: Pick<CompileInput, "scopes" | "running" | "log">,
+  allowance: Allowance,
+): StagedMiddleware[] {
+  const locals = localsOf(scopes);
+  const rule = pluginRule(scopes) ?? ownRule(allowance);
+  const stages: StagedMiddleware[] = [{ stage: "deadline", run: createDeadline(rule, running) }];
   if (locals.size > 0) stages.push({ stage: "validate", run: validateLocally(locals) });
   if (log.isLevelEnabled("info")) stages.push({ stage: "observe", run: logCalls(log) });
   return stages;
 }
 
-/** The time of a call: what its caller asked for, else its server's or tool's, else the gateway's. */
-function timeouts(
-  { servers, timeouts: { default: fallback } }: CompileInput["config"],
-  locals: ReadonlyMap<string, LocalProvider>,
-): (call: Call) => number {
-  const limits = new Map(
-    Object.entries(servers).map(([name, { timeout }]) => [name, timeout ?? fallback]),
+/** What the config and the tools themselves say about how long a call may run; see `PluginContext.timeouts`. */
+export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Timeouts;
+
+/** Reads the allowance off a config and its plugins. */
+export function createAllowance({
+  config,
+  scopes,
+}: Pick<CompileInput, "config" | "scopes">): Allowance {
+  const locals = localsOf(scopes);
+  const gateway: Timeouts = { default: config.timeouts.default };
+  const servers = new Map(
+    Object.entries(config.servers).map(([name, { timeout }]) => [
+      name,
+      timeout === undefined ? gateway : { ...gateway, server: timeout },
+    ]),
   );
-  const ofTool = ({ method, server, name }: Call): number | undefined =>
-    method === "tools/call" ? locals.get(server)?.tool(name)?.timeout : undefined;
-  return (call) => call.timeout ?? limits.get(call.server) ?? ofTool(call) ?? fallback;
+  return ({ method, server, name }) => {
+    const tool = method === "tools/call" ? locals.get(server)?.tool(name)?.timeout : undefined;
+    return tool === undefined ? (servers.get(server) ?? gateway) : { ...gateway, tool };
+  };
+}
+
+/** The time of a call: what its caller asked for, else its tool's or server's, else the gateway's. */
+function ownRule(allowance: Allowance): (call: Call) => Deadline {
+  return (call) => {
+    const { tool, server, default: fallback } = allowance(call);
+    return { total: call.timeout ?? tool ?? server ?? fallback };
+  };
+}
+
+/**
+ * The rule that a plugin registered, if one did.
+ * @throws {GatewayError} `exists` when two did, because one call has one deadline
+ */
+function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | undefined {
+  const [first, second] = scopes.flatMap(({ name, deadlines }) =>
+    deadlines.map((of) => ({ name, of })),
+  );
+  if (!first || !second) return first?.of;
+  throw new GatewayError(
+    "exists",
+    `Plugins "${first.name}" and "${second.name}" both decide how long calls may run.`,
+    { hint: "Take one of them out of plugins." },
+  );
+}
+
+function localsOf(scopes: readonly Scope[]): ReadonlyMap<string, LocalProvider> {
+  return new Map(
+    scopes.filter(({ local }) => !local.isEmpty).map(({ name, local }) => [name, local]),
+  );
 }
 
 /** Checks the arguments of plugin tools; an upstream answers for its own. */

@@ -4,7 +4,7 @@ import { AuthenticatorService, type Authenticator } from "../auth.ts";
 import { createAuthenticator, OPEN } from "../auth/authenticator.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "./emitter.ts";
-import { coreStages } from "./built-in-stages.ts";
+import { coreStages, createAllowance, type Allowance } from "./built-in-stages.ts";
 import { compileEndpoints, type CompiledEndpoint } from "./endpoints.ts";
 import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "./guard.ts";
@@ -42,6 +42,8 @@ export interface Compiled {
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
   /** Whether the plugins' filters show something. */
   shows(item: Listed): boolean;
+  /** What is set about how long a call may run. */
+  readonly allowance: Allowance;
   /** Routes by listener. */
   readonly routes: ReadonlyMap<string, readonly RegisteredRoute[]>;
   /** WebSocket paths by listener. */
@@ -72,12 +74,13 @@ export function compile(input: CompileInput): Compiled {
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
+  const allowance = createAllowance({ config, scopes });
   const middleware = [
-    ...coreStages({ config, scopes, running, log }),
+    ...coreStages({ scopes, running, log }, allowance),
     ...scopes.flatMap((scope) => scope.middleware),
   ];
   const call = composePipeline(middleware, createTerminal(providers, upstreams));
-  return { call, providers, endpoints, shows, routes, sockets, hooks, guard, open };
+  return { call, providers, endpoints, shows, allowance, routes, sockets, hooks, guard, open };
 }
 
 /** Shown is what every filter shows. */

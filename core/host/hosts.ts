@@ -33,6 +33,7 @@ export function createScopeHost(log: Logger, parts: () => GatewayParts): ScopeHo
       return parts().generation.compiled.providers;
     },
     shows: (item) => parts().generation.compiled.shows(item),
+    timeouts: (call) => parts().generation.compiled.allowance(call),
     relist: () => parts().faces.relist(),
     control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),

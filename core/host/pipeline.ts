@@ -1,9 +1,10 @@
 import type { Answer } from "../answer.ts";
 import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
 import { GatewayError } from "../errors.ts";
+import type { Deadline } from "../plugin.ts";
 import type { Roster, Seated } from "./roster.ts";
 import { STAGES, type Stage } from "../stages.ts";
-import type { Call, Middleware, Next } from "../types.ts";
+import type { Call, Middleware, Next, Progress } from "../types.ts";
 
 /** A middleware at its place. */
 export interface StagedMiddleware {
@@ -58,21 +59,19 @@ export interface Abortion extends Seated {
 }
 
 /**
- * The core's `deadline`: aborts a call after its time with `timeout` (P/M038: the caller sees 504 and the milliseconds).
+ * The stage `deadline`: aborts a call after its time with `timeout` (P/M038: the caller sees 504 and the milliseconds).
  * It only aborts; the terminal enforces it, so that a breaker in between sees the timeout as the failure it is.
  *
- * @param timeoutOf milliseconds for a call
+ * @param of how long a call may run; a throw refuses it
  * @param running holds every call in flight, so that a shutdown can abort them
  */
 export function createDeadline(
-  timeoutOf: (call: Call) => number,
+  of: (call: Call) => Deadline,
   running: Roster<Abortion>,
 ): Middleware {
   return (call, next) => {
     const own = ownCancellation(call);
-    return own
-      ? limit(call, own, timeoutOf(call), next, running)
-      : derive(call, timeoutOf(call), next, running);
+    return own ? limit(call, own, of(call), next, running) : derive(call, of(call), next, running);
   };
 }
 
@@ -80,24 +79,61 @@ export function createDeadline(
 function limit(
   call: Call,
   own: Cancellation,
-  ms: number,
+  { total, idle }: Deadline,
   next: Next,
   running: Roster<Abortion>,
 ): Promise<Answer> {
   if (own.aborted) return Promise.reject(abortError(own));
-  const timer = setTimeout(() => own.abort(timeoutError(call, ms)), Math.min(ms, MAX_DELAY_MS));
+  const timer = setTimeout(
+    () => own.abort(timeoutError(call, total)),
+    Math.min(total, MAX_DELAY_MS),
+  );
+  const silence = idle === undefined || idle >= total ? undefined : watchSilence(call, own, idle);
   const end = (): void => {
     clearTimeout(timer);
+    silence?.end();
     running.delete(own);
   };
   running.add(own);
-  const answer = attempt(next, call);
+  const answer = attempt(next, silence?.call ?? call);
   answer.then(end, end);
   return answer;
 }
 
+/** The watch over the progress of one call. */
+interface Silence {
+  /** The call for the rest of the pipeline. */
+  readonly call: Call;
+  /** Stops watching. */
+  end(): void;
+}
+
+/**
+ * Ends a call that reports no progress for a time. The rest of the pipeline gets a copy that asks for progress even where the
+ * caller did not; what arrives then goes no further.
+ */
+function watchSilence(call: Call, own: Cancellation, ms: number): Silence {
+  const timer = setTimeout(() => own.abort(silenceError(call, ms)), Math.min(ms, MAX_DELAY_MS));
+  let isOver = false;
+  const progress = (report: Progress): void => {
+    // `refresh` would start even a cleared timer again.
+    if (!isOver && !own.aborted) timer.refresh();
+    call.progress?.(report);
+  };
+  const end = (): void => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+  return { call: withMembers(call, { progress }), end };
+}
+
 /** The caller's signal is not ours to abort, so the rest of the pipeline gets one that follows it. */
-function derive(call: Call, ms: number, next: Next, running: Roster<Abortion>): Promise<Answer> {
+function derive(
+  call: Call,
+  deadline: Deadline,
+  next: Next,
+  running: Roster<Abortion>,
+): Promise<Answer> {
   const { signal } = call;
   const cancellation = new Cancellation();
   const follow = (): void => cancellation.abort(signal.reason);
@@ -110,14 +146,28 @@ function derive(call: Call, ms: number, next: Next, running: Roster<Abortion>): 
       return cancellation.signal;
     },
   };
-  const answer = limit(derived, cancellation, ms, next, running);
+  const answer = limit(derived, cancellation, deadline, next, running);
   const end = (): void => signal.removeEventListener("abort", follow);
   answer.then(end, end);
   return answer;
+}
+
+/** A copy that leaves a lazy `signal` lazy; a spread would make the real one. */
+function withMembers(call: Call, members: Partial<Call>): Call {
+  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(call)) as Call;
+  return Object.assign(copy, members);
 }
 
 function timeoutError({ server, name }: Call, ms: number): GatewayError {
   return new GatewayError("timeout", `"${name}" of "${server}" did not answer within ${ms} ms.`, {
     data: { timeout: ms },
   });
+}
+
+function silenceError({ server, name }: Call, ms: number): GatewayError {
+  return new GatewayError(
+    "timeout",
+    `"${name}" of "${server}" reported no progress for ${ms} ms.`,
+    { data: { idle: ms } },
+  );
 }

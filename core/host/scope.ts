@@ -95,7 +95,10 @@ export interface Scope extends Registrations {
 }
 
 /** The parts of the gateway that a plugin reaches through its context. */
-export type ScopeHost = Pick<PluginContext, "servers" | "emit" | "call" | "shows" | "control"> & {
+export type ScopeHost = Pick<
+  PluginContext,
+  "servers" | "emit" | "call" | "shows" | "timeouts" | "control"
+> & {
   readonly log: Logger;
   /** Builds the lists of every face anew, because a filter changed its answers. */
   relist(): void;
@@ -188,6 +191,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     },
     shows: (item) => host.shows(item),
     deadline: (of) => void scope.deadlines.push(of),
+    timeouts: (call) => host.timeouts(call),
     get control() {
       return host.control;
     },

@@ -141,7 +141,7 @@ export class Endpoint {
       return this.#legacy.get(req, res, principal);
     }
     if (accept.includes("text/html"))
-      return sendPage(res, this.#context.name, this.#context.view.tools.size);
+      return sendPage(res, this.#context.name, this.#context.view.lists["tools/list"].size);
     sendFault(
       res,
       {

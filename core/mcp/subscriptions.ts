@@ -55,7 +55,7 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
   }
 
   #open(uri: string): Entry<S> | undefined {
-    const provider = this.#view().resource(uri)?.provider;
+    const provider = this.#view().watchable(uri);
     if (provider === undefined) return undefined;
     const entry = { provider, subscribers: new Set<S>(), ready: provider.subscribe(uri) };
     this.#entries.set(uri, entry);
@@ -90,10 +90,10 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
     told.forEach(tell);
   }
 
-  /** Moves subscriptions whose resource now belongs to another server object (a reload replaced it). */
+  /** Moves subscriptions whose resource now belongs to another server object (a reload replaced it), or to none (it was hidden). */
   rebind(): void {
     for (const [uri, entry] of this.#entries) {
-      const provider = this.#view().resource(uri)?.provider;
+      const provider = this.#view().watchable(uri);
       if (provider === entry.provider) continue;
       entry.provider?.unsubscribe(uri).catch(ignore);
       provider?.subscribe(uri).catch(ignore);

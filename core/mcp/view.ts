@@ -22,6 +22,26 @@ const LIST_NOUN: Partial<Record<ListMethod, string>> = {
   "prompts/list": "Prompt",
 };
 
+/** Something that wants a name here; what is not listed still has a way to it. */
+interface Nameable {
+  readonly provider: Provider;
+  readonly prefix: string;
+  readonly name: string;
+  readonly tool?: Tool;
+  readonly isListed: boolean;
+}
+
+/** A resource or template with its server. */
+interface Candidate<T> {
+  readonly provider: Provider;
+  readonly entry: T;
+  readonly isListed: boolean;
+}
+
+function listedFirst<T extends { readonly isListed: boolean }>(all: readonly T[]): T[] {
+  return [...all.filter(({ isListed }) => isListed), ...all.filter(({ isListed }) => !isListed)];
+}
+
 /** Builds the parts of a view; forgotten afterwards. */
 class Draft {
   readonly problems: string[] = [];
@@ -42,14 +62,14 @@ class Draft {
     const candidates = this.#content.providers.flatMap((provider) => {
       const selection = this.#content.selection.get(provider.name);
       const tools = provider.catalogue.tools.filter(
-        (tool) =>
-          (selection?.accepts(tool.name) ?? true) && this.#shows(provider, "tool", tool.name),
+        (tool) => selection?.accepts(tool.name) ?? true,
       );
       return tools.map((tool) => ({
         provider,
         prefix: selection?.prefix ?? provider.name,
         name: tool.name,
         tool,
+        isListed: this.#shows(provider, "tool", tool.name),
       }));
     });
     const usable = candidates.filter(({ provider, tool }) => this.#hasSchema(provider, tool));
@@ -59,10 +79,13 @@ class Draft {
   prompts(): Map<string, Route> {
     const candidates = this.#content.providers.flatMap((provider) => {
       const prefix = this.#content.selection.get(provider.name)?.prefix ?? provider.name;
-      const prompts = provider.catalogue.prompts.filter(({ name }) =>
-        this.#shows(provider, "prompt", name),
-      );
-      return prompts.map((prompt) => ({ provider, prefix, name: prompt.name, prompt }));
+      return provider.catalogue.prompts.map((prompt) => ({
+        provider,
+        prefix,
+        name: prompt.name,
+        prompt,
+        isListed: this.#shows(provider, "prompt", prompt.name),
+      }));
     });
     return this.#name(
       candidates,
@@ -74,35 +97,53 @@ class Draft {
 
   resources(): Map<string, Route> {
     const routes = new Map<string, Route>();
-    for (const provider of this.#content.providers) {
-      for (const resource of provider.catalogue.resources) {
-        if (!this.#shows(provider, "resource", resource.uri)) continue;
-        const other = routes.get(resource.uri)?.provider;
-        if (other !== undefined) this.#collides("resource", resource.uri, provider, other);
-        else {
-          routes.set(resource.uri, { provider, name: resource.uri });
-          this.#fragments["resources/list"].push(toFragment(resource, undefined));
-        }
-      }
+    const all = this.#candidates(
+      ({ resources }) => resources,
+      "resource",
+      ({ uri }) => uri,
+    );
+    for (const { provider, entry, isListed } of all) {
+      const other = routes.get(entry.uri)?.provider;
+      if (other === undefined) {
+        routes.set(entry.uri, { provider, name: entry.uri });
+        if (isListed) this.#fragments["resources/list"].push(toFragment(entry, undefined));
+      } else if (isListed) this.#collides("resource", entry.uri, provider, other);
     }
     return routes;
   }
 
   templates(): UriTemplates {
     const templates = new UriTemplates();
-    for (const provider of this.#content.providers) {
-      for (const template of provider.catalogue.resourceTemplates) {
-        if (!this.#shows(provider, "resourceTemplate", template.uriTemplate)) continue;
-        const other = templates.owner(template.uriTemplate);
-        if (other !== undefined)
-          this.#collides("resource template", template.uriTemplate, provider, other);
-        else {
-          templates.add(template.uriTemplate, provider);
-          this.#fragments["resources/templates/list"].push(toFragment(template, undefined));
-        }
-      }
+    const all = this.#candidates(
+      ({ resourceTemplates }) => resourceTemplates,
+      "resourceTemplate",
+      ({ uriTemplate }) => uriTemplate,
+    );
+    for (const { provider, entry, isListed } of all) {
+      const other = templates.owner(entry.uriTemplate);
+      if (other === undefined) {
+        templates.add(entry.uriTemplate, provider);
+        if (isListed)
+          this.#fragments["resources/templates/list"].push(toFragment(entry, undefined));
+      } else if (isListed) this.#collides("resource template", entry.uriTemplate, provider, other);
     }
     return templates;
+  }
+
+  /** Everything of one kind; what is listed comes first, so that nothing hidden can take its place. */
+  #candidates<T>(
+    entriesOf: (catalogue: Provider["catalogue"]) => readonly T[],
+    kind: Listed["kind"],
+    keyOf: (entry: T) => string,
+  ): Candidate<T>[] {
+    const all = this.#content.providers.flatMap((provider) =>
+      entriesOf(provider.catalogue).map((entry) => ({
+        provider,
+        entry,
+        isListed: this.#shows(provider, kind, keyOf(entry)),
+      })),
+    );
+    return listedFirst(all);
   }
 
   lists(): Record<ListMethod, List> {
@@ -113,23 +154,24 @@ class Draft {
     return Object.fromEntries(made) as Record<ListMethod, List>;
   }
 
-  #name<T extends { provider: Provider; prefix: string; name: string; tool?: Tool }>(
+  #name<T extends Nameable>(
     candidates: readonly T[],
     method: ListMethod,
     entry: (candidate: T) => object,
     shown: (name: string) => boolean,
   ): Map<string, Route> {
     const routes = new Map<string, Route>();
-    exposeNames(candidates, this.#content.config).forEach((result, index) => {
-      const candidate = candidates[index]!;
-      if ("problem" in result) this.problems.push(`${LIST_NOUN[method]} ${result.problem}`);
-      else if (shown(result.exposed)) {
-        const { provider, name, tool } = candidate;
-        routes.set(
-          result.exposed,
-          tool === undefined ? { provider, name } : { provider, name, tool },
-        );
-        this.#fragments[method].push(toFragment(entry(candidate), result.exposed));
+    // What is hidden keeps its name and its way, so that its neighbours keep theirs and the gate can say why it refuses.
+    const ordered = listedFirst(candidates);
+    exposeNames(ordered, this.#content.config).forEach((result, index) => {
+      const candidate = ordered[index]!;
+      const { provider, name, tool, isListed } = candidate;
+      if ("problem" in result) {
+        if (isListed) this.problems.push(`${LIST_NOUN[method]} ${result.problem}`);
+      } else if (shown(result.exposed)) {
+        const route = tool === undefined ? { provider, name } : { provider, name, tool };
+        routes.set(result.exposed, route);
+        if (isListed) this.#fragments[method].push(toFragment(entry(candidate), result.exposed));
       }
     });
     return routes;
@@ -170,6 +212,7 @@ export class View {
     shows: () => true,
   });
 
+  /** Ways to tools by exposed name, those that no list shows included. The same goes for the next three. */
   readonly tools: ReadonlyMap<string, Route>;
   readonly prompts: ReadonlyMap<string, Route>;
   readonly resources: ReadonlyMap<string, Route>;
@@ -180,9 +223,11 @@ export class View {
   readonly providers: readonly Provider[];
   /** What is left out and why, as sentences for `propylon check` and the log. */
   readonly problems: readonly string[];
+  readonly #shows: EndpointContent["shows"];
 
   constructor(content: EndpointContent) {
     const draft = new Draft(content);
+    this.#shows = (item) => content.shows(item);
     this.providers = content.providers;
     this.tools = draft.tools();
     this.prompts = draft.prompts();
@@ -200,6 +245,15 @@ export class View {
     if (listed !== undefined) return listed;
     const provider = this.templates.find(uri) ?? this.#onlyResourceProvider();
     return provider && { provider, name: uri };
+  }
+
+  /** The server whose updates of a resource clients may watch: none for a resource that is hidden. */
+  watchable(uri: string): Provider | undefined {
+    const provider = this.resource(uri)?.provider;
+    if (provider === undefined) return undefined;
+    return this.#shows({ server: provider.name, kind: "resource", name: uri })
+      ? provider
+      : undefined;
   }
 
   #onlyResourceProvider(): Provider | undefined {

@@ -97,7 +97,7 @@ describe("the deadline", () => {
   it("P/M038: ends a call after its time with the code timeout and the milliseconds", async () => {
     const running = new Roster<Abortion>();
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => 15, running) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 15 }), running) }],
       hang,
     );
     const error = await run(callOf()).catch((thrown: unknown) => thrown);
@@ -114,7 +114,7 @@ describe("the deadline", () => {
     const add = vi.spyOn(caller.signal, "addEventListener");
     const remove = vi.spyOn(caller.signal, "removeEventListener");
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => 60_000, new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 60_000 }), new Roster()) }],
       hang,
     );
     const ended = run(callOf({ signal: caller.signal }));
@@ -128,7 +128,7 @@ describe("the deadline", () => {
 
   it("does not fire at once for a time no timer can hold", async () => {
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => 1e12, new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 1e12 }), new Roster()) }],
       () => Promise.resolve(OK),
     );
     expect(await run(callOf())).toBe(OK);
@@ -166,7 +166,7 @@ describe("the deadline", () => {
     const run = composePipeline(
       [
         { stage: "breaker", run: breaker },
-        { stage: "deadline", run: createDeadline(() => 5, new Roster()) },
+        { stage: "deadline", run: createDeadline(() => ({ total: 5 }), new Roster()) },
       ],
       hang,
     );
@@ -186,7 +186,7 @@ describe("the cancellation of a call", () => {
   it("makes no real signal unless somebody looks", async () => {
     const call = completeCall(nobody, new Map());
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => 5, new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 5 }), new Roster()) }],
       (given) => race(given, () => new Promise<Answer>(() => {})),
     );
     await expect(run(call)).rejects.toMatchObject({ code: "timeout" });
@@ -210,7 +210,7 @@ describe("the cancellation of a call", () => {
     const parent = completeCall(nobody, new Map());
     const child = completeCall({ ...parent }, new Map());
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => 5, new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 5 }), new Roster()) }],
       hang,
     );
     await expect(run(child)).rejects.toMatchObject({ code: "timeout" });
