@@ -76,8 +76,9 @@ describe("GET /api/agents/:id/payload", () => {
     expect(answer.status).toBe(status);
     expect(answer.headers["vary"]).toBe("Accept-Encoding");
     const { ok, error } = status === 406 ? JSON.parse(answer.body.toString()) : {};
-    expect([ok, error?.code]).toEqual(status === 406 ? [false, "not_acceptable"] : [undefined, undefined]);
-  });
+    expect([ok, error?.code]).toEqual(
+      status === 406 ? [false, "not_acceptable"] : [undefined, undefined],
+    );
   });
 
   it("A040, A041, A057: nothing there is 404, before 406 is asked", async () => {
