@@ -35,6 +35,7 @@ const HEAD_BYTES = 512;
 export class Answer {
   readonly #raw: RawMessage | undefined;
   #parsed: Parsed | undefined;
+  #failed: boolean | undefined;
 
   private constructor(parsed: Parsed | undefined, raw?: RawMessage) {
     this.#parsed = parsed;
@@ -72,10 +73,16 @@ export class Answer {
     return this.error !== undefined;
   }
 
-  /** Whether a tool reported its own failure (`isError`). Does not parse a large answer that has no such key. */
+  /**
+   * Whether a tool reported its own failure (`isError`). Does not parse a large answer that has no such key; looks for it once,
+   * since the log, metrics and history all ask.
+   */
   get isError(): boolean {
-    if (this.#parsed === undefined && !includes(this.#raw!.chunks, IS_ERROR_KEY)) return false;
-    return this.result?.["isError"] === true;
+    return (this.#failed ??= this.#looksFailed() && this.result?.["isError"] === true);
+  }
+
+  #looksFailed(): boolean {
+    return this.#parsed !== undefined || includes(this.#raw!.chunks, IS_ERROR_KEY);
   }
 
   /** Whether the answer is still bytes, i.e. nobody has looked inside. */

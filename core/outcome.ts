@@ -24,3 +24,24 @@ export function outcomeOf(end: Answer | Error): Outcome {
   if (end.isRpcError) return { transport: "ok", rpc: end.error!.code, tool: undefined };
   return end.isError ? TOOL_ERROR : OK;
 }
+
+/** How a call ended in one word, and in which layer when it failed: a "success" that hides an `isError` result helps nobody. */
+export type CallOutcome = "ok" | "transport_error" | "rpc_error" | "tool_error";
+
+/** An {@link Outcome} in one word, as the log, metrics and history show it. */
+export interface CallEnd {
+  readonly outcome: CallOutcome;
+  /** An {@link ErrorCode} or a JSON-RPC code, always as text; `null` when there was none. */
+  readonly code: string | null;
+}
+
+const ENDED_WELL: CallEnd = { outcome: "ok", code: null };
+const TOOL_FAILED: CallEnd = { outcome: "tool_error", code: null };
+
+/** Says in one word how a call ended. Accepts the answer, or whatever was thrown. Never parses a large result. */
+export function endOf(end: Answer | Error): CallEnd {
+  const { transport, rpc, tool } = outcomeOf(end);
+  if (transport !== "ok") return { outcome: "transport_error", code: transport };
+  if (rpc !== "ok") return { outcome: "rpc_error", code: String(rpc) };
+  return tool === "ok" ? ENDED_WELL : TOOL_FAILED;
+}

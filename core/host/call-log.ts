@@ -1,11 +1,8 @@
 import type { Logger } from "pino";
 import { Answer } from "../answer.ts";
 import { toGatewayError } from "../errors.ts";
-import { outcomeOf } from "../outcome.ts";
+import { endOf, type CallOutcome } from "../outcome.ts";
 import type { Call, Middleware } from "../types.ts";
-
-/** How a call ended, and in which layer when it failed: a "success" that hides an `isError` result helps nobody. */
-export type CallOutcome = "ok" | "transport_error" | "rpc_error" | "tool_error";
 
 /** The fields of a call's line in the log: the eight of M110 (`ts` and `level` are the logger's) and who, where, which. */
 export interface CallLine {
@@ -43,7 +40,7 @@ export function logCalls(log: Logger): Middleware {
 
 function lineOf(call: Call, started: number, end: Answer | Error): CallLine {
   const { id, method, source, endpoint, server, name, principal } = call;
-  const [outcome, code] = endOf(end);
+  const { outcome, code } = endOf(end);
   return {
     action: method,
     server,
@@ -56,13 +53,6 @@ function lineOf(call: Call, started: number, end: Answer | Error): CallLine {
     principal: principal.id,
     call: id,
   };
-}
-
-function endOf(end: Answer | Error): readonly [CallOutcome, string | null] {
-  const { transport, rpc, tool } = outcomeOf(end);
-  if (transport !== "ok") return ["transport_error", transport];
-  if (rpc !== "ok") return ["rpc_error", String(rpc)];
-  return tool === "ok" ? ["ok", null] : ["tool_error", null];
 }
 
 /** A resource's URI may carry a password or a signed query. */

@@ -1,5 +1,4 @@
 import type { PluginContext } from "propylon";
-import { ENDINGS } from "./ending.ts";
 import type { Exposition, Sample } from "./exposition.ts";
 import type { Ledger } from "./ledger.ts";
 import type { GatewayLife } from "./life.ts";
@@ -23,8 +22,8 @@ export function exposeCalls(page: Exposition, { ledger, switches }: Sources): vo
     ["server", "tool", "outcome"],
     function* () {
       for (const { server, tool, calls } of ledger.tallies())
-        for (const outcome of ENDINGS)
-          if (calls[outcome] > 0) yield [{ server, tool, outcome }, calls[outcome]];
+        for (const [outcome, count] of Object.entries(calls))
+          if (count > 0) yield [{ server, tool, outcome }, count];
     },
   );
   page.counter("tool_errors_total", "Failed tool calls by error code.", ["code"], () =>

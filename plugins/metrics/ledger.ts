@@ -1,6 +1,5 @@
-import type { Answer, Call } from "propylon";
+import { endOf, type Answer, type Call, type CallEnd, type CallOutcome } from "propylon";
 import { Distribution, Family } from "./distribution.ts";
-import { ENDINGS, endOf, type End, type Ending } from "./ending.ts";
 
 /** Label of whatever has no series of its own: unknown names, and known ones beyond the limit. */
 export const OTHER = "other";
@@ -21,7 +20,7 @@ const CONVENTIONAL = [
 interface Tally {
   readonly server: string;
   readonly tool: string;
-  readonly calls: Record<Ending, number>;
+  readonly calls: Record<CallOutcome, number>;
   readonly durations: Distribution;
 }
 
@@ -62,9 +61,10 @@ export class Ledger {
 
   /** Counts a call as seen from outside the pipeline, denials included. */
   end(call: Call, end: Answer | Error, seconds: number, labelling: Labelling): void {
-    const { ending, code } = this.#bounded(endOf(end));
+    const ended = endOf(end);
+    const code = this.#codeOf(ended);
     const tally = call.method === "tools/call" ? this.#tallyOf(call, labelling) : undefined;
-    if (tally) this.#count(tally, ending, code, seconds);
+    if (tally) this.#count(tally, ended.outcome, code, seconds);
     if (call.source !== "mcp") return;
     const tool = labelling.toolNames && tally ? tally.tool : "";
     this.served.of(["", "", call.method, tool, code]).observe(seconds);
@@ -75,7 +75,7 @@ export class Ledger {
     const { server, method } = call;
     const transport = labelling.transportOf(server);
     if (transport === undefined) return;
-    const { code } = this.#bounded(endOf(end));
+    const code = this.#codeOf(endOf(end));
     const named = labelling.toolNames && method === "tools/call";
     const tool = named ? this.#tallyOf(call, labelling).tool : "";
     this.relayed.of([server, transport, method, tool, code]).observe(seconds);
@@ -96,18 +96,21 @@ export class Ledger {
     this.relayed.keep(isKnown);
   }
 
-  #count({ calls, durations }: Tally, ending: Ending, error: string, seconds: number): void {
-    calls[ending]++;
+  #count({ calls, durations }: Tally, outcome: CallOutcome, code: string, seconds: number): void {
+    calls[outcome]++;
     durations.observe(seconds);
     this.durations.observe(seconds);
-    if (error !== "") this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
+    if (outcome !== "ok") this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
   }
 
-  #bounded(end: End): End {
-    if (end.ending !== "rpc_error" || this.#rpcCodes.has(end.code)) return end;
-    if (this.#rpcCodes.size >= MAX_RPC_CODES) return { ...end, code: OTHER };
-    this.#rpcCodes.add(end.code);
-    return end;
+  /** The code as a label: empty for success, `tool_error` for a tool's own failure. */
+  #codeOf({ outcome, code }: CallEnd): string {
+    if (outcome === "ok") return "";
+    if (code === null) return outcome;
+    if (outcome !== "rpc_error" || this.#rpcCodes.has(code)) return code;
+    if (this.#rpcCodes.size >= MAX_RPC_CODES) return OTHER;
+    this.#rpcCodes.add(code);
+    return code;
   }
 
   /** A name that no server lists never becomes a label: callers choose it freely. */
@@ -124,7 +127,7 @@ export class Ledger {
     this.#tallies.set(server, tools);
     const known = tools.get(tool);
     if (known) return known;
-    const calls = Object.fromEntries(ENDINGS.map((ending) => [ending, 0])) as Tally["calls"];
+    const calls = { ok: 0, transport_error: 0, rpc_error: 0, tool_error: 0 };
     const tally: Tally = { server, tool, calls, durations: new Distribution(this.#bounds) };
     tools.set(tool, tally);
     if (tool !== OTHER) this.#tools++;

@@ -67,7 +67,7 @@ function parseLabels(text: string): Record<string, string> {
   LABEL.lastIndex = 0;
   while (LABEL.lastIndex < text.length) {
     const match = LABEL.exec(text);
-    if (!match || match[1]! in labels) throw new Error(`wrong labels: ${text}`);
+    if (!match || Object.hasOwn(labels, match[1]!)) throw new Error(`wrong labels: ${text}`);
     labels[match[1]!] = match[2]!.replace(/\\(.)/g, (_, char: string) =>
       char === "n" ? "\n" : char,
     );
