@@ -13,6 +13,7 @@ export type {
 } from "./config/schema.ts";
 export { configSchema } from "./config/schema.ts";
 export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";
+export { Cancellation } from "./host/cancellation.ts";
 export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
 export {
   ERROR_STATUS,

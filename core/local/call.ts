@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Cancellation } from "../host/cancellation.ts";
+import { addSignal, Cancellation } from "../host/cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { Provider } from "../provider.ts";
 import type { Call, CallInput, Peer, Principal, Role } from "../types.ts";
@@ -41,12 +41,5 @@ export function completeCall(input: CallInput, servers: ReadonlyMap<string, Prov
   };
   // A call made on behalf of another shares its signal, but its own deadline must not end the other.
   if (call.signal) return { ...call, signal: call.signal, cancellation: undefined };
-  const cancellation = new Cancellation();
-  return {
-    ...call,
-    cancellation,
-    get signal() {
-      return cancellation.signal;
-    },
-  };
+  return addSignal(Object.assign(call, { cancellation: call.cancellation ?? new Cancellation() }));
 }

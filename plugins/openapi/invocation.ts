@@ -1,4 +1,5 @@
 import {
+  Cancellation,
   GatewayError,
   toEnvelope,
   toGatewayError,
@@ -30,6 +31,9 @@ export interface InvocationHost {
 /** W3C Trace Context, which MCP carries in `_meta` under the same names. */
 const TRACE_HEADERS = ["traceparent", "tracestate", "baggage"] as const;
 
+/** A call that is not timed keeps nothing at its peer, so one serves all. */
+const NOBODY = new HttpPeer();
+
 /** One request that calls a tool, and the three ways to answer it: at once, as events, or later. */
 export class Invocation {
   readonly #host: InvocationHost;
@@ -55,7 +59,7 @@ export class Invocation {
       principal: event.context.principal,
       timeout: requestedTimeout(headers.get("x-tool-timeout"), event.url.search),
       meta: traceOf(headers),
-      peer: new HttpPeer(),
+      peer: host.options.serverTiming ? new HttpPeer() : NOBODY,
     };
     const effective = effectiveTimeout(host.gating, input);
     if (effective !== undefined) this.#headers["x-tool-timeout-effective"] = effective;
@@ -72,18 +76,15 @@ export class Invocation {
 
   async #atOnce(): Promise<Response> {
     const { req } = this.#event;
-    const abort = new AbortController();
-    const settle = whenGone(this.#event, () => abort.abort(clientGone()));
+    const cancellation = cancelWhenGone(this.#event);
     try {
-      const answer = await this.#host.call({ ...this.#input, signal: abort.signal });
+      const answer = await this.#host.call({ ...this.#input, cancellation });
       const failure = this.#failureOf(answer);
       const headers = this.#timed();
       if (failure) return respondFailure(failure, req.headers.get("accept"), headers);
       return respond(200, renderResult(answer.result!, this.#format), headers);
     } catch (error) {
       throw withHeaders(toGatewayError(error), this.#timed());
-    } finally {
-      settle();
     }
   }
 
@@ -177,16 +178,13 @@ function traceOf(headers: Headers): Json | undefined {
   return Object.fromEntries(pairs.filter(([, value]) => value !== null));
 }
 
-/** Calls back when the client goes away before it has its answer; the function it returns stops listening. */
-function whenGone({ req }: RouteEvent, gone: () => void): () => void {
+/** Ends a call when its client goes away before it has its answer. */
+function cancelWhenGone({ req }: RouteEvent): Cancellation {
+  const cancellation = new Cancellation();
   const res = req.runtime?.node?.res;
-  if (!res) return () => {};
-  const onClose = (): void => {
-    if (!res.writableFinished) gone();
-  };
-  if (res.destroyed) gone();
-  else res.once("close", onClose);
-  return () => void res.off("close", onClose);
+  if (res?.destroyed) cancellation.abort(clientGone());
+  else res?.once("close", () => res.writableFinished || cancellation.abort(clientGone()));
+  return cancellation;
 }
 
 function clientGone(): GatewayError {
