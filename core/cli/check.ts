@@ -67,7 +67,7 @@ async function findRunning(
 ): Promise<void> {
   const config = connect
     ? loaded.config
-    : rememberPlaces(withoutServers(loaded.config), loaded.place);
+    : rememberPlaces(withoutServers(loaded.config), (issue) => loaded.place(issue));
   let gateway: Gateway;
   try {
     gateway = await createGateway(config, {

@@ -40,13 +40,8 @@ export class Faults {
   /** The network failed. */
   network(error: Error): GatewayError {
     const code = codeOf(error);
-    const why =
-      (code && CAUSES[code]) ??
-      (code?.startsWith("HPE_")
-        ? "it does not speak HTTP"
-        : `the connection failed${code ? ` (${code})` : ""}`);
     return this.#error(
-      `cannot be used: ${why}`,
+      `cannot be used: ${networkReason(error)}`,
       { server: this.#name, ...(code && { cause: code }) },
       error,
     );
@@ -116,6 +111,14 @@ export class Faults {
       ...(hint && { hint }),
     });
   }
+}
+
+/** What went wrong with a connection, as the end of a sentence: `the connection was refused`. Holds no address and no path. */
+export function networkReason(error: unknown): string {
+  const code = error instanceof Error ? codeOf(error) : undefined;
+  if (code === undefined) return "the connection failed";
+  if (Object.hasOwn(CAUSES, code)) return CAUSES[code]!;
+  return code.startsWith("HPE_") ? "it does not speak HTTP" : `the connection failed (${code})`;
 }
 
 /** HTTP status inside an error of {@link Faults}, if it has one. */

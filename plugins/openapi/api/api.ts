@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { EMPTY_CATALOGUE, type Catalogue, type Json } from "propylon";
+import type { ApiDocument } from "./document.ts";
+import { isSelected, operationsOf, type Operation } from "./operations.ts";
+import type { ApiOptions } from "./options.ts";
+import { broken, isObject, parseUrl } from "./references.ts";
+import { toolsOf, type ApiTool } from "./tool.ts";
+
+/** An API as read from one version of its document. */
+export interface Api {
+  /** Where requests go; never with a fragment. */
+  readonly base: URL;
+  readonly tools: ReadonlyMap<string, ApiTool>;
+  readonly catalogue: Catalogue;
+  /** Of the document. */
+  readonly hash: string;
+  /** Operations that are not offered because they are at another host. */
+  readonly elsewhere: readonly string[];
+}
+
+/**
+ * Makes an API of its document.
+ *
+ * @param location where the document was read
+ * @throws {GatewayError} `invalid` for a document that cannot be used
+ */
+export function makeApi(document: ApiDocument, location: URL, options: ApiOptions): Api {
+  const { root, references, hash } = document;
+  const base = baseOf(root, location, options.baseUrl);
+  const chosen = operationsOf(root, references).filter((operation) =>
+    isSelected(operation, options.operations ?? {}),
+  );
+  const here = chosen.filter((operation) => isHere(operation, base, location, options));
+  const tools = toolsOf(here, references);
+  const info = isObject(root["info"]) ? root["info"] : {};
+  return {
+    base,
+    tools,
+    catalogue: catalogueOf(tools, info),
+    hash,
+    elsewhere: chosen
+      .filter((each) => !here.includes(each))
+      .map((each) => `${each.method} ${each.path}`),
+  };
+}
+
+/**
+ * A document decides which address the gateway talks to, with the operator's headers: only that of its own host is taken from
+ * it, or it could reach inside the operator's network (SSRF).
+ */
+function baseOf(root: Json, location: URL, chosen: string | undefined): URL {
+  const found = chosen === undefined ? serverUrl(root["servers"], location) : new URL(chosen);
+  found.hash = "";
+  if (chosen !== undefined) return found;
+  if (location.protocol === "file:")
+    throw broken(
+      "The document is a file, so it cannot say where the API is.",
+      `Set baseUrl${found.protocol === "file:" ? "" : `, e.g. to ${found.origin}${found.pathname}`}.`,
+    );
+  if (!isSameHost(found, location))
+    throw broken(
+      `The document is on ${location.host} and says that the API is on ${found.host}.`,
+      `Set baseUrl to ${found.origin}${found.pathname} if that is right.`,
+    );
+  return found;
+}
+
+function isSameHost(url: URL, location: URL): boolean {
+  const isUpgrade = location.protocol === "http:" && url.protocol === "https:";
+  return url.origin === location.origin || (isUpgrade && url.hostname === location.hostname);
+}
+
+/** The first server with its variables at their defaults, relative to the document; `/` when there is none. */
+function serverUrl(servers: unknown, location: URL): URL {
+  const first: unknown = Array.isArray(servers) ? servers[0] : undefined;
+  const written = isObject(first) && typeof first["url"] === "string" ? first["url"] : "/";
+  const variables = isObject(first) && isObject(first["variables"]) ? first["variables"] : {};
+  const filled = written.replaceAll(/\{([^{}]+)\}/g, (match, name: string) => {
+    const variable = variables[name];
+    return isObject(variable) && typeof variable["default"] === "string"
+      ? variable["default"]
+      : match;
+  });
+  const url = parseUrl(filled, location.href);
+  if (!url || !/^(?:https?|file):$/.test(url.protocol))
+    throw broken(`The document's server ${JSON.stringify(written)} is not a URL.`, "Set baseUrl.");
+  return url;
+}
+
+/** Whether an operation is at the base: with servers of its own only if the operator chose the base, or they are the same. */
+function isHere(operation: Operation, base: URL, location: URL, options: ApiOptions): boolean {
+  if (options.baseUrl !== undefined || operation.servers === undefined) return true;
+  const own = serverUrl(operation.servers, location);
+  return own.origin === base.origin && own.pathname === base.pathname;
+}
+
+function catalogueOf(tools: ReadonlyMap<string, ApiTool>, info: Json): Catalogue {
+  const listed = [...tools.values()].map(({ tool }) => tool);
+  const { title, version, description } = info;
+  return {
+    ...EMPTY_CATALOGUE,
+    tools: listed,
+    capabilities: { tools: { listChanged: true } },
+    ...(typeof description === "string" && { instructions: description }),
+    serverInfo: {
+      name: typeof title === "string" ? title : "openapi",
+      version: typeof version === "string" ? version : "0",
+    },
+    hash: createHash("sha256").update(JSON.stringify(listed)).digest("hex"),
+  };
+}

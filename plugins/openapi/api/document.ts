@@ -1,0 +1,174 @@
+import { createHash } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { GatewayError, networkReason, type Json } from "propylon";
+import { parse } from "yaml";
+import { absolute, broken, isObject, parseUrl, References } from "./references.ts";
+
+/** Documents that one may refer to; more are a mistake or an attack. */
+const MAX_DOCUMENTS = 20;
+const MAX_REDIRECTS = 5;
+
+/** How documents are read. */
+export interface Reading {
+  /** Headers for the host of the document. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Largest document in bytes. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+/** An OpenAPI document with everything it refers to. */
+export interface ApiDocument {
+  readonly root: Json;
+  readonly references: References;
+  /** SHA-256 (hex) of the bytes of all parts; equal = nothing changed (M106). */
+  readonly hash: string;
+}
+
+/** Where a document is: a web URL as written, anything else is a file relative to the folder. */
+export function locate(spec: string, folder: string): URL {
+  return /^https?:\/\//i.test(spec) ? new URL(spec) : pathToFileURL(resolve(folder, spec));
+}
+
+/**
+ * Reads a document and what it refers to, on the same host or in the same folder.
+ *
+ * @throws {GatewayError} `upstream_error` when the host cannot be read from now, `invalid` for what is no OpenAPI 3 document
+ */
+export async function readDocument(location: URL, reading: Reading): Promise<ApiDocument> {
+  const documents = new Map<string, unknown>();
+  const hash = createHash("sha256");
+  const waiting = [new URL(location)];
+  waiting[0]!.hash = "";
+  for (let url = waiting.shift(); url; url = waiting.shift()) {
+    if (documents.has(url.href)) continue;
+    if (documents.size === MAX_DOCUMENTS)
+      throw broken(`The document refers to more than ${MAX_DOCUMENTS} others.`);
+    const text = await readText(url, reading);
+    hash.update(text);
+    documents.set(
+      url.href,
+      absolute(parseText(text, url), url, (other) => {
+        checkNear(other, location);
+        waiting.push(other);
+      }),
+    );
+  }
+  const root = checkVersion(documents.values().next().value);
+  return { root, references: new References(documents), hash: hash.digest("hex") };
+}
+
+/** A document could otherwise make the gateway read any address it can reach (SSRF), or any file. */
+function checkNear(other: URL, location: URL): void {
+  const near =
+    location.protocol === "file:"
+      ? other.protocol === "file:" && other.pathname.startsWith(new URL(".", location).pathname)
+      : other.origin === location.origin;
+  if (!near)
+    throw broken(
+      "The document refers to another one on a different host or outside its folder.",
+      "Bundle both into one document.",
+    );
+}
+
+function parseText(text: string, url: URL): unknown {
+  try {
+    return text.trimStart().startsWith("{")
+      ? JSON.parse(text)
+      : parse(text, { maxAliasCount: 100 });
+  } catch (error) {
+    const where = error instanceof Error ? /line (\d+)/.exec(error.message)?.[1] : undefined;
+    throw broken(
+      `${basename(url.pathname)} is neither JSON nor YAML${where ? `: see line ${where}` : ""}.`,
+    );
+  }
+}
+
+function checkVersion(root: unknown): Json {
+  if (!isObject(root)) throw broken("The document is not a map with openapi, info and paths.");
+  if (root["swagger"] !== undefined)
+    throw broken(
+      "The document is Swagger 2.0; OpenAPI 3.0 or 3.1 is needed.",
+      "Convert it, e.g. with swagger2openapi.",
+    );
+  const version = root["openapi"];
+  if (typeof version !== "string")
+    throw broken(
+      "The document does not say which version of OpenAPI it is.",
+      "Add openapi: 3.1.0.",
+    );
+  if (!/^3\.[012]\./.test(`${version}.`))
+    throw broken(`OpenAPI ${JSON.stringify(version)} is not known; 3.0 or 3.1 is needed.`);
+  return root;
+}
+
+async function readText(url: URL, reading: Reading): Promise<string> {
+  return url.protocol === "file:" ? readLocal(url, reading.limit) : readRemote(url, reading);
+}
+
+async function readLocal(url: URL, limit: number): Promise<string> {
+  const file = fileURLToPath(url);
+  try {
+    if ((await stat(file)).size > limit) throw tooLong(limit);
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    throw broken(
+      `The file ${basename(file)} ${code === "ENOENT" ? "does not exist" : `cannot be read (${code})`}.`,
+      "The path is relative to the config file; check its spelling and permissions.",
+    );
+  }
+}
+
+async function readRemote(location: URL, { headers, limit, signal }: Reading): Promise<string> {
+  let url = location;
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+    const response = await fetch(url, { headers, signal, redirect: "manual" }).catch(
+      (error: unknown) => {
+        throw unreachable(networkReason(error), error);
+      },
+    );
+    const target = response.headers.get("location");
+    if (response.status < 300 || response.status >= 400 || target === null)
+      return readBody(response, limit);
+    await response.body?.cancel();
+    const next = parseUrl(target, url.href);
+    if (next?.origin !== location.origin)
+      throw broken("The document's URL redirects to another host.", "Put the final URL into spec.");
+    url = next;
+  }
+  throw broken("The document's URL redirects without end.", "Put the final URL into spec.");
+}
+
+async function readBody(response: Response, limit: number): Promise<string> {
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw unreachable(`its URL answered with HTTP ${response.status}`, undefined);
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      if (size > limit) throw tooLong(limit);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof GatewayError ? error : unreachable(networkReason(error), error);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function unreachable(why: string, cause: unknown): GatewayError {
+  return new GatewayError("upstream_error", `The OpenAPI document cannot be read: ${why}.`, {
+    cause,
+    hint: "Check spec; it is tried again.",
+  });
+}
+
+function tooLong(limit: number): GatewayError {
+  return broken(`The document is longer than ${limit} bytes.`, "Raise maxResult of this server.");
+}

@@ -1,0 +1,101 @@
+import { GatewayError, type Json } from "propylon";
+
+/** A URL relative to another, or nothing. */
+export function parseUrl(text: string, base: string): URL | undefined {
+  return URL.canParse(text, base) ? new URL(text, base) : undefined;
+}
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A document that cannot be used, said in one sentence. */
+export function broken(message: string, hint = "Correct the document."): GatewayError {
+  return new GatewayError("invalid", message, { hint });
+}
+
+/** Follows `$ref`s. All of them are absolute by now, so that what they mean does not depend on where they stand. */
+export class References {
+  readonly #documents: ReadonlyMap<string, unknown>;
+
+  /** @param documents documents by URL without fragment, their own references made absolute */
+  constructor(documents: ReadonlyMap<string, unknown>) {
+    this.#documents = documents;
+  }
+
+  /**
+   * What a node stands for: itself, or the end of its chain of references.
+   *
+   * @throws {GatewayError} `invalid` for a reference that leads nowhere or back to itself
+   */
+  follow(node: unknown): unknown {
+    const seen = new Set<string>();
+    let found = node;
+    while (isObject(found) && typeof found["$ref"] === "string") {
+      const reference = found["$ref"];
+      if (seen.has(reference)) throw broken(`The reference ${shown(reference)} leads to itself.`);
+      seen.add(reference);
+      found = this.get(reference);
+    }
+    return found;
+  }
+
+  /** The node at the end of one reference. */
+  get(reference: string): unknown {
+    const [url = "", pointer = ""] = split(reference);
+    let node = this.#documents.get(url);
+    for (const part of pointer.split("/").slice(1)) {
+      const key = decodePart(part);
+      node = isObject(node) && Object.hasOwn(node, key) ? node[key] : itemAt(node, key);
+    }
+    if (node === undefined) throw broken(`The reference ${shown(reference)} leads nowhere.`);
+    return node;
+  }
+}
+
+/**
+ * A copy in which every `$ref` is absolute.
+ * @param onDocument told the URL, without fragment, of every document referred to
+ */
+export function absolute(node: unknown, base: URL, onDocument: (url: URL) => void): unknown {
+  if (Array.isArray(node)) return node.map((item) => absolute(item, base, onDocument));
+  if (!isObject(node)) return node;
+  const copy: Json = {};
+  for (const [key, value] of Object.entries(node)) {
+    if (key !== "$ref" || typeof value !== "string") copy[key] = absolute(value, base, onDocument);
+    else {
+      const target = parseUrl(value, base.href);
+      if (!target) throw broken(`The reference ${JSON.stringify(value)} is not a URL.`);
+      copy[key] = target.href;
+      target.hash = "";
+      onDocument(target);
+    }
+  }
+  return copy;
+}
+
+function split(reference: string): string[] {
+  const hash = reference.indexOf("#");
+  return hash === -1 ? [reference] : [reference.slice(0, hash), reference.slice(hash + 1)];
+}
+
+/** RFC 6901 section 4, inside a URL fragment. */
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    throw broken(`The reference part ${JSON.stringify(part)} is not percent-encoded UTF-8.`);
+  }
+}
+
+function itemAt(node: unknown, key: string): unknown {
+  return Array.isArray(node) && /^\d+$/.test(key) ? (node[Number(key)] as unknown) : undefined;
+}
+
+/** Without the path of a local file. */
+function shown(reference: string): string {
+  return JSON.stringify(
+    reference.startsWith("file:") ? `#${split(reference)[1] ?? ""}` : reference,
+  );
+}

@@ -1,0 +1,24 @@
+import { dirname } from "node:path";
+import type { PluginContext, ServerType } from "propylon";
+import { locate } from "./document.ts";
+import { apiOptions, type ApiOptions } from "./options.ts";
+import { ApiServer } from "./server.ts";
+
+/**
+ * The server type `openapi`: an entry of `servers` that names an OpenAPI document becomes a server whose tools are its operations.
+ *
+ * @example gateway.serverType("openapi", apiServerType(gateway));
+ */
+export function apiServerType({
+  control,
+  log,
+}: Pick<PluginContext, "control" | "log">): ServerType<ApiOptions> {
+  return {
+    config: apiOptions,
+    create(name, options, catalogue) {
+      const folder = control.configFile === undefined ? process.cwd() : dirname(control.configFile);
+      const location = locate(options.spec, folder);
+      return new ApiServer({ name, options, location, log, catalogue });
+    },
+  };
+}
