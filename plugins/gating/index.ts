@@ -1,5 +1,52 @@
 import { definePlugin } from "propylon";
+import { createGate } from "./gate.ts";
+import { isServerOn, isShown, isToolOn } from "./flags.ts";
+import { Ledger } from "./ledger.ts";
+import { optionsSchema } from "./options.ts";
+import { statePath } from "./path.ts";
+import { checkFlags } from "./known.ts";
+import { Gating, type GatingService } from "./service.ts";
+import { createRule } from "./timeouts.ts";
+import { followServers } from "./follow.ts";
 
 export * from "./service.ts";
 
-export default definePlugin({ name: "gating", setup() {} });
+export default definePlugin({
+  name: "gating",
+  config: optionsSchema,
+  provides: Gating,
+  setup(gateway): GatingService {
+    const { config } = gateway;
+    const relist = gateway.filter((item) => isShown(ledger.flags, item));
+    const ledger = gateway.keep(
+      "ledger",
+      () =>
+        new Ledger({
+          log: gateway.log,
+          relist,
+          changed: (flags, by) => {
+            for (const flag of flags) gateway.emit("gating:changed", { ...flag, by });
+          },
+        }),
+      (kept) => kept.close(),
+    );
+    const deadlineOf = createRule(config, (call) => gateway.timeouts(call));
+    gateway.use(
+      "gate",
+      createGate(() => ledger.flags),
+    );
+    gateway.deadline(deadlineOf);
+    gateway.onStart(() => ledger.open(statePath(config.state, gateway.control.configFile)));
+    followServers(gateway, ledger);
+    return {
+      isServerEnabled: (server) => isServerOn(ledger.flags, server),
+      isToolEnabled: (server, tool) => isToolOn(ledger.flags, server, tool),
+      async set(flags, by) {
+        checkFlags(gateway, ledger.flags, flags);
+        return ledger.set(flags, by);
+      },
+      export: () => ledger.export(),
+      deadlineOf,
+    };
+  },
+});

@@ -1,0 +1,150 @@
+import { randomBytes } from "node:crypto";
+import { open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { GatewayError } from "propylon";
+import { parseState, STATE_VERSION, type Remembered } from "./state.ts";
+
+/** What follows the prefix in the name of a draft: process id, random digits. */
+const DRAFT_END = /^(\d+)\.[0-9a-f]{12}\.tmp$/;
+
+/** The state file: read once at the start, replaced as a whole afterwards. */
+export class StateFile {
+  readonly path: string;
+  /** Version of what is there; a later one than ours is never overwritten (C09). */
+  #version = 0;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /**
+   * Reads it; `undefined` when there is none. Sweeps what killed writers left behind.
+   *
+   * @throws {GatewayError} `io_error` when it cannot be read or understood: what it switched off must not be on (fail closed)
+   */
+  async load(): Promise<Remembered | undefined> {
+    await this.#sweep();
+    let text: string;
+    try {
+      text = await readFile(this.path, "utf8");
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw this.#unreadable(`it cannot be read (${codeOf(error)})`, error);
+    }
+    try {
+      const remembered = parseState(text);
+      this.#version = remembered.version;
+      return remembered;
+    } catch (error) {
+      const isSyntax = error instanceof SyntaxError;
+      throw this.#unreadable(isSyntax ? "it is not JSON" : (error as Error).message, error);
+    }
+  }
+
+  /** Whether a later version of the gateway wrote it, so that this one must leave it alone. */
+  get isForeign(): boolean {
+    return this.#version > STATE_VERSION;
+  }
+
+  /**
+   * Replaces it at once by a rename, so that whoever reads it, even after a crash, sees the old or the new content and never
+   * half of it (M027). Resolves when the new content is on the disk.
+   *
+   * @throws {GatewayError} `io_error`; the old content is still there
+   */
+  async write(text: string): Promise<void> {
+    if (this.isForeign) throw this.#foreign();
+    try {
+      await this.#replace(text);
+    } catch (cause) {
+      throw new GatewayError(
+        "io_error",
+        `The state file ${basename(this.path)} could not be written (${codeOf(cause)}), so nothing was changed.`,
+        { cause, hint: "Check that its directory is writable and the disk has space." },
+      );
+    }
+  }
+
+  async #replace(text: string): Promise<void> {
+    // A symlink stays one: its target is what is replaced.
+    const target = await realpath(this.path).catch(() => this.path);
+    const draft = join(dirname(target), `${draftPrefix(target)}${process.pid}.${suffix()}.tmp`);
+    try {
+      await writeDurably(draft, text);
+      await rename(draft, target);
+    } catch (error) {
+      await rm(draft, { force: true }).catch(() => {});
+      throw error;
+    }
+    await syncDirectory(dirname(target));
+  }
+
+  /** Removes drafts whose writer was killed; one that belongs to a living process stays. */
+  async #sweep(): Promise<void> {
+    const target = await realpath(this.path).catch(() => this.path);
+    const folder = dirname(target);
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!name.startsWith(draftPrefix(target))) continue;
+      const [, pid] = DRAFT_END.exec(name.slice(draftPrefix(target).length)) ?? [];
+      if (pid === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
+      await rm(join(folder, name), { force: true }).catch(() => {});
+    }
+  }
+
+  #unreadable(why: string, cause: unknown): GatewayError {
+    return new GatewayError(
+      "io_error",
+      `The state file ${basename(this.path)} cannot be used: ${why}. Starting without it would switch on what it switched off.`,
+      {
+        cause,
+        place: { file: this.path },
+        hint: "Repair it or put a copy back; delete it to start with everything switched on.",
+      },
+    );
+  }
+
+  #foreign(): GatewayError {
+    return new GatewayError(
+      "io_error",
+      `The state file ${basename(this.path)} is of version ${this.#version}, and this gateway knows versions up to ${STATE_VERSION}, so nothing was changed.`,
+      { hint: "Update the gateway, or set state of the gating plugin to another file." },
+    );
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const handle = await open(path, "wx", 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Makes a rename last through a power cut; systems that cannot do that for a directory say so. */
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, "r").catch(() => undefined);
+  await handle?.sync().catch(() => {});
+  await handle?.close();
+}
+
+function draftPrefix(target: string): string {
+  return `.${basename(target)}.`;
+}
+
+function suffix(): string {
+  return randomBytes(6).toString("hex");
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException | undefined)?.code ?? "unknown";
+}

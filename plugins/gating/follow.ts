@@ -1,0 +1,27 @@
+import type { Provider, PluginContext } from "propylon";
+import { isKnownServer } from "./known.ts";
+import type { Ledger } from "./ledger.ts";
+
+/** Keeps the ledger up to date with the servers: what they have, how their connections go, and whether they are still there. */
+export function followServers(gateway: PluginContext, ledger: Ledger): void {
+  const compare = (provider: Provider | undefined): void => {
+    if (provider && isListed(provider)) ledger.compare(provider.name, provider.catalogue.tools);
+  };
+  const settle = (): void => {
+    ledger.prune((server) => isKnownServer(gateway, server));
+    for (const provider of gateway.servers.values()) compare(provider);
+  };
+  gateway.hook("gateway:ready", settle);
+  gateway.hook("reload:done", settle);
+  gateway.hook("upstream:catalogue", (name) => compare(gateway.servers.get(name)));
+  gateway.hook("upstream:state", (name, { state, since, lastError }) => {
+    compare(gateway.servers.get(name));
+    if (state === "ready") ledger.note(name, { lastInit: since, lastError: null });
+    else if (lastError !== undefined) ledger.note(name, { lastError });
+  });
+}
+
+/** Whether its lists are its own and complete; those of a server that is away may be old ones. */
+function isListed({ status, catalogue }: Provider): boolean {
+  return status.state === "ready" && catalogue.hash !== "";
+}

@@ -1,0 +1,212 @@
+import { toGatewayError, type PluginContext } from "propylon";
+import { StateFile } from "./file.ts";
+import { withFlags, withoutStaleServers, withoutStaleTools, type FlagMap } from "./flags.ts";
+import type { Flag, GatingState } from "./service.ts";
+import { toState, type History } from "./state.ts";
+
+/** How long news about connections waits to be written, in milliseconds: a storm of them is one write. */
+const NEWS_MS = 1_000;
+
+/** What a {@link Ledger} needs of the gateway. */
+export interface LedgerHost {
+  readonly log: PluginContext["log"];
+  /** Builds the lists of every face anew. */
+  relist(): void;
+  /** Flags changed: they are written down and in force. */
+  changed(flags: readonly Flag[], by: string): void;
+}
+
+/** Somebody who waits for flags to be set. */
+interface Wish {
+  readonly flags: readonly Flag[];
+  readonly by: string;
+  resolve(changed: readonly Flag[]): void;
+  reject(error: unknown): void;
+}
+
+/** One use of a state file; the latest counts. */
+interface Opening {
+  readonly file: StateFile | undefined;
+  /** Whether who opened it is gone, so that there is no way back to it. */
+  isOver: boolean;
+}
+
+/**
+ * The flags in memory, which alone decide (M046), and the file that follows them. Changes are made one batch at a time: first on
+ * the disk, then in memory, so that what was confirmed is never forgotten. Lives through reloads of the plugin.
+ */
+export class Ledger {
+  readonly #host: LedgerHost;
+  readonly #history = new Map<string, History>();
+  /** Servers from the file whose tools were not compared with the live ones yet. */
+  readonly #uncompared = new Set<string>();
+  #flags: FlagMap = new Map();
+  #updatedAt = new Date(0).toISOString();
+  #opening: Opening | undefined;
+  #wishes: Wish[] = [];
+  #working: Promise<void> | undefined;
+  #news: NodeJS.Timeout | undefined;
+
+  constructor(host: LedgerHost) {
+    this.#host = host;
+  }
+
+  /** The flags as they are now. */
+  get flags(): FlagMap {
+    return this.#flags;
+  }
+
+  /**
+   * Uses a state file from now on; `undefined` = memory only. The first one is read, for later ones memory is the truth.
+   *
+   * @returns undoes it, unless another was opened since
+   * @throws {GatewayError} `io_error` for a file that cannot be used
+   */
+  async open(path: string | undefined): Promise<() => void> {
+    const before = this.#opening;
+    const file = before?.file?.path === path ? before?.file : path && new StateFile(path);
+    const opening: Opening = { file: file || undefined, isOver: false };
+    if (opening.file !== before?.file) await this.#read(opening.file, before === undefined);
+    this.#opening = opening;
+    return () => {
+      opening.isOver = true;
+      if (this.#opening === opening && before && !before.isOver) this.#opening = before;
+    };
+  }
+
+  async #read(file: StateFile | undefined, isFirst: boolean): Promise<void> {
+    const remembered = await file?.load();
+    if (!isFirst) return this.#postpone();
+    if (!remembered) return;
+    this.#flags = remembered.flags;
+    for (const [server, history] of remembered.history) this.#history.set(server, history);
+    for (const server of remembered.flags.keys()) this.#uncompared.add(server);
+  }
+
+  /**
+   * Sets flags, all or none.
+   *
+   * @returns those that changed, once they are on the disk and in force
+   * @throws {GatewayError} `io_error` when they cannot be written; then nothing changed
+   */
+  set(flags: readonly Flag[], by: string): Promise<readonly Flag[]> {
+    return new Promise((resolve, reject) => {
+      this.#wishes.push({ flags, by, resolve, reject });
+      this.#work();
+    });
+  }
+
+  /** What is written down. */
+  export(): GatingState {
+    return toState(this.#flags, this.#history, this.#updatedAt);
+  }
+
+  /** Notes how a connection went. */
+  note(server: string, news: Partial<History>): void {
+    const before = this.#history.get(server) ?? { lastInit: null, lastError: null };
+    const after = { ...before, ...news };
+    if (after.lastInit === before.lastInit && after.lastError === before.lastError) return;
+    this.#history.set(server, after);
+    this.#postpone();
+  }
+
+  /** Drops what the file had about tools that the server does not have; once, with its first list (M079). */
+  compare(server: string, tools: readonly { readonly name: string }[]): void {
+    if (!this.#uncompared.delete(server)) return;
+    this.#drop(withoutStaleTools(this.#flags, server, new Set(tools.map(({ name }) => name))));
+  }
+
+  /** Drops servers that left the config. */
+  prune(exists: (server: string) => boolean): void {
+    for (const server of this.#history.keys()) if (!exists(server)) this.#history.delete(server);
+    for (const server of this.#uncompared) if (!exists(server)) this.#uncompared.delete(server);
+    this.#drop(withoutStaleServers(this.#flags, exists));
+  }
+
+  /** Writes what waits; the end. */
+  async close(): Promise<void> {
+    await this.#working;
+    if (this.#news !== undefined) await this.#writeNews();
+  }
+
+  #drop(flags: FlagMap): void {
+    if (flags === this.#flags) return;
+    this.#flags = flags;
+    this.#postpone();
+  }
+
+  #work(): void {
+    this.#working ??= this.#workOff().finally(() => {
+      this.#working = undefined;
+      if (this.#wishes.length > 0) this.#work();
+    });
+  }
+
+  async #workOff(): Promise<void> {
+    while (this.#wishes.length > 0) await this.#fulfil(this.#wishes.splice(0));
+  }
+
+  /** Everything that was asked for while the last write ran is one write. */
+  async #fulfil(wishes: readonly Wish[]): Promise<void> {
+    let { flags } = this;
+    const done = wishes.map((wish) => {
+      const result = withFlags(flags, wish.flags);
+      flags = result.flags;
+      return { wish, changed: result.changed };
+    });
+    try {
+      await this.#commit(
+        done.flatMap(({ changed }) => changed),
+        flags,
+      );
+    } catch (error) {
+      for (const { wish } of done) wish.reject(error);
+      return;
+    }
+    for (const { wish, changed } of done) {
+      if (changed.length > 0) this.#host.changed(changed, wish.by);
+      wish.resolve(changed);
+    }
+  }
+
+  async #commit(changed: readonly Flag[], flags: FlagMap): Promise<void> {
+    if (changed.length === 0) return;
+    await this.#write(flags);
+    // Servers may have been dropped meanwhile, so the change is made again on what is there now.
+    this.#flags = withFlags(this.#flags, changed).flags;
+    this.#host.relist();
+  }
+
+  async #write(flags: FlagMap): Promise<void> {
+    const updatedAt = new Date().toISOString();
+    const state = toState(flags, this.#history, updatedAt);
+    await this.#opening?.file?.write(`${JSON.stringify(state, null, 2)}\n`);
+    this.#updatedAt = updatedAt;
+    clearTimeout(this.#news);
+    this.#news = undefined;
+  }
+
+  #postpone(): void {
+    if (this.#news !== undefined || this.#opening?.file?.isForeign) return;
+    this.#news = setTimeout(() => void this.#writeNews(), NEWS_MS).unref();
+  }
+
+  /** In the queue of the other writes; a failure costs nothing but the news. */
+  async #writeNews(): Promise<void> {
+    clearTimeout(this.#news);
+    this.#news = undefined;
+    const write = async (): Promise<void> => {
+      try {
+        await this.#write(this.#flags);
+      } catch (error) {
+        this.#host.log.warn({ err: toGatewayError(error).cause }, toGatewayError(error).message);
+      }
+    };
+    while (this.#working) await this.#working;
+    this.#working = write().finally(() => {
+      this.#working = undefined;
+      if (this.#wishes.length > 0) this.#work();
+    });
+    await this.#working;
+  }
+}

@@ -1,0 +1,74 @@
+import {
+  GatewayError,
+  parseDuration,
+  type Call,
+  type PluginContext,
+  type Timeouts,
+} from "propylon";
+import type { GatingOptions } from "./options.ts";
+import type { EffectiveDeadline } from "./service.ts";
+
+/** The parts of a call that decide how long it may run. */
+export type Timed = Pick<Call, "method" | "server" | "name" | "timeout" | "meta">;
+
+/** Member of a request's `_meta` with the timeout its caller asks for: seconds, or a duration such as `1500ms`. */
+export const META_TIMEOUT = "propylon/timeout";
+
+/**
+ * What becomes of a wish (M034, M037): itself within the maximum, else the maximum. Both in milliseconds and above zero.
+ */
+export function clamp(wish: number, max: number): number {
+  return Math.min(wish, max);
+}
+
+/**
+ * The rule of how long a call may run: what its caller asked for, else what is set for its tool, its server, the gateway;
+ * never more than the maximum (M033-M039).
+ *
+ * @param allowance what the config outside of this plugin says
+ */
+export function createRule(
+  { timeouts, mcpoCompat }: Pick<GatingOptions, "timeouts" | "mcpoCompat">,
+  allowance: PluginContext["timeouts"],
+): (call: Timed) => EffectiveDeadline {
+  const { max, overMax, idle } = timeouts;
+  const servers = new Map(Object.entries(timeouts.servers));
+  const tools = new Map(Object.entries(timeouts.tools));
+  const bounds = idle === undefined ? undefined : { idle };
+  const refuse = (message: string): GatewayError =>
+    new GatewayError(mcpoCompat ? "invalid_timeout" : "invalid", message, {
+      data: { max: max / 1_000 },
+      hint: `Ask for more than 0 and at most ${max / 1_000} seconds.`,
+    });
+  const usual = (call: Timed): number => {
+    const { tool, server, default: gateway }: Timeouts = allowance(call);
+    return (
+      (tools.size > 0 && call.method === "tools/call"
+        ? tools.get(`${call.server}/${call.name}`)
+        : undefined) ??
+      tool ??
+      servers.get(call.server) ??
+      server ??
+      timeouts.default ??
+      gateway
+    );
+  };
+  return (call) => {
+    const wish = wishOf(call);
+    if (wish === undefined) return { total: clamp(usual(call), max), clamped: false, ...bounds };
+    if (!(wish > 0 && wish < Number.POSITIVE_INFINITY))
+      throw refuse("The timeout must be a number of seconds above zero.");
+    if (wish > max && overMax === "reject")
+      throw refuse(`The timeout is more than the longest allowed, ${max / 1_000} seconds.`);
+    return { total: clamp(wish, max), clamped: wish > max, ...bounds };
+  };
+}
+
+/** Milliseconds that the caller asks for; `NaN` for what cannot be read. */
+function wishOf({ timeout, meta }: Timed): number | undefined {
+  if (timeout !== undefined) return timeout;
+  const wish = meta?.[META_TIMEOUT];
+  if (wish === undefined) return undefined;
+  if (typeof wish !== "number" && typeof wish !== "string") return Number.NaN;
+  return parseDuration(wish, "s") ?? Number.NaN;
+}
