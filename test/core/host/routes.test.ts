@@ -203,3 +203,56 @@ describe("a refusal", () => {
     expect((await post(chunked)).status).toBe(413);
   });
 });
+
+describe("HEAD", () => {
+  it("is answered by every GET route with its status and head, and leaves no stream open behind it", async () => {
+    let cancelled = 0;
+    const streams = definePlugin({
+      name: "streams",
+      setup(gateway) {
+        const forever = (): ReadableStream =>
+          new ReadableStream({ cancel: () => void cancelled++ });
+        gateway.route("GET", "/stream", read, () => forever());
+        gateway.route(
+          "GET",
+          "/events",
+          read,
+          () => new Response(forever(), { headers: { "content-type": "text/event-stream" } }),
+        );
+      },
+    });
+    const { url } = await setupGateway({ plugins: [web, streams], client: false });
+    const head = async (path: string): Promise<unknown> => {
+      const response = await fetch(url + path, { method: "HEAD" });
+      return [response.status, response.headers.get("content-type"), await response.text()];
+    };
+    expect(await head("/mine/7")).toEqual([200, "application/json;charset=UTF-8", ""]);
+    expect(await head("/gone")).toEqual([404, "application/json", ""]);
+    expect(await head("/nothing")).toEqual([404, "application/json", ""]);
+    expect(await head("/stream")).toMatchObject([200, null, ""]);
+    expect(await head("/events")).toEqual([200, "text/event-stream", ""]);
+    expect(cancelled).toBe(2);
+  });
+});
+
+describe("the root", () => {
+  it("says what is here, and to callers where", async () => {
+    const open = await setupGateway({ plugins: [web], client: false });
+    const here = { ok: true, name: "propylon", endpoints: ["/mcp"] };
+    expect(await json(await fetch(open.url))).toEqual([200, here]);
+    const keyed = await setupGateway({ config: { auth: { apiKey: KEY } }, client: false });
+    expect(await json(await fetch(keyed.url))).toEqual([200, { ok: true, name: "propylon" }]);
+    expect(await json(await fetch(keyed.url, bearer(KEY)))).toEqual([200, here]);
+    const post = await fetch(open.url, { method: "POST" });
+    expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  it("belongs to the plugin that has a route there", async () => {
+    const home = definePlugin({
+      name: "home",
+      setup: (gateway) => gateway.route("GET", "/", read, () => "welcome"),
+    });
+    const { url } = await setupGateway({ plugins: [home], client: false });
+    expect(await (await fetch(url)).text()).toBe("welcome");
+  });
+});

@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { isMistyped } from "../../../core/auth/key.ts";
+import { configSchema } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+import "./built.ts";
+import { propylon } from "./propylon.ts";
+
+it("M122: propylon key prints a key once and the lines for the config, and the two fit", async () => {
+  const { code, stdout } = await propylon(["key", "--role", "caller", "--name", "ci"]);
+  expect(code).toBe(0);
+  const [key] = stdout.split("\n");
+  expect(stdout.split(key!)).toHaveLength(2);
+  expect(isMistyped(key!)).toBe(false);
+  const config = configSchema.parse(parse(stdout.slice(stdout.indexOf("\nauth:"))));
+  expect(config.auth.keys).toMatchObject({ ci: { role: "caller" } });
+  const { url } = await setupGateway({ config: { auth: config.auth }, client: false });
+  const status = async (token: string) =>
+    (await fetch(`${url}/mcp`, { headers: { authorization: `Bearer ${token}` } })).status;
+  expect(await status(key!)).toBe(406);
+  expect(await status(key!.slice(0, -1))).toBe(401);
+});
+
+it("propylon key --json is for scripts; a wrong role or name is refused with a sentence", async () => {
+  const json = await propylon(["key", "--role", "admin", "--name", "ops", "--json"]);
+  expect(JSON.parse(json.stdout)).toEqual({
+    name: "ops",
+    role: "admin",
+    key: expect.stringMatching(/^ppl_a_/),
+    hash: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+  });
+  const role = await propylon(["key", "--role", "root", "--name", "ops"]);
+  expect([role.code, role.stderr]).toEqual([1, expect.stringContaining("viewer, caller")]);
+  const name = await propylon(["key", "--role", "admin", "--name", "a b"]);
+  expect([name.code, name.stderr]).toEqual([1, expect.stringContaining("The name of a key has")]);
+});
