@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
 import { basename, extname } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { isCollection, isMap, isNode, isScalar, isSeq, parseDocument } from "yaml";
 import type { Document, Node } from "yaml";
 import { GatewayError } from "../errors.ts";
+import { carryEdit } from "./carry.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";
 import { replaceFile } from "./replace.ts";
@@ -78,12 +80,49 @@ export async function draftConfig(
 
 /** Text of a config after edits; everything else in it stays as written. */
 export function applyEdits(file: string, text: string, edits: readonly ConfigEdit[]): string {
-  if (extname(file).toLowerCase() === ".json") return editJson(file, text, edits);
-  const document = parseDocument(text, { keepSourceTokens: true });
+  const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+  const breaks = text.includes("\r\n") && !/(?<!\r)\n/.test(text) ? "\r\n" : "\n";
+  const plain = text.slice(mark.length).replaceAll(breaks, "\n");
+  const isClosed = plain === "" || plain.endsWith("\n");
+  const edited = rewrite(file, isClosed ? plain : `${plain}\n`, edits);
+  return mark + (isClosed ? edited : edited.replace(/\n$/, "")).replaceAll("\n", breaks);
+}
+
+function rewrite(file: string, original: string, edits: readonly ConfigEdit[]): string {
+  const format = extname(file).toLowerCase() === ".json" ? jsonFormat : yamlFormat;
+  const document = parseDocument(original, { keepSourceTokens: true });
   if (document.errors.length > 0) throw unreadable(file);
-  for (const change of edits) applyEdit(document, file, change);
-  // lineWidth 0: long values stay on their line.
-  return document.toString({ lineWidth: 0, flowCollectionPadding: !/\{\S/.test(text) });
+  const before = format(document, original);
+  for (const change of edits) applyEdit(document, file, locate(document, change));
+  const after = format(document, original);
+  if (after === before) return original;
+  const carried = carryEdit({ original, before, after });
+  return carried.find((text) => isSameData(text, after)) ?? after;
+}
+
+function isSameData(left: string, right: string): boolean {
+  const document = parseDocument(left);
+  return (
+    document.errors.length === 0 && isDeepStrictEqual(document.toJS(), parseDocument(right).toJS())
+  );
+}
+
+/**
+ * A path of the config as the file has it (C12): a server stands below `servers` or `mcpServers`, a new one joins the block that
+ * is there, and other clients write `disabled`.
+ */
+function locate(document: Document, { path, value }: ConfigEdit): ConfigEdit {
+  const [block, name, key] = path;
+  if (block !== "servers" || name === undefined) return { path, value };
+  const isIn = (other: string): boolean => document.hasIn([other, name]);
+  const isPasted = isIn("mcpServers") || (document.has("mcpServers") && !document.has("servers"));
+  const found = isPasted && !isIn("servers") ? "mcpServers" : "servers";
+  if (key === "enabled" && document.hasIn([found, name, "disabled"]))
+    return {
+      path: [found, name, "disabled"],
+      value: typeof value === "boolean" ? !value : value,
+    };
+  return { path: [found, ...path.slice(1)], value };
 }
 
 function applyEdit(document: Document, file: string, { path, value }: ConfigEdit): void {
@@ -123,13 +162,20 @@ function setNode(document: Document, path: ConfigPath, value: unknown): void {
   document.setIn(path, node);
 }
 
-/** JSON has no comments to keep; order and indentation are. */
-function editJson(file: string, text: string, edits: readonly ConfigEdit[]): string {
-  const indent = /^[{[]\s*\n([ \t]+)/.exec(text)?.[1] ?? "  ";
-  const document = parseDocument(text);
-  if (document.errors.length > 0) throw unreadable(file);
-  for (const change of edits) applyEdit(document, file, change);
-  return `${JSON.stringify(document.toJS(), null, indent)}${text.endsWith("\n") ? "\n" : ""}`;
+/** lineWidth 0: long values stay on their line. */
+function yamlFormat(document: Document, original: string): string {
+  const indent = /^( +)[^\s#-]/m.exec(original)?.[1]?.length ?? 2;
+  return document.toString({
+    lineWidth: 0,
+    flowCollectionPadding: !/\{\S/.test(original),
+    indent: Math.min(indent, 8),
+    indentSeq: !/^( *)[^\s#-][^\n]*:[ \t]*\n\1- /m.test(original),
+  });
+}
+
+function jsonFormat(document: Document, original: string): string {
+  const indent = /^[{[]\s*\n([ \t]+)/.exec(original)?.[1] ?? "  ";
+  return `${JSON.stringify(document.toJS(), null, indent)}\n`;
 }
 
 function versionOf(content: string | Buffer): string {

@@ -130,8 +130,56 @@ describe("draftConfig", () => {
     await writeFile(json, '{\n\t"name": "a",\n\t"x": [1],\n\t"servers": {}\n}\n');
     await editConfig(json, [{ path: ["servers", "a"], value: { command: "npx" } }]);
     expect(await readFile(json, "utf8")).toBe(
-      '{\n\t"name": "a",\n\t"x": [\n\t\t1\n\t],\n\t"servers": {\n\t\t"a": {\n\t\t\t"command": "npx"\n\t\t}\n\t}\n}\n',
+      '{\n\t"name": "a",\n\t"x": [1],\n\t"servers": {\n\t\t"a": {\n\t\t\t"command": "npx"\n\t\t}\n\t}\n}\n',
     );
+  });
+
+  it.each([
+    ["CRLF", TEXT.replaceAll("\n", "\r\n")],
+    ["no final newline", TEXT.trimEnd()],
+    ["a byte order mark", `\uFEFF${TEXT}`],
+    ["four spaces", TEXT.replaceAll(/^( +)/gm, "$1$1")],
+    [
+      "blank lines and a flow map over lines",
+      `${TEXT}\n\n\nmulti: {\n  a: 1,\n    b: 2 }\n\n# z\n`,
+    ],
+  ])("M019: leaves every other line as it is, byte for byte: %s", (_, text) => {
+    const ending = text.includes("\r\n") ? "\r\n" : "\n";
+    const edited = applyEdits("gateway.yaml", text, [
+      { path: ["servers", "extra"], value: { command: "x" } },
+    ]);
+    const lines = edited.split(ending);
+    const added = lines.findIndex((line) => line.trim() === "extra:");
+    expect(lines[added + 1]!.trim()).toBe("command: x");
+    expect([...lines.slice(0, added), ...lines.slice(added + 2)].join(ending)).toBe(text);
+    const back = applyEdits("gateway.yaml", edited, [
+      { path: ["servers", "extra"], value: undefined },
+    ]);
+    expect(back).toBe(text);
+  });
+
+  it("C12: edits a server in the block that declares it, and adds to the one that is there", () => {
+    const pasted = '{\n  "mcpServers": {\n    "a": { "command": "x", "disabled": true }\n  }\n}\n';
+    const read = (text: string): unknown => JSON.parse(text) as unknown;
+    const edit = (path: readonly string[], value: unknown): string =>
+      applyEdits("mcp.json", pasted, [{ path: ["servers", ...path], value }]);
+    expect(read(edit(["b"], { url: "http://b" }))).toEqual({
+      mcpServers: { a: { command: "x", disabled: true }, b: { url: "http://b" } },
+    });
+    expect(edit(["b"], { url: "http://b" })).toContain('"a": { "command": "x", "disabled": true }');
+    expect(read(edit(["a"], undefined))).toEqual({ mcpServers: {} });
+    expect(read(edit(["a", "enabled"], true))).toEqual({
+      mcpServers: { a: { command: "x", disabled: false } },
+    });
+    const both = "servers: { a: { command: x } }\nmcpServers: { b: { command: y } }\n";
+    expect(
+      parse(
+        applyEdits("gateway.yaml", both, [
+          { path: ["servers", "b"], value: undefined },
+          { path: ["servers", "c"], value: { command: "z" } },
+        ]),
+      ),
+    ).toEqual({ servers: { a: { command: "x" }, c: { command: "z" } }, mcpServers: {} });
   });
 
   it("fills an empty file and a section whose entries are commented out", () => {

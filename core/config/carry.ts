@@ -1,0 +1,71 @@
+/** Text as it was and as it came out of a formatter, before and after an edit. */
+export interface Rewriting {
+  /** As a person wrote it. */
+  readonly original: string;
+  /** The same, formatted. */
+  readonly before: string;
+  /** The edited text, formatted. */
+  readonly after: string;
+}
+
+/** Pieces that a text is cut into: lines, or characters where an edit begins or ends within a line. */
+const UNITS: readonly (string | RegExp)[] = [/(?<=\n)/, ""];
+
+/**
+ * Carries an edit over to the original, so that what it does not concern keeps its layout: what differs between the formatted
+ * texts is cut out of the original and replaced. A formatter only moves white space, so a place is known by the characters
+ * before it.
+ *
+ * @returns the possible results, best first; they may be wrong where the formatter did more
+ */
+export function carryEdit(rewriting: Rewriting): readonly string[] {
+  return UNITS.map((unit) => carryIn(unit, rewriting)).filter((text) => text !== undefined);
+}
+
+function carryIn(
+  unit: string | RegExp,
+  { original, before, after }: Rewriting,
+): string | undefined {
+  const [pieces, old, now] = [original, before, after].map((text) => text.split(unit)) as [
+    string[],
+    string[],
+    string[],
+  ];
+  const head = sharedPieces(old, now, 0);
+  const tail = sharedPieces(old.toReversed(), now.toReversed(), head);
+  const [from, to] = [old.slice(0, head), old.slice(0, old.length - tail)];
+  // Blank pieces stay on the side where the formatted text has them.
+  const start = placesOf(pieces, from).at(isBlank(from.at(-1)) ? -1 : 0);
+  const end = placesOf(pieces, to).at(isBlank(old[to.length]) ? 0 : -1);
+  if (start === undefined || end === undefined) return undefined;
+  const fresh = now.slice(head, now.length - tail);
+  return [...pieces.slice(0, start), ...fresh, ...pieces.slice(Math.max(start, end))].join("");
+}
+
+/** How many pieces two texts begin with in common, of those that the first `taken` of the shorter leave. */
+function sharedPieces(left: readonly string[], right: readonly string[], taken: number): number {
+  const most = Math.min(left.length, right.length) - taken;
+  let count = 0;
+  while (count < most && left[count] === right[count]) count++;
+  return count;
+}
+
+/** After how many pieces the same was said, white space aside. */
+function placesOf(pieces: readonly string[], said: readonly string[]): readonly number[] {
+  const wanted = denseText(said);
+  const places: number[] = [];
+  let dense = "";
+  for (let count = 0; count <= pieces.length && dense.length <= wanted.length; count++) {
+    if (dense === wanted) places.push(count);
+    dense += denseText(pieces.slice(count, count + 1));
+  }
+  return places;
+}
+
+function denseText(pieces: readonly string[]): string {
+  return pieces.join("").replaceAll(/\s/g, "");
+}
+
+function isBlank(piece: string | undefined): boolean {
+  return piece?.trim() === "";
+}
