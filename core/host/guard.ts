@@ -70,12 +70,12 @@ function permitChange(
 ): void {
   if (readOnly)
     throw new GatewayError("read_only", "The gateway is read-only: nothing can be changed.", {
-      hint: "Set management.readOnly: false to allow changes.",
+      hint: "Set management.readOnly: false, or start without --read-only.",
     });
   if (isManagement === true && !mutations)
     throw new GatewayError(
       "read_only",
       "The management API may not change anything: management.mutations is off.",
-      { hint: "Set management.mutations: true to allow it." },
+      { hint: "Set management.mutations: true, or start with --allow-mutations." },
     );
 }

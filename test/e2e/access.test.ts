@@ -120,7 +120,7 @@ it("M142: the management may change nothing until that is asked for, and says wh
     error: {
       code: "read_only",
       message: "The management API may not change anything: management.mutations is off.",
-      hint: "Set management.mutations: true to allow it.",
+      hint: "Set management.mutations: true, or start with --allow-mutations.",
     },
   });
   expect(await post("plain")).toMatchObject({ ok: true });
