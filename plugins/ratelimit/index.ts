@@ -1,3 +1,23 @@
 import { definePlugin } from "propylon";
+import { Limits } from "./limits.ts";
+import { registerGauges, rejectedCounter } from "./metrics.ts";
+import { optionsSchema } from "./options.ts";
+import { RateLimits } from "./service.ts";
 
-export default definePlugin({ name: "ratelimit", setup() {} });
+export * from "./service.ts";
+
+/** Bounds how many calls run per time (M124) and at the same time (M119). */
+export default definePlugin({
+  name: "ratelimit",
+  config: optionsSchema,
+  provides: RateLimits,
+  setup(gateway) {
+    const limits = new Limits(gateway.config, rejectedCounter(gateway.metrics));
+    registerGauges(gateway.metrics, limits.caps);
+    gateway.use("limit", limits.middleware);
+    // Who waits has not started, and shall not when everything else ends.
+    gateway.hook("gateway:drain", () => limits.close());
+    gateway.onDispose(() => limits.close());
+    return limits;
+  },
+});

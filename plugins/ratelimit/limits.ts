@@ -1,0 +1,130 @@
+import { toGatewayError, type Answer, type Call, type Middleware, type Next } from "propylon";
+import { Cap } from "./cap.ts";
+import type { LimitOptions } from "./options.ts";
+import { Rate } from "./rate.ts";
+import type { Limited } from "./selector.ts";
+import type { RateLimitsService } from "./service.ts";
+import type { Slots } from "./slots.ts";
+
+/** Names of tools and servers remembered with the rules about them. */
+const NAMES = 10_000;
+
+/** The rules about calls of one name. */
+interface Rules {
+  readonly rates: readonly Rate[];
+  readonly caps: readonly Cap[];
+}
+
+/** All limits: what a call needs to run, and what is left of it. */
+export class Limits implements RateLimitsService {
+  readonly caps: readonly Cap[];
+  readonly #rates: readonly Rate[];
+  readonly #rejected: (rule: string) => void;
+  /** Rules by server, then by name. */
+  readonly #rules = new Map<string, Map<string, Rules>>();
+  #names = 0;
+
+  /** @param rejected told the rule of every call that is refused */
+  constructor({ rates, concurrency }: LimitOptions, rejected: (rule: string) => void) {
+    this.#rates = Object.entries(rates).map(([name, options]) => new Rate(name, options));
+    this.caps = Object.entries(concurrency).map(([name, options]) => new Cap(name, options));
+    this.#rejected = rejected;
+  }
+
+  /** Joins the stage `limit`. */
+  readonly middleware: Middleware = (call, next) => {
+    const { rates, caps } = this.#rulesOf(call);
+    if (rates.length > 0) this.#spend(rates, call);
+    return caps.length > 0 ? this.#bound(caps, call, next) : next(call);
+  };
+
+  headersOf(call: Limited): Readonly<Record<string, string>> {
+    const rates = this.#ratesFor(call);
+    if (rates.length === 0) return {};
+    const now = performance.now();
+    return {
+      "ratelimit-policy": rates.map(({ policy }) => policy).join(", "),
+      ratelimit: rates.map((rate) => rate.state(call, now)).join(", "),
+    };
+  }
+
+  /** Refuses everybody who waits. */
+  close(): void {
+    for (const cap of this.caps) cap.close();
+  }
+
+  #ratesFor(call: Limited): Rate[] {
+    return this.#rulesOf(call).rates.filter(({ selector }) => selector.admits(call.principal));
+  }
+
+  /** Takes a token of every bucket, or of none. */
+  #spend(rates: readonly Rate[], call: Call): void {
+    const { principal } = call;
+    const now = performance.now();
+    for (const rate of rates) {
+      const wait = rate.selector.admits(principal) ? rate.wait(call, now) : 0;
+      if (wait === 0) continue;
+      this.#rejected(rate.name);
+      throw rate.refusal(call, wait, now);
+    }
+    for (const rate of rates) if (rate.selector.admits(principal)) rate.take(call, now);
+  }
+
+  #bound(caps: readonly Cap[], call: Call, next: Next): Promise<Answer> {
+    const held: Slots[] = [];
+    for (let index = 0; index < caps.length; index++) {
+      const cap = caps[index]!;
+      if (!cap.selector.admits(call.principal)) continue;
+      const slots = cap.slotsOf(call);
+      if (!slots.take()) return this.#queue(caps.slice(index), held, call, next);
+      held.push(slots);
+    }
+    return hold(held, call, next);
+  }
+
+  /** Every call takes its slots in the order of the config, so no two can wait for each other. */
+  async #queue(caps: readonly Cap[], held: Slots[], call: Call, next: Next): Promise<Answer> {
+    for (const cap of caps) {
+      if (!cap.selector.admits(call.principal)) continue;
+      const slots = cap.slotsOf(call);
+      try {
+        if (!slots.take()) await cap.queue(call, slots);
+        held.push(slots);
+      } catch (error) {
+        for (const each of held) each.release();
+        if (toGatewayError(error).code === "rate_limited") this.#rejected(cap.name);
+        throw error;
+      }
+    }
+    return hold(held, call, next);
+  }
+
+  #rulesOf(call: Limited): Rules {
+    const name = call.method === "tools/call" ? call.name : "";
+    return this.#rules.get(call.server)?.get(name) ?? this.#findRules(call, name);
+  }
+
+  #findRules(call: Limited, name: string): Rules {
+    if (++this.#names > NAMES) {
+      this.#rules.clear();
+      this.#names = 1;
+    }
+    const rules: Rules = {
+      rates: this.#rates.filter(({ selector }) => selector.covers(call)),
+      caps: this.caps.filter(({ selector }) => selector.covers(call)),
+    };
+    const names = this.#rules.get(call.server) ?? new Map<string, Rules>();
+    this.#rules.set(call.server, names.set(name, rules));
+    return rules;
+  }
+}
+
+/** Runs a call and gives its slots back at its end. */
+function hold(held: readonly Slots[], call: Call, next: Next): Promise<Answer> {
+  const answer = next(call);
+  const release = (): void => {
+    for (const slots of held) slots.release();
+  };
+  answer.then(release, release);
+  return answer;
+}
