@@ -195,7 +195,8 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
 function statusOf(error: GatewayError): number {
   if (error.code === "draining") return 503;
-  return error.headers === undefined ? 200 : error.status;
+  // 429 or 503 would reach an agent as a broken transport, without the data that says when to try again.
+  return error.headers?.["www-authenticate"] === undefined ? 200 : error.status;
 }
 
 /** Wrong arguments are something the model can repair, so they are a result and no protocol error (2025-11-25). */
