@@ -5,7 +5,7 @@ export const MASK = "***";
 
 /** Names of options whose values are secrets whatever they hold. */
 const SECRET_NAME =
-  /(?:^|[-_.])(?:authorization|cookie|pass(?:word|phrase)?|pwd|secrets?|tokens?|credentials?|api-?keys?|private-?keys?)$/i;
+  /(?:^|[-_.])(?:authorization|cookie|hash|pass(?:word|phrase)?|pwd|secrets?|tokens?|credentials?|api-?keys?|private-?keys?)$/i;
 const SECRET_CAMEL =
   /(?:apiKey|privateKey|accessKey|[a-z](?:Token|Secret|Password|Passphrase|Credentials?))$/;
 /** Maps of which every value is a secret: they carry credentials under any name. */

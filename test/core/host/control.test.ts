@@ -1,0 +1,305 @@
+import { createHash } from "node:crypto";
+import { chmod, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { parse } from "yaml";
+import { z } from "zod";
+import { definePlugin, type GatewayError, type ReloadReport } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+
+const TEXT = `# ours
+listeners:
+  main: { port: 0 }   # any
+servers:
+  off: { command: never, enabled: false }
+plugins:
+  shop:
+    greeting: hello
+`;
+
+/** Fails where told to, and counts how often it was set up. */
+const setups: string[] = [];
+const shop = definePlugin({
+  name: "shop",
+  config: z.strictObject({ greeting: z.string(), fail: z.enum(["setup", "start"]).optional() }),
+  setup(gateway) {
+    const { greeting, fail } = gateway.config;
+    setups.push(greeting);
+    if (fail === "setup") throw new Error("no stock");
+    gateway.onStart(() => {
+      if (fail === "start") throw new Error("no staff");
+    });
+    gateway.tool("greet", { description: "Greets.", run: () => greeting });
+  },
+});
+
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "propylon-control-"));
+  file = join(folder, "gateway.yaml");
+  await writeFile(file, TEXT);
+  setups.length = 0;
+});
+
+async function run() {
+  const { gateway } = await setupGateway({ file, plugins: [shop], client: false });
+  const done: ReloadReport[] = [];
+  const failed: GatewayError[] = [];
+  gateway.hook("reload:done", (report) => void done.push(report));
+  gateway.hook("reload:failed", (error) => void failed.push(error));
+  const greet = async (): Promise<string> => {
+    const answer = await gateway.call({ server: "shop", name: "greet" });
+    return JSON.stringify(answer.result);
+  };
+  return { gateway, control: gateway.control, done, failed, greet };
+}
+
+const digest = async (path = file): Promise<string> =>
+  createHash("sha256")
+    .update(await readFile(path))
+    .digest("hex");
+
+describe("reload", () => {
+  it("M040, M099: says what was added, changed, removed and left alone", async () => {
+    const { control, done } = await run();
+    await writeFile(
+      file,
+      TEXT.replace("hello", "hi").replace("enabled: false", "enabled: true, cwd: /"),
+    );
+    const report = await control.reload();
+    expect(report).toMatchObject({
+      applied: true,
+      generation: 2,
+      plugins: { changed: ["shop"], added: [], removed: [] },
+      servers: { added: ["off"], removed: [], changed: [] },
+    });
+    expect(done).toEqual([report]);
+    await writeFile(file, TEXT);
+    expect((await control.reload()).servers.removed).toEqual(["off"]);
+  });
+
+  it("is cheap and says so when nothing changed, a comment aside", async () => {
+    const { control, done, gateway } = await run();
+    await writeFile(file, `# more\n${TEXT}`);
+    const report = await control.reload();
+    expect(report).toMatchObject({
+      applied: false,
+      generation: 1,
+      plugins: { unchanged: ["shop"] },
+    });
+    expect(gateway.generation).toBe(1);
+    expect(setups).toEqual(["hello"]);
+    expect(done).toEqual([report]);
+    // The comment is known now: an edit does not take it for somebody else's save.
+    await control.edit([{ path: ["plugins", "shop", "greeting"], value: "edited" }]);
+    expect(await readFile(file, "utf8")).toBe(`# more\n${TEXT}`.replace("hello", "edited"));
+  });
+
+  it("M102, M015: concurrent reloads and edits run one after another", async () => {
+    const { control, done, greet } = await run();
+    await writeFile(file, TEXT.replace("hello", "one"));
+    const first = control.reload();
+    const all = await Promise.all([
+      first,
+      control.reload(),
+      control.edit([{ path: ["plugins", "shop", "greeting"], value: "two" }]),
+      control.edit([{ path: ["plugins", "shop", "greeting"], value: "three" }]),
+      control.reload(),
+    ]);
+    expect(all.map(({ generation, applied }) => [generation, applied])).toEqual([
+      [2, true],
+      [2, false],
+      [3, true],
+      [4, true],
+      [4, false],
+    ]);
+    expect(done).toEqual(all);
+    expect(setups).toEqual(["hello", "one", "two", "three"]);
+    expect(await greet()).toContain("three");
+  });
+
+  it("M089, M088: refuses without a file, and for a config that is code", async () => {
+    const { gateway } = await setupGateway({ client: false });
+    await expect(gateway.control.reload()).rejects.toMatchObject({ code: "no_config" });
+    await expect(gateway.control.plan()).rejects.toMatchObject({ code: "no_config" });
+    await expect(gateway.control.edit([])).rejects.toMatchObject({ code: "no_config_mode" });
+    expect(gateway.control.configFile).toBeUndefined();
+    const code = join(folder, "gateway.mjs");
+    await writeFile(code, "export default { listeners: { main: { port: 0 } } };\n");
+    const { gateway: other } = await setupGateway({ file: code, client: false });
+    expect(await other.control.reload()).toMatchObject({ applied: false });
+    await expect(other.control.edit([{ path: ["name"], value: "x" }])).rejects.toMatchObject({
+      code: "no_config_mode",
+      hint: expect.any(String) as string,
+    });
+  });
+});
+
+describe("plan", () => {
+  it("says what a reload would do and sets nothing up; the change is still one for a reload", async () => {
+    const { control, gateway, done } = await run();
+    await writeFile(
+      file,
+      `name: other\n${TEXT.replace("hello", "hi").replace("enabled: false", "cwd: /")}`,
+    );
+    expect(await control.plan()).toEqual({
+      plugins: { added: [], removed: [], changed: ["shop"], unchanged: [] },
+      servers: { added: ["off"], removed: [], changed: [], unchanged: [] },
+      restartRequired: ["name"],
+    });
+    expect(setups).toEqual(["hello"]);
+    expect([gateway.generation, done]).toEqual([1, []]);
+    const planned = await control.plan();
+    expect(await control.reload()).toMatchObject(planned);
+  });
+
+  it("says where a wrong file is wrong, and tells nobody else", async () => {
+    const { control, failed } = await run();
+    await writeFile(file, TEXT.replace("greeting", "greetings"));
+    await expect(control.plan()).rejects.toMatchObject({
+      code: "reload_failed",
+      place: { line: 8, column: 5 },
+    });
+    expect(failed).toEqual([]);
+  });
+});
+
+describe("edit", () => {
+  it.each([
+    ["setup", TEXT],
+    ["start", TEXT],
+    ["setup", TEXT.replaceAll("\n", "\r\n")],
+    ["start", TEXT.trimEnd()],
+    ["wrong", TEXT],
+    ["port", TEXT],
+  ])(
+    "M086: what cannot be activated (%s) leaves the exact bytes, the mode and the symlink, and says why",
+    async (how, text) => {
+      const taken = createServer().listen(0, "127.0.0.1");
+      await once(taken, "listening");
+      onTestFinished(() => void taken.close());
+      const { port } = taken.address() as { port: number };
+      const target = join(folder, "real.yaml");
+      await writeFile(target, text, { mode: 0o640 });
+      await chmod(target, 0o640);
+      file = join(folder, "link.yaml");
+      await symlink("real.yaml", file);
+      const { control, failed, done, greet } = await run();
+      const before = { sha256: await digest(), inode: (await stat(file)).ino };
+      const value = how === "wrong" ? "sometimes" : how;
+      const edit =
+        how === "port"
+          ? { path: ["listeners", "more"], value: { port } }
+          : { path: ["plugins", "shop", "fail"], value };
+      const error = await control.edit([edit]).catch((thrown: GatewayError) => thrown);
+      expect(error).toMatchObject({ code: "reload_failed" });
+      if (how === "wrong") expect(error).toMatchObject({ place: { line: 9 } });
+      expect({ sha256: await digest(), inode: (await stat(file)).ino }).toEqual(before);
+      expect((await stat(target)).mode & 0o777).toBe(0o640);
+      expect((await readdir(folder)).toSorted()).toEqual([
+        "gateway.yaml",
+        "link.yaml",
+        "real.yaml",
+      ]);
+      expect([failed, done]).toEqual([[error], []]);
+      expect(await greet()).toContain("hello");
+      // And the next edit is none of a changed file.
+      await control.edit([{ path: ["plugins", "shop", "greeting"], value: "again" }]);
+      expect(await greet()).toContain("again");
+      expect(await readFile(target, "utf8")).toBe(text.replace("hello", "again"));
+    },
+  );
+
+  it("M085: a folder that cannot be written: io_error, file and memory as before, no event", async () => {
+    const { control, gateway, failed, done, greet } = await run();
+    const before = await digest();
+    await chmod(folder, 0o555);
+    // Root may write anywhere: be somebody else for a moment.
+    const root = process.geteuid!() === 0;
+    if (root) process.seteuid!(65_534);
+    if (root) await expect(writeFile(join(folder, "probe"), "")).rejects.toThrow("EACCES");
+    await control
+      .edit([{ path: ["plugins", "shop", "greeting"], value: "lost" }])
+      .then(
+        () => expect.unreachable(),
+        (error: GatewayError) => expect(error).toMatchObject({ code: "io_error" }),
+      )
+      .finally(async () => {
+        if (root) process.seteuid!(0);
+        await chmod(folder, 0o755);
+      });
+    expect(await digest()).toBe(before);
+    expect([gateway.generation, failed, done]).toEqual([1, [], []]);
+    expect(await greet()).toContain("hello");
+  });
+
+  it("refuses to edit a file that somebody saved and nobody reloaded, and takes that save first with a reload", async () => {
+    const { control } = await run();
+    await writeFile(file, `# theirs\n${TEXT}`);
+    await expect(control.edit([{ path: ["name"], value: "x" }])).rejects.toMatchObject({
+      code: "exists",
+    });
+    expect(await readFile(file, "utf8")).toBe(`# theirs\n${TEXT}`);
+    await control.reload();
+    await control.edit([{ path: ["name"], value: "x" }]);
+    expect(parse(await readFile(file, "utf8"))).toMatchObject({ name: "x" });
+  });
+
+  it("a person's save while an edit is being activated is not lost: the edit is refused, the save is reloaded", async () => {
+    const { control, gateway, greet, done } = await run();
+    const watcher = await gateway.watch({ settle: 1, poll: 1_000_000 });
+    const theirs = TEXT.replace("hello", "theirs");
+    const saving = definePlugin({
+      name: "saving",
+      setup: (door) => door.onStart(() => writeFile(file, theirs)),
+    });
+    await writeFile(join(folder, "saving.mjs"), "export default globalThis.__saving;\n");
+    Object.assign(globalThis, { __saving: saving });
+    await expect(
+      control.edit([{ path: ["plugins", "./saving.mjs"], value: {} }]),
+    ).rejects.toMatchObject({ code: "exists" });
+    expect(await readFile(file, "utf8")).toBe(theirs);
+    await expect.poll(greet).toContain("theirs");
+    await watcher.close();
+    expect(done.filter(({ applied }) => applied)).toHaveLength(1);
+  });
+
+  it("the watcher does not reload an edit a second time", async () => {
+    const { control, gateway, done } = await run();
+    const watcher = await gateway.watch({ settle: 1, poll: 1_000_000 });
+    for (const value of ["one", "two", "three"]) {
+      await control.edit([{ path: ["plugins", "shop", "greeting"], value }]);
+      await watcher.look();
+    }
+    expect(done.map(({ generation }) => generation)).toEqual([2, 3, 4]);
+  });
+});
+
+describe("showing the config", () => {
+  it("masks what came from the environment, keys, hashes and headers", async () => {
+    await writeFile(join(folder, ".env"), "CANARY=ca-na-ry-1234\nPORT=0\n");
+    const key = "k".repeat(32);
+    await writeFile(
+      file,
+      TEXT.replace("hello", "${CANARY}")
+        .replace("never", '"${CANARY}-x"')
+        .concat(
+          `auth:\n  apiKey: ${key}\n  keys:\n    ops: { role: operator, hash: "sha256:${"a".repeat(64)}" }\n`,
+        ),
+    );
+    const { control } = await run();
+    const shown = JSON.stringify([control.effectiveConfig(), control.serverConfig("off")]);
+    for (const secret of ["ca-na-ry", key, "a".repeat(64)]) expect(shown).not.toContain(secret);
+    expect(control.effectiveConfig()).toMatchObject({
+      plugins: { shop: { greeting: "***" } },
+      servers: { off: { command: "***-x" } },
+      auth: { apiKey: "***", keys: { ops: { role: "operator", hash: "***" } } },
+    });
+    expect(control.serverConfig("constructor")).toBeUndefined();
+    expect(control.configFile).toBe(file);
+  });
+});
