@@ -1,0 +1,38 @@
+import { expect, it } from "vitest";
+import type { AnyPlugin } from "../../core/index.ts";
+import admin from "../../plugins/admin/index.ts";
+import breaker from "../../plugins/breaker/index.ts";
+import events from "../../plugins/events/index.ts";
+import gating from "../../plugins/gating/index.ts";
+import history from "../../plugins/history/index.ts";
+import metrics from "../../plugins/metrics/index.ts";
+import openapi from "../../plugins/openapi/index.ts";
+import ratelimit from "../../plugins/ratelimit/index.ts";
+import { runAccessMatrix, surprises } from "./access-matrix.ts";
+
+/** Together they are the management of a gateway. */
+const PLUGINS: readonly AnyPlugin[] = [
+  admin,
+  breaker,
+  events,
+  gating,
+  history,
+  metrics,
+  openapi,
+  ratelimit,
+];
+
+it("M127, M155: the routes of the plugins that come with Propylon are for those they say, and none that mutates is forgotten", async () => {
+  const cells = await runAccessMatrix({ plugins: PLUGINS });
+  expect(surprises(cells)).toEqual([]);
+  const mutating = cells.filter(({ route }) => route.mutates);
+  expect(new Set(mutating.map(({ route }) => route.path)).size).toBeGreaterThan(10);
+  const readOnly = mutating.filter(({ changes }) => changes === "readOnly");
+  expect(readOnly.filter(({ actual }) => actual === "admitted")).toEqual([]);
+
+  // What the management changes is never anyone's but an operator's or admin's.
+  const managing = cells.filter(({ route }) => route.management && route.mutates);
+  expect(
+    managing.filter(({ route: { access } }) => !["operator", "admin"].includes(access)),
+  ).toEqual([]);
+}, 120_000);
