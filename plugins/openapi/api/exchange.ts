@@ -1,5 +1,4 @@
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Readable, Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { GatewayError, isGatewayError, networkReason } from "propylon";
 import type { Pool } from "undici";
@@ -7,7 +6,7 @@ import { parseUrl } from "./references.ts";
 import type { ApiRequest } from "./request.ts";
 
 const MAX_REDIRECTS = 5;
-const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
+const DECODERS: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
   deflate: createInflate,
@@ -113,10 +112,16 @@ export class Exchange {
     };
   }
 
-  #read(body: Readable, encoding: string | undefined): Promise<Buffer> {
+  async #read(body: Readable, encoding: string | undefined): Promise<Buffer> {
     const decode = encoding && DECODERS[encoding.toLowerCase()];
-    if (!decode) return this.#collect(body);
-    return pipeline(body, decode(), (chunks) => this.#collect(chunks as AsyncIterable<Buffer>));
+    const decoded = decode ? body.pipe(decode()) : body;
+    // Also keeps the error of a body that is given up on half-way from ending the process.
+    body.on("error", (error) => decoded !== body && decoded.destroy(error));
+    try {
+      return await this.#collect(decoded);
+    } finally {
+      body.destroy();
+    }
   }
 
   async #collect(chunks: AsyncIterable<Buffer>): Promise<Buffer> {

@@ -1,0 +1,61 @@
+import {
+  definePlugin,
+  type Gateway,
+  type GatewayConfigInput,
+  type Json,
+  type Tool,
+} from "../../../core/index.ts";
+import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
+import { apiServerType } from "../../../plugins/openapi/api/server-type.ts";
+
+/** A plugin that brings the server type and nothing else. */
+export const apis = definePlugin({
+  name: "apis",
+  setup(gateway) {
+    gateway.serverType("openapi", apiServerType(gateway));
+  },
+});
+
+/** Config with one API named `pets`. */
+export function petsConfig(entry: Json): GatewayConfigInput {
+  return {
+    listeners: { main: { port: 0 } },
+    plugins: { apis: {} },
+    servers: { pets: { type: "openapi", ...entry } },
+  };
+}
+
+/** A gateway in front of one API, its document read or refused. */
+export async function startPets(entry: Json): Promise<TestGateway> {
+  const started = await setupGateway({ plugins: [apis], config: petsConfig(entry) });
+  await settled(started.gateway);
+  return started;
+}
+
+/** Waits until the server has an outcome. */
+export async function settled(gateway: Gateway, name = "pets"): Promise<void> {
+  await until(() => !["idle", "connecting"].includes(gateway.servers.get(name)!.status.state));
+}
+
+/** Polls a condition. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (!isTrue()) {
+    if (performance.now() > end) throw new Error("the condition did not come true in 10 s");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** One tool of the API. */
+export function toolOf(gateway: Gateway, name: string): Tool {
+  const tool = gateway.servers.get("pets")!.catalogue.tools.find((each) => each.name === name);
+  if (!tool) throw new Error(`no tool ${name}`);
+  return tool;
+}
+
+/** Calls one tool of the API and returns its result. */
+export async function callPets(gateway: Gateway, name: string, args: Json = {}): Promise<Json> {
+  const answer = await gateway.call({ server: "pets", name, args });
+  if (answer.error) throw new Error(answer.error.message);
+  return answer.result!;
+}
