@@ -1,5 +1,6 @@
 import { definePlugin, optional, type PluginContext } from "propylon";
 import { Gating } from "propylon/plugins/gating";
+import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
 import { routeDocuments } from "./document-routes.ts";
@@ -26,6 +27,7 @@ export default definePlugin({
     if (config.serverTiming) timeStages(gateway);
     if (config.validate) validateCalls(gateway);
     const call = callTool(gateway, { options: config, gating: services.gating, jobs });
+    gateway.serverType("openapi", apiServerType(gateway));
     gateway.route("POST", "/:server/:tool", CALLER, call);
     gateway.route("POST", "/:server/invoke", CALLER, call);
     routeJobs(gateway, jobs);
