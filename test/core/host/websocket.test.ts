@@ -181,7 +181,7 @@ describe("PluginContext.socket", () => {
     const { gateway, url } = await setupGateway({ plugins: [plugin] });
     const socket = await open(`${url}/echo`);
     const config = { listeners: { main: { port: 0 } } };
-    await gateway.apply({ ...config, plugins: { echo: {} }, timeouts: { call: 1 } });
+    await gateway.apply({ ...config, plugins: { echo: {} }, timeouts: { setup: 11 } });
     expect(await say(socket, "still")).toBe("anonymous: still");
     const closed = closeOf(socket);
     await gateway.apply({ ...config, plugins: { echo: false } });

@@ -1,0 +1,129 @@
+import { randomBytes } from "node:crypto";
+import { GatewayError } from "propylon";
+import { ChannelEvent, type EventDetails } from "./event.ts";
+import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
+import { Ring, type RingBounds } from "./ring.ts";
+import type { Stream } from "./stream.ts";
+
+const ID = /^(\w+)-(\d{1,15})$/;
+
+/** What happens, for whoever reads along. Lives through reloads of the plugin: streams, ids and what is kept for late readers. */
+export class Channel {
+  /** Tells this run of the gateway from every other. */
+  readonly instance = randomBytes(6).toString("hex");
+  readonly #ring = new Ring();
+  readonly #streams = new Set<Stream>();
+  /** How many streams show each kind that is made only when somebody does. */
+  readonly #readers: Partial<Record<TopicKind, number>> = {};
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  /** Names of the servers that were told of; `undefined` before the first look. */
+  known: Set<string> | undefined;
+
+  /** Streams that are open. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** Id of the last event that is kept. */
+  get lastId(): string {
+    return this.#idOf(this.#ring.last);
+  }
+
+  /** Whether any stream shows a kind; for what costs something to make. */
+  isRead(kind: TopicKind): boolean {
+    return (this.#readers[kind] ?? 0) > 0;
+  }
+
+  /** Tells everyone, and keeps it for who comes back. */
+  publish<K extends TopicKind>(kind: K, data: EventData[K], bounds: RingBounds): void {
+    this.#send(
+      this.#ring.add((number) => new ChannelEvent(kind, data, { id: this.#idOf(number) }), bounds),
+    );
+  }
+
+  /** Tells who reads now. */
+  mention<K extends TopicKind>(kind: K, data: EventData[K], details?: EventDetails): void {
+    this.#send(new ChannelEvent(kind, data, details));
+  }
+
+  /**
+   * Takes a stream in. It shows nothing before it is greeted, as long as nothing is waited for in between.
+   *
+   * @param most streams there may be
+   * @throws {GatewayError} `rate_limited` when there are as many, `draining` when the channel is closed
+   */
+  join(stream: Stream, heartbeat: number, most: number): void {
+    if (this.#isClosed) throw new GatewayError("draining", "The gateway is shutting down.");
+    if (this.#streams.size >= most)
+      throw new GatewayError("rate_limited", `There are ${most} event streams already.`, {
+        hint: "Close some, or raise plugins.events.streams.",
+        headers: { "retry-after": "5" },
+      });
+    this.#streams.add(stream);
+    this.#count(stream, 1);
+    this.#timer ??= setInterval(() => this.#beat(), heartbeat).unref();
+  }
+
+  /** Lets a stream show something else, or from elsewhere. */
+  resubscribe(stream: Stream, subscription: Stream["subscription"]): void {
+    this.#count(stream, -1);
+    stream.subscription = subscription;
+    this.#count(stream, 1);
+  }
+
+  /** Says where a stream begins, and what its reader missed. */
+  greet(stream: Stream, servers: readonly ServerSnapshot[]): void {
+    const { lastEventId, kinds } = stream.subscription;
+    const missed = lastEventId === undefined ? [] : this.#since(lastEventId);
+    const { instance, lastId } = this;
+    // Its id is where the reader stands: a stream that breaks off while it catches up loses nothing.
+    const id = "reason" in missed ? lastId : (lastEventId ?? lastId);
+    stream.tell("hello", { instance, lastId, servers, kinds: [...kinds] }, { id });
+    if ("reason" in missed) stream.tell("gap", missed);
+    else for (const event of missed) stream.push(event);
+  }
+
+  /** Its reader is gone. */
+  leave(stream: Stream): void {
+    stream.drop();
+    if (!this.#streams.delete(stream)) return;
+    this.#count(stream, -1);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Ends every stream, for good. */
+  close(reason: EventData["closing"]["reason"]): void {
+    this.#isClosed = true;
+    for (const stream of this.#streams) stream.close(reason);
+  }
+
+  #since(id: string): readonly ChannelEvent[] | EventData["gap"] {
+    const [, instance, digits] = ID.exec(id) ?? [];
+    if (instance === undefined) return { reason: "unknown", missed: null };
+    if (instance !== this.instance) return { reason: "restarted", missed: null };
+    const number = Number(digits);
+    const missed = this.#ring.last - number;
+    if (missed < 0) return { reason: "unknown", missed: null };
+    return this.#ring.after(number) ?? { reason: "expired", missed };
+  }
+
+  #send(event: ChannelEvent): void {
+    for (const stream of this.#streams) stream.push(event);
+  }
+
+  #beat(): void {
+    for (const stream of this.#streams) stream.beat();
+  }
+
+  #count({ subscription }: Stream, by: 1 | -1): void {
+    for (const kind of subscription.kinds)
+      if (PASSING.has(kind)) this.#readers[kind] = (this.#readers[kind] ?? 0) + by;
+  }
+
+  #idOf(number: number): string {
+    return `${this.instance}-${number}`;
+  }
+}

@@ -1,0 +1,70 @@
+import type { EventData, Kind } from "./kinds.ts";
+
+/** Who reads: operators see more of some events. */
+export type Audience = "viewer" | "operator";
+
+/** One event as it goes out. */
+export interface Frame {
+  /** A WebSocket message. */
+  readonly text: string;
+  /** A server-sent event. */
+  readonly bytes: Uint8Array;
+}
+
+/** What is said to operators only, by kind. */
+const CONFIDENTIAL: { readonly [K in Kind]?: keyof EventData[K] } = {
+  // May quote the last words of a child process, and those may hold anything (T19).
+  upstream_state: "reason",
+  breaker: "reason",
+};
+
+/** Severities of log lines, least first. */
+export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
+
+/** One of {@link LEVELS}. */
+export type Level = (typeof LEVELS)[number];
+
+/** What only some events have. */
+export interface EventDetails {
+  /** Of events that a stream can be resumed from. */
+  readonly id?: string;
+  /** Of log lines. */
+  readonly level?: Level;
+}
+
+const encoder = new TextEncoder();
+
+/** Something that happened. Its text is made when first wanted, once for all streams of an audience. */
+export class ChannelEvent<K extends Kind = Kind> {
+  readonly kind: K;
+  readonly id: string | undefined;
+  readonly level: Level | undefined;
+  readonly #data: EventData[K] & { readonly at: string };
+  readonly #frames: Partial<Record<Audience, Frame>> = {};
+
+  constructor(kind: K, data: EventData[K], { id, level }: EventDetails = {}) {
+    this.kind = kind;
+    this.id = id;
+    this.level = level;
+    this.#data = { at: new Date().toISOString(), ...data };
+  }
+
+  /** How an audience sees it. */
+  frame(audience: Audience): Frame {
+    const confidential = CONFIDENTIAL[this.kind];
+    const key = confidential === undefined ? "viewer" : audience;
+    return (this.#frames[key] ??= this.#render(key === "viewer" ? confidential : undefined));
+  }
+
+  /** JSON text holds no line break, and kind and id are ours: nothing in the data can end the event early (T10). */
+  #render(without: keyof EventData[K] | undefined): Frame {
+    const { id, kind } = this;
+    const data = JSON.stringify({ ...this.#data, ...(without && { [without]: undefined }) });
+    const start = kind === "hello" ? "retry: 2000\n" : "";
+    const idLine = id === undefined ? "" : `id: ${id}\n`;
+    return {
+      text: `{${id === undefined ? "" : `"id":"${id}",`}"event":"${kind}","data":${data}}`,
+      bytes: encoder.encode(`${start}${idLine}event: ${kind}\ndata: ${data}\n\n`),
+    };
+  }
+}

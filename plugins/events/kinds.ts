@@ -1,0 +1,140 @@
+import type { Mutation, Outcome, ProviderState, ProviderStatus, ReloadReport } from "propylon";
+import type { BreakerStatus } from "propylon/plugins/breaker";
+
+/** What every event says besides what its kind does. */
+export interface EventTime {
+  /** When it happened, ISO 8601. */
+  readonly at: string;
+}
+
+/** A server as `hello` shows it. */
+export interface ServerSnapshot {
+  readonly name: string;
+  readonly state: ProviderState;
+  readonly since: string;
+  readonly tools: number;
+  /** Why it is in this state; only for operators. */
+  readonly reason?: string | undefined;
+}
+
+/** Data of each kind of event, besides {@link EventTime} (M074, M108, M132). Members marked "operators" are left out for others. */
+export interface EventData {
+  /** First on every stream: where it begins, and what there is. */
+  hello: {
+    /** Differs after every restart of the gateway. */
+    readonly instance: string;
+    /** Id of the last event that happened. */
+    readonly lastId: string;
+    readonly servers: readonly ServerSnapshot[];
+    /** What this stream shows. */
+    readonly kinds: readonly Kind[];
+  };
+  /** Something is missing here. */
+  gap: {
+    /**
+     * `expired`: too long ago; `restarted`: the id is of an earlier run; `unknown`: it is no id of ours; `slow`: the reader did
+     * not keep up, and progress or log lines were left out.
+     */
+    readonly reason: "expired" | "restarted" | "unknown" | "slow";
+    /** How many events, where that is known. */
+    readonly missed: number | null;
+  };
+  server_added: { readonly server: string };
+  server_removed: { readonly server: string };
+  server_changed: { readonly server: string };
+  /** A server or tool was switched on or off. */
+  state_changed: {
+    readonly server: string;
+    /** Name of the tool at its own server; null = the server itself. */
+    readonly tool: string | null;
+    readonly enabled: boolean;
+  };
+  /** A server's tools are others than before. */
+  tool_list_changed: { readonly server: string; readonly tools: number };
+  /** A server's connection changed; `reason` for operators. */
+  upstream_state: { readonly server: string } & Pick<
+    ProviderStatus,
+    "state" | "since" | "nextRetryAt" | "attempts" | "transport" | "era" | "reason"
+  >;
+  /** A circuit opened, half-opened or closed; `reason` for operators. */
+  breaker: { readonly server: string } & BreakerStatus;
+  reload_done: ReloadReport;
+  reload_failed: {
+    /** Code of what was wrong. */
+    readonly code: string;
+    readonly message: string;
+    readonly hint: string | null;
+    /** Where in the config file, from 1. */
+    readonly line: number | null;
+    readonly column: number | null;
+  };
+  /** Somebody used, or tried to use, a route that changes something; for operators. */
+  mutation: Mutation;
+  /** A tool call began, went on or ended; only for who asks. */
+  progress: CallProgress;
+  /** A line of the gateway's log; for operators who ask. */
+  log: { readonly line: Readonly<Record<string, unknown>> };
+  /** The reader is too slow; the stream ends here. Come again with the last id. */
+  overflow: { readonly unsent: number };
+  /** The stream ends here. */
+  closing: { readonly reason: "shutdown" | "removed" };
+}
+
+/** One step of a tool call. */
+export type CallProgress = {
+  /** Id of the call, as in logs and history. */
+  readonly call: string;
+  readonly server: string;
+  readonly tool: string;
+} & (
+  | { readonly phase: "start" }
+  | {
+      /** As far as the caller asked for progress. */
+      readonly phase: "progress";
+      readonly progress: number;
+      readonly total: number | null;
+      readonly message: string | null;
+    }
+  | { readonly phase: "end"; readonly ms: number; readonly outcome: Outcome }
+);
+
+/** Name of an event. */
+export type Kind = keyof EventData;
+
+/** One event as a WebSocket message; over server-sent events `id` and `event` are lines of their own. */
+export type EventMessage = {
+  [K in Kind]: {
+    /** Absent on what cannot be resumed from: progress, log lines, gaps and the last event. */
+    readonly id?: string;
+    readonly event: K;
+    readonly data: EventTime & EventData[K];
+  };
+}[Kind];
+
+/** Kinds that tell of the stream itself; every stream has them. */
+export type StreamKind = "hello" | "gap" | "overflow" | "closing";
+
+/** What can be asked for with `kinds`. */
+export const KINDS = [
+  "server_added",
+  "server_removed",
+  "server_changed",
+  "state_changed",
+  "tool_list_changed",
+  "upstream_state",
+  "breaker",
+  "reload_done",
+  "reload_failed",
+  "mutation",
+  "progress",
+  "log",
+] as const satisfies readonly Exclude<Kind, StreamKind>[];
+
+/** One of {@link KINDS}. */
+export type TopicKind = (typeof KINDS)[number];
+
+/** Shown to operators and administrators only. */
+export const RESTRICTED: ReadonlySet<Kind> = new Set<Kind>(["mutation", "log"]);
+
+/** Many and soon worthless: shown only to who asks, not kept, and left out first when a reader is slow. */
+export const PASSING: ReadonlySet<Kind> = new Set<Kind>(["progress", "log"]);

@@ -1,0 +1,151 @@
+import { outcomeOf, type Answer, type Call, type Middleware, type PluginContext } from "propylon";
+import type { FlagChange } from "propylon/plugins/gating";
+import type { Channel } from "./channel.ts";
+import type { CallProgress, EventData, TopicKind } from "./kinds.ts";
+import type { RingBounds } from "./ring.ts";
+import { levelOf } from "./subscription.ts";
+
+/** Where events come from: the gateway's hooks. */
+export function registerSources(
+  gateway: Pick<PluginContext, "hook" | "servers" | "use">,
+  channel: Channel,
+  bounds: RingBounds,
+): void {
+  const publish = <K extends TopicKind>(kind: K, data: EventData[K]): void =>
+    channel.publish(kind, data, bounds);
+  const servers = new ServerWatch(gateway, channel, publish);
+  gateway.hook("gateway:ready", () => servers.compare([]));
+  gateway.hook("reload:done", (report) => {
+    servers.compare(report.servers.changed);
+    publish("reload_done", report);
+  });
+  gateway.hook("reload:failed", ({ code, data, message, hint, place }) =>
+    publish("reload_failed", {
+      code: typeof data?.["reason"] === "string" ? data["reason"] : code,
+      message,
+      hint: hint ?? null,
+      line: place?.line ?? null,
+      column: place?.column ?? null,
+    }),
+  );
+  gateway.hook("upstream:state", (server, status) => {
+    if (!servers.meet(server)) return;
+    const { state, since, reason, nextRetryAt, attempts, transport, era } = status;
+    const shown = { server, state, since, reason, nextRetryAt, attempts, transport, era };
+    publish("upstream_state", shown);
+  });
+  gateway.hook("upstream:catalogue", (server, lists) => {
+    if (!lists.includes("tools") || !servers.meet(server)) return;
+    const tools = gateway.servers.get(server)!.catalogue.tools.length;
+    publish("tool_list_changed", { server, tools });
+  });
+  gateway.hook("gating:changed", ({ server, tool, enabled }: FlagChange) =>
+    publish("state_changed", { server, tool: tool ?? null, enabled }),
+  );
+  gateway.hook("breaker:state", (server, status) => publish("breaker", { server, ...status }));
+  gateway.hook("mutation", (mutation) => publish("mutation", mutation));
+  gateway.hook("log:line", (line) => {
+    if (channel.isRead("log")) mentionLine(channel, line);
+  });
+  gateway.use("progress", watchCalls(channel));
+}
+
+/** Tells which servers came and went, before anything else is told of them. */
+class ServerWatch {
+  readonly #gateway: Pick<PluginContext, "servers">;
+  readonly #channel: Channel;
+  readonly #publish: <K extends TopicKind>(kind: K, data: EventData[K]) => void;
+
+  constructor(
+    gateway: Pick<PluginContext, "servers">,
+    channel: Channel,
+    publish: <K extends TopicKind>(kind: K, data: EventData[K]) => void,
+  ) {
+    this.#gateway = gateway;
+    this.#channel = channel;
+    this.#publish = publish;
+  }
+
+  /** Looks for differences to the last time; the first time there is nothing to tell. */
+  compare(changed: readonly string[]): void {
+    const { known } = this.#channel;
+    const names = [...this.#gateway.servers.keys()];
+    if (known === undefined) {
+      this.#channel.known = new Set(names);
+      return;
+    }
+    for (const server of known) {
+      if (this.#gateway.servers.has(server)) continue;
+      known.delete(server);
+      this.#publish("server_removed", { server });
+    }
+    for (const server of names) this.meet(server);
+    for (const server of changed) this.#publish("server_changed", { server });
+  }
+
+  /** Whether a server is there; one that a reload just brought may speak before the reload is told. */
+  meet(server: string): boolean {
+    if (!this.#gateway.servers.has(server)) return false;
+    const { known } = this.#channel;
+    if (known === undefined || known.has(server)) return true;
+    known.add(server);
+    this.#publish("server_added", { server });
+    return true;
+  }
+}
+
+function mentionLine(channel: Channel, text: string): void {
+  let line: Readonly<Record<string, unknown>>;
+  try {
+    line = JSON.parse(text) as typeof line;
+  } catch {
+    // A logger that somebody else made may write no JSON.
+    line = { msg: text };
+  }
+  channel.mention("log", { line }, { level: levelOf(line["level"]) });
+}
+
+/** Shows the calls of tools while somebody looks; else it costs one question. */
+function watchCalls(channel: Channel): Middleware {
+  return (call, next) =>
+    call.method === "tools/call" && channel.isRead("progress")
+      ? watch(channel, call, next)
+      : next(call);
+}
+
+function watch(
+  channel: Channel,
+  call: Call,
+  next: (call: Call) => Promise<Answer>,
+): Promise<Answer> {
+  const { id, server, name: tool, progress } = call;
+  const started = performance.now();
+  const mention = (step: Step): void =>
+    channel.mention("progress", { call: id, server, tool, ...step });
+  mention({ phase: "start" });
+  const end = (outcome: Answer | Error): void =>
+    mention({
+      phase: "end",
+      ms: Math.round(performance.now() - started),
+      outcome: outcomeOf(outcome),
+    });
+  const watched: Call = progress
+    ? {
+        ...call,
+        progress(report) {
+          const { progress: done, total = null, message = null } = report;
+          mention({ phase: "progress", progress: done, total, message });
+          progress(report);
+        },
+      }
+    : call;
+  const answer = next(watched);
+  answer.then(end, end);
+  return answer;
+}
+
+type Step = CallProgress extends infer P
+  ? P extends unknown
+    ? Omit<P, "call" | "server" | "tool">
+    : never
+  : never;

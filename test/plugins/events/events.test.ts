@@ -1,0 +1,339 @@
+import { describe, expect, it } from "vitest";
+import {
+  configSchema,
+  createLogger,
+  definePlugin,
+  type Gateway,
+  type GatewayConfigInput,
+} from "propylon";
+import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
+import admin from "../../../plugins/admin/index.ts";
+import breaker from "../../../plugins/breaker/index.ts";
+import events from "../../../plugins/events/index.ts";
+import gating from "../../../plugins/gating/index.ts";
+import { readSocket, readSse, TRANSPORTS } from "./readers.ts";
+
+testPlugin(events, { config: { ring: 10 }, changed: { ring: 20 } });
+
+const SCRIPTED = new URL("../../fixtures/process/scripted-server.mjs", import.meta.url).pathname;
+const scripted = (...flags: string[]) => ({
+  command: process.execPath,
+  args: [SCRIPTED, ...flags],
+});
+
+const base = (
+  servers: GatewayConfigInput["servers"],
+  plugins: Record<string, unknown> = {},
+): GatewayConfigInput => ({
+  listeners: { main: { port: 0 } },
+  management: { mutations: true },
+  timeouts: { drain: 1 },
+  ...(servers && { servers }),
+  plugins: { events: {}, ...plugins },
+});
+
+async function ready(gateway: Gateway, name: string): Promise<void> {
+  await expect
+    .poll(() => gateway.servers.get(name)?.status.state, { timeout: 10_000 })
+    .toBe("ready");
+}
+
+describe.each(TRANSPORTS)("over %s", (_name, read) => {
+  it("M074, M108: tells each change of servers, flags and tools once and in order", async () => {
+    const plugins = { gating: {}, admin: {} };
+    const { gateway, url } = await setupGateway({
+      plugins: [events, gating, admin],
+      config: base({ a: scripted(), b: scripted() }, plugins),
+      client: false,
+    });
+    await ready(gateway, "a");
+    await ready(gateway, "b");
+    const reader = await read(url);
+    const post = async (path: string): Promise<number> =>
+      (await fetch(`${url}/_meta${path}`, { method: "POST" })).status;
+
+    expect(await post("/servers/a/tools/echo/disable")).toBe(200);
+    expect(await post("/servers/a/disable")).toBe(200);
+    expect(await post("/servers/a/enable")).toBe(200);
+    await gateway.call({ server: "a", name: "change", args: { name: "fresh" } });
+    await reader.find("tool_list_changed");
+    await gateway.apply(base({ a: scripted(), c: scripted() }, plugins));
+    await ready(gateway, "c");
+    await gateway.apply(base({ a: scripted(), c: scripted("--name", "other") }, plugins));
+    await expect
+      .poll(() => reader.kinds().filter((kind) => kind === "reload_done"))
+      .toHaveLength(2);
+    await ready(gateway, "c");
+    await expect(gateway.apply(base({}, { events: { ring: -1 } }))).rejects.toThrow("ring");
+    await reader.find("reload_failed");
+
+    const told = reader.events.flatMap(({ event, data }) => {
+      if (event === "mutation") return [`${data.action.replace(/.*_meta/, "")} ${data.status}`];
+      if (event === "state_changed")
+        return [`${data.server}/${data.tool ?? ""} ${data.enabled ? "on" : "off"}`];
+      if (event.startsWith("server_")) return [`${event} ${"server" in data ? data.server : ""}`];
+      return event === "reload_done" || event === "reload_failed" ? [event] : [];
+    });
+    expect(told).toEqual([
+      "a/echo off",
+      "/servers/:server/tools/:tool/disable 200",
+      "a/ off",
+      "/servers/:server/disable 200",
+      "a/ on",
+      "/servers/:server/enable 200",
+      "server_removed b",
+      "server_added c",
+      "reload_done",
+      "server_changed c",
+      "reload_done",
+      "reload_failed",
+    ]);
+    expect(await reader.find("reload_failed")).toMatchObject({
+      data: { code: "invalid", message: expect.stringContaining("ring") },
+    });
+    const lists = reader.events.filter(({ event }) => event === "tool_list_changed");
+    expect(lists.map(({ data }) => data)).toContainEqual(
+      expect.objectContaining({
+        server: "a",
+        tools: gateway.servers.get("a")!.catalogue.tools.length,
+      }),
+    );
+    const ids = reader.events
+      .filter(({ event }) => event !== "hello")
+      .map(({ id }) => Number(id!.split("-")[1]));
+    expect(ids).toEqual(ids.map((_, index) => ids[0]! + index));
+    for (const { data } of reader.events) expect(new Date(data.at).toISOString()).toBe(data.at);
+  });
+
+  it("M108: tells the states of a server that fails and of its circuit, the reason to operators", async () => {
+    const { gateway, url } = await setupGateway({
+      plugins: [events, breaker],
+      config: base({ a: scripted() }, { breaker: { failures: 1 } }),
+      client: false,
+    });
+    await ready(gateway, "a");
+    const reader = await read(url);
+    await gateway.call({ server: "a", name: "crash" }).catch(() => {});
+    const opened = await reader.find("breaker");
+    expect(opened.data).toMatchObject({ server: "a", state: "open", retryAt: expect.any(String) });
+    const state = await reader.find("upstream_state");
+    expect(state.data).toMatchObject({ server: "a", transport: "stdio" });
+    expect(state.data.reason).toEqual(expect.any(String));
+  });
+
+  it("loses nothing and repeats nothing when a reader comes back", async () => {
+    const { gateway, url } = await setupGateway({
+      plugins: [events],
+      config: base({}),
+      client: false,
+    });
+    const reload = (round: number): Promise<unknown> =>
+      gateway.apply({ ...base({}), timeouts: { setup: 10 + round } });
+    const first = await read(url);
+    await reload(1);
+    await first.find("reload_done");
+    const lastEventId = first.events.at(-1)!.id!;
+    first.close();
+    await reload(2);
+    await reload(3);
+    const second = await read(url, { query: `lastEventId=${lastEventId}` });
+    await reload(4);
+    await expect.poll(() => second.kinds()).toHaveLength(3);
+    const generations = [...first.events, ...second.events].flatMap(({ event, data }) =>
+      event === "reload_done" ? [data.generation] : [],
+    );
+    expect(generations).toEqual([2, 3, 4, 5]);
+    expect(second.events[0]).toMatchObject({ event: "hello", id: lastEventId });
+  });
+
+  it("says that something is missing: after a restart, beyond the ring, for ids of nobody", async () => {
+    const options = { ring: 2 };
+    const { gateway, url } = await setupGateway({
+      plugins: [[events, options]],
+      config: base({}, { events: options }),
+      client: false,
+    });
+    const { data: hello } = await (await read(url)).find("hello");
+    for (const round of [1, 2, 3])
+      await gateway.apply({ ...base({}, { events: options }), timeouts: { setup: 10 + round } });
+    const gapAfter = async (id: string): Promise<unknown> =>
+      (await (await read(url, { query: `lastEventId=${id}` })).find("gap")).data;
+    expect(await gapAfter(hello.lastId)).toMatchObject({ reason: "expired", missed: 3 });
+    expect(await gapAfter("0123456789ab-1")).toMatchObject({ reason: "restarted", missed: null });
+    expect(await gapAfter(`${hello.instance}-99`)).toMatchObject({ reason: "unknown" });
+    expect(await gapAfter("nonsense%0Adata:x")).toMatchObject({ reason: "unknown" });
+    const kept = await read(url, { query: `lastEventId=${hello.instance}-1` });
+    await expect.poll(() => kept.kinds()).toEqual(["reload_done", "reload_done"]);
+  });
+
+  it("shows the calls of tools to who asks, with the progress their caller asked for", async () => {
+    const { gateway, url } = await setupGateway({
+      plugins: [events],
+      config: base({ a: scripted() }),
+      client: false,
+    });
+    await ready(gateway, "a");
+    const other = await read(url);
+    const reader = await read(url, { query: "kinds=progress" });
+    const seen: unknown[] = [];
+    await gateway.call({
+      server: "a",
+      name: "progress",
+      args: { count: 2, total: 2, message: "half" },
+      progress: (report) => void seen.push(report),
+    });
+    await gateway.call({ server: "a", name: "tool-error" });
+    await expect.poll(() => reader.kinds()).toHaveLength(6);
+    const steps = reader.events.flatMap(({ event, data }) => (event === "progress" ? [data] : []));
+    expect(steps.map(({ phase, tool }) => `${tool} ${phase}`)).toEqual([
+      "progress start",
+      "progress progress",
+      "progress progress",
+      "progress end",
+      "tool-error start",
+      "tool-error end",
+    ]);
+    expect(steps.at(-1)).toMatchObject({ outcome: { transport: "ok", tool: "error" } });
+    expect(seen).toHaveLength(2);
+    expect(reader.events.slice(1).every(({ id }) => id === undefined)).toBe(true);
+    expect(other.kinds()).toEqual([]);
+  });
+
+  it("a reload of the plugin itself ends no stream and starts no new count", async () => {
+    const { gateway, url } = await setupGateway({
+      plugins: [events],
+      config: base({}),
+      client: false,
+    });
+    const reader = await read(url);
+    await gateway.apply(base({}, { events: { ring: 5 } }));
+    await gateway.apply(base({}, { events: { ring: 6 } }));
+    await expect.poll(() => reader.kinds()).toEqual(["reload_done", "reload_done"]);
+    expect(reader.ended).toBe(false);
+    const late = await read(url);
+    expect(late.events[0]!.data).toMatchObject({
+      instance: (reader.events[0]!.data as { instance: string }).instance,
+    });
+  });
+
+  it("ends streams when the gateway closes", async () => {
+    const { gateway, url } = await setupGateway({
+      plugins: [events],
+      config: base({}),
+      client: false,
+    });
+    const reader = await read(url);
+    const started = performance.now();
+    await gateway.close({ grace: 10_000 });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(await reader.find("closing")).toMatchObject({ data: { reason: "shutdown" } });
+    await expect.poll(() => reader.ended).toBe(true);
+  });
+});
+
+it("hello shows the servers there are, so that nothing is missed between a list and a stream", async () => {
+  const { gateway, url } = await setupGateway({
+    plugins: [events],
+    config: base({ a: scripted() }),
+    client: false,
+  });
+  await ready(gateway, "a");
+  const { data } = await (await readSse(url)).find("hello");
+  expect(data.servers).toEqual([
+    expect.objectContaining({
+      name: "a",
+      state: "ready",
+      tools: gateway.servers.get("a")!.catalogue.tools.length,
+    }),
+  ]);
+});
+
+it("resumes by the header that an EventSource sends, which beats the URL it was made with", async () => {
+  const { gateway, url } = await setupGateway({
+    plugins: [events],
+    config: base({}),
+    client: false,
+  });
+  const { data: hello } = await (await readSse(url)).find("hello");
+  await gateway.apply({ ...base({}), timeouts: { setup: 11 } });
+  const reader = await readSse(url, {
+    query: "lastEventId=old-1",
+    headers: { "last-event-id": hello.lastId },
+  });
+  await expect.poll(() => reader.kinds()).toEqual(["reload_done"]);
+});
+
+it("a WebSocket message changes what is shown, and nonsense ends the connection with words", async () => {
+  const { gateway, url } = await setupGateway({
+    plugins: [events],
+    config: base({}),
+    client: false,
+  });
+  const reader = await readSocket(url, { query: "kinds=mutation" });
+  const lastEventId = reader.events[0]!.id;
+  await gateway.apply({ ...base({}), timeouts: { setup: 11 } });
+  reader.socket.send(JSON.stringify({ type: "subscribe", kinds: ["reload_done"], lastEventId }));
+  await reader.find("reload_done");
+  expect(reader.events.map(({ event }) => event)).toEqual(["hello", "hello", "reload_done"]);
+  const closed = new Promise((resolve) =>
+    reader.socket.on("close", (code, reason) => resolve([code, reason.toString()])),
+  );
+  reader.socket.send(JSON.stringify({ kinds: ["everything"] }));
+  expect(await closed).toEqual([1008, expect.stringContaining("kinds")]);
+});
+
+it("ends streams when the plugin leaves the config", async () => {
+  const { gateway, url } = await setupGateway({
+    plugins: [events],
+    config: base({}),
+    client: false,
+  });
+  const [sse, socket] = [await readSse(url), await readSocket(url)];
+  await gateway.apply({ ...base({}), plugins: { events: false } });
+  expect(await sse.find("closing")).toMatchObject({ data: { reason: "removed" } });
+  await expect.poll(() => sse.ended && socket.ended).toBe(true);
+});
+
+it("M132: shows log lines live to operators, from the level asked for, redacted, and nothing loops", async () => {
+  const lines: string[] = [];
+  const log = await createLogger(configSchema.parse({}).log, {
+    write: (line) => void lines.push(line),
+  });
+  const noisy = definePlugin({
+    name: "noisy",
+    setup(gateway) {
+      const fail = async (): Promise<never> => {
+        gateway.log.info("a line about a line");
+        await Promise.resolve();
+        throw new Error("a listener that fails later");
+      };
+      gateway.hook("log:line", fail as () => void);
+      gateway.route("GET", "/noise", { access: "public", mutates: false }, () => {
+        gateway.log.info({ password: "canary" }, "info");
+        gateway.log.warn({ password: "canary" }, "warn");
+        return "";
+      });
+    },
+  });
+  const { url } = await setupGateway({
+    plugins: [events, noisy],
+    config: base({}, { noisy: {} }),
+    log,
+    client: false,
+  });
+  const severe = await readSse(url, { query: "kinds=log&level=warn" });
+  const all = await readSocket(url, { query: "kinds=log" });
+  const other = await readSse(url);
+  await fetch(`${url}/noise`);
+  expect((await severe.find("log")).data.line).toMatchObject({
+    msg: "warn",
+    password: "[redacted]",
+  });
+  await expect.poll(() => all.kinds()).toHaveLength(2);
+  const written = lines.length;
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(lines).toHaveLength(written);
+  expect(severe.kinds()).toEqual(["log"]);
+  expect(other.kinds()).toEqual([]);
+  expect(JSON.stringify([...severe.events, ...all.events])).not.toContain("canary");
+});
