@@ -51,7 +51,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /** Goes on from an answer that comes at once or later, without making a promise where none is needed. */
-export function settle<T, R>(
+function settle<T, R>(
   ask: () => T | Promise<T>,
   answered: (value: T) => R | Promise<R>,
   failed: (error: unknown) => R | Promise<R>,

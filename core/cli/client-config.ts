@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { hasCredentials } from "../auth/authenticator.ts";
 import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES, loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
@@ -51,7 +52,7 @@ async function describeTarget(
       config.publicUrl === undefined
         ? endpointUrl(config)
         : publicEndpoint(config.publicUrl, config.endpoints),
-    hasKey: config.auth.apiKey !== undefined,
+    hasKey: hasCredentials(config.auth),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Authenticator, Credentials } from "../auth.ts";
-import { isRefusal, settle } from "../auth/chain.ts";
+import { isRefusal } from "../auth/chain.ts";
 import { lacksRole } from "../auth/roles.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { ListenerApp } from "../node/app.ts";
@@ -17,22 +17,28 @@ export function authenticate(
   credentials: Credentials,
   guest?: Principal,
 ): Principal | Promise<Principal> {
-  const challenge = (error: unknown): never => {
-    if (!isGatewayError(error) || error.code !== "unauthorized") throw error;
-    const headers = {
-      "www-authenticate": authenticator.challenge(credentials.path),
-      ...error.headers,
-    };
-    throw new GatewayError("unauthorized", error.message, { headers, cause: error });
-  };
-  return settle<Principal | undefined, Principal>(
-    () => authenticator.authenticate(credentials),
-    (principal) => principal ?? guest ?? challenge(MISSING),
-    challenge,
+  let known: ReturnType<Authenticator["authenticate"]>;
+  try {
+    known = authenticator.authenticate(credentials);
+  } catch (error) {
+    return challenge(authenticator, credentials, error);
+  }
+  if (!(known instanceof Promise))
+    return known ?? guest ?? challenge(authenticator, credentials, MISSING);
+  return known.then(
+    (principal) => principal ?? guest ?? challenge(authenticator, credentials, MISSING),
+    (error: unknown) => challenge(authenticator, credentials, error),
   );
 }
 
 const MISSING = new GatewayError("unauthorized", "Authentication is required.");
+
+/** A 401 says how to authenticate (RFC 9110 section 11.6.1). */
+function challenge(authenticator: Authenticator, { path }: Credentials, error: unknown): never {
+  if (!isGatewayError(error) || error.code !== "unauthorized") throw error;
+  const headers = { "www-authenticate": authenticator.challenge(path), ...error.headers };
+  throw new GatewayError("unauthorized", error.message, { headers, cause: error });
+}
 
 /** Who it is, where it does not matter: a public route works without credentials, and with wrong ones. */
 export async function optionally(

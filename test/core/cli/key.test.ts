@@ -1,4 +1,7 @@
-import { expect, it } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { isMistyped } from "../../../core/auth/key.ts";
 import { configSchema } from "../../../core/index.ts";
@@ -33,4 +36,21 @@ it("propylon key --json is for scripts; a wrong role or name is refused with a s
   expect([role.code, role.stderr]).toEqual([1, expect.stringContaining("viewer, caller")]);
   const name = await propylon(["key", "--role", "admin", "--name", "a b"]);
   expect([name.code, name.stderr]).toEqual([1, expect.stringContaining("The name of a key has")]);
+});
+
+it("client-config knows that a gateway with keys of any kind wants one", async () => {
+  const cwd = await mkdtemp(join(tmpdir(), "propylon-key-"));
+  onTestFinished(() => rm(cwd, { recursive: true }));
+  const shown = async (auth: string): Promise<string> => {
+    await writeFile(join(cwd, "gateway.yaml"), `auth: ${auth}\n`);
+    return (await propylon(["client-config", "cursor", "--json"], { cwd })).stdout;
+  };
+  expect(await shown("{}")).not.toContain("Authorization");
+  const hash = `"sha256:${"0".repeat(64)}"`;
+  for (const auth of [
+    "{ apiKey: a-key-of-16-chars! }",
+    `{ keys: { ci: { role: caller, hash: ${hash} } } }`,
+    `{ jwt: { secret: ${"s".repeat(32)} } }`,
+  ])
+    expect(await shown(auth)).toContain("Authorization");
 });
