@@ -21,6 +21,10 @@ export interface ServeFlags {
   /** Lets the admin plugin add servers with any command (M147). */
   readonly allowUnsafeCommands?: boolean;
   readonly pretty?: boolean;
+  /** Plugins switched on besides those of the config. */
+  readonly plugin?: readonly string[];
+  /** Changes the config before the flags do, e.g. what a command takes over from another program. */
+  readonly amend?: (value: Record<string, unknown>) => Record<string, unknown>;
 }
 
 /** Variables that mean `--read-only` (M126, C07). */
@@ -32,9 +36,10 @@ const READ_ONLY = ["MCPO_READ_ONLY", "MCPQ_READ_ONLY", "GATEWAY_READ_ONLY"] as c
  * @throws {GatewayError} `invalid` for a flag that does not fit the config
  */
 export function applyFlags(
-  value: Record<string, unknown>,
+  written: Record<string, unknown>,
   flags: ServeFlags,
 ): Record<string, unknown> {
+  const value = flags.amend?.(written) ?? written;
   const result = { ...value };
   if (flags.port !== undefined || flags.host !== undefined || flags.listener !== undefined) {
     result["listeners"] = withListener(value["listeners"], flags);
@@ -107,7 +112,8 @@ function withPlugins(value: Record<string, unknown>, flags: ServeFlags): Record<
     ...(flags.toolTimeoutMax !== undefined && { max: flags.toolTimeoutMax }),
   };
   const plugins = asMap(value["plugins"]);
-  const result = { ...plugins };
+  const asked = (flags.plugin ?? []).map((name) => [name, plugins[name] || {}] as const);
+  const result = { ...plugins, ...Object.fromEntries(asked) };
   if (Object.keys(timeouts).length > 0) {
     if (plugins["gating"] === false)
       throw usage("--tool-timeout and --tool-timeout-max need the plugin gating", "gating: false");

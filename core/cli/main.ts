@@ -4,6 +4,7 @@ import { parseDuration } from "../config/units.ts";
 import { VERSION } from "../version.ts";
 import { EXIT, tellFailure } from "./exit.ts";
 import type { KeyOptions } from "./key.ts";
+import type { McpoFlags } from "./mcpo.ts";
 
 const LOG_LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"];
 
@@ -49,6 +50,10 @@ function createProgram(command: readonly string[] | undefined): Command {
   ).action(async (config: string | undefined, options: Record<string, unknown>) => {
     const { start } = await import("./start.ts");
     await start({ ...options, file: config, command, watch: true, pretty: true });
+  });
+  likeMcpo(program.command("mcpo")).action(async (options: McpoFlags) => {
+    const { mcpo } = await import("./mcpo.ts");
+    await mcpo(options, command);
   });
   program
     .command("check [config]")
@@ -146,7 +151,43 @@ function serving(command: Command): Command {
       "longest run of a tool that may be asked for",
       readDuration,
     )
+    .option("--plugin <name>", "switch a plugin on, e.g. openapi (repeatable)", collect)
     .option("--allow-unsafe-commands", "let admins add servers with any command");
+}
+
+/** The command line of mcpo (docs/guide/from-mcpo.md). */
+function likeMcpo(command: Command): Command {
+  return command
+    .description("Run as mcpo does: every tool at POST /{server}/{tool}, with mcpo's own flags.")
+    .helpOption("--help", "display help for command")
+    .option("-c, --config <file>", "mcpServers file, as of Claude Desktop")
+    .option("-p, --port <port>", "port", readPort, 8000)
+    .option("-h, --host <address>", "address (default: 0.0.0.0 with a key, else 127.0.0.1)")
+    .addOption(
+      new Option("-k, --api-key <key>", "bearer token clients must send").env("PROPYLON_API_KEY"),
+    )
+    .option("--strict-auth", "accepted: the key protects everything anyway")
+    .option("--hot-reload", "reload when the config changes")
+    .option("-n, --name <name>", "name of the gateway")
+    .option("-d, --description <text>", "usage notes for models")
+    .option("-e, --env <NAME=value>", "variable for every command (repeatable)", collect)
+    .option("--env-path <file>", "file of such variables")
+    .option(
+      "--server-type <type>",
+      "of what stands behind --: stdio, sse, streamable-http",
+      "stdio",
+    )
+    .addOption(new Option("--type <type>").hideHelp())
+    .option("-H, --header <json>", "headers for the URL behind --, as a JSON object")
+    .option("--cors-allow-origins <origin>", "origin of pages that may call (repeatable)", collect)
+    .option("-t, --ssl-certfile <file>", "PEM certificate")
+    .option("-K, --ssl-keyfile <file>", "PEM private key")
+    .option("--log-level <level>", "DEBUG, INFO, WARNING, ERROR or CRITICAL")
+    .option("--plugin <name>", "switch another plugin on, e.g. admin (repeatable)", collect)
+    .option("--read-only", "refuse every request that changes anything")
+    .addOption(new Option("--root-path <path>").hideHelp())
+    .addOption(new Option("--path-prefix <path>").hideHelp())
+    .addOption(new Option("--client-header-forwarding <json>").hideHelp());
 }
 
 function asClient(command: Command): Command {
@@ -154,6 +195,10 @@ function asClient(command: Command): Command {
     .addOption(new Option("--api-key <key>", "bearer token to send").env("PROPYLON_API_KEY"))
     .option("--timeout <duration>", "longest wait, e.g. 30s (a bare number is seconds)", "60s")
     .option("--json", "print JSON");
+}
+
+function collect(word: string, before: readonly string[] = []): readonly string[] {
+  return [...before, word];
 }
 
 function readPort(text: string): number {
