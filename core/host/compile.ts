@@ -5,7 +5,7 @@ import { createAuthenticator, OPEN } from "../auth/authenticator.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "./emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "./built-in-stages.ts";
-import { compileEndpoints, type CompiledEndpoint } from "./endpoints.ts";
+import { compileEndpoints, compileSelection, type CompiledEndpoint } from "./endpoints.ts";
 import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "./guard.ts";
 import type { GatewayHooks } from "../hooks.ts";
@@ -40,7 +40,9 @@ export interface Compiled {
   /** Every server by name: upstreams in config order, then plugins. */
   readonly providers: ReadonlyMap<string, Provider>;
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
-  /** Whether the plugins' filters show something. */
+  /** Whether the config lets a server's tool out. */
+  exposes(server: string, tool: string): boolean;
+  /** Whether the config and the plugins' filters show something. */
   shows(item: Listed): boolean;
   /** What is set about how long a call may run. */
   readonly allowance: Allowance;
@@ -69,7 +71,8 @@ export function compile(input: CompileInput): Compiled {
   const guard = createGuard(authenticator ?? OPEN, open, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
-  const shows = combineFilters(scopes);
+  const exposes = createExposure(config);
+  const shows = combineFilters(scopes, exposes);
   const endpoints = compileEndpoints(config, providers, shows);
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
@@ -80,13 +83,36 @@ export function compile(input: CompileInput): Compiled {
     ...scopes.flatMap((scope) => scope.middleware),
   ];
   const call = composePipeline(middleware, createTerminal(providers, upstreams));
-  return { call, providers, endpoints, shows, allowance, routes, sockets, hooks, guard, open };
+  return {
+    call,
+    providers,
+    endpoints,
+    exposes,
+    shows,
+    allowance,
+    routes,
+    sockets,
+    hooks,
+    guard,
+    open,
+  };
 }
 
-/** Shown is what every filter shows. */
-function combineFilters(scopes: readonly Scope[]): (item: Listed) => boolean {
+/** What the config's `tools` of a server let out; the rest is nobody's to call, whatever the face. */
+function createExposure({ servers }: GatewayConfig): Compiled["exposes"] {
+  const selection = compileSelection(servers);
+  return (server, tool) => selection.get(server)?.accepts(tool) ?? true;
+}
+
+/** Shown is what the config lets out and every filter shows. */
+function combineFilters(
+  scopes: readonly Scope[],
+  exposes: Compiled["exposes"],
+): (item: Listed) => boolean {
   const filters = scopes.flatMap((scope) => scope.filters);
-  return (item) => filters.every((shows) => shows(item));
+  return (item) =>
+    (item.kind !== "tool" || exposes(item.server, item.name)) &&
+    filters.every((shows) => shows(item));
 }
 
 function groupHooks(

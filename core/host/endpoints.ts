@@ -107,7 +107,8 @@ function checkCollisions(endpoint: string, shown: readonly Provider[]): void {
   }
 }
 
-function compileSelection(
+/** Which tools of which servers the config lets out, and under which prefix; servers it says nothing about are left out. */
+export function compileSelection(
   servers: Readonly<Record<string, ServerConfig>>,
 ): EndpointContent["selection"] {
   const chosen = Object.entries(servers).filter(

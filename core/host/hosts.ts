@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { createControl } from "./control.ts";
+import { GatewayError } from "../errors.ts";
 import { completeCall } from "../local/call.ts";
 import type { EndpointHost } from "../mcp/host.ts";
 import type { GatewayParts } from "./parts.ts";
@@ -43,11 +44,20 @@ export function createScopeHost(log: Logger, parts: () => GatewayParts): ScopeHo
   };
 }
 
-/** Makes a call inside the process, through the pipeline of the current generation. */
+/**
+ * Makes a call inside the process, through the pipeline of the current generation.
+ *
+ * @throws {GatewayError} `not_found` for a tool that the config does not let out
+ */
 export async function callLocally(
   { generation }: GatewayParts,
   input: Parameters<typeof completeCall>[0],
 ): ReturnType<ScopeHost["call"]> {
+  const { server, name, method = "tools/call" } = input;
+  if (method === "tools/call" && !generation.compiled.exposes(server, name))
+    throw new GatewayError("not_found", `Server "${server}" has no tool "${name}" to call.`, {
+      hint: `The config leaves it out; see servers.${server}.tools.`,
+    });
   return generation.call(completeCall(input, generation.compiled.providers));
 }
 
