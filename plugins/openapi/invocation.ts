@@ -43,7 +43,7 @@ export class Invocation {
   readonly #input: CallInput;
   readonly #headers: Record<string, string> = {};
 
-  /** @throws {GatewayError} `invalid` for a timeout or format that is none; `invalid_timeout` where gating rejects it */
+  /** @throws {GatewayError} `invalid` for a format that is none; what {@link effectiveTimeout} throws */
   constructor(host: InvocationHost, event: RouteEvent, target: Target, args: Json) {
     const { headers } = event.req;
     this.#host = host;

@@ -3,39 +3,42 @@ import type { GatingService } from "propylon/plugins/gating";
 
 /**
  * The timeout a request asks for, in milliseconds: `X-Tool-Timeout`, else `?timeout=` (M035, M036, C05). A bare number is
- * seconds; fractions and `1500ms`, `30s`, `2m`, `1h` are understood.
- *
- * @throws {GatewayError} `invalid` for anything else, and for zero
+ * seconds; fractions and `1500ms`, `30s`, `2m` are understood. `NaN` for what cannot be read.
  */
 export function requestedTimeout(header: string | null, search: string): number | undefined {
-  if (header !== null) return toMs(header, "X-Tool-Timeout");
+  if (header !== null) return toMs(header);
   // Most requests have no query at all.
   if (search.length < 2) return undefined;
   const values = new URLSearchParams(search).getAll("timeout");
-  if (values.length === 0) return undefined;
-  return toMs(values.join(","), "?timeout");
+  return values.length === 0 ? undefined : toMs(values.join(","));
 }
 
-function toMs(text: string, from: string): number {
-  const ms = parseDuration(text, "s") ?? 0;
+function toMs(text: string): number {
+  const ms = parseDuration(text, "s") ?? Number.NaN;
   // A timer counts whole milliseconds.
-  if (ms > 0 && Number.isFinite(ms)) return Math.max(1, Math.round(ms));
-  throw new GatewayError("invalid", `${from} must be a number of seconds above zero.`, {
-    data: { path: from },
-    hint: "Send seconds such as 30 or 2.5, or a duration such as 1500ms or 2m.",
-  });
+  return ms > 0 ? Math.max(1, Math.round(ms)) : ms;
 }
 
 /**
- * What the client is told about its timeout: `X-Tool-Timeout-Effective` in seconds where the gateway allows less (C05).
+ * Decides about the timeout that a request asks for.
  *
- * @throws {GatewayError} `invalid_timeout` where the gateway rejects instead
+ * @returns seconds for `X-Tool-Timeout-Effective`, where the gateway allows less than was asked for (C05)
+ * @throws {GatewayError} `invalid` for what is no time above zero; with gating also for more than it allows, where it rejects,
+ * and `invalid_timeout` in place of both where it is compatible with mcpo
  */
 export function effectiveTimeout(
   gating: GatingService | undefined,
   call: Pick<Call, "method" | "server" | "name" | "timeout" | "meta">,
 ): string | undefined {
-  if (!gating || call.timeout === undefined) return undefined;
-  const { total, clamped } = gating.deadlineOf(call);
-  return clamped ? String(total / 1_000) : undefined;
+  const { timeout } = call;
+  if (timeout === undefined) return undefined;
+  if (gating) {
+    const { total, clamped } = gating.deadlineOf(call);
+    return clamped ? String(total / 1_000) : undefined;
+  }
+  if (timeout > 0 && Number.isFinite(timeout)) return undefined;
+  throw new GatewayError("invalid", "The timeout must be a number of seconds above zero.", {
+    data: { path: "timeout" },
+    hint: "Send seconds such as 30 or 2.5, or a duration such as 1500ms or 2m, as X-Tool-Timeout or ?timeout.",
+  });
 }

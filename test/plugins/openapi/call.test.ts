@@ -1,5 +1,7 @@
+import fc from "fast-check";
+import { definePlugin, ERROR_STATUS, type ErrorCode } from "propylon";
 import { describe, expect, it } from "vitest";
-import { createSlow, EVERYTHING, post, refusal, startOpenapi } from "./support.ts";
+import { createSlow, EVERYTHING, get, post, refusal, startOpenapi } from "./support.ts";
 
 const servers = { servers: { everything: EVERYTHING } };
 
@@ -58,6 +60,124 @@ describe("POST /:server/:tool", () => {
         expect.objectContaining({ path: "a" }),
         expect.objectContaining({ path: "b" }),
       ]),
+    );
+  });
+
+  it("answers in the form that is asked for, or configured", async () => {
+    const { plugin } = createSlow();
+    const { url } = await startOpenapi({}, [plugin]);
+    const as = (format: string) =>
+      post(`${url}/slow/strict`, { amount: 1 }, { "x-result-format": format });
+    expect((await as("raw")).body).toBe(2);
+    expect((await as("result")).body).toEqual({ ok: true, result: 2 });
+    expect((await as("Envelope")).body).toHaveProperty("output");
+    expect(await as("xml")).toMatchObject({ status: 422, body: refusal("invalid") });
+    const raw = await startOpenapi({ format: "raw" }, [createSlow().plugin]);
+    expect((await post(`${raw.url}/slow/strict`, { amount: 3 })).body).toBe(6);
+  });
+
+  it("M011: gives structured output of an upstream as data", async () => {
+    const { url } = await startOpenapi({}, [], servers);
+    const { body } = await post(`${url}/everything/get-structured-content`, {
+      location: "New York",
+    });
+    expect(body.output.items[0]).toEqual({ type: "object", value: body.result });
+    expect(body.result).toHaveProperty("temperature");
+    const image = await post(`${url}/everything/get-tiny-image`);
+    expect(image.body.output.items).toContainEqual(
+      expect.objectContaining({ type: "image", mimeType: "image/png" }),
+    );
+  });
+
+  it("tells a failing tool's own words, and all of its content", async () => {
+    const { url } = await startOpenapi({}, [createSlow().plugin]);
+    expect(await post(`${url}/slow/fail`)).toMatchObject({
+      status: 502,
+      body: {
+        ok: false,
+        error: {
+          code: "upstream_error",
+          message: "the disk is full",
+          data: { isError: true, content: [{ type: "text", text: "the disk is full" }] },
+        },
+      },
+    });
+    const problem = await post(`${url}/slow/fail`, {}, { accept: "application/problem+json" });
+    expect(problem.headers.get("content-type")).toBe("application/problem+json");
+    expect(problem.body).toMatchObject({ status: 502, title: "upstream_error" });
+  });
+
+  it("never calls a tool that the config leaves out", async () => {
+    const { url } = await startOpenapi({}, [], {
+      servers: { everything: { ...EVERYTHING, tools: { exclude: ["echo"] } } },
+    });
+    const excluded = await post(`${url}/everything/echo`, { message: "x" });
+    expect(excluded).toMatchObject({ status: 404, body: refusal("not_found") });
+    const { body } = await get(`${url}/everything/openapi.json`);
+    expect(Object.keys(body.paths)).not.toContain("/echo");
+    expect((await post(`${url}/everything/get-sum`, { a: 1, b: 1 })).status).toBe(200);
+  });
+
+  it("passes trace context on, and says what each stage took where that is wanted", async () => {
+    const seen: unknown[] = [];
+    const watcher = definePlugin({
+      name: "watcher",
+      setup: (gateway) =>
+        gateway.use("observe", (call, next) => {
+          seen.push([call.source, call.meta]);
+          return next(call);
+        }),
+    });
+    const { url } = await startOpenapi({ serverTiming: true }, [createSlow().plugin, watcher]);
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const { headers } = await post(`${url}/slow/strict`, { amount: 1 }, { traceparent });
+    expect(seen).toEqual([["http", { traceparent }]]);
+    const stages = headers
+      .get("server-timing")!
+      .split(", ")
+      .map((entry) => entry.split(";")[0]);
+    expect(stages).toEqual([
+      ...["observe", "authorize", "gate", "limit", "validate", "deadline", "breaker"],
+      ...["upstream", "reply", "total"],
+    ]);
+  });
+
+  it("answers 1,000 calls at a time, each with its own result", async () => {
+    const { url } = await startOpenapi({}, [], servers);
+    const calls = Array.from({ length: 1_000 }, (_, n) =>
+      post(`${url}/everything/echo`, { message: `call ${n}` }),
+    );
+    const results = (await Promise.all(calls)).map(({ body }) => body.result);
+    expect(results).toEqual(Array.from({ length: 1_000 }, (_, n) => `Echo: call ${n}`));
+  });
+
+  it("M012: answers whatever is sent with the envelope", async () => {
+    const { url } = await startOpenapi({}, [createSlow().plugin]);
+    const segment = fc.oneof(
+      fc.constantFrom("slow", "_slow", "strict", "invoke", "_meta"),
+      fc.string(),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        segment,
+        segment,
+        fc.oneof(fc.string(), fc.json()),
+        async (server, tool, body) => {
+          const path = [server, tool].map(encodeURIComponent).join("/");
+          const response = await fetch(`${url}/${path}`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body,
+          });
+          const answer = (await response.json()) as { ok: boolean; error?: { code: ErrorCode } };
+          expect(answer.ok).toBe(response.ok);
+          expect(ERROR_STATUS[answer.error?.code ?? "internal"]).toBe(
+            answer.ok ? ERROR_STATUS.internal : response.status,
+          );
+          expect(answer.error?.code).not.toBe("internal");
+        },
+      ),
+      { numRuns: 300 },
     );
   });
 });

@@ -1,9 +1,13 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { generate } from "openapi-typescript-codegen";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { get, startOpenapi } from "./support.ts";
+import { definePlugin, type Json } from "propylon";
+import { importSchema } from "../../../plugins/openapi/schema.ts";
+import { createSlow, EVERYTHING, get, post, startOpenapi } from "./support.ts";
 
 /** Six servers from npm, as their packages run. */
 async function realServers() {
@@ -23,8 +27,8 @@ async function realServers() {
   };
 }
 
-async function problemsOf(document: unknown): Promise<unknown> {
-  const { valid, errors } = await new Validator().validate(document as object);
+async function problemsOf(document: Record<string, unknown>): Promise<unknown> {
+  const { valid, errors } = await new Validator().validate(document);
   return valid ? [] : errors;
 }
 
@@ -46,5 +50,249 @@ describe("OpenAPI documents", () => {
       .flatMap((path) => Object.values(path))
       .map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("M106: are the same bytes until something they show changes, and 304 to whoever has them", async () => {
+    const tools = createTools();
+    const { gateway, url } = await startOpenapi({}, [tools.plugin]);
+    for (const path of ["/openapi.json", "/tools/openapi.json"]) {
+      const first = await get(`${url}${path}`);
+      const etag = first.headers.get("etag")!;
+      const known = await fetch(`${url}${path}`, {
+        headers: { "if-none-match": `"x", W/${etag}` },
+      });
+      expect(known.status).toBe(304);
+      expect(await known.text()).toBe("");
+      const { listeners, plugins } = gateway.config;
+      await gateway.apply({ listeners, plugins: { ...plugins, openapi: {} } });
+      expect((await get(`${url}${path}`)).headers.get("etag")).toBe(etag);
+      await tools.hide(true);
+      const changed = await get(`${url}${path}`);
+      expect(changed.headers.get("etag")).not.toBe(etag);
+      expect(JSON.stringify(changed.body.paths)).not.toContain("get_secret");
+      await tools.hide(false);
+      expect((await get(`${url}${path}`)).headers.get("etag")).toBe(etag);
+    }
+  });
+
+  it("M107: one operation stands for a server with many tools, and every tool answers through it", async () => {
+    const { url } = await startOpenapi({ invokeAbove: 2 }, [createSlow().plugin]);
+    const { body } = await get(`${url}/slow/openapi.json`);
+    expect(Object.keys(body.paths)).toEqual(["/invoke"]);
+    const schema = body.paths["/invoke"].post.requestBody.content["application/json"].schema;
+    expect(schema.properties.tool.enum).toEqual(["wait", "fail", "strict"]);
+    expect(await problemsOf(body)).toEqual([]);
+    const invoked = await post(`${url}/slow/invoke`, { tool: "strict", arguments: { amount: 4 } });
+    expect(invoked.body).toMatchObject({ ok: true, result: 8 });
+    expect((await post(`${url}/slow/strict`, { amount: 4 })).body).toEqual(invoked.body);
+    expect((await post(`${url}/slow/invoke`, { arguments: {} })).status).toBe(422);
+    expect((await post(`${url}/slow/invoke`, { tool: "none" })).status).toBe(404);
+  });
+
+  it("M107: a tool that is named invoke is not hidden by the route", async () => {
+    const tools = createTools(["invoke", "other"]);
+    const { url } = await startOpenapi({ invokeAbove: 1 }, [tools.plugin]);
+    const { body } = await get(`${url}/tools/openapi.json`);
+    expect(Object.keys(body.paths)).toEqual(["/invoke", "/other"]);
+    expect((await post(`${url}/tools/invoke`, {})).body).toMatchObject({ result: "invoke" });
+  });
+
+  it("percent-encodes odd names, which then work, and keeps operationIds apart", async () => {
+    const names = ["a/b", "a b", "a_b", "ü?#", "{x}", "100%"];
+    const { url } = await startOpenapi({}, [createTools(names).plugin]);
+    const { body } = await get(`${url}/tools/openapi.json`);
+    expect(await problemsOf(body)).toEqual([]);
+    const operations = Object.values(body.paths) as { post: { operationId: string } }[];
+    expect(new Set(operations.map((path) => path.post.operationId)).size).toBe(names.length);
+    const results = Object.keys(body.paths).map((path) => post(`${url}/tools${path}`));
+    expect((await Promise.all(results)).map((reply) => reply.body.result)).toEqual(names);
+  });
+
+  it("names the public URL, and the key where one is needed", async () => {
+    const config = { publicUrl: "https://tools.example/base/", auth: { apiKey: "k".repeat(20) } };
+    const { url } = await startOpenapi({}, [createSlow().plugin], config);
+    const key = { authorization: `Bearer ${config.auth.apiKey}` };
+    expect((await get(`${url}/openapi.json`)).status).toBe(401);
+    const all = (await get(`${url}/openapi.json`, key)).body;
+    const one = (await get(`${url}/slow/openapi.json`, key)).body;
+    expect(all.servers).toEqual([{ url: "https://tools.example/base" }]);
+    expect(one.servers).toEqual([{ url: "https://tools.example/base/slow" }]);
+    for (const body of [all, one]) {
+      expect(await problemsOf(body)).toEqual([]);
+      expect(body.security).toEqual([{ key: [] }]);
+      expect(body.components.securitySchemes.key).toEqual({ type: "http", scheme: "bearer" });
+    }
+  });
+
+  it("let a generated client call a tool", async () => {
+    const { url } = await startOpenapi({}, [], { servers: { everything: EVERYTHING } });
+    const folder = await mkdtemp(join(process.cwd(), "node_modules/.openapi-client-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const input = (await get(`${url}/everything/openapi.json`)).body;
+    await generate({ input, output: folder, httpClient: "fetch", useOptions: true });
+    const client = await import(join(folder, "index.ts"));
+    client.OpenAPI.BASE = `${url}/everything`;
+    const answer = await client.EverythingService.getSum({ requestBody: { a: 2, b: 3 } });
+    expect(answer).toMatchObject({ ok: true, output: { items: [{ type: "text" }] } });
+    expect(answer.result).toContain("5");
+    await expect(
+      client.EverythingService.getSum({ requestBody: { a: "two", b: 3 } }),
+    ).rejects.toMatchObject({ status: 422, body: { ok: false, error: { code: "invalid" } } });
+  });
+});
+
+/** A plugin whose tools answer with their own name, and can be hidden but for the first. */
+function createTools(names: readonly string[] = ["shown", "get_secret"]) {
+  let isHidden = false;
+  let relist = (): void => {};
+  const plugin = definePlugin({
+    name: "tools",
+    setup(gateway) {
+      for (const name of names)
+        gateway.tool(name, { description: `Says ${name}.`, run: () => name });
+      relist = gateway.filter(({ name }: { name: string }) => !isHidden || name === names[0]);
+    },
+  });
+  const hide = async (hidden: boolean): Promise<void> => {
+    isHidden = hidden;
+    relist();
+  };
+  return { plugin, hide };
+}
+
+describe("a tool's schema in a document", () => {
+  const bring = (schema: Json) => {
+    const schemas: Record<string, unknown> = {};
+    importSchema(schema, "t", schemas);
+    return schemas;
+  };
+  const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+  it.each<[string, Json, Json]>([
+    ["no reference", { type: "object", $schema: "x", $id: "y" }, { t: { type: "object" } }],
+    [
+      "definitions of both kinds",
+      {
+        $defs: { A: { type: "string" } },
+        definitions: { "B c": true },
+        properties: { a: { $ref: "#/$defs/A" }, b: { $ref: "#/definitions/B%20c" } },
+      },
+      {
+        t: { properties: { a: ref("t_A"), b: ref("t_B_c") } },
+        t_A: { type: "string" },
+        t_B_c: true,
+      },
+    ],
+    [
+      "recursion",
+      { properties: { child: { $ref: "#" } } },
+      { t: { properties: { child: ref("t") } } },
+    ],
+    [
+      "mutual recursion",
+      {
+        $defs: { A: { items: { $ref: "#/$defs/B" } }, B: { items: { $ref: "#/$defs/A" } } },
+        $ref: "#/$defs/A",
+      },
+      { t: ref("t_A"), t_A: { items: ref("t_B") }, t_B: { items: ref("t_A") } },
+    ],
+    [
+      "a circle of nothing but references",
+      {
+        $defs: { A: { $ref: "#/$defs/B" }, B: { $ref: "#/$defs/A" } },
+        properties: { a: { $ref: "#/$defs/A" } },
+      },
+      { t: { properties: { a: {} } }, t_A: {}, t_B: {} },
+    ],
+    ["a reference to itself", { $ref: "#" }, { t: {} }],
+    [
+      "a place that does not exist",
+      { properties: { a: { $ref: "#/$defs/None" } } },
+      { t: { properties: { a: {} } } },
+    ],
+    [
+      "another document",
+      { properties: { a: { $ref: "https://x.example/y.json" } } },
+      { t: { properties: { a: {} } } },
+    ],
+    [
+      "a place that is no definition",
+      { properties: { a: { type: "number" }, b: { $ref: "#/properties/a" } } },
+      { t: { properties: { a: { type: "number" }, b: { type: "number" } } } },
+    ],
+    [
+      "a circle of such places",
+      { properties: { a: { properties: { b: { $ref: "#/properties/a" } } } } },
+      { t: { properties: { a: { properties: { b: {} } } } } },
+    ],
+    [
+      "draft 4 and 7",
+      {
+        properties: {
+          n: { minimum: 1, exclusiveMinimum: true },
+          list: { items: [{ type: "string" }], additionalItems: false },
+        },
+        dependencies: { a: ["b"], c: { type: "object" } },
+      },
+      {
+        t: {
+          properties: {
+            n: { exclusiveMinimum: 1 },
+            list: { prefixItems: [{ type: "string" }], items: false },
+          },
+          dependentRequired: { a: ["b"] },
+          dependentSchemas: { c: { type: "object" } },
+        },
+      },
+    ],
+    [
+      "data that looks like a reference",
+      { const: { $ref: "#" }, enum: [{ $id: "x" }] },
+      { t: { const: { $ref: "#" }, enum: [{ $id: "x" }] } },
+    ],
+  ])("M157: %s", (_name, schema, schemas) => {
+    expect(bring(schema)).toEqual(schemas);
+  });
+
+  it("M157: an object that holds itself becomes anything there", () => {
+    const schema: Json = { type: "object", properties: {} };
+    (schema["properties"] as Json)["self"] = schema;
+    expect(bring(schema)).toEqual({ t: { type: "object", properties: { self: {} } } });
+  });
+
+  it("is cut where it nests without end", () => {
+    let schema: Json = { type: "string" };
+    for (let level = 0; level < 5_000; level++) schema = { type: "array", items: schema };
+    expect(JSON.stringify(bring(schema)).length).toBeLessThan(5_000);
+  });
+});
+
+describe("the page", () => {
+  it("carries everything it needs, lets nothing else in, and is the same for everyone", async () => {
+    const config = { auth: { apiKey: "k".repeat(20) } };
+    const { url } = await startOpenapi({}, [createSlow().plugin], config);
+    const pages = ["/docs", "/slow/docs", "/none/docs"].map(async (path) => {
+      const response = await fetch(`${url}${path}`);
+      expect(response.status).toBe(200);
+      const policy = response.headers.get("content-security-policy")!;
+      const html = await response.text();
+      for (const [tag, directive] of [
+        ["script", "script-src"],
+        ["style", "style-src"],
+      ] as const) {
+        const text = new RegExp(`<${tag}>([\\s\\S]*)</${tag}>`).exec(html)![1]!;
+        const digest = createHash("sha256").update(text).digest("base64");
+        expect(policy).toContain(`${directive} 'sha256-${digest}'`);
+      }
+      expect(policy).toContain("default-src 'none'");
+      expect(html).not.toMatch(/https?:\/\//);
+      return html;
+    });
+    expect(new Set(await Promise.all(pages)).size).toBe(1);
+  });
+
+  it("is left out where it is not wanted", async () => {
+    const { url } = await startOpenapi({ docs: false });
+    expect((await fetch(`${url}/docs`)).status).toBe(404);
   });
 });

@@ -1,0 +1,7 @@
+import { testPlugin } from "propylon/testing";
+import openapi from "../../../plugins/openapi/index.ts";
+
+testPlugin(openapi, {
+  config: {},
+  changed: { format: "raw", serverTiming: true, docs: false, jobs: { max: 2 } },
+});

@@ -1,0 +1,183 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { effectiveTimeout, requestedTimeout } from "../../../plugins/openapi/timeout.ts";
+import { definePlugin } from "propylon";
+import { Gating, type GatingService } from "propylon/plugins/gating";
+import gating from "../../../plugins/gating/index.ts";
+import { createSlow, get, post, refusal, startOpenapi, waitForCount } from "./support.ts";
+
+function outcomeOf(decide: () => unknown): unknown {
+  try {
+    decide();
+    return "ok";
+  } catch (error) {
+    return (error as { code?: unknown }).code;
+  }
+}
+
+describe("the timeout a request asks for", () => {
+  it.each([
+    [null, "", undefined],
+    [null, "?other=1", undefined],
+    ["2", "", 2_000],
+    [null, "?timeout=2", 2_000],
+    ["0.25", "?timeout=9", 250],
+    ["1500ms", "", 1_500],
+    [null, "?timeout=2m", 120_000],
+  ])("M035 M036: header %j and query %j give %j ms", (header, query, ms) => {
+    expect(requestedTimeout(header, query)).toBe(ms);
+  });
+
+  const call = { method: "tools/call", server: "s", name: "t", meta: undefined } as const;
+  const decide = (header: string | null, search: string) =>
+    effectiveTimeout(undefined, { ...call, timeout: requestedTimeout(header, search) });
+
+  it.each([
+    "0",
+    "-1",
+    "abc",
+    "",
+    " ",
+    "NaN",
+    "Infinity",
+    "1e3",
+    "30, 40",
+    "1,5",
+    "0x10",
+    "5 parsecs",
+  ])("%j is refused, in the header and in the query", (text) => {
+    const invalid = expect.objectContaining({ code: "invalid" });
+    expect(() => decide(text, "")).toThrow(invalid);
+    expect(() => decide(null, `?timeout=${encodeURIComponent(text)}`)).toThrow(invalid);
+  });
+
+  it("is a whole number of milliseconds above zero, or refused", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.double().map(String)), (text) => {
+        const ms = requestedTimeout(text, "") ?? 0;
+        expect(outcomeOf(() => decide(text, ""))).toBe(
+          Number.isFinite(ms) && ms > 0 ? "ok" : "invalid",
+        );
+        expect(ms > 0 && Number.isFinite(ms) ? Math.round(ms) : ms).toBe(ms);
+      }),
+    );
+  });
+});
+
+describe("timeouts over HTTP", () => {
+  it.each([
+    ["header", "", { "x-tool-timeout": "0.2" }],
+    ["query", "?timeout=0.2", {}],
+    ["header before query", "?timeout=30", { "x-tool-timeout": "200ms" }],
+  ])(
+    "M008 M009 M038: %s ends the call with 504 within 150 ms of the limit, and the tool with it",
+    { retry: 2 },
+    async (_name, query, headers) => {
+      const { plugin, calls } = createSlow();
+      const { url } = await startOpenapi({}, [plugin]);
+      // The first request of a process loads the router.
+      await post(`${url}/slow/strict`, { amount: 1 });
+      const from = performance.now();
+      const { status, body } = await post(`${url}/slow/wait${query}`, {}, headers);
+      const took = performance.now() - from;
+      expect(status).toBe(504);
+      expect(body).toEqual(refusal("timeout"));
+      expect(took).toBeGreaterThanOrEqual(190);
+      expect(took).toBeLessThan(350);
+      expect(calls[0]).toMatchObject({ reason: { code: "timeout" } });
+      // The late result goes nowhere and the next call is fine.
+      calls[0]!.finish();
+      const next = post(`${url}/slow/wait`, { text: "next" });
+      await waitForCount(calls, 2);
+      calls[1]!.finish();
+      expect((await next).body).toMatchObject({ ok: true, result: "next" });
+    },
+  );
+
+  it("keeps ?timeout out of the arguments", async () => {
+    const { url } = await startOpenapi({}, [createSlow().plugin]);
+    const { body } = await post(`${url}/slow/strict?timeout=5`, { amount: 2 });
+    expect(body).toMatchObject({ ok: true, result: 4 });
+  });
+
+  it("refuses garbage and zero with 422", async () => {
+    const { url } = await startOpenapi({}, [createSlow().plugin]);
+    for (const text of ["0", "soon"]) {
+      const header = await post(`${url}/slow/wait`, {}, { "x-tool-timeout": text });
+      const query = await post(`${url}/slow/wait?timeout=${text}`);
+      for (const { status, body } of [header, query])
+        expect({ status, body }).toEqual({ status: 422, body: refusal("invalid") });
+    }
+  });
+});
+
+describe("timeouts with gating", () => {
+  const limits = { max: 1, tools: { "slow/wait": 0.2 } };
+  const start = (timeouts: Record<string, unknown>, plugin: ReturnType<typeof createSlow>) =>
+    startOpenapi({}, [plugin.plugin, [gating, { state: false, timeouts }]], {
+      timeouts: { default: 0.5 },
+    });
+
+  it(
+    "M039 M100: a tool's own default, a request below it, and one above the maximum that is clamped",
+    { retry: 2 },
+    async () => {
+      const slow = createSlow();
+      const { url } = await start(limits, slow);
+      const timed = async (headers: Record<string, string>) => {
+        const from = performance.now();
+        const reply = await post(`${url}/slow/wait`, {}, headers);
+        return { ...reply, took: performance.now() - from };
+      };
+      await post(`${url}/slow/strict`, { amount: 1 });
+      const own = await timed({});
+      expect(own.body).toEqual(refusal("timeout"));
+      expect(own.took).toBeLessThan(350);
+      expect(own.headers.get("x-tool-timeout-effective")).toBeNull();
+      const below = await timed({ "x-tool-timeout": "0.1" });
+      expect(below.took).toBeLessThan(250);
+      expect(below.headers.get("x-tool-timeout-effective")).toBeNull();
+      const above = await timed({ "x-tool-timeout": "60" });
+      expect(above.status).toBe(504);
+      expect(above.took).toBeGreaterThanOrEqual(990);
+      expect(above.took).toBeLessThan(1_150);
+      expect(above.headers.get("x-tool-timeout-effective")).toBe("1");
+    },
+  );
+
+  it("M100: rejects above the maximum where that is what was chosen", async () => {
+    const slow = createSlow();
+    const { url } = await start({ ...limits, overMax: "reject" }, slow);
+    const { status, body } = await post(`${url}/slow/wait?timeout=60`);
+    expect({ status, body }).toEqual({ status: 422, body: refusal("invalid") });
+    expect(slow.calls).toEqual([]);
+  });
+
+  it("speaks of invalid timeouts as mcpo does, where gating does", async () => {
+    const slow = createSlow();
+    const compatible = [gating, { state: false, mcpoCompat: true }] as const;
+    const { url } = await startOpenapi({}, [slow.plugin, compatible]);
+    const { status, body } = await post(`${url}/slow/wait?timeout=soon`);
+    expect({ status, body }).toEqual({ status: 400, body: refusal("invalid_timeout") });
+  });
+
+  it("refuses a disabled tool with 403 before it runs, by its path and by /invoke", async () => {
+    const slow = createSlow();
+    let flags: GatingService | undefined;
+    const holder = definePlugin({
+      name: "holder",
+      inject: { gating: Gating },
+      setup: ({ services }) => void (flags = services.gating),
+    });
+    const { url } = await startOpenapi({}, [slow.plugin, [gating, { state: false }], holder]);
+    expect((await get(`${url}/slow/openapi.json`)).body.paths).toHaveProperty("/wait");
+    await flags!.set([{ server: "slow", tool: "wait", enabled: false }], "test");
+    for (const reply of [
+      await post(`${url}/slow/wait`),
+      await post(`${url}/slow/invoke`, { tool: "wait" }),
+    ])
+      expect(reply).toMatchObject({ status: 403, body: refusal("disabled") });
+    expect(slow.calls).toEqual([]);
+    expect((await get(`${url}/slow/openapi.json`)).body.paths).not.toHaveProperty("/wait");
+  });
+});
