@@ -5,6 +5,7 @@ import type { ZodType, infer as Infer, input as ZodInput } from "zod";
 import type { Answer } from "./answer.ts";
 import type { endpointSchema, listenerSchema } from "./config/schema.ts";
 import type { Control } from "./control.ts";
+import type { GatewayWarning } from "./host/describe.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import type { Catalogue, Provider } from "./provider.ts";
 import type { Inject, Injected, Service } from "./service.ts";
@@ -171,6 +172,11 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Adds a whole server, e.g. one whose tools come and go; it joins the catalogue like an upstream. */
   server(provider: Provider): void;
   route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
+  /**
+   * Tells whoever runs the gateway of something that works but should not stay so: `propylon check`, the start-up summary and
+   * status pages show it.
+   */
+  warn(warning: Omit<GatewayWarning, "code">): void;
   /**
    * Brings a listener, under a name that routes and endpoints can give. The gateway opens it, keeps it through reloads and
    * closes it.

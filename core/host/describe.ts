@@ -6,8 +6,11 @@ import type { Address } from "./sockets.ts";
 
 /** Something that works but that whoever runs the gateway should know. Holds no secret. */
 export interface GatewayWarning {
-  /** `open_listener`: reachable from other machines without authentication; `left_out`: an endpoint does not show something. */
-  readonly code: "open_listener" | "left_out";
+  /**
+   * `open_listener`: reachable from other machines without authentication; `left_out`: an endpoint does not show something;
+   * `plugin`: a plugin says so.
+   */
+  readonly code: "open_listener" | "left_out" | "plugin";
   /** A sentence. */
   readonly message: string;
   /** The place in the config it is about, e.g. `["endpoints", "mcp"]`. */
@@ -104,7 +107,11 @@ export function describeGateway(
       management: options.management === true,
       open: guard.isOpen(options),
     })),
-    warnings: [...warningsOf(open, config), ...problems],
+    warnings: [
+      ...warningsOf(open, config),
+      ...scopes.flatMap((scope) => scope.warnings),
+      ...problems,
+    ],
   };
 }
 

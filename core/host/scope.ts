@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import type { GatewayWarning } from "./describe.ts";
 import type { HookListener } from "./emitter.ts";
 import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
@@ -63,6 +64,7 @@ export interface Registrations {
   readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];
   readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
   readonly sockets: RegisteredSocket[];
+  readonly warnings: GatewayWarning[];
   readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
   /** Each says whether something is shown. */
   readonly filters: ((item: Listed) => boolean)[];
@@ -131,6 +133,7 @@ export function createScope(
     listeners: [],
     endpoints: [],
     sockets: [],
+    warnings: [],
     serverTypes: [],
     filters: [],
     deadlines: [],
@@ -180,6 +183,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
         });
       scope.middleware.push({ plugin: name, stage, run });
     },
+    warn: (warning) => void scope.warnings.push({ ...warning, code: "plugin" }),
     listener: (listener, settings) => void scope.listeners.push({ name: listener, settings }),
     endpoint: (endpoint, settings) => void scope.endpoints.push({ name: endpoint, settings }),
     socket: (path, options, accept) =>

@@ -23,8 +23,10 @@ export interface AgentInfo {
   readonly problem?: string | undefined;
   /** ISO 8601: when its definition last changed. */
   readonly updatedAt: string;
-  /** Further members of its registry entry, as configured. */
-  readonly registry?: Readonly<Record<string, unknown>> | undefined;
+  /** What its registry entry does differently: `schema: false` leaves `$schema` out, `updatedAt` replaces the computed one. */
+  readonly registry?:
+    | { readonly schema?: boolean | undefined; readonly updatedAt?: string | undefined }
+    | undefined;
 }
 
 /** What an agent does while it runs. */

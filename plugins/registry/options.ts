@@ -1,0 +1,27 @@
+import { z } from "zod";
+
+/** Options of the registry plugin. */
+export const optionsSchema = z.strictObject({
+  listener: z
+    .strictObject({
+      host: z.string().default("127.0.0.1").describe("Address to bind."),
+      port: z.int().min(0).max(65_535).describe("TCP port; 0 picks a free one."),
+    })
+    .optional()
+    .describe("A listener of its own (P007); default: the gateway's first."),
+  requireAuth: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Ask for credentials, role viewer. By default the registry is open to everyone (P017).",
+    ),
+  strictSchema: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Change what the official schema of 2025-12-11 would refuse: fill in description and version, shorten what is too long, write sizes as lists, drop icons without an https address, move capabilities into _meta (C28).",
+    ),
+});
+
+/** {@link optionsSchema} filled in. */
+export type RegistryOptions = z.output<typeof optionsSchema>;
