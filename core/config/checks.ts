@@ -21,6 +21,7 @@ export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
   ".well-known",
   "docs",
   "openapi.json",
+  "_jobs",
 ]);
 
 /** What the checks need to know about the world around a config. */

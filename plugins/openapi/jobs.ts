@@ -122,7 +122,7 @@ export class Jobs {
     // It may have been cancelled or forgotten meanwhile.
     if (job.status !== "running") return;
     job.completion = completion;
-    this.#bytes += completion.body.length;
+    this.#bytes += sizeOf(job);
     this.#end(job, completion.status < 400 ? "done" : "failed");
     this.#shrink();
   }
@@ -145,8 +145,12 @@ export class Jobs {
 
   #forget(job: Job): void {
     clearTimeout(job.expiry);
-    if (this.#jobs.delete(job.id)) this.#bytes -= job.completion?.body.length ?? 0;
+    if (this.#jobs.delete(job.id)) this.#bytes -= sizeOf(job);
   }
+}
+
+function sizeOf({ completion }: Job): number {
+  return completion ? Buffer.byteLength(completion.body) : 0;
 }
 
 function ownerOf({ kind, id }: Principal): string {

@@ -137,8 +137,16 @@ describe("POST /:server/:tool", () => {
       .split(", ")
       .map((entry) => entry.split(";")[0]);
     expect(stages).toEqual([
-      ...["observe", "authorize", "gate", "limit", "validate", "deadline", "breaker"],
-      ...["upstream", "reply", "total"],
+      "observe",
+      "authorize",
+      "gate",
+      "limit",
+      "validate",
+      "deadline",
+      "breaker",
+      "upstream",
+      "reply",
+      "total",
     ]);
   });
 
