@@ -14,6 +14,7 @@ import { large } from "./groups/large.mjs";
 import { latency } from "./groups/latency.mjs";
 import { list } from "./groups/list.mjs";
 import { memory } from "./groups/memory.mjs";
+import { plugins } from "./groups/plugins.mjs";
 import { progress } from "./groups/progress.mjs";
 import { relay } from "./groups/relay.mjs";
 import { start } from "./groups/start.mjs";
@@ -22,7 +23,7 @@ import { installPeers, peerVersions } from "./peers.mjs";
 import { stopAll } from "./process.mjs";
 import { markdown } from "./table.mjs";
 
-const GROUPS = { relay, http, stdio, large, list, latency, progress, memory, start };
+const GROUPS = { relay, plugins, http, stdio, large, list, latency, progress, memory, start };
 
 const { values } = parseArgs({
   options: {

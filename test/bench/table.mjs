@@ -13,6 +13,17 @@ export const GOALS = {
   relay_vs_naive: [">=", 10, "CPU of the naive SDK gateway / ours"],
   relay_vs_best_peer: [">=", 8, "CPU of the cheapest npm peer over HTTP / ours"],
   http_tool_cpu: ["<=", 1.5, "CPU per POST /{server}/{tool} / raw undici proxy"],
+  relay_full_cpu: [
+    "<=",
+    1.6,
+    "CPU per relayed call, every first-party plugin on / raw undici proxy",
+  ],
+  relay_full_rps: [">=", 0.65, "its throughput at 16 connections / raw proxy"],
+  relay_full_vs_naive: [">=", 10, "CPU of the naive SDK gateway / ours, every plugin on"],
+  all_plugins_cpu: [undefined, undefined, "CPU per relayed call, every plugin on / none"],
+  plugin_cpu: [undefined, undefined, "CPU per relayed call, this plugin on / none"],
+  added_full_p50_ms: ["<=", 0.3, "p50 at 500 calls/s, every plugin on, less that of the upstream"],
+  added_full_p99_ms: ["<=", 2, "p99 at 500 calls/s, every plugin on, less that of the upstream"],
   stdio_cpu: ["<=", 1.5, "CPU per call over stdio / thin stdio relay"],
   large_result_cpu: ["<=", 1.2, "CPU per 1 MB result / byte pass-through"],
   list_1000_vs_naive: [">=", 50, "tools/list of 1,000 tools from 10 upstreams: throughput / naive"],
@@ -57,7 +68,7 @@ export function markdown({ rows, ratios }) {
 function ratioTable(ratios) {
   const lines = Object.entries(ratios).map(([name, value]) => {
     const [sign, limit, meaning] = GOALS[name] ??
-      GOALS[name.replace(/_\d+$/, "")] ?? [undefined, undefined, ""];
+      GOALS[name.replace(/_\d+$| .*$/, "")] ?? [undefined, undefined, ""];
     const met =
       sign === undefined
         ? ""
