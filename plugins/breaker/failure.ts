@@ -19,9 +19,5 @@ export function isBroken(error: unknown): error is Error {
  * cut everybody else off from a healthy server.
  */
 export function isImpatient({ timeout, meta }: Call): boolean {
-  return timeout !== undefined || (meta !== undefined && Object.keys(meta).some(isTimeoutKey));
-}
-
-function isTimeoutKey(key: string): boolean {
-  return /timeout$/i.test(key);
+  return timeout !== undefined || meta?.["propylon/timeout"] !== undefined;
 }

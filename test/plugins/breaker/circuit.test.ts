@@ -44,7 +44,7 @@ describe("a closed circuit", () => {
   it("counts no timeout that the caller chose, but does when the server breaks off", async () => {
     const bed = makeBed(1);
     await bed.run(ENDS.timeout, makeCall({ timeout: 1 }));
-    await bed.run(ENDS.timeout, makeCall({ meta: { timeout: 1 } }));
+    await bed.run(ENDS.timeout, makeCall({ meta: { "propylon/timeout": 1 } }));
     expect(bed.circuit.status.state).toBe("closed");
     await bed.run(ENDS.broken, makeCall({ timeout: 1 }));
     expect(bed.circuit.status.state).toBe("open");
