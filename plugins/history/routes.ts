@@ -1,0 +1,74 @@
+import { admits, GatewayError, type Access, type PluginContext, type RouteEvent } from "propylon";
+import { showEntry, type Entry } from "./entry.ts";
+import { exportLines } from "./export.ts";
+import { findPage, isWanted, readFilter, readPaging } from "./query.ts";
+import type { Recorder } from "./recorder.ts";
+import { replay } from "./replay.ts";
+import type { Ring } from "./ring.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** What the routes show and change. */
+export interface History {
+  readonly ring: Ring;
+  readonly secrets: Secrets;
+  readonly recorder: Recorder;
+}
+
+/** Registers the history API below `/_meta/history`. */
+export function historyRoutes(
+  gateway: Pick<PluginContext, "route" | "call">,
+  { ring, secrets, recorder }: History,
+): void {
+  const route = (
+    method: "GET" | "POST" | "DELETE",
+    path: string,
+    access: Access,
+    answer: (event: RouteEvent) => unknown,
+  ): void => {
+    const options = { access, mutates: method !== "GET", management: true };
+    gateway.route(method, `/_meta/history${path}`, options, (event) => {
+      recorder.flush();
+      return answer(event);
+    });
+  };
+  const show = (entry: Entry, event: RouteEvent): object =>
+    showEntry(entry, secrets, isOperator(event));
+
+  route("GET", "", "viewer", (event) => {
+    const { entries, next } = findPage(ring.all(), readPaging(event));
+    return {
+      ok: true,
+      entries: entries.map((entry) => show(entry, event)),
+      next: next === undefined ? null : String(next),
+    };
+  });
+  route("GET", "/export", "viewer", (event) => {
+    const filter = readFilter(event);
+    const entries = ring.all().filter((entry) => isWanted(entry, filter));
+    return new Response(exportLines(entries, secrets, isOperator(event)), {
+      headers: {
+        "content-type": "application/x-ndjson; charset=utf-8",
+        "content-disposition": 'attachment; filename="history.jsonl"',
+        "cache-control": "no-store",
+      },
+    });
+  });
+  route("GET", "/:id", "viewer", (event) => ({ ok: true, entry: show(find(ring, event), event) }));
+  route("POST", "/:id/replay", "admin", (event) =>
+    replay(find(ring, event), event, gateway, recorder),
+  );
+  route("DELETE", "", "admin", () => ({ ok: true, cleared: ring.clear() }));
+}
+
+/** @throws {GatewayError} `not_found` */
+function find(ring: Ring, { context }: RouteEvent): Entry {
+  const entry = ring.find(context.params?.["id"] ?? "");
+  if (entry) return entry;
+  throw new GatewayError("not_found", "There is no such call in the history.", {
+    hint: "It may have made room for newer ones; GET /_meta/history lists what is there.",
+  });
+}
+
+function isOperator({ context: { principal } }: RouteEvent): boolean {
+  return admits(principal, "operator");
+}
