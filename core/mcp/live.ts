@@ -94,7 +94,6 @@ export class Live {
   async #rebuild(): Promise<void> {
     this.#rebuilding = true;
     while (this.#dirty && this.#content !== undefined) {
-      this.#dirty = false;
       try {
         await this.#rebuildOnce(this.#content);
       } catch (err) {
@@ -111,6 +110,8 @@ export class Live {
   /** Long lists are serialised in slices, then the view is put together in one go from the newest content. */
   async #rebuildOnce({ providers }: EndpointContent): Promise<void> {
     await nextTurn();
+    // What was reported in this turn is in the rebuild that begins now.
+    this.#dirty = false;
     for (const { catalogue } of providers) await warm(catalogue.tools);
     if (this.#content !== undefined) this.#replace(new View(this.#content));
   }

@@ -38,7 +38,8 @@ interface Candidate<T> {
   readonly isListed: boolean;
 }
 
-function listedFirst<T extends { readonly isListed: boolean }>(all: readonly T[]): T[] {
+function listedFirst<T extends { readonly isListed: boolean }>(all: readonly T[]): readonly T[] {
+  if (all.every(({ isListed }) => isListed)) return all;
   return [...all.filter(({ isListed }) => isListed), ...all.filter(({ isListed }) => !isListed)];
 }
 
@@ -135,7 +136,7 @@ class Draft {
     entriesOf: (catalogue: Provider["catalogue"]) => readonly T[],
     kind: Listed["kind"],
     keyOf: (entry: T) => string,
-  ): Candidate<T>[] {
+  ): readonly Candidate<T>[] {
     const all = this.#content.providers.flatMap((provider) =>
       entriesOf(provider.catalogue).map((entry) => ({
         provider,

@@ -35,6 +35,12 @@ const CAMPAIGNS = {
     times: 2,
     each: "50 reloads under load and 50 corrupt configs",
   },
+  state: {
+    args: vitest("test/plugins/gating/kill.test.ts"),
+    env: { STATE_KILLS: "1000" },
+    times: 1,
+    each: "1,000 kill -9 in the middle of writing the state file",
+  },
   relay: { args: vitest("test/e2e/relay"), times: 5, each: "the relay matrix" },
   soak: {
     args: ["test/bench/run.mjs", "--only", "memory", "--long"],
@@ -65,20 +71,22 @@ function timesOf(name) {
 }
 
 /** Resolves with whether the program ended well. */
-function runOnce(args) {
+function runOnce({ args, env }) {
   return new Promise((resolve) => {
-    spawn(process.execPath, args, { cwd: root, stdio: "inherit" }).once("exit", (code) =>
-      resolve(code === 0),
-    );
+    spawn(process.execPath, args, {
+      cwd: root,
+      stdio: "inherit",
+      env: { ...process.env, ...env },
+    }).once("exit", (code) => resolve(code === 0));
   });
 }
 
 async function runCampaign(name) {
-  const { args, each } = CAMPAIGNS[name];
+  const { each } = CAMPAIGNS[name];
   const times = timesOf(name);
   const from = performance.now();
   let passed = 0;
-  for (let run = 0; run < times; run++) if (await runOnce(args)) passed++;
+  for (let run = 0; run < times; run++) if (await runOnce(CAMPAIGNS[name])) passed++;
   const minutes = ((performance.now() - from) / 60_000).toFixed(1);
   return {
     name,

@@ -1,0 +1,24 @@
+// Switches tools off and on without pause until it is killed; says what it is about to write, and that it has. Started by kill.test.ts.
+import { createJiti } from "jiti";
+
+const [module, file] = process.argv.slice(2);
+const { Ledger } = await createJiti(import.meta.url, {
+  fsCache: `${file}.cache`,
+  alias: JSON.parse(process.env.ALIAS),
+}).import(module);
+const ledger = new Ledger({ log: { warn() {} }, relist() {}, changed() {} });
+await ledger.open(file);
+process.send("ready");
+process.once("message", () => void run());
+
+async function run() {
+  for (let count = 0; ; count++) {
+    const flags = [
+      { server: "a", tool: `t${count % 7}`, enabled: count % 2 === 0 },
+      { server: `s${count % 3}`, enabled: count % 5 !== 0 },
+    ];
+    process.send({ about: flags });
+    await ledger.set(flags, "campaign");
+    process.send({ done: true });
+  }
+}
