@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { definePlugin, type Access, type Mutation } from "../../core/index.ts";
+import {
+  definePlugin,
+  type Access,
+  type GatewayConfigInput,
+  type Mutation,
+} from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import {
   ASKERS,
@@ -142,4 +147,24 @@ it("M139: a reload into read-only stops every change with the next request, and 
   });
   await gateway.apply({ ...gateway.config, management: { readOnly: false } });
   expect(await post()).toBe(200);
+});
+
+it("M032: keys or tokens of any kind are authentication enough for a port that others reach; none is not", async () => {
+  const start = (auth: GatewayConfigInput["auth"]) =>
+    setupGateway({
+      config: { listeners: { main: { host: "0.0.0.0", port: 0 } }, ...(auth && { auth }) },
+      client: false,
+    });
+  const hash = `sha256:${"0".repeat(64)}`;
+  for (const auth of [
+    { apiKey: "a-key-of-16-chars!" },
+    { keys: { ci: { role: "viewer" as const, hash } } },
+    { jwt: { secret: "a secret of at least 32 characters" } },
+  ]) {
+    const { gateway } = await start(auth);
+    expect(gateway.describe().warnings).toEqual([]);
+    const [endpoint] = gateway.describe().endpoints;
+    expect(endpoint!.open).toBe(false);
+  }
+  await expect(start(undefined)).rejects.toThrow("reachable from other machines");
 });
