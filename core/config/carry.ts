@@ -8,8 +8,8 @@ export interface Rewriting {
   readonly after: string;
 }
 
-/** Pieces that a text is cut into: lines, or characters where an edit begins or ends within a line. */
-const UNITS: readonly (string | RegExp)[] = [/(?<=\n)/, ""];
+/** Pieces that a text is cut into, finest first: characters, or lines where those lead nowhere. */
+const UNITS: readonly (string | RegExp)[] = ["", /(?<=\n)/];
 
 /**
  * Carries an edit over to the original, so that what it does not concern keeps its layout: what differs between the formatted
@@ -34,9 +34,10 @@ function carryIn(
   const head = sharedPieces(old, now, 0);
   const tail = sharedPieces(old.toReversed(), now.toReversed(), head);
   const [from, to] = [old.slice(0, head), old.slice(0, old.length - tail)];
-  // Blank pieces stay on the side where the formatted text has them.
-  const start = placesOf(pieces, from).at(isBlank(from.at(-1)) ? -1 : 0);
-  const end = placesOf(pieces, to).at(isBlank(old[to.length]) ? 0 : -1);
+  // White space that the formatter does not have stays with what comes after it.
+  const [start, end] = [from, to].map((said) =>
+    placesOf(pieces, said).at(isBlank(said.at(-1)) ? -1 : 0),
+  );
   if (start === undefined || end === undefined) return undefined;
   const fresh = now.slice(head, now.length - tail);
   return [...pieces.slice(0, start), ...fresh, ...pieces.slice(Math.max(start, end))].join("");

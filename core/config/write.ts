@@ -84,16 +84,18 @@ export function applyEdits(file: string, text: string, edits: readonly ConfigEdi
   const breaks = text.includes("\r\n") && !/(?<!\r)\n/.test(text) ? "\r\n" : "\n";
   const plain = text.slice(mark.length).replaceAll(breaks, "\n");
   const isClosed = plain === "" || plain.endsWith("\n");
-  const edited = rewrite(file, isClosed ? plain : `${plain}\n`, edits);
+  let edited = isClosed ? plain : `${plain}\n`;
+  for (const change of edits) edited = rewrite(file, edited, change);
   return mark + (isClosed ? edited : edited.replace(/\n$/, "")).replaceAll("\n", breaks);
 }
 
-function rewrite(file: string, original: string, edits: readonly ConfigEdit[]): string {
+/** One edit at a time: what lies between two of them is not theirs to lay out. */
+function rewrite(file: string, original: string, change: ConfigEdit): string {
   const format = extname(file).toLowerCase() === ".json" ? jsonFormat : yamlFormat;
   const document = parseDocument(original, { keepSourceTokens: true });
   if (document.errors.length > 0) throw unreadable(file);
   const before = format(document, original);
-  for (const change of edits) applyEdit(document, file, locate(document, change));
+  applyEdit(document, file, locate(document, change));
   const after = format(document, original);
   if (after === before) return original;
   const carried = carryEdit({ original, before, after });

@@ -158,6 +158,16 @@ describe("draftConfig", () => {
     expect(back).toBe(text);
   });
 
+  it("M019: two edits far apart leave what lies between them as it is", () => {
+    const text = "name: a   # x\nx-notes: [ a,   b ]\ntimeouts: { grace: 1 } # last\n";
+    expect(
+      applyEdits("gateway.yaml", text, [
+        { path: ["name"], value: "b" },
+        { path: ["timeouts", "grace"], value: 2 },
+      ]),
+    ).toBe(text.replace("name: a", "name: b").replace("grace: 1", "grace: 2"));
+  });
+
   it("C12: edits a server in the block that declares it, and adds to the one that is there", () => {
     const pasted = '{\n  "mcpServers": {\n    "a": { "command": "x", "disabled": true }\n  }\n}\n';
     const read = (text: string): unknown => JSON.parse(text) as unknown;

@@ -1,5 +1,7 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmod, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdtempSync } from "node:fs";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -57,6 +59,32 @@ async function run() {
   };
   return { gateway, control: gateway.control, done, failed, greet };
 }
+
+/** Runs something without the right to write into the folder, and returns how it failed. */
+async function withoutRights(work: () => Promise<unknown>): Promise<unknown> {
+  await chmod(folder, 0o555);
+  // Root may write anywhere: be somebody else for a moment.
+  const isRoot = process.geteuid!() === 0;
+  if (isRoot) process.seteuid!(65_534);
+  try {
+    return await work().catch((error: unknown) => error);
+  } finally {
+    if (isRoot) process.seteuid!(0);
+    await chmod(folder, 0o755);
+  }
+}
+
+/** A container may be root and still not be allowed to. */
+const canMount = ((): boolean => {
+  const probe = mkdtempSync(join(tmpdir(), "propylon-mount-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4k", "tmpfs", probe], { stdio: "ignore" });
+    execFileSync("umount", [probe], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+})();
 
 const digest = async (path = file): Promise<string> =>
   createHash("sha256")
@@ -197,7 +225,7 @@ describe("edit", () => {
           : { path: ["plugins", "shop", "fail"], value };
       const error = await control.edit([edit]).catch((thrown: GatewayError) => thrown);
       expect(error).toMatchObject({ code: "reload_failed" });
-      if (how === "wrong") expect(error).toMatchObject({ place: { line: 9 } });
+      expect((error as GatewayError).place?.line).toBe(how === "wrong" ? 9 : undefined);
       expect({ sha256: await digest(), inode: (await stat(file)).ino }).toEqual(before);
       expect((await stat(target)).mode & 0o777).toBe(0o640);
       expect((await readdir(folder)).toSorted()).toEqual([
@@ -217,25 +245,44 @@ describe("edit", () => {
   it("M085: a folder that cannot be written: io_error, file and memory as before, no event", async () => {
     const { control, gateway, failed, done, greet } = await run();
     const before = await digest();
-    await chmod(folder, 0o555);
-    // Root may write anywhere: be somebody else for a moment.
-    const root = process.geteuid!() === 0;
-    if (root) process.seteuid!(65_534);
-    if (root) await expect(writeFile(join(folder, "probe"), "")).rejects.toThrow("EACCES");
-    await control
-      .edit([{ path: ["plugins", "shop", "greeting"], value: "lost" }])
-      .then(
-        () => expect.unreachable(),
-        (error: GatewayError) => expect(error).toMatchObject({ code: "io_error" }),
-      )
-      .finally(async () => {
-        if (root) process.seteuid!(0);
-        await chmod(folder, 0o755);
-      });
+    const error = await withoutRights(() =>
+      control.edit([{ path: ["plugins", "shop", "greeting"], value: "lost" }]),
+    );
+    expect(error).toMatchObject({
+      code: "io_error",
+      message: expect.stringContaining("EACCES") as string,
+      hint: expect.stringContaining("permission") as string,
+    });
     expect(await digest()).toBe(before);
     expect([gateway.generation, failed, done]).toEqual([1, [], []]);
     expect(await greet()).toContain("hello");
   });
+
+  it.skipIf(!canMount)(
+    "M085: a full disk (ENOSPC): io_error, file and memory as before, nothing left behind",
+    async () => {
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
+      onTestFinished(() => void execFileSync("umount", ["-l", folder]));
+      await writeFile(file, `${TEXT}# ${"x".repeat(20_000)}\n`);
+      const { control, gateway, failed, done, greet } = await run();
+      await expect(writeFile(join(folder, "filler"), Buffer.alloc(65_536))).rejects.toThrow(
+        "ENOSPC",
+      );
+      const before = await digest();
+      const edit = { path: ["plugins", "shop", "greeting"], value: "lost" };
+      await expect(control.edit([edit])).rejects.toMatchObject({
+        code: "io_error",
+        message: expect.stringContaining("ENOSPC") as string,
+      });
+      expect(await digest()).toBe(before);
+      expect((await readdir(folder)).toSorted()).toEqual(["filler", "gateway.yaml"]);
+      expect([gateway.generation, failed, done]).toEqual([1, [], []]);
+      expect(await greet()).toContain("hello");
+      await rm(join(folder, "filler"));
+      await control.edit([edit]);
+      expect(await greet()).toContain("lost");
+    },
+  );
 
   it("refuses to edit a file that somebody saved and nobody reloaded, and takes that save first with a reload", async () => {
     const { control } = await run();
