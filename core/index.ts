@@ -47,6 +47,10 @@ export {
   type Access,
   type AnyPlugin,
   type Deadline,
+  type DirectAnswer,
+  type DirectHandler,
+  type DirectHead,
+  type DirectRequest,
   type EndpointInput,
   type Listed,
   type ListenerInput,
@@ -109,5 +113,6 @@ export type {
   Tool,
 } from "./types.ts";
 export { RESERVED_SERVERS } from "./config/checks.ts";
+export { amendCall } from "./host/amend.ts";
 export { checkInput, readJson } from "./host/request.ts";
 export { matchesWildcard } from "./host/wildcard.ts";

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { H3Event } from "h3";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -7,6 +8,7 @@ import type { endpointSchema, listenerSchema } from "./config/schema.ts";
 import type { Control } from "./control.ts";
 import type { GatewayWarning } from "./host/describe.ts";
 import type { GatewayHooks } from "./hooks.ts";
+import type { Cancellation } from "./host/cancellation.ts";
 import type { Catalogue, Provider } from "./provider.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Stage } from "./stages.ts";
@@ -49,7 +51,40 @@ export interface RouteOptions {
   readonly listener?: string;
   /** Largest request body in bytes; default: the gateway's `limits.body`. */
   readonly bodyLimit?: number;
+  /**
+   * A way around the router, which costs more than a relayed call: asked with the head of a request whether it answers this one
+   * itself. Only for a route `POST /:a/:b` for callers that changes nothing; elsewhere it is not asked.
+   */
+  readonly direct?: (head: DirectHead) => DirectHandler | undefined;
 }
+
+/** Head of a request that may go around the router. */
+export interface DirectHead {
+  /** Target as sent: path and query. */
+  readonly url: string;
+  /** Segments of the path; nothing in them is percent-encoded. */
+  readonly segments: readonly [string, string];
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A request that goes around the router, once its body is there and its principal was admitted. */
+export interface DirectRequest {
+  readonly body: Buffer;
+  readonly principal: Principal;
+  /** Ends when the client goes away. */
+  readonly cancellation: Cancellation;
+}
+
+/** A JSON answer to a {@link DirectRequest}. */
+export interface DirectAnswer {
+  readonly status: number;
+  /** JSON text. */
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Answers a request around the router; what it throws becomes the error envelope. */
+export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer>;
 
 /** Methods a route can have. */
 export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";

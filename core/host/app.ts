@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { compileDirect } from "./direct.ts";
 import { createEdge } from "./edge.ts";
 import type { Guard } from "./guard.ts";
 import type { Mutation } from "../hooks.ts";
@@ -32,6 +33,7 @@ export function compileApp(input: AppInput): ListenerApp {
     endpoints: input.endpoints,
     fetch: async (request) => (await load())(request),
     authenticate: createEdge(input.guard.authenticator),
+    direct: compileDirect(input.routes, input),
     sockets: createDoor(input.sockets, input.guard),
   };
 }

@@ -40,6 +40,8 @@ export interface ListenerApp {
    * @throws {GatewayError} `unauthorized`, with a `www-authenticate` header
    */
   readonly authenticate: (req: IncomingMessage) => Principal | Promise<Principal>;
+  /** Who answers a request without the router, by its raw path; for callers only, as an endpoint is. */
+  readonly direct?: ((req: IncomingMessage, path: string) => NodeHandler | undefined) | undefined;
   /** Absent: no plugin accepts WebSocket connections here. */
   readonly sockets?: SocketDoor | undefined;
 }

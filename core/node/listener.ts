@@ -187,7 +187,8 @@ export class Listener {
     const endpoint = app?.endpoints.get(path);
     const refusal = this.#refusal(req, endpoint !== undefined);
     if (refusal || !app) return sendError(res, refusal ?? notReady("The gateway is starting."));
-    if (endpoint) this.#enter(endpoint, app, req, res);
+    const handler = endpoint ?? app.direct?.(req, path);
+    if (handler) this.#enter(handler, app, req, res);
     else serveWeb(req, res, app.fetch).catch((error: unknown) => this.#fail(res, error));
   }
 

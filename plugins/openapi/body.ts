@@ -12,12 +12,25 @@ const MAX_DEPTH = 64;
  */
 export async function readObject({ req }: RouteEvent): Promise<Json> {
   const text = await req.text();
-  if (text === "") return {};
-  const type = req.headers.get("content-type");
-  if (type === null || !JSON_TYPE.test(type))
+  if (text !== "" && !isJson(req.headers.get("content-type")))
     throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
       hint: "Send content-type: application/json.",
     });
+  return toObject(text);
+}
+
+/** Whether a content type is one of JSON. */
+export function isJson(type: string | null | undefined): boolean {
+  return type === "application/json" || (typeof type === "string" && JSON_TYPE.test(type));
+}
+
+/**
+ * The JSON object in a text; none at all counts as `{}`.
+ *
+ * @throws {GatewayError} `bad_request` for what is no JSON, `invalid` for what is no object
+ */
+export function toObject(text: string): Json {
+  if (text === "") return {};
   const value = parse(text);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
   throw new GatewayError("invalid", "The body must be a JSON object.", {

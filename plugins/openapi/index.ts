@@ -3,6 +3,7 @@ import { Gating } from "propylon/plugins/gating";
 import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
+import { callDirectly } from "./direct.ts";
 import { routeDocuments } from "./document-routes.ts";
 import { Jobs, renderJob } from "./jobs.ts";
 import { options } from "./options.ts";
@@ -28,7 +29,8 @@ export default definePlugin({
     if (config.validate) validateCalls(gateway);
     const call = callTool(gateway, { options: config, gating: services.gating, jobs });
     gateway.serverType("openapi", apiServerType(gateway));
-    gateway.route("POST", "/:server/:tool", CALLER, call);
+    const direct = callDirectly(gateway, config);
+    gateway.route("POST", "/:server/:tool", { ...CALLER, direct }, call);
     gateway.route("POST", "/:server/invoke", CALLER, call);
     routeJobs(gateway, jobs);
     routeDocuments(gateway, config);

@@ -32,7 +32,7 @@ export interface InvocationHost {
 const TRACE_HEADERS = ["traceparent", "tracestate", "baggage"] as const;
 
 /** A call that is not timed keeps nothing at its peer, so one serves all. */
-const NOBODY = new HttpPeer();
+export const NOBODY = new HttpPeer();
 
 /** One request that calls a tool, and the three ways to answer it: at once, as events, or later. */
 export class Invocation {
@@ -128,13 +128,8 @@ export class Invocation {
     }
   }
 
-  /** A plugin's tool reports wrong arguments as its own failure; here they are the request's. */
   #failureOf(answer: Answer): GatewayError | undefined {
-    const failure = failureOf(answer);
-    const { provider, tool } = this.#target;
-    if (failure && provider.status.transport === "local" && answer.isError)
-      checkArguments(tool, this.#input.args ?? {});
-    return failure;
+    return callFailure(answer, this.#target, this.#input.args ?? {});
   }
 
   #timed(): Readonly<Record<string, string>> {
@@ -142,6 +137,22 @@ export class Invocation {
     if (!this.#host.options.serverTiming || !(peer instanceof HttpPeer)) return this.#headers;
     return { ...this.#headers, "server-timing": peer.timing() };
   }
+}
+
+/**
+ * Why an answer is no success. A plugin's tool reports wrong arguments as its own failure; here they are the request's.
+ *
+ * @throws {GatewayError} `invalid` for wrong arguments of a plugin's tool
+ */
+export function callFailure(
+  answer: Answer,
+  { provider, tool }: Target,
+  args: Json,
+): GatewayError | undefined {
+  const failure = failureOf(answer);
+  if (failure && provider.status.transport === "local" && answer.isError)
+    checkArguments(tool, args);
+  return failure;
 }
 
 /** @throws {GatewayError} `invalid` for an unknown name */

@@ -1,0 +1,65 @@
+import {
+  toEnvelope,
+  toProblem,
+  type DirectAnswer,
+  type DirectHandler,
+  type DirectHead,
+  type DirectRequest,
+  type PluginContext,
+} from "propylon";
+import { isJson, toObject } from "./body.ts";
+import { callFailure, NOBODY, prefersEvents } from "./invocation.ts";
+import type { Options } from "./options.ts";
+import { renderResult } from "./reply.ts";
+import { toolsOf, type Target } from "./target.ts";
+
+/** Headers that ask for something the plain way does not offer. */
+const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent", "content-encoding"];
+
+/**
+ * The plain call, without the router: JSON in, JSON out, at once, to a tool that exists. Whatever is special about a request
+ * goes the long way, and both answer alike.
+ */
+export function callDirectly(
+  gateway: Pick<PluginContext, "servers" | "call">,
+  options: Pick<Options, "format" | "serverTiming">,
+): (head: DirectHead) => DirectHandler | undefined {
+  return ({ url, segments: [server, name], headers }) => {
+    if (options.serverTiming || url.includes("?") || !isJson(headers["content-type"]))
+      return undefined;
+    for (const header of SPECIAL) if (headers[header] !== undefined) return undefined;
+    const { accept } = headers;
+    if (accept !== undefined && prefersEvents(accept)) return undefined;
+    const provider = gateway.servers.get(server);
+    const tool = provider && toolsOf(provider.catalogue).get(name);
+    if (!provider || !tool) return undefined;
+    return (request) => answer(gateway, options, { provider, tool }, request, accept);
+  };
+}
+
+async function answer(
+  gateway: Pick<PluginContext, "call">,
+  { format }: Pick<Options, "format">,
+  target: Target,
+  { body, principal, cancellation }: DirectRequest,
+  accept: string | undefined,
+): Promise<DirectAnswer> {
+  const args = toObject(body.toString("utf8"));
+  const reply = await gateway.call({
+    server: target.provider.name,
+    name: target.tool.name,
+    source: "http",
+    args,
+    principal,
+    cancellation,
+    peer: NOBODY,
+  });
+  const failure = callFailure(reply, target, args);
+  if (!failure) return { status: 200, body: renderResult(reply.result!, format) };
+  const problem = accept?.includes("application/problem+json") === true;
+  return {
+    status: failure.status,
+    body: JSON.stringify(problem ? toProblem(failure) : toEnvelope(failure)),
+    ...(problem && { headers: { "content-type": "application/problem+json" } }),
+  };
+}
