@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
+import { transportOf } from "../config/clients.ts";
 import { isPlainObject } from "../config/environment.ts";
 import { GatewayError } from "../errors.ts";
 import { start } from "./start.ts";
@@ -149,7 +150,10 @@ function amendPasted(entry: Value, environment: Record<string, string>): Value {
 function amendCommand(entry: Value, flags: McpoFlags, environment: Record<string, string>): Value {
   const type = flags.type ?? flags.serverType;
   if (type === "stdio") return withEnvironment(entry, environment);
-  return { type, url: entry["command"], headers: readHeaders(flags.header) };
+  const transport = transportOf(type);
+  if (transport === undefined || transport === "stdio")
+    throw wrong("The server type is not known.", "Types: stdio, sse, streamable-http.");
+  return { transport, url: entry["command"], headers: readHeaders(flags.header) };
 }
 
 function withEnvironment(entry: Value, environment: Record<string, string>): Value {

@@ -31,6 +31,30 @@ const OWN_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
+ * The file of another client has settings of its own beside its servers, e.g. `globalShortcut`. They are left out, unless
+ * anything else there is ours, or nearly: then it may be a mistake in our own file.
+ *
+ * @param warnings where to tell of them
+ */
+export function dropSettings(
+  file: Record<string, unknown>,
+  warnings: PathIssue[],
+): Record<string, unknown> {
+  const { mcpServers, ...rest } = file;
+  const own = Object.keys(configSchema.shape);
+  const keys = Object.keys(rest);
+  if (mcpServers === undefined || keys.some((key) => nearest(key, own) !== undefined)) return file;
+  for (const key of keys)
+    warnings.push({
+      path: [key],
+      at: "key",
+      message: `The key "${key}" is ignored.`,
+      hint: "It is a setting of the client that this file was made for.",
+    });
+  return { mcpServers };
+}
+
+/**
  * Accepts the `mcpServers` block of Claude, Cursor and others verbatim, and VS Code's `servers` with `type`: transport names are
  * normalised, `serverUrl` is `url`, `disabled` is the opposite of `enabled`, `disabledTools` become `tools.exclude`.
  */
@@ -46,7 +70,6 @@ export function translateClients(config: Record<string, unknown>): Translated {
     });
   }
   const pasted = isPlainObject(mcpServers) ? mcpServers : {};
-  if (mcpServers !== undefined) dropSettings(rest, warnings);
   const own = rest["servers"];
   // A wrong `servers` goes on to the schema, which says what is wrong with it.
   if (own !== undefined && own !== null && !isPlainObject(own))
@@ -74,22 +97,6 @@ export function translateClients(config: Record<string, unknown>): Translated {
     return isPasted ? ["mcpServers", ...path.slice(1)] : path;
   };
   return { value: some ? { ...rest, servers } : rest, issues, warnings, origin };
-}
-
-/** The file of another client has settings of its own beside its servers, e.g. globalShortcut; ours, misspelt or not, stay. */
-function dropSettings(rest: Record<string, unknown>, warnings: PathIssue[]): void {
-  const own = Object.keys(configSchema.shape);
-  const foreign = Object.keys(rest).filter((key) => nearest(key, own) === undefined);
-  if (foreign.length < Object.keys(rest).length) return;
-  for (const key of foreign) {
-    warnings.push({
-      path: [key],
-      at: "key",
-      message: `The key "${key}" is ignored.`,
-      hint: "It is a setting of the client that this file was made for.",
-    });
-    delete rest[key];
-  }
 }
 
 /** @param warnings where to tell of foreign keys; `undefined` leaves them in for the schema to refuse */
@@ -136,7 +143,8 @@ function isPluginType(type: unknown, entry: Record<string, unknown>): boolean {
   return !mcp || nearest(type, SPELLINGS) === undefined;
 }
 
-function transportOf(name: string): "stdio" | "streamable-http" | "sse" | undefined {
+/** The transport that a name stands for, however it is spelt (M006). */
+export function transportOf(name: string): "stdio" | "streamable-http" | "sse" | undefined {
   const plain = name.toLowerCase().replaceAll(/[-_]/g, "");
   return Object.hasOwn(TRANSPORTS, plain) ? TRANSPORTS[plain] : undefined;
 }

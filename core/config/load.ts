@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import { checkConfig } from "./checks.ts";
-import { translateClients } from "./clients.ts";
+import { dropSettings, translateClients } from "./clients.ts";
 import { loadCode } from "./code.ts";
 import { parseText } from "./document.ts";
 import type { Environment } from "./environment.ts";
@@ -87,10 +87,9 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const cwd = dirname(path);
   const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
   const expansion = expand(source.value, environment);
-  const top = topLevel(expansion.value);
-  const translated = translateClients(
-    options.adjust && isPlainObject(top) ? options.adjust(top) : (top as Record<string, unknown>),
-  );
+  const ignored: PathIssue[] = [];
+  const top = dropSettings(topLevel(expansion.value) as Record<string, unknown>, ignored);
+  const translated = translateClients(options.adjust ? options.adjust(top) : top);
   const place = (issue: PathIssue): ConfigIssue =>
     maskIssue(source.place({ ...issue, path: translated.origin(issue.path) }), expansion.secrets);
   // An unset variable leaves its text in place: problems of that same value would be noise.
@@ -108,7 +107,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     file: path,
     cwd,
     version: source.version,
-    warnings: translated.warnings.map(place),
+    warnings: [...ignored, ...translated.warnings].map(place),
     secrets: expansion.secrets,
     place,
   };
