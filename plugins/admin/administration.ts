@@ -89,6 +89,15 @@ export class Administration {
     });
   }
 
+  /**
+   * Connects a server anew; calls go through again at once, whatever its circuit was.
+   * @throws {GatewayError} as `Control.reconnect`
+   */
+  async reconnect(name: string): Promise<void> {
+    await this.#gateway.control.reconnect(name);
+    this.#breaker?.reset(name);
+  }
+
   /** Whether a server is an entry of the config. */
   isConfigured(name: string): boolean {
     return this.#gateway.control.serverConfig(name) !== undefined;

@@ -19,7 +19,7 @@ export function lifecycleRoutes(gateway: PluginContext, administration: Administ
   gateway.route("POST", "/_meta/reinit/:server", ACT, async (event) => {
     const name = parameter(event, "server");
     administration.find(name);
-    await control.reconnect(name);
+    await administration.reconnect(name);
     return { ok: true, server: administration.server(name) };
   });
   gateway.route("POST", "/_meta/reinit", ACT, () => reconnectAll(gateway, administration));
@@ -33,7 +33,7 @@ async function reconnectAll(
   const names = [...gateway.servers.values()]
     .filter((provider) => provider.reconnect !== undefined)
     .map(({ name }) => name);
-  const outcomes = await Promise.all(names.map((name) => attempt(gateway, name)));
+  const outcomes = await Promise.all(names.map((name) => attempt(administration, name)));
   const failed = outcomes.filter(({ ok }) => !ok);
   if (failed.length > 0)
     throw new GatewayError(
@@ -45,11 +45,11 @@ async function reconnectAll(
 }
 
 async function attempt(
-  { control }: PluginContext,
+  administration: Administration,
   name: string,
 ): Promise<{ readonly name: string; readonly ok: boolean; readonly error?: object }> {
   try {
-    await control.reconnect(name);
+    await administration.reconnect(name);
     return { name, ok: true };
   } catch (thrown) {
     return { name, ok: false, error: toEnvelope(toGatewayError(thrown)).error };

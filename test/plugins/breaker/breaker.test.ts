@@ -2,7 +2,9 @@ import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Gateway, GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
+import admin from "../../../plugins/admin/index.ts";
 import breaker, { type BreakerStatus } from "../../../plugins/breaker/index.ts";
+import gating from "../../../plugins/gating/index.ts";
 import { rpc, serveHttp, type Running } from "../../core/upstream/support/servers.ts";
 
 const SCRIPTED = fileURLToPath(
@@ -232,6 +234,76 @@ it("stays open through a reload that changes the plugin, and is forgotten with i
   await gateway.apply(config({}, { failures: 4 }));
   await gateway.apply(config({ up }, { failures: 4 }));
   expect(await statusOf(url)).toEqual({ state: "closed", failures: 0 });
+});
+
+it("a successful reinit by an operator closes the circuit", async () => {
+  let isWell = false;
+  const server = await serveUpstream(() => (isWell ? "answer" : "refuse"));
+  const { gateway, url } = await setupGateway({
+    plugins: [admin, gating, breaker],
+    config: {
+      management: { mutations: true },
+      servers: { up: { url: server.url, protocol: "modern" } },
+    },
+    client: false,
+  });
+  await vi.waitFor(() => expect(gateway.servers.get("up")!.status.state).toBe("ready"));
+  await ends(gateway, 5);
+  const shown = await (await fetch(`${url}/_meta/servers`)).json();
+  expect(shown).toMatchObject({ servers: [{ name: "up", breaker: { state: "open" } }] });
+  isWell = true;
+  const reinit = await fetch(`${url}/_meta/reinit/up`, { method: "POST" });
+  expect(await reinit.json()).toMatchObject({ ok: true, server: { breaker: { state: "closed" } } });
+  expect(await endOf(gateway)).toBe("ok");
+});
+
+it("M109, M145: autoDisable switches a server off after so many openings in a row, says why, and switching on closes", async () => {
+  const server = await serveUpstream(() => "refuse");
+  const { gateway, url } = await setupGateway({
+    plugins: [
+      admin,
+      gating,
+      [breaker, { failures: 2, initial: "20ms", max: "20ms", autoDisable: true, disableAfter: 2 }],
+    ],
+    config: {
+      management: { mutations: true },
+      servers: { up: { url: server.url, protocol: "modern" } },
+    },
+    client: false,
+  });
+  const flips: unknown[] = [];
+  gateway.hook("gating:changed", (change) => void flips.push(change));
+  await vi.waitFor(() => expect(gateway.servers.get("up")!.status.state).toBe("ready"));
+  await ends(gateway, 2);
+  expect(flips).toEqual([]);
+  await vi.waitFor(async () => expect(await endOf(gateway)).toBe("disabled"), { timeout: 5_000 });
+  expect(flips).toMatchObject([{ server: "up", enabled: false, by: "breaker" }]);
+  expect((await statusOf(url)).reason).toMatch(
+    /^Switched off by the breaker after 2 openings in a row; 3 transport failures in a row/,
+  );
+  await fetch(`${url}/_meta/servers/up/enable`, { method: "POST" });
+  expect(await statusOf(url)).toEqual({ state: "closed", failures: 0 });
+  expect(await endOf(gateway)).toBe("upstream_error");
+});
+
+it("C48: without autoDisable no flag is touched, however often a circuit opens", async () => {
+  const server = await serveUpstream(() => "refuse");
+  const { gateway, url } = await setupGateway({
+    plugins: [gating, [breaker, { failures: 1, initial: "1ms", max: "1ms" }]],
+    config: { servers: { up: { url: server.url, protocol: "modern" } } },
+    client: false,
+  });
+  const flips: unknown[] = [];
+  gateway.hook("gating:changed", (change) => void flips.push(change));
+  await vi.waitFor(() => expect(gateway.servers.get("up")!.status.state).toBe("ready"));
+  await vi.waitFor(
+    async () => {
+      await endOf(gateway);
+      expect((await statusOf(url)).failures).toBeGreaterThan(5);
+    },
+    { timeout: 5_000 },
+  );
+  expect(flips).toEqual([]);
 });
 
 it("autoDisable without the plugin gating is refused", async () => {
