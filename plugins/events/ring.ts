@@ -36,5 +36,6 @@ export class Ring {
 }
 
 function sizeOf(event: ChannelEvent): number {
-  return event.frame("operator").bytes.length;
+  const { text, bytes } = event.frame("operator");
+  return text.length + bytes.length;
 }

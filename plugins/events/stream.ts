@@ -72,8 +72,9 @@ export class Stream {
     clearTimeout(this.#timer);
   }
 
+  /** Only once there is room again, else every second line at the edge would be a gap. */
   #tellMissed(): void {
-    if (this.#missed === 0 || this.#outlet.unsent > this.#limit / 2) return;
+    if (this.#missed === 0 || this.#outlet.unsent > this.#limit / 4) return;
     this.tell("gap", { reason: "slow", missed: this.#missed });
     this.#missed = 0;
   }
