@@ -41,6 +41,11 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 kill -9 in the middle of writing the state file",
   },
+  edits: {
+    args: vitest("test/e2e/edit-kill.test.ts"),
+    times: 20,
+    each: "50 gateways killed with SIGKILL while they edit their config",
+  },
   relay: { args: vitest("test/e2e/relay"), times: 5, each: "the relay matrix" },
   soak: {
     args: ["test/bench/run.mjs", "--only", "memory", "--long"],
