@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import history from "propylon/plugins/history";
+import { createKey, digestOf } from "../../../core/auth/key.ts";
 import {
   Answer,
   definePlugin,
@@ -360,6 +361,47 @@ describe("the API", () => {
     expect((await list()).entries).toEqual([]);
     expect((await request("GET", "/nope")).status).toBe(404);
     expect((await request("POST", "/nope/replay")).status).toBe(404);
+  });
+});
+
+describe("who may do what", () => {
+  const keys = {
+    viewer: createKey("viewer"),
+    operator: createKey("operator"),
+    admin: createKey("admin"),
+  };
+  const auth = {
+    keys: Object.fromEntries(
+      Object.entries(keys).map(([role, key]) => [
+        role,
+        { role: role as keyof typeof keys, hash: `sha256:${digestOf(key)}` },
+      ]),
+    ),
+  };
+
+  it("M131 M146: a viewer sees what happened, an operator what was said, an admin may repeat and clear", async () => {
+    const { call, calls, list, request } = await start({}, { auth });
+    await call("note", { text: "words" });
+    const [seen] = (await list("", keys.viewer)).entries;
+    expect(seen).toMatchObject({ tool: "note", outcome: "ok" });
+    for (const member of ["arguments", "result", "message"])
+      expect(seen).not.toHaveProperty(member);
+    const exported = await (await request("GET", "/export", keys.viewer)).text();
+    expect(exported).not.toContain("words");
+    const [full] = (await list("", keys.operator)).entries;
+    expect(full).toMatchObject({ arguments: { text: "words" }, result: expect.any(Object) });
+    const statuses = async (method: string, path: string) =>
+      Promise.all(
+        [undefined, keys.viewer, keys.operator].map(
+          async (key) => (await request(method, path, key)).status,
+        ),
+      );
+    expect(await statuses("POST", `/${seen!.id}/replay`)).toEqual([401, 403, 403]);
+    expect(await statuses("DELETE", "")).toEqual([401, 403, 403]);
+    expect(calls).toHaveLength(1);
+    expect((await request("POST", `/${seen!.id}/replay`, keys.admin)).status).toBe(200);
+    expect(calls).toHaveLength(2);
+    expect((await request("DELETE", "", keys.admin)).status).toBe(200);
   });
 });
 

@@ -1,5 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import gating, { Gating } from "propylon/plugins/gating";
 import metrics from "propylon/plugins/metrics";
 import {
   Answer,
@@ -27,6 +29,23 @@ const gate = definePlugin({
       const code = call.args?.["rpc"];
       if (typeof code === "number") return Promise.resolve(Answer.error({ code, message: "no" }));
       return next(call);
+    });
+  },
+});
+
+/** Switches off what its tool is told to. */
+const flags = definePlugin({
+  name: "flags",
+  inject: { gating: Gating },
+  setup(gateway) {
+    gateway.tool("set", {
+      description: "Switches something off.",
+      input: z.object({ server: z.string(), tool: z.string().optional() }),
+      async run({ server, tool }) {
+        const flag = { server, enabled: false, ...(tool !== undefined && { tool }) };
+        await gateway.services.gating.set([flag], "test");
+        return "done";
+      },
     });
   },
 });
@@ -230,6 +249,25 @@ describe("the pages", () => {
       upstream_state: { s: "ready", gate: "ready" },
       config_generation: 1,
     });
+  });
+
+  it("M113 M114: counts what is switched on, as the gating plugin says", async () => {
+    const { gateway, json, page } = await start({}, [[gating, { state: false }], flags]);
+    const both = async () => {
+      const { servers_enabled: servers, tools_enabled: tools } = await json();
+      const shown = await page();
+      expect(valuesOf(shown, "servers_enabled")).toEqual({ "": servers });
+      expect(valuesOf(shown, "tools_enabled")).toEqual({ "": tools });
+      return { servers, tools };
+    };
+    const all = gateway.servers.get("s")!.catalogue.tools.length;
+    expect(await both()).toEqual({ servers: 2, tools: all + 1 });
+    await gateway.call({ server: "flags", name: "set", args: { server: "s", tool: "echo" } });
+    expect(await both()).toEqual({ servers: 2, tools: all });
+    await gateway.call({ server: "s", name: "echo" }).catch(swallow);
+    expect((await json()).tool_errors_total).toEqual({ disabled: 1 });
+    await gateway.call({ server: "flags", name: "set", args: { server: "s" } });
+    expect(await both()).toEqual({ servers: 1, tools: 1 });
   });
 
   it("M117: ?format=prometheus is the same page, another format is refused", async () => {
