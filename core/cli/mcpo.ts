@@ -71,7 +71,7 @@ export async function mcpo(
     port,
     // mcpo is open to the network without a key; nothing here is.
     host: flags.host ?? (apiKey === undefined ? "127.0.0.1" : "0.0.0.0"),
-    plugin: ["openapi", ...(flags.plugin ?? [])],
+    ...(flags.plugin && { plugin: flags.plugin }),
     watch: hotReload ?? false,
     readOnly: flags.readOnly ?? false,
     ...(apiKey !== undefined && { apiKey }),
@@ -118,8 +118,11 @@ function amend(value: Value, flags: McpoFlags, environment: Record<string, strin
     ...(corsAllowOrigins && { allowedOrigins: corsAllowOrigins }),
     ...((cert !== undefined || key !== undefined) && { tls: { cert, key } }),
   };
+  const plugins = isPlainObject(value["plugins"]) ? value["plugins"] : {};
   return {
     ...value,
+    // What mcpo answers is the bare value.
+    plugins: { ...plugins, openapi: { format: "raw", ...(plugins["openapi"] as Value | null) } },
     ...(name !== undefined && { name }),
     ...(description !== undefined && { endpoints: { mcp: { instructions: description } } }),
     ...(Object.keys(main).length > 0 && { listeners: { main } }),

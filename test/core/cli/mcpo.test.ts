@@ -105,10 +105,10 @@ describe("a config of another program runs unchanged", () => {
       const gateway = await run(["start", file, "--plugin", "openapi", "--port", "0"]);
       const { base, log } = gateway;
       expect(log()).toMatch(/globalShortcut.*is ignored/);
-      const made = await post(base, "/memory/create_entities", {
-        entities: [{ name: "Ann", entityType: "person", observations: ["likes tea"] }],
+      expect(await post(base, "/memory/search_nodes", { query: "nobody" })).toMatchObject({
+        status: 200,
+        body: { ok: true, result: { entities: [] } },
       });
-      expect(made).toMatchObject({ status: 200, body: { ok: true } });
       expect(await post(base, "/filesystem/list_allowed_directories")).toMatchObject({
         status: 200,
         body: { ok: true },
@@ -154,12 +154,12 @@ describe("a config of another program runs unchanged", () => {
       );
       expect(await post(base, "/memory/read_graph", {}, KEY)).toMatchObject({
         status: 200,
-        body: { ok: true },
+        body: { entities: [], relations: [] },
       });
       for (const server of ["mcp_sse", "mcp_old"])
         expect(await post(base, `/${server}/greet`, { name: "Bo" }, KEY)).toMatchObject({
           status: 200,
-          body: { ok: true, result: expect.stringMatching("hello Bo") as string },
+          body: "hello Bo",
         });
       expect(heard.map((headers) => headers["x-custom-header"])).toContain("value");
       expect(heard.map(({ authorization }) => authorization)).toContain("Bearer token");

@@ -110,7 +110,7 @@ describe("operations become tools", () => {
     for (const { name } of tools) expect(name).toMatch(NAME);
   });
 
-  it("reads 3.1 with its own keywords, path-level references and references to documents beside it", async () => {
+  it("reads 3.1 with its own keywords", async () => {
     const api = await startApi(
       document31(
         {
@@ -142,6 +142,17 @@ describe("operations become tools", () => {
     expect(toolOf(gateway, "x").inputSchema["properties"]).toEqual({
       v: { type: ["string", "null"], const: null },
     });
+  });
+
+  it("reads what a document refers to in its own folder, and refuses what is outside", async () => {
+    const baseUrl = "http://127.0.0.1:1";
+    const { gateway } = await startPets({ spec: "test/fixtures/api/split.yaml", baseUrl });
+    expect(toolOf(gateway, "putThing").inputSchema).toMatchObject({
+      required: ["id"],
+      properties: { id: {}, name: {}, next: { $ref: "#/$defs/thing" } },
+    });
+    const second = await startPets({ spec: "test/fixtures/api/parts/climbing.yaml", baseUrl });
+    expect(second.gateway.servers.get("pets")!.status.reason).toMatch(/outside its folder/);
   });
 
   it("offers the operations that were chosen", async () => {
