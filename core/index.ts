@@ -115,4 +115,5 @@ export type {
 export { RESERVED_SERVERS } from "./config/checks.ts";
 export { amendCall } from "./host/amend.ts";
 export { checkInput, readJson } from "./host/request.ts";
+export { LITERAL_PROGRESS } from "./types.ts";
 export { matchesWildcard } from "./host/wildcard.ts";

@@ -30,11 +30,19 @@ export interface Principal {
   readonly claims?: Json;
 }
 
+/**
+ * Marks a progress report whose values are meant literally. MCP demands values that increase and endpoints see to that; the source
+ * of the agents' interface does not, and some clients read its literal 0 and 1/1 (C22).
+ */
+export const LITERAL_PROGRESS: unique symbol = Symbol("literal progress");
+
 /** One progress report of a running call (MCP `notifications/progress` without its token). */
 export interface Progress {
   readonly progress: number;
   readonly total?: number;
   readonly message?: string;
+  /** Set: the values go out as they are, even where they do not increase. */
+  readonly [LITERAL_PROGRESS]?: boolean;
   readonly [key: string]: unknown;
 }
 

@@ -1,4 +1,5 @@
 import type { Answer } from "../answer.ts";
+import { amendCall } from "./amend.ts";
 import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { Deadline } from "../plugin.ts";
@@ -124,7 +125,7 @@ function watchSilence(call: Call, own: Cancellation, ms: number): Silence {
     isOver = true;
     clearTimeout(timer);
   };
-  return { call: withMembers(call, { progress }), end };
+  return { call: amendCall(call, { progress }), end };
 }
 
 /** The caller's signal is not ours to abort, so the rest of the pipeline gets one that follows it. */
@@ -150,12 +151,6 @@ function derive(
   const end = (): void => signal.removeEventListener("abort", follow);
   answer.then(end, end);
   return answer;
-}
-
-/** A copy that leaves a lazy `signal` lazy; a spread would make the real one. */
-function withMembers(call: Call, members: Partial<Call>): Call {
-  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(call)) as Call;
-  return Object.assign(copy, members);
 }
 
 function timeoutError({ server, name }: Call, ms: number): GatewayError {

@@ -1,4 +1,4 @@
-import type { Progress } from "../types.ts";
+import { LITERAL_PROGRESS, type Progress } from "../types.ts";
 
 /**
  * Makes progress values of one token strictly increasing, which MCP demands ("MUST increase") and upstreams break.
@@ -13,6 +13,7 @@ export class ProgressOrder {
   admit(report: Progress): Progress | undefined {
     const { progress } = report;
     if (!Number.isFinite(progress)) return undefined;
+    if (report[LITERAL_PROGRESS] === true) return report;
     if (progress > this.#last) {
       this.#last = progress;
       return report;
@@ -21,6 +22,9 @@ export class ProgressOrder {
     if (report.message === undefined || report.message === null || !Number.isFinite(bumped))
       return undefined;
     this.#last = bumped;
-    return { ...report, progress: bumped };
+    const { total } = report;
+    // `total == progress` marks the end of a part (P104, P114), and an end that is moved stays one.
+    const isEnd = typeof total === "number" && progress >= total;
+    return { ...report, progress: bumped, ...(isEnd && { total: bumped }) };
   }
 }

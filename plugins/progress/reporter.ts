@@ -1,0 +1,77 @@
+import type { Progress } from "propylon";
+import type { AgentEvent } from "propylon/plugins/agents";
+import type { ProgressOptions } from "./options.ts";
+import type { AgentReporter } from "./service.ts";
+
+/** A message that names its source already, or a turn of an agent: passed on as it is (C24). */
+const NAMED = /^[^\s/:]+\/[^\s:]+: /;
+
+/** Longest text of a model in one report, in characters. */
+const MAX_TEXT = 500;
+
+/** Puts what an agent does into the words of the source (P106-P110). */
+export class Reporter implements AgentReporter {
+  readonly #agent: string;
+  readonly #send: (report: Progress) => void;
+  readonly #options: Pick<ProgressOptions, "mode" | "loop" | "text">;
+  #count = 0;
+  #text = "";
+
+  constructor(
+    agent: string,
+    send: (report: Progress) => void,
+    options: Pick<ProgressOptions, "mode" | "loop" | "text">,
+  ) {
+    this.#agent = agent;
+    this.#send = send;
+    this.#options = options;
+  }
+
+  report(event: AgentEvent): void {
+    switch (event.type) {
+      case "step":
+        this.#text = "";
+        if (this.#options.loop)
+          this.#tell(`${this.#agent} step ${event.step} (${event.kind})`, event.step);
+        break;
+      case "tool": {
+        const message = `${event.server}/${event.tool}: ${event.state}`;
+        if (event.state === "started") this.#tell(message, 0);
+        else this.#tellEnd(message);
+        break;
+      }
+      case "relayed":
+        this.#relay(`${event.server}/${event.tool}`, event.message);
+        break;
+      case "text":
+        if (this.#options.text) this.#say(event.text, event.delta);
+        break;
+    }
+  }
+
+  #relay(source: string, message: string | undefined): void {
+    if (message === undefined) this.#tell(`${source}: running`, this.#count);
+    else this.#tell(NAMED.test(message) ? message : `${source}: ${message}`, this.#count);
+  }
+
+  /** Each report has the whole text of the turn so far: clients show the latest one only. */
+  #say(text: string, isDelta: boolean): void {
+    this.#text = isDelta ? this.#text + text : text;
+    const shown = this.#text.length > MAX_TEXT ? `…${this.#text.slice(1 - MAX_TEXT)}` : this.#text;
+    this.#tell(`${this.#agent} says: ${shown}`, this.#count);
+  }
+
+  /** @param literal the value in compat mode */
+  #tell(message: string, literal: number): void {
+    this.#count++;
+    const progress = this.#options.mode === "strict" ? this.#count : literal;
+    this.#send({ progress, message });
+  }
+
+  /** `total == progress` marks the end of a tool; the call goes on (P104, P114, P118). */
+  #tellEnd(message: string): void {
+    this.#count++;
+    const progress = this.#options.mode === "strict" ? this.#count : 1;
+    this.#send({ progress, total: progress, message });
+  }
+}
