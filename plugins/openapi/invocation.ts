@@ -28,6 +28,7 @@ export interface InvocationHost {
   readonly jobs: Jobs;
 }
 
+const EVENT_STREAM = /text\/event-stream/i;
 /** W3C Trace Context, which MCP carries in `_meta` under the same names. */
 const TRACE_HEADERS = ["traceparent", "tracestate", "baggage"] as const;
 
@@ -172,7 +173,7 @@ function prefersAsync(header: string | null): boolean {
 
 /** Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1). */
 export function prefersEvents(accept: string | null): boolean {
-  if (accept === null || !accept.includes("text/event-stream")) return false;
+  if (accept === null || !EVENT_STREAM.test(accept)) return false;
   const wanted = accept.split(",").map((range) => {
     const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
     const quality = parameters.find((parameter) => parameter.startsWith("q="));
