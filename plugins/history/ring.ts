@@ -7,9 +7,14 @@ export interface RingLimits {
   readonly memory: number;
 }
 
+/** Places before the oldest entry that may stay empty before they are given back. */
+const MAX_EMPTY = 1_024;
+
 /** The last calls, oldest first. Never holds more than its limits. */
 export class Ring {
-  readonly #entries = new Map<number, Entry>();
+  #entries: (Entry | undefined)[] = [];
+  /** Place of the oldest entry. */
+  #oldest = 0;
   #bytes = 0;
   #next = 1;
 
@@ -19,35 +24,45 @@ export class Ring {
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.length - this.#oldest;
   }
 
-  /** Adds an entry under the next number and drops the oldest until the limits hold. */
-  push(entry: Omit<Entry, "number">, { entries, memory }: RingLimits): void {
-    const number = this.#next++;
-    this.#entries.set(number, { ...entry, number });
+  /** A number for the next entry; rises with each. */
+  nextNumber(): number {
+    return this.#next++;
+  }
+
+  /** Adds an entry and drops the oldest until the limits hold. */
+  push(entry: Entry, { entries, memory }: RingLimits): void {
+    this.#entries.push(entry);
     this.#bytes += entry.bytes;
-    for (const [oldest, { bytes }] of this.#entries) {
-      if (this.#entries.size <= entries && this.#bytes <= memory) break;
-      this.#entries.delete(oldest);
-      this.#bytes -= bytes;
+    while (this.size > entries || this.#bytes > memory) this.#drop();
+    if (this.#oldest > MAX_EMPTY && this.#oldest > this.#entries.length / 2) {
+      this.#entries = this.#entries.slice(this.#oldest);
+      this.#oldest = 0;
     }
   }
 
   /** The entries as they are now, oldest first. */
   all(): readonly Entry[] {
-    return [...this.#entries.values()];
+    return this.#entries.slice(this.#oldest) as Entry[];
   }
 
   find(id: string): Entry | undefined {
-    return this.all().find((entry) => entry.id === id);
+    return this.#entries.find((entry) => entry?.id === id);
   }
 
   /** Forgets everything and says how much that was. */
   clear(): number {
-    const { size } = this.#entries;
-    this.#entries.clear();
+    const { size } = this;
+    this.#entries = [];
+    this.#oldest = 0;
     this.#bytes = 0;
     return size;
+  }
+
+  #drop(): void {
+    this.#bytes -= this.#entries[this.#oldest]!.bytes;
+    this.#entries[this.#oldest++] = undefined;
   }
 }
