@@ -13,8 +13,8 @@ const SECRET_MAPS: ReadonlySet<string> = new Set(["env", "headers"]);
 const USERINFO = /(?<=[a-z][a-z0-9+.-]*:\/\/)[^/?#\s@]+(?=@)/gi;
 
 /**
- * A config fit for showing: header values, env values, keys, passwords and the userinfo of URLs are masked, and so is every
- * value that came from a variable, wherever it stands.
+ * A config fit for showing: header values, env values, keys, passwords, arguments such as `--token x` and the userinfo of URLs
+ * are masked, and so is every value that came from a variable, wherever it stands.
  *
  * @param secrets values taken from the environment
  */
@@ -24,7 +24,8 @@ export function maskConfig(config: unknown, secrets: Iterable<string> = []): unk
     .toSorted((left, right) => right.length - left.length);
   const walk = (node: unknown, hide: boolean): unknown => {
     if (typeof node === "string") return hide ? MASK : maskText(node, sorted);
-    if (Array.isArray(node)) return node.map((item) => walk(item, hide));
+    if (Array.isArray(node))
+      return node.map((item, index) => walk(maskFlag(item), hide || isSecretFlag(node[index - 1])));
     if (!isPlainObject(node)) return leaf(node, hide || sorted.includes(String(node)));
     const entries = Object.entries(node).map(([key, value]) => [
       maskText(key, sorted),
@@ -51,6 +52,21 @@ export function maskText(text: string, secrets: Iterable<string>): string {
     if (secret.length >= 4) masked = masked.replaceAll(secret, MASK);
   }
   return masked;
+}
+
+/** `--api-key=value`, as an argument of a server's command. */
+function maskFlag(argument: unknown): unknown {
+  const [, flag, name] = /^(--?([^=]+)=)/.exec(String(argument)) ?? [];
+  return typeof argument === "string" && name !== undefined && isSecretName(name)
+    ? `${flag}${MASK}`
+    : argument;
+}
+
+/** `--api-key`, whose value is the next argument. */
+function isSecretFlag(argument: unknown): boolean {
+  return typeof argument === "string" && /^--?[^=]+$/.test(argument)
+    ? isSecretName(argument.replace(/^--?/, ""))
+    : false;
 }
 
 function isSecretName(key: string): boolean {

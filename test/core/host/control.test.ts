@@ -333,17 +333,20 @@ describe("showing the config", () => {
     await writeFile(
       file,
       TEXT.replace("hello", "${CANARY}")
-        .replace("never", '"${CANARY}-x"')
+        .replace("never", '"${CANARY}-x", args: [--api-key=inline-9, --token, next-9, --port, "1"]')
         .concat(
           `auth:\n  apiKey: ${key}\n  keys:\n    ops: { role: operator, hash: "sha256:${"a".repeat(64)}" }\n`,
         ),
     );
     const { control } = await run();
     const shown = JSON.stringify([control.effectiveConfig(), control.serverConfig("off")]);
-    for (const secret of ["ca-na-ry", key, "a".repeat(64)]) expect(shown).not.toContain(secret);
+    for (const secret of ["ca-na-ry", "inline-9", "next-9", key, "a".repeat(64)])
+      expect(shown).not.toContain(secret);
     expect(control.effectiveConfig()).toMatchObject({
       plugins: { shop: { greeting: "***" } },
-      servers: { off: { command: "***-x" } },
+      servers: {
+        off: { command: "***-x", args: ["--api-key=***", "--token", "***", "--port", "1"] },
+      },
       auth: { apiKey: "***", keys: { ops: { role: "operator", hash: "***" } } },
     });
     expect(control.serverConfig("constructor")).toBeUndefined();
