@@ -145,7 +145,7 @@ describe("switching", () => {
 });
 
 describe("servers", () => {
-  it("M017, M019, M062, M095, M136: an added server answers calls at once, and the file keeps all else", async () => {
+  it("M017, M019, M030, M062, M095, M136: an added server answers calls at once, and the file keeps all else", async () => {
     const managed = await startManaged(MANAGED);
     const { status, body } = await managed.meta("POST", "/servers", {
       name: "beta",
@@ -349,6 +349,17 @@ describe("reload and reinit", () => {
       servers: [{ name: "alpha" }],
     });
   });
+});
+
+it("M029: offers no installation from Git, neither as a route nor as an option", async () => {
+  const managed = await startManaged(MANAGED);
+  const { body } = await managed.meta("GET", "");
+  expect(JSON.stringify(body.routes)).not.toMatch(/git|install/i);
+  const wrong = await managed.meta("POST", "/servers", {
+    name: "x",
+    git: "https://example.com/x.git",
+  });
+  expect(wrong.body.error.code).toBe("invalid");
 });
 
 it("answers for every route of the documented catalogue, and documents every route it has", async () => {
