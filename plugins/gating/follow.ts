@@ -15,6 +15,8 @@ export function followServers(gateway: PluginContext, ledger: Ledger): void {
   gateway.hook("reload:done", settle);
   gateway.hook("upstream:catalogue", (name) => compare(gateway.servers.get(name)));
   gateway.hook("upstream:state", (name, { state, since, lastError }) => {
+    // A server that was taken out still reports its end.
+    if (!isKnownServer(gateway, name)) return;
     compare(gateway.servers.get(name));
     if (state === "ready") ledger.note(name, { lastInit: since, lastError: null });
     else if (lastError !== undefined) ledger.note(name, { lastError });

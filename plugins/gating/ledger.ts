@@ -178,12 +178,13 @@ export class Ledger {
   }
 
   async #write(flags: FlagMap): Promise<void> {
+    // News up to here goes with it; what comes while it is written waits for the next one.
+    clearTimeout(this.#news);
+    this.#news = undefined;
     const updatedAt = new Date().toISOString();
     const state = toState(flags, this.#history, updatedAt);
     await this.#opening?.file?.write(`${JSON.stringify(state, null, 2)}\n`);
     this.#updatedAt = updatedAt;
-    clearTimeout(this.#news);
-    this.#news = undefined;
   }
 
   #postpone(): void {
