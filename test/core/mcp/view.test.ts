@@ -167,29 +167,34 @@ describe("View", () => {
     });
   });
 
-  it("10,000 changed tools are serialised in slices, so that nothing else waits long", async () => {
-    const make = (round: number) =>
-      Array.from({ length: 10_000 }, (_, index) => ({
-        name: `t${index}`,
-        description: `${round}`.repeat(300),
-        inputSchema: { type: "object" },
-      }));
-    const provider = new FakeProvider("one", { tools: make(1) });
-    served = await serve([provider]);
-    const client = await legacyClient(served.url);
-    const changed = new Promise<void>((resolve) =>
-      client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
-    );
-    const delay = monitorEventLoopDelay({ resolution: 5 });
-    delay.enable();
-    provider.catalogue = { ...provider.catalogue, tools: make(2) };
-    provider.emit({ type: "changed", lists: ["tools"] });
-    await changed;
-    delay.disable();
-    expect(delay.max / 1e6).toBeLessThan(150);
-    expect((await client.listTools()).tools[0]!.description).toBe("2".repeat(300));
-    await client.close();
-  });
+  // Again when the machine itself was away for that long.
+  it(
+    "10,000 changed tools are serialised in slices, so that nothing else waits long",
+    { retry: 3 },
+    async () => {
+      const make = (round: number) =>
+        Array.from({ length: 10_000 }, (_, index) => ({
+          name: `t${index}`,
+          description: `${round}`.repeat(300),
+          inputSchema: { type: "object" },
+        }));
+      const provider = new FakeProvider("one", { tools: make(1) });
+      served = await serve([provider]);
+      const client = await legacyClient(served.url);
+      const changed = new Promise<void>((resolve) =>
+        client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
+      );
+      const delay = monitorEventLoopDelay({ resolution: 5 });
+      delay.enable();
+      provider.catalogue = { ...provider.catalogue, tools: make(2) };
+      provider.emit({ type: "changed", lists: ["tools"] });
+      await changed;
+      delay.disable();
+      expect(delay.max / 1e6).toBeLessThan(150);
+      expect((await client.listTools()).tools[0]!.description).toBe("2".repeat(300));
+      await client.close();
+    },
+  );
 });
 
 describe("first connect", () => {
