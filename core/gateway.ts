@@ -90,6 +90,7 @@ export class Gateway {
   /** Use {@link createGateway}. */
   constructor(config: GatewayConfig, options: GatewayOptions, log: Logger) {
     const parts = (): GatewayParts => this.#parts;
+    const cwd = options.cwd ?? options.file?.cwd ?? process.cwd();
     const clientInfo = { name: config.name, version: config.version ?? VERSION };
     this.#parts = {
       log,
@@ -101,12 +102,12 @@ export class Gateway {
       pool: new UpstreamPool({
         log,
         clientInfo,
-        cwd: options.cwd ?? options.file?.cwd ?? process.cwd(),
+        cwd,
         onEvent: (name, event) => reportEvent(this.#parts, name, event),
       }),
       sockets: new Sockets(log),
       faces: new Faces(createEndpointHost(log, parts)),
-      scopeHost: createScopeHost(log, parts),
+      scopeHost: createScopeHost(log, cwd, parts),
       retiring: new Set(),
       outgoing: new Set(),
       generation: emptyGeneration(config, log),

@@ -192,6 +192,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Every server of the running gateway by name, upstreams and plugins alike; live. */
   readonly servers: ReadonlyMap<string, Provider>;
   readonly log: Logger;
+  /** Directory that relative paths in the config start from: that of the file, if there is one. */
+  readonly cwd: string;
   /** This scope's own metrics; merged at scrape and dropped with the scope. */
   readonly metrics: Registry;
   /** Aborts when the scope is disposed. */

@@ -27,9 +27,10 @@ export function createEndpointHost(log: Logger, parts: () => GatewayParts): Endp
 }
 
 /** The gateway as its plugins see it: always the current generation. */
-export function createScopeHost(log: Logger, parts: () => GatewayParts): ScopeHost {
+export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): ScopeHost {
   return {
     log,
+    cwd,
     get servers() {
       return parts().generation.compiled.providers;
     },

@@ -99,7 +99,7 @@ export interface Scope extends Registrations {
 /** The parts of the gateway that a plugin reaches through its context. */
 export type ScopeHost = Pick<
   PluginContext,
-  "servers" | "emit" | "call" | "shows" | "timeouts" | "control"
+  "servers" | "emit" | "call" | "shows" | "timeouts" | "control" | "cwd"
 > & {
   readonly log: Logger;
   /** Builds the lists of every face anew, because a filter changed its answers. */
@@ -165,6 +165,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       return host.servers;
     },
     log: scope.log,
+    cwd: host.cwd,
     metrics: scope.registry,
     signal: scope.abort.signal,
     tool: (tool, definition) => void scope.tools.push({ name: tool, definition: definition }),

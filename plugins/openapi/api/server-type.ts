@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import type { PluginContext, ServerType } from "propylon";
 import { locate } from "./document.ts";
 import { apiOptions, type ApiOptions } from "./options.ts";
@@ -10,14 +9,13 @@ import { ApiServer } from "./server.ts";
  * @example gateway.serverType("openapi", apiServerType(gateway));
  */
 export function apiServerType({
-  control,
+  cwd,
   log,
-}: Pick<PluginContext, "control" | "log">): ServerType<ApiOptions> {
+}: Pick<PluginContext, "cwd" | "log">): ServerType<ApiOptions> {
   return {
     config: apiOptions,
     create(name, options, catalogue) {
-      const folder = control.configFile === undefined ? process.cwd() : dirname(control.configFile);
-      const location = locate(options.spec, folder);
+      const location = locate(options.spec, cwd);
       return new ApiServer({ name, options, location, log, catalogue });
     },
   };

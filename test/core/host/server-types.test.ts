@@ -311,6 +311,29 @@ describe("an entry that is wrong", () => {
     ]);
   });
 
+  it("relative paths start at the config, wherever the command runs", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await writeFile(
+      join(folder, "api.json"),
+      '{"openapi":"3.1.0","info":{"title":"t","version":"1"},"paths":{}}',
+    );
+    const file = join(folder, "gateway.yaml");
+    const baseUrl = "http://127.0.0.1:1";
+    await writeFile(
+      file,
+      `plugins: { openapi: }\nservers: { a: { type: openapi, spec: api.json, baseUrl: "${baseUrl}" } }\n`,
+    );
+    const right = await propylon(["check", "--connect", file]);
+    expect(right).toMatchObject({ code: 0, stderr: "" });
+    await rm(join(folder, "api.json"));
+    const wrong = await propylon(["check", "--connect", file]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toMatch(
+      /The server "a" cannot be used: The file api\.json does not exist\./,
+    );
+  });
+
   it("M006: names of transports still mean transports", async () => {
     const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
     onTestFinished(() => rm(folder, { recursive: true }));
