@@ -42,6 +42,37 @@ export function copyJson(value: unknown, rules: CopyRules): Copy {
   return { value: copied, bytes: rules.limit - left, redacted, truncated, secrets, unsearched };
 }
 
+/** Memory a value takes as estimated, when nothing of it is a secret and all of it fits; else `undefined`. Copies nothing. */
+export function plainSize(value: unknown, { secrets, limit }: CopyRules): number | undefined {
+  if (secrets?.hasPlaces) return undefined;
+  const left = measure(value, limit, secrets, 0);
+  return left > 0 ? limit - left : undefined;
+}
+
+/** What is left of the room; nothing, as soon as there is a secret. */
+function measure(
+  value: unknown,
+  room: number,
+  secrets: Secrets | undefined,
+  depth: number,
+): number {
+  let left = room - NODE_BYTES;
+  if (typeof value === "string") return left - value.length * CHARACTER_BYTES;
+  if (typeof value !== "object" || value === null) return left;
+  if (depth >= MAX_DEPTH) return 0;
+  if (Array.isArray(value)) {
+    for (const item of value) if ((left = measure(item, left, secrets, depth + 1)) <= 0) return 0;
+    return left;
+  }
+  for (const name in value) {
+    if (secrets?.isName(name)) return 0;
+    left -= name.length * CHARACTER_BYTES;
+    left = measure((value as Record<string, unknown>)[name], left, secrets, depth + 1);
+    if (left <= 0) return 0;
+  }
+  return left;
+}
+
 /** Where in a value something stands. */
 interface Place {
   readonly names: readonly string[];

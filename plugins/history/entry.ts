@@ -1,5 +1,5 @@
 import type { CallEnd, CallSource } from "propylon";
-import type { Copy } from "./copy.ts";
+import type { KeptArguments } from "./arguments.ts";
 import { showResult, type KeptResult, type ShownResult } from "./result.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -25,7 +25,7 @@ export interface Entry extends CallEnd {
   readonly progress: number;
   /** Whether it had any, kept or not. */
   readonly hasArguments: boolean;
-  readonly args: Copy | undefined;
+  readonly args: KeptArguments | undefined;
   readonly result: KeptResult | undefined;
   /** Id of the call that this one repeats. */
   readonly replayOf: string | undefined;
@@ -79,7 +79,7 @@ function contentOf({ message, args, result }: Entry, secrets: Secrets): Partial<
   return {
     ...(message !== undefined && { message }),
     ...(args && {
-      arguments: args.value,
+      arguments: JSON.parse(args.text) as unknown,
       ...(args.redacted && { argumentsRedacted: true as const }),
       ...(args.truncated && { argumentsTruncated: true as const }),
     }),

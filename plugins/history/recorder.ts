@@ -1,5 +1,5 @@
 import { endOf, toGatewayError, type Answer, type Call, type Middleware } from "propylon";
-import { copyJson, type Copy } from "./copy.ts";
+import { keepArguments, type KeptArguments, type Looked } from "./arguments.ts";
 import type { Entry } from "./entry.ts";
 import type { HistoryOptions } from "./options.ts";
 import { hideSecrets, keepResult, withoutSecrets, type KeptResult } from "./result.ts";
@@ -90,15 +90,17 @@ export class Recorder {
     this.#due ??= setImmediate(() => this.flush());
   }
 
-  #entryOf({ running, end, ended }: Ended): Omit<Entry, "number"> {
+  #entryOf({ running, end, ended }: Ended): Entry {
     const { call, at, started, sent, progress } = running;
     const { id, server, name, source, endpoint, principal } = call;
-    const copy = this.#copyArguments(call);
-    const secrets = copy?.secrets ?? [];
-    const args = this.#options.arguments === "off" ? undefined : copy && withoutRepeats(copy);
-    const result = copy?.unsearched ? undefined : this.#resultOf(end, secrets);
+    const looked = this.#look(call);
+    const secrets = looked?.secrets ?? [];
+    const args = this.#options.arguments === "off" ? undefined : looked?.kept;
+    const result = looked?.unsearched ? undefined : this.#resultOf(end, secrets);
     const message = messageOf(end, secrets);
+    const { outcome, code } = endOf(end);
     return {
+      number: this.#ring.nextNumber(),
       id,
       at,
       server,
@@ -106,7 +108,8 @@ export class Recorder {
       source,
       endpoint,
       principal: principal.id,
-      ...endOf(end),
+      outcome,
+      code,
       message,
       totalMs: ended - started,
       queuedMs: sent === undefined ? undefined : sent - started,
@@ -119,11 +122,11 @@ export class Recorder {
     };
   }
 
-  /** Also made when arguments are not kept: what must not stand in the result is known from them alone. */
-  #copyArguments({ args }: Call): Copy | undefined {
+  /** Also done when arguments are not kept: what must not stand in the result is known from them alone. */
+  #look({ args }: Call): Looked | undefined {
     if (args === undefined) return undefined;
     const { arguments: mode, argumentLimit: limit } = this.#options;
-    return copyJson(args, { limit, secrets: mode === "full" ? undefined : this.#secrets });
+    return keepArguments(args, { limit, secrets: mode === "full" ? undefined : this.#secrets });
   }
 
   #resultOf(end: Answer | Error, secrets: readonly string[]): KeptResult | undefined {
@@ -146,15 +149,6 @@ function counted(call: Call, running: Running): Call {
   };
 }
 
-/** The copy, its secrets forgotten, also where they stand a second time under a harmless name. */
-function withoutRepeats(copy: Copy): Copy {
-  const { secrets, value } = copy;
-  if (secrets.length === 0) return copy;
-  const hide = (_: string, inner: unknown): unknown =>
-    typeof inner === "string" ? hideSecrets(inner, secrets) : inner;
-  return { ...copy, value: JSON.parse(JSON.stringify(value), hide), secrets: [] };
-}
-
 function messageOf(end: Answer | Error, secrets: readonly string[]): string | undefined {
   if (!(end instanceof Error) && !end.isRpcError) return undefined;
   const { message } = end instanceof Error ? end : end.error!;
@@ -165,7 +159,7 @@ function messageOf(end: Answer | Error, secrets: readonly string[]): string | un
 
 function sizeOf(
   name: string,
-  args: Copy | undefined,
+  args: KeptArguments | undefined,
   result: KeptResult | undefined,
   message = "",
 ): number {

@@ -20,7 +20,7 @@ export async function replay(
   gateway: Pick<PluginContext, "call">,
   recorder: Recorder,
 ): Promise<object> {
-  const args = structuredClone(argumentsOf(entry));
+  const args = argumentsOf(entry);
   recorder.repeats(args, entry.id);
   const { server, tool: name, id } = entry;
   const answer = await gateway.call({
@@ -44,7 +44,7 @@ function argumentsOf({ args, hasArguments }: Entry): Json {
   if (!args) return refuse("not kept");
   if (args.redacted) return refuse("kept without the secrets in them");
   if (args.truncated) return refuse("too large to be kept whole");
-  return args.value as Json;
+  return JSON.parse(args.text) as Json;
 }
 
 function contentOf(answer: Answer): object {

@@ -71,7 +71,8 @@ function keepPieces(
 }
 
 function beginning(piece: string | Buffer, bytes: number): string {
-  return typeof piece === "string" ? flat(piece.slice(0, bytes)) : piece.toString("utf8", 0, bytes);
+  if (typeof piece !== "string") return piece.toString("utf8", 0, bytes);
+  return piece.length <= bytes ? piece : flat(piece.slice(0, bytes));
 }
 
 /** A text of its own: a slice would keep the whole alive. */

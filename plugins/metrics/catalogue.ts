@@ -21,9 +21,9 @@ export function exposeCalls(page: Exposition, { ledger, switches }: Sources): vo
     "Tool calls, refused ones included.",
     ["server", "tool", "outcome"],
     function* () {
-      for (const { server, tool, calls } of ledger.tallies())
+      for (const { labels, calls } of ledger.tallies())
         for (const [outcome, count] of Object.entries(calls))
-          if (count > 0) yield [{ server, tool, outcome }, count];
+          if (count > 0) yield [{ ...labels, outcome }, count];
     },
   );
   page.counter("tool_errors_total", "Failed tool calls by error code.", ["code"], () =>
@@ -39,8 +39,7 @@ export function exposeCalls(page: Exposition, { ledger, switches }: Sources): vo
     "tool_call_duration_seconds",
     "Time from the arrival of a tool call to its end.",
     function* () {
-      for (const { server, tool, durations } of ledger.tallies())
-        yield [{ server, tool }, durations];
+      for (const { labels, durations } of ledger.tallies()) yield [labels, durations];
     },
   );
   page.gauge("tool_calls_in_flight", "Tool calls that have not ended yet.", [], () => [

@@ -48,17 +48,15 @@ export class Exposition {
     read: () => Iterable<readonly [Labels, Distribution]>,
   ): void {
     const identity = { name: `${this.#prefix}${name}`, help };
+    const collect = (): readonly HistogramSample[] =>
+      [...read()].flatMap(([labels, times]) => samplesOf(identity.name, labels, times));
     const metric = {
       ...identity,
       type: "histogram",
       aggregator: "sum",
       reset() {},
-      get: () =>
-        Promise.resolve({
-          ...identity,
-          type: "histogram",
-          values: [...read()].flatMap(([labels, times]) => samplesOf(identity.name, labels, times)),
-        }),
+      get: () => Promise.resolve({ ...metric, values: collect().map(withAllLabels) }),
+      getForPromString: () => Promise.resolve({ ...metric, values: collect() }),
     };
     // The type asks for one of the library's four classes; its registry only calls `get`.
     this.#registry.registerMetric(metric as unknown as Metric);
@@ -70,21 +68,30 @@ export class Exposition {
   }
 }
 
-/** A sample as the registry prints it. */
-interface NamedSample {
+/** A sample as the registry prints it; labels that many samples share are made into text once. */
+interface HistogramSample {
   readonly metricName: string;
   readonly labels: Labels;
+  readonly sharedLabels: Labels;
   readonly value: number;
 }
 
-function samplesOf(name: string, labels: Labels, times: Distribution): NamedSample[] {
+const NONE: Labels = {};
+
+function samplesOf(name: string, sharedLabels: Labels, times: Distribution): HistogramSample[] {
+  const samples = [...times.buckets()].map(([le, value]) => ({
+    metricName: `${name}_bucket`,
+    labels: { le },
+    sharedLabels,
+    value,
+  }));
   return [
-    ...[...times.buckets()].map(([le, value]) => ({
-      metricName: `${name}_bucket`,
-      labels: { ...labels, le },
-      value,
-    })),
-    { metricName: `${name}_sum`, labels, value: times.sum },
-    { metricName: `${name}_count`, labels, value: times.count },
+    ...samples,
+    { metricName: `${name}_sum`, labels: NONE, sharedLabels, value: times.sum },
+    { metricName: `${name}_count`, labels: NONE, sharedLabels, value: times.count },
   ];
+}
+
+function withAllLabels({ metricName, labels, sharedLabels, value }: HistogramSample): object {
+  return { metricName, labels: { ...sharedLabels, ...labels }, value };
 }

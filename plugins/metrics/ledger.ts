@@ -18,10 +18,13 @@ const CONVENTIONAL = [
 
 /** Figures of one tool; bound once, so that counting a call costs no search by labels. */
 interface Tally {
-  readonly server: string;
-  readonly tool: string;
+  /** One object for as long as it lives: what it looks like as text is remembered by it. */
+  readonly labels: { readonly server: string; readonly tool: string };
   readonly calls: Record<CallOutcome, number>;
   readonly durations: Distribution;
+  /** {@link Ledger.served} and {@link Ledger.relayed} of its calls by error code. */
+  readonly served: Map<string, Distribution>;
+  readonly relayed: Map<string, Distribution>;
 }
 
 /** What decides about the labels of a call. */
@@ -66,19 +69,29 @@ export class Ledger {
     const tally = call.method === "tools/call" ? this.#tallyOf(call, labelling) : undefined;
     if (tally) this.#count(tally, ended.outcome, code, seconds);
     if (call.source !== "mcp") return;
-    const tool = labelling.toolNames && tally ? tally.tool : "";
-    this.served.of(["", "", call.method, tool, code]).observe(seconds);
+    let times = tally?.served.get(code);
+    if (!times) {
+      const tool = labelling.toolNames && tally ? tally.labels.tool : "";
+      times = this.served.of(["", "", call.method, tool, code]);
+      tally?.served.set(code, times);
+    }
+    times.observe(seconds);
   }
 
   /** Counts a call as seen from where it leaves for an upstream. */
   relay(call: Call, end: Answer | Error, seconds: number, labelling: Labelling): void {
     const { server, method } = call;
-    const transport = labelling.transportOf(server);
-    if (transport === undefined) return;
+    const tally = method === "tools/call" ? this.#tallyOf(call, labelling) : undefined;
     const code = this.#codeOf(endOf(end));
-    const named = labelling.toolNames && method === "tools/call";
-    const tool = named ? this.#tallyOf(call, labelling).tool : "";
-    this.relayed.of([server, transport, method, tool, code]).observe(seconds);
+    let times = tally?.relayed.get(code);
+    if (!times) {
+      const transport = labelling.transportOf(server);
+      if (transport === undefined) return;
+      const tool = labelling.toolNames && tally ? tally.labels.tool : "";
+      times = this.relayed.of([server, transport, method, tool, code]);
+      tally?.relayed.set(code, times);
+    }
+    times.observe(seconds);
   }
 
   /** Figures by tool. */
@@ -86,8 +99,12 @@ export class Ledger {
     for (const tools of this.#tallies.values()) yield* tools.values();
   }
 
-  /** Forgets what belongs to servers that are gone. */
+  /** Forgets what belongs to servers that are gone, and labels that may have changed. */
   keep(isKnown: (server: string) => boolean): void {
+    for (const { served, relayed } of this.tallies()) {
+      served.clear();
+      relayed.clear();
+    }
     for (const [server, tools] of this.#tallies) {
       if (server === OTHER || isKnown(server)) continue;
       this.#tallies.delete(server);
@@ -128,7 +145,13 @@ export class Ledger {
     const known = tools.get(tool);
     if (known) return known;
     const calls = { ok: 0, transport_error: 0, rpc_error: 0, tool_error: 0 };
-    const tally: Tally = { server, tool, calls, durations: new Distribution(this.#bounds) };
+    const tally: Tally = {
+      labels: { server, tool },
+      calls,
+      durations: new Distribution(this.#bounds),
+      served: new Map(),
+      relayed: new Map(),
+    };
     tools.set(tool, tally);
     if (tool !== OTHER) this.#tools++;
     return tally;

@@ -21,9 +21,8 @@ export function summarise({ ledger, life, switches, gateway }: Sources): object 
     sessions_open: Object.fromEntries(life.sessions()),
     config_reloads_total: { ...life.reloads },
     config_generation: gateway.control.generation,
-    tools: [...ledger.tallies()].map(({ server, tool, calls, durations }) => ({
-      server,
-      tool,
+    tools: [...ledger.tallies()].map(({ labels, calls, durations }) => ({
+      ...labels,
       calls: { ...calls },
       duration_seconds: totalsOf(durations),
     })),

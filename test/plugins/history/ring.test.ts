@@ -5,7 +5,7 @@ import type { Entry } from "../../../plugins/history/entry.ts";
 import { Ring } from "../../../plugins/history/ring.ts";
 import { Secrets } from "../../../plugins/history/secrets.ts";
 
-const entry = (id: string, bytes: number) => ({ id, bytes }) as Omit<Entry, "number">;
+const entry = (number: number, id: string, bytes: number) => ({ number, id, bytes }) as Entry;
 
 describe("the ring", () => {
   it("M131: never holds more entries or bytes than allowed, and always the newest", () => {
@@ -18,7 +18,7 @@ describe("the ring", () => {
         const ring = new Ring();
         const pushed: { id: string; bytes: number }[] = [];
         for (const [at, { bytes, limits: now }] of all.entries()) {
-          ring.push(entry(String(at), bytes), now);
+          ring.push(entry(ring.nextNumber(), String(at), bytes), now);
           pushed.push({ id: String(at), bytes });
           const kept = ring.all();
           const sum = kept.reduce((total, { bytes: own }) => total + own, 0);
