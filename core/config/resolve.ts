@@ -11,13 +11,19 @@ import { placeText } from "./issue.ts";
 /** Plugins that come with Propylon, by name. */
 export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
   admin: () => import("propylon/plugins/admin"),
+  agents: () => import("propylon/plugins/agents"),
   breaker: () => import("propylon/plugins/breaker"),
   events: () => import("propylon/plugins/events"),
   gating: () => import("propylon/plugins/gating"),
+  health: () => import("propylon/plugins/health"),
   history: () => import("propylon/plugins/history"),
+  lifecycle: () => import("propylon/plugins/lifecycle"),
   metrics: () => import("propylon/plugins/metrics"),
   openapi: () => import("propylon/plugins/openapi"),
+  payloads: () => import("propylon/plugins/payloads"),
+  progress: () => import("propylon/plugins/progress"),
   ratelimit: () => import("propylon/plugins/ratelimit"),
+  registry: () => import("propylon/plugins/registry"),
 };
 
 const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
