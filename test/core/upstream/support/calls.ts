@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import { serverSchema } from "../../../../core/config/schema.ts";
+import { serverSchema, type UpstreamConfig } from "../../../../core/config/schema.ts";
 import type { ProviderEvent, ProviderState } from "../../../../core/provider.ts";
 import type { Call, Json, Peer } from "../../../../core/types.ts";
 import { Upstream, type UpstreamOptions } from "../../../../core/upstream/upstream.ts";
@@ -64,7 +64,7 @@ export async function callText(
 export function makeUpstream(config: object, options: Partial<UpstreamOptions> = {}): Upstream {
   return new Upstream({
     name: "test",
-    config: serverSchema.parse(config),
+    config: serverSchema.parse(config) as UpstreamConfig,
     clientInfo: { name: "propylon-test", version: "1.0.0" },
     cwd: process.cwd(),
     log,
