@@ -83,7 +83,7 @@ describe("what is shipped for Prometheus and Grafana", () => {
     expect(asked.length).toBeGreaterThan(25);
     for (const [where, expression] of asked) {
       const named = metricsIn(expression);
-      expect(named, `${where}`).not.toEqual([]);
+      expect(named, `${where} names a metric`).not.toEqual([]);
       for (const { name, labels } of named) {
         const metric = nameOnPage(page, name);
         expect(metric, `${where}: ${name}`).toBeDefined();
