@@ -1,4 +1,4 @@
-import { defineService, type Principal } from "propylon";
+import { defineService, type Call, type Principal, type ToolReturn } from "propylon";
 import type { Message, Part } from "./model.ts";
 
 /** An agent as others see it: for the registry, health, and lists. */
@@ -88,6 +88,22 @@ export interface RunResult {
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
 }
 
+/**
+ * A tool that every agent's endpoint has beside the agent itself, answered in code: no model is asked. How the health plugin
+ * brings `get_health` (P010, P042): it injects the agents, so they cannot inject it.
+ */
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema, listed as it is. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /**
+   * @param agent name of the agent at whose endpoint it was called
+   * @returns a text is exactly one text block (P049); a throw becomes an `isError` result as for any tool
+   */
+  run(agent: string, call: Call): ToolReturn | Promise<ToolReturn>;
+}
+
 /** The agents of this gateway. */
 export interface AgentsService {
   /** In the order of the config. */
@@ -98,6 +114,12 @@ export interface AgentsService {
    * @throws {GatewayError} `not_found`; `upstream_error` when its model fails; `cancelled`
    */
   run(name: string, messages: readonly Message[], options: RunOptions): Promise<RunResult>;
+  /**
+   * Puts a tool on every agent's endpoint, from now until the returned function is called. Call it in `setup` and hand what it
+   * returns to `onDispose`: `gateway.onDispose(agents.offer({ ...GET_HEALTH, run: (agent) => ... }))`. Of two tools of one name
+   * the later one counts, so that a reload hands over without a gap.
+   */
+  offer(tool: OfferedTool): () => void;
 }
 
 /** Service token of the agents plugin. */

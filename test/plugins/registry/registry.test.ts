@@ -17,6 +17,7 @@ function agentsOf(list: AgentInfo[]) {
       list: () => list,
       get: (name) => list.find((agent) => agent.name === name),
       run: () => Promise.reject(new Error("not here")),
+      offer: () => () => {},
     }),
   });
 }
