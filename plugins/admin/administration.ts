@@ -1,4 +1,11 @@
-import { GatewayError, type PluginContext, type Provider, type Tool } from "propylon";
+import {
+  admits,
+  GatewayError,
+  type PluginContext,
+  type Principal,
+  type Provider,
+  type Tool,
+} from "propylon";
 import type { BreakerService, BreakerStatus } from "propylon/plugins/breaker";
 import type { GatingService } from "propylon/plugins/gating";
 
@@ -10,11 +17,12 @@ export interface ServerView {
   /** Whether calls can reach it now. */
   readonly connected: boolean;
   readonly state: Provider["status"]["state"];
-  /** Why it is not ready, as a sentence. */
+  /** Why it is not ready, as a sentence; for operators. */
   readonly reason: string | null;
   /** ISO 8601. */
   readonly since: string;
   readonly nextRetryAt: string | null;
+  /** For operators. */
   readonly lastError: string | null;
   /** Failed attempts to connect in a row. */
   readonly attempts: number;
@@ -59,13 +67,13 @@ export class Administration {
   }
 
   /** Every server, in the order of the config, then those of plugins. */
-  servers(): ServerView[] {
-    return [...this.#gateway.servers.values()].map((provider) => this.#view(provider));
+  servers(asker: Principal): ServerView[] {
+    return [...this.#gateway.servers.values()].map((provider) => this.#view(provider, asker));
   }
 
   /** @throws {GatewayError} `not_found` */
-  server(name: string): ServerView {
-    return this.#view(this.find(name));
+  server(name: string, asker: Principal): ServerView {
+    return this.#view(this.find(name), asker);
   }
 
   /**
@@ -103,19 +111,21 @@ export class Administration {
     return this.#gateway.control.serverConfig(name) !== undefined;
   }
 
-  #view(provider: Provider): ServerView {
+  /** What went wrong may quote the last words of a child, so it is for those who run the gateway (T19). */
+  #view(provider: Provider, asker: Principal): ServerView {
     const { name, status, catalogue } = provider;
     const { tools, resources, resourceTemplates, prompts, serverInfo } = catalogue;
+    const mayKnow = admits(asker, "operator");
     const enabledTools = tools.filter((tool) => this.#gating.isToolEnabled(name, tool.name));
     return {
       name,
       enabled: this.#gating.isServerEnabled(name),
       connected: status.state === "ready" || status.state === "degraded",
       state: status.state,
-      reason: status.reason ?? null,
+      reason: mayKnow ? (status.reason ?? null) : null,
       since: status.since,
       nextRetryAt: status.nextRetryAt ?? null,
-      lastError: status.lastError ?? null,
+      lastError: mayKnow ? (status.lastError ?? null) : null,
       attempts: status.attempts,
       transport: status.transport,
       protocolVersion: status.protocolVersion ?? null,

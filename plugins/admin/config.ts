@@ -55,7 +55,7 @@ async function addServer(
   await gateway.control.edit([{ path: ["servers", name], value: toEntry(addition) }]);
   if (!addition.enabled) return { name, enabled: false };
   await whenSettled(gateway, name, options.settle * 1_000);
-  return administration.server(name);
+  return administration.server(name, event.context.principal);
 }
 
 function checkRemoval(administration: Administration, name: string): void {

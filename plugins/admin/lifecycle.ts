@@ -1,5 +1,12 @@
 import { getQuery } from "h3";
-import { checkInput, GatewayError, toEnvelope, toGatewayError, type PluginContext } from "propylon";
+import {
+  checkInput,
+  GatewayError,
+  toEnvelope,
+  toGatewayError,
+  type PluginContext,
+  type Principal,
+} from "propylon";
 import { z } from "zod";
 import type { Administration } from "./administration.ts";
 import { parameter } from "./parameter.ts";
@@ -20,15 +27,18 @@ export function lifecycleRoutes(gateway: PluginContext, administration: Administ
     const name = parameter(event, "server");
     administration.find(name);
     await administration.reconnect(name);
-    return { ok: true, server: administration.server(name) };
+    return { ok: true, server: administration.server(name, event.context.principal) };
   });
-  gateway.route("POST", "/_meta/reinit", ACT, () => reconnectAll(gateway, administration));
+  gateway.route("POST", "/_meta/reinit", ACT, ({ context }) =>
+    reconnectAll(gateway, administration, context.principal),
+  );
 }
 
 /** @throws {GatewayError} `reinit_failed` when any server did not come back; the others did */
 async function reconnectAll(
   gateway: PluginContext,
   administration: Administration,
+  asker: Principal,
 ): Promise<object> {
   const names = [...gateway.servers.values()]
     .filter((provider) => provider.reconnect !== undefined)
@@ -41,7 +51,7 @@ async function reconnectAll(
       `${failed.length} of ${names.length} servers did not come back: ${failed.map(({ name }) => name).join(", ")}.`,
       { data: { servers: outcomes }, hint: "Each has its reason in data.servers." },
     );
-  return { ok: true, servers: names.map((name) => administration.server(name)) };
+  return { ok: true, servers: names.map((name) => administration.server(name, asker)) };
 }
 
 async function attempt(

@@ -8,9 +8,9 @@ const READ = { access: "viewer", mutates: false, management: true } as const;
 export function serverRoutes(gateway: PluginContext, administration: Administration): void {
   gateway.route("GET", "/_meta", READ, () => ({ ok: true, routes: managementRoutes(gateway) }));
   gateway.route("GET", "/_meta/version", READ, () => ({ ok: true, ...version(gateway) }));
-  gateway.route("GET", "/_meta/servers", READ, () => ({
+  gateway.route("GET", "/_meta/servers", READ, ({ context }) => ({
     ok: true,
-    servers: administration.servers(),
+    servers: administration.servers(context.principal),
   }));
   gateway.route("GET", "/_meta/servers/:server", READ, (event) => ({
     ok: true,
@@ -29,7 +29,7 @@ function describe(
   event: RouteEvent,
 ): object {
   const name = parameter(event, "server");
-  const view = administration.server(name);
+  const view = administration.server(name, event.context.principal);
   return { ...view, config: gateway.control.serverConfig(name) ?? null };
 }
 

@@ -5,7 +5,17 @@ import { expect, it, onTestFinished } from "vitest";
 import { buildCommand, workFolder } from "../e2e/build.ts";
 import { expectPage, page } from "./page.ts";
 
-const COMMANDS = ["start", "dev", "check", "schema", "tools", "call", "client-config"];
+const COMMANDS = [
+  "start",
+  "dev",
+  "mcpo",
+  "check",
+  "schema",
+  "tools",
+  "call",
+  "client-config",
+  "key",
+];
 
 it("the page of the command line is current and has every command", async () => {
   const folder = await workFolder();

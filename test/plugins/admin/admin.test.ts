@@ -1,6 +1,7 @@
 import { chmod, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
+import { createKey, digestOf } from "../../../core/auth/key.ts";
 import { testPlugin } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
@@ -378,4 +379,24 @@ it("answers for every route of the documented catalogue, and documents every rou
       .map((route) => route.replace("POST .../", "POST /_meta/servers/:server/"))
       .toSorted(),
   );
+});
+
+it("tells what went wrong with a server to operators, not to viewers", async () => {
+  const viewer = createKey("viewer");
+  const operator = createKey("operator");
+  const managed = await startManaged(
+    `${MANAGED.replace("  # does", "  dead: { url: 'http://127.0.0.1:1/mcp' }\n  # does")}auth:
+  keys:
+    viewer: { role: viewer, hash: "sha256:${digestOf(viewer)}" }
+    operator: { role: operator, hash: "sha256:${digestOf(operator)}" }
+`,
+  );
+  const ask = async (key: string): Promise<{ state: string; reason: string | null }> => {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${managed.url}/_meta/servers/dead`, { headers });
+    return ((await response.json()) as { server: { state: string; reason: string | null } }).server;
+  };
+  await expect.poll(async () => (await ask(operator)).state).toBe("backoff");
+  expect((await ask(operator)).reason).toMatch(/refused/);
+  expect(await ask(viewer)).toMatchObject({ state: "backoff", reason: null, lastError: null });
 });
