@@ -43,8 +43,9 @@ const CAMPAIGNS = {
   },
   edits: {
     args: vitest("test/e2e/edit-kill.test.ts"),
-    times: 20,
-    each: "50 gateways killed with SIGKILL while they edit their config",
+    env: { EDIT_KILLS: "1000" },
+    times: 1,
+    each: "1,000 gateways killed with SIGKILL while they edit their config",
   },
   relay: { args: vitest("test/e2e/relay"), times: 5, each: "the relay matrix" },
   soak: {
