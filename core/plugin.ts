@@ -221,7 +221,10 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   listener(name: string, settings: ListenerInput): void;
   /** Brings an MCP endpoint, as if it stood in the config's `endpoints`. */
   endpoint(name: string, settings: EndpointInput): void;
-  /** Accepts WebSocket connections on a path. Host, Origin and access are checked before `accept` is called. */
+  /**
+   * Accepts WebSocket connections on a path, which may have parameters, e.g. `/rooms/:id`. Host, Origin and access are checked
+   * before `accept` is called.
+   */
   socket(path: string, options: RouteOptions, accept: (socket: Socket) => void): void;
   /** Serves the entries of `servers` with this `type`. */
   serverType<T>(type: string, definition: ServerType<T>): void;
@@ -294,6 +297,8 @@ export interface Timeouts {
 export interface Socket {
   readonly principal: Principal;
   readonly url: URL;
+  /** Values of the path's parameters, percent-decoded; `{}` for a plain path. */
+  readonly params: Readonly<Record<string, string>>;
   /** Bytes handed to `send` and not sent yet. */
   readonly buffered: number;
   /** Sends a text message; does nothing once closed. */

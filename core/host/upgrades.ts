@@ -6,6 +6,7 @@ import type { Admission, SocketDoor } from "../node/app.ts";
 import { credentialsOf } from "./edge.ts";
 import { defaultListener, type CompiledEndpoint } from "./endpoints.ts";
 import type { Guard } from "./guard.ts";
+import { shapeOf } from "./route-table.ts";
 import type { RegisteredSocket, Scope } from "./scope.ts";
 import type { Principal } from "../types.ts";
 
@@ -20,8 +21,8 @@ const BEARER_PROTOCOL = /^bearer\.([\w-]+)$/;
 /**
  * Sorts every plugin's WebSocket paths by listener; those of the management only while that is there (M159).
  *
- * @throws {GatewayError} `invalid` for a path with parameters, without access policy, or on an unknown listener; `exists` for a
- * path that is taken
+ * @throws {GatewayError} `invalid` for a path with anything but whole segments as parameters, without access policy, or on an
+ * unknown listener; `exists` for a path that is taken
  */
 export function assignSockets(
   config: GatewayConfig,
@@ -38,9 +39,10 @@ export function assignSockets(
     const name = socket.options.listener ?? defaultListener(config);
     const table = tables.get(name);
     if (!table) throw refusal(socket, `names an unknown listener "${name}"`);
-    if (taken.has(`${name} ${socket.path}`))
+    const place = `${name} ${shapeOf(socket.path)}`;
+    if (taken.has(place))
       throw new GatewayError("exists", `${describe(socket)} is on a path that is taken.`);
-    taken.add(`${name} ${socket.path}`);
+    taken.add(place);
     table.set(socket.path, socket);
   }
   return tables;
@@ -52,15 +54,57 @@ export function createDoor(sockets: SocketTable, guard: Guard): SocketDoor {
     has: ({ plugin, path }) => sockets.get(path)?.plugin === plugin,
     async admit(req): Promise<Admission> {
       const credentials = withToken(credentialsOf(req), req);
-      const found = sockets.get(credentials.path);
-      if (!found)
-        throw new GatewayError("not_found", "Nothing here accepts WebSocket connections.");
+      const { found, params } = findSocket(sockets, credentials.path);
       const principal = await guard.identify(credentials, found.options);
       guard.permit(principal, found.options);
       const { plugin, path, accept } = found;
-      return { plugin, path, principal: principal ?? NOBODY, accept, url: urlOf(req) };
+      return { plugin, path, principal: principal ?? NOBODY, accept, url: urlOf(req), params };
     },
   };
+}
+
+/** The socket of a path: the one that is written so, else the first with a parameter where it differs. */
+function findSocket(
+  sockets: SocketTable,
+  path: string,
+): { readonly found: RegisteredSocket; readonly params: Readonly<Record<string, string>> } {
+  const plain = sockets.get(path);
+  // A path may hold `:id` literally; it must not pass for the pattern.
+  if (plain && !plain.path.includes("/:")) return { found: plain, params: {} };
+  const segments = path.split("/");
+  for (const found of sockets.values()) {
+    const params = match(found.path.split("/"), segments);
+    if (params) return { found, params };
+  }
+  throw new GatewayError("not_found", "Nothing here accepts WebSocket connections.");
+}
+
+/** Values of the parameters, percent-decoded; compared byte for byte everywhere else. */
+function match(
+  pattern: readonly string[],
+  segments: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (pattern.length !== segments.length) return undefined;
+  const params: [string, string][] = [];
+  for (const [index, expected] of pattern.entries()) {
+    const segment = segments[index]!;
+    if (!expected.startsWith(":")) {
+      if (segment !== expected) return undefined;
+      continue;
+    }
+    const value = decode(segment);
+    if (value === undefined || value === "") return undefined;
+    params.push([expected.slice(1), value]);
+  }
+  return Object.fromEntries(params);
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A header beats the subprotocol: a browser can send only the latter. */
@@ -84,7 +128,8 @@ function urlOf({ url, headers }: IncomingMessage): URL {
 /** Plugins may be plain JavaScript, so what the types demand is demanded here again. */
 function checkSocket(socket: RegisteredSocket): void {
   const { path, options } = socket;
-  if (!/^\/[^:*?#]*$/.test(path)) throw refusal(socket, "has a path that is not a plain one");
+  if (!/^(?:\/(?:[^/:*?#]*|:\w+))+$/.test(path))
+    throw refusal(socket, "has a path with more than plain segments and parameters");
   if (typeof options?.access !== "string") throw refusal(socket, "has no access policy");
   if (typeof options.mutates !== "boolean")
     throw refusal(socket, "does not say whether it changes anything");

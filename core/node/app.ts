@@ -11,6 +11,8 @@ export interface Admission {
   readonly path: string;
   readonly principal: Principal;
   readonly url: URL;
+  /** Values of the path's parameters, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
   readonly accept: (socket: Socket) => void;
 }
 

@@ -124,10 +124,11 @@ function goAway(socket: WebSocket, wait: number): Promise<void> {
   });
 }
 
-function plainSocket(socket: WebSocket, { principal, url }: Admission): Socket {
+function plainSocket(socket: WebSocket, { principal, url, params }: Admission): Socket {
   return {
     principal,
     url,
+    params,
     get buffered() {
       return socket.bufferedAmount;
     },

@@ -140,6 +140,40 @@ describe("PluginContext.socket", () => {
     socket.terminate();
   });
 
+  it("tells the parameters of its path, decoded, and matches whole segments only", async () => {
+    const seen: unknown[] = [];
+    const plugin = definePlugin({
+      name: "rooms",
+      setup(gateway) {
+        const policy = { access: "viewer", mutates: false } as const;
+        const accept = ({ params }: Socket): void => void seen.push(params);
+        gateway.socket("/rooms/:room/seats/:seat", policy, accept);
+        gateway.socket("/rooms/all/seats/1", policy, accept);
+      },
+    });
+    const { url, gateway } = await setupGateway({ plugins: [plugin] });
+    for (const path of ["/rooms/a%2Fb%20c/seats/7", "/rooms/all/seats/1", "/rooms/:room/seats/x"])
+      await open(`${url}${path}`);
+    await expect.poll(() => seen.length).toBe(3);
+    expect(seen).toEqual([{ room: "a/b c", seat: "7" }, {}, { room: ":room", seat: "x" }]);
+    for (const path of [
+      "/rooms//seats/7",
+      "/rooms/a/seats",
+      "/rooms/a/seats/7/8",
+      "/rooms/%/seats/7",
+    ])
+      expect(await refusalOf(portOf(url), path, handshake(portOf(url)))).toMatchObject({
+        status: 404,
+      });
+    const other = definePlugin({
+      name: "other",
+      setup: (context) =>
+        context.socket("/rooms/:x/seats/:y", { access: "viewer", mutates: false }, () => {}),
+    });
+    await gateway.close();
+    await expect(setupGateway({ plugins: [plugin, other] })).rejects.toThrow("taken");
+  });
+
   it("M159: a path of the management is gone with it, and one that changes things obeys read-only", async () => {
     const hidden = echo({ management: true });
     const off = await setupGateway({
@@ -223,7 +257,8 @@ describe("PluginContext.socket", () => {
   });
 
   it.each([
-    ["/a/:b", { access: "viewer", mutates: false }, "not a plain one"],
+    ["/a/x:b", { access: "viewer", mutates: false }, "more than plain segments"],
+    ["/a/*", { access: "viewer", mutates: false }, "more than plain segments"],
     ["/a", { mutates: false }, "no access policy"],
     ["/a", { access: "viewer" }, "changes anything"],
     ["/a", { access: "viewer", mutates: false, listener: "x" }, "unknown listener"],
