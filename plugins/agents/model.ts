@@ -1,6 +1,11 @@
 /** Something said in a conversation with a model. */
 export type Part =
-  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "text";
+      readonly text: string;
+      /** What the provider wants to see again with this part; opaque. */
+      readonly provider?: Readonly<Record<string, unknown>> | undefined;
+    }
   /** `data` is base64. */
   | { readonly type: "image"; readonly mimeType: string; readonly data: string }
   | {
@@ -9,6 +14,10 @@ export type Part =
       readonly id: string;
       readonly name: string;
       readonly args: Readonly<Record<string, unknown>>;
+      /** What is wrong with the arguments as the model wrote them, as a sentence; `args` is empty then. */
+      readonly invalid?: string | undefined;
+      /** What the provider wants to see again with this part, e.g. a signature of the thought behind it; opaque. */
+      readonly provider?: Readonly<Record<string, unknown>> | undefined;
     }
   | {
       readonly type: "tool-result";
@@ -44,6 +53,8 @@ export interface ModelRequest {
   readonly temperature?: number | undefined;
   /** Receives text while it is generated; set only when somebody wants it. */
   readonly onText?: ((delta: string) => void) | undefined;
+  /** Asked before a request that failed is made again; `false` gives up. Default: as often as configured. */
+  readonly mayRetry?: (() => boolean) | undefined;
 }
 
 /** What a model answered. */
@@ -52,6 +63,18 @@ export interface ModelReply {
   readonly parts: readonly Part[];
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
   readonly finish: "stop" | "tool-calls" | "length" | "refused";
+}
+
+/** What a provider says of a model without spending tokens. */
+export interface ModelPreflight {
+  /** Name of the provider in the config. */
+  readonly provider: string;
+  /** Name of the model at its provider. */
+  readonly model: string;
+  /** `unknown`: the provider is set up to be asked nothing. */
+  readonly status: "ok" | "error" | "unknown";
+  /** What is wrong, or worth knowing, as a sentence. */
+  readonly message?: string;
 }
 
 /** A model that takes one step at a time; the loop around it is the agents plugin's own. */
@@ -63,4 +86,6 @@ export interface Model {
    * @throws {GatewayError} `upstream_error` when the provider fails or refuses (never with a key in the message), `cancelled`
    */
   generate(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>;
+  /** Whether the provider would take a request, without spending tokens (P070, P072). Never throws. */
+  preflight(signal: AbortSignal): Promise<ModelPreflight>;
 }

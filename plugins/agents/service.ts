@@ -1,5 +1,5 @@
 import { defineService, type Call, type Principal, type ToolReturn } from "propylon";
-import type { Message, Part } from "./model.ts";
+import type { Message, ModelPreflight, Part } from "./model.ts";
 
 /** An agent as others see it: for the registry, health, and lists. */
 export interface AgentInfo {
@@ -72,6 +72,8 @@ export interface RunOptions {
   readonly instructions?: string;
   readonly tools?: readonly RunTool[];
   onEvent?(event: AgentEvent): void;
+  /** Whether `text` events come while the model writes; default: one for each whole text. */
+  readonly deltas?: boolean;
 }
 
 /** How a run ended. */
@@ -83,7 +85,7 @@ export interface RunResult {
   /** The whole conversation, with what was added. */
   readonly messages: readonly Message[];
   /** `finished`: the agent was done; `prevented`: `mayContinue` said no; else the budget that ran out. */
-  readonly end: "finished" | "prevented" | "turns" | "tokens" | "time";
+  readonly end: "finished" | "prevented" | "turns" | "calls" | "tokens" | "time";
   readonly turns: number;
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
 }
@@ -114,6 +116,11 @@ export interface AgentsService {
    * @throws {GatewayError} `not_found`; `upstream_error` when its model fails; `cancelled`
    */
   run(name: string, messages: readonly Message[], options: RunOptions): Promise<RunResult>;
+  /**
+   * Whether the model of an agent would take a request, without spending tokens (P070-P072); `undefined` for agents without one.
+   * @throws {GatewayError} `not_found`
+   */
+  preflight(name: string, signal: AbortSignal): Promise<ModelPreflight | undefined>;
   /**
    * Puts a tool on every agent's endpoint, from now until the returned function is called. Call it in `setup` and hand what it
    * returns to `onDispose`: `gateway.onDispose(agents.offer({ ...GET_HEALTH, run: (agent) => ... }))`. Of two tools of one name

@@ -1,0 +1,87 @@
+import { durationSchema } from "propylon";
+import { z } from "zod";
+
+/** A URL without a password in it: URLs get into logs, and fetch refuses such. */
+const urlSchema = z
+  .url({ protocol: /^https?$/ })
+  .refine(
+    (url) => !hasUserinfo(url),
+    "put the credentials into apiKey or headers, not into the URL",
+  );
+
+function hasUserinfo(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { username, password } = new URL(url);
+  return username !== "" || password !== "";
+}
+
+const common = {
+  headers: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe("Headers of every request, e.g. of a proxy; never logged."),
+  retries: z
+    .int()
+    .min(0)
+    .max(10)
+    .default(3)
+    .describe(
+      "How often a request is made again after 429, 5xx or a lost connection; never once text was passed on.",
+    ),
+  backoff: durationSchema()
+    .default(500)
+    .describe(
+      "First wait before a retry; doubles each time, with jitter. A bare number is seconds.",
+    ),
+  maxWait: durationSchema()
+    .default(60_000)
+    .describe(
+      "Longest wait before a retry; a provider that asks for more (Retry-After) is not asked again. A bare number is seconds.",
+    ),
+  timeout: durationSchema()
+    .default(600_000)
+    .describe("Longest time for one answer of the model. A bare number is seconds."),
+  health: z
+    .union([z.literal("none"), urlSchema])
+    .optional()
+    .describe(
+      "What a health check asks: a URL, or none; default: the list of models, which costs no tokens. The key goes to the provider's own host only.",
+    ),
+};
+
+const compatibleSchema = z.strictObject({
+  type: z.literal("openai-compatible").describe("Any server with OpenAI's chat completions."),
+  baseUrl: urlSchema.describe("Base URL of the API, usually with /v1."),
+  apiKey: z.string().min(1).optional().describe("Sent as bearer token; default: none."),
+  ...common,
+});
+
+const openaiSchema = z.strictObject({
+  type: z.literal("openai").describe("OpenAI's own chat completions."),
+  baseUrl: urlSchema.default("https://api.openai.com/v1").describe("Base URL of the API."),
+  apiKey: z.string().min(1).describe("Key of the API, e.g. ${OPENAI_API_KEY}."),
+  ...common,
+});
+
+const anthropicSchema = z.strictObject({
+  type: z.literal("anthropic").describe("Anthropic's messages API."),
+  baseUrl: urlSchema.default("https://api.anthropic.com/v1").describe("Base URL of the API."),
+  apiKey: z.string().min(1).describe("Key of the API, e.g. ${ANTHROPIC_API_KEY}."),
+  ...common,
+});
+
+/** One entry of `providers`: who runs models, and how to ask. */
+export const providerSchema = z.discriminatedUnion("type", [
+  compatibleSchema,
+  openaiSchema,
+  anthropicSchema,
+]);
+
+/** The `providers` of the config, by the name that stands before the slash of a model. */
+export const providersSchema = z
+  .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/), providerSchema)
+  .default({})
+  .describe("Who runs models, by the name before the slash in `model`.");
+
+/** One entry of `providers`, filled in. */
+export type ProviderOptions = z.output<typeof providerSchema>;

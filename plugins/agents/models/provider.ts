@@ -1,0 +1,73 @@
+import { GatewayError } from "propylon";
+import type { LanguageModel } from "ai";
+import type { fetch as UndiciFetch, RequestInfo, RequestInit } from "undici";
+import type { ProviderOptions } from "./options.ts";
+
+/** The `ai` package. */
+export type Sdk = typeof import("ai");
+
+/** Most bytes of one answer: no model writes as much, and a broken server must not fill the memory. */
+const MAX_ANSWER = 64 * 1_024 * 1_024;
+
+/** Imports the `ai` package at first use: most gateways have no agents. */
+export async function loadSdk(): Promise<Sdk> {
+  const sdk = await load("ai", () => import("ai"));
+  // It would write advice about settings to the console, which belongs to the gateway's log.
+  globalThis.AI_SDK_LOG_WARNINGS ??= false;
+  return sdk;
+}
+
+/** A model of a provider, through the package of its type. */
+export async function openModel(
+  name: string,
+  options: ProviderOptions,
+  model: string,
+): Promise<LanguageModel> {
+  const { baseUrl: baseURL, headers } = options;
+  const shared = { baseURL, name, headers, fetch: await openFetch() };
+  if (options.type === "anthropic") {
+    const { createAnthropic } = await load("@ai-sdk/anthropic", () => import("@ai-sdk/anthropic"));
+    return createAnthropic({ ...shared, apiKey: options.apiKey })(model);
+  }
+  if (options.type === "openai") {
+    const { createOpenAI } = await load("@ai-sdk/openai", () => import("@ai-sdk/openai"));
+    return createOpenAI({ ...shared, apiKey: options.apiKey }).chat(model);
+  }
+  const { createOpenAICompatible } = await load(
+    "@ai-sdk/openai-compatible",
+    () => import("@ai-sdk/openai-compatible"),
+  );
+  const key = options.apiKey === undefined ? {} : { apiKey: options.apiKey };
+  return createOpenAICompatible({ ...shared, ...key, includeUsage: true })(model);
+}
+
+async function load<T>(name: string, get: () => Promise<T>): Promise<T> {
+  try {
+    return await get();
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new GatewayError("invalid", `Agents with a model need the package "${name}".`, {
+      hint: `Run: npm install ${name === "ai" ? "ai" : `ai ${name}`}`,
+    });
+  }
+}
+
+/** fetch as providers are asked with. */
+export type ModelFetch = typeof globalThis.fetch;
+
+let opened: Promise<ModelFetch> | undefined;
+
+/** One fetch for all providers; its connections are pooled, and idle ones do not keep the process alive. */
+export function openFetch(): Promise<ModelFetch> {
+  return (opened ??= createFetch());
+}
+
+async function createFetch(): Promise<ModelFetch> {
+  const { Agent, fetch } = await import("undici");
+  // Node's own gives up after five minutes of silence, which is short for a model that thinks; our timeout bounds it.
+  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_ANSWER });
+  const ask: typeof UndiciFetch = (url, init) =>
+    // A redirect would carry the key in x-api-key to another host.
+    fetch(url as RequestInfo, { ...(init as RequestInit), dispatcher, redirect: "manual" });
+  return ask as unknown as ModelFetch;
+}

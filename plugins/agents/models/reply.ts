@@ -1,0 +1,69 @@
+import type { FinishReason, LanguageModelUsage, ProviderMetadata } from "ai";
+import type { ModelReply, Part } from "../model.ts";
+
+/** A tool call as the `ai` package reports it. */
+export interface SdkCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: unknown;
+  readonly providerMetadata?: ProviderMetadata | undefined;
+}
+
+/** Collects what a model answers, whole or in pieces. */
+export class ReplyParts {
+  readonly parts: Part[] = [];
+
+  /** A whole text, or the next piece of the text before it. */
+  text(text: string, provider?: ProviderMetadata): void {
+    const last = this.parts.at(-1);
+    if (last?.type === "text")
+      this.parts[this.parts.length - 1] = { ...last, text: last.text + text };
+    else this.parts.push({ type: "text", text, ...(provider && { provider }) });
+  }
+
+  call({ toolCallId, toolName, input, providerMetadata }: SdkCall): void {
+    const head = { type: "tool-call" as const, id: toolCallId, name: toolName };
+    const provider = providerMetadata && { provider: providerMetadata };
+    this.parts.push(
+      isObject(input)
+        ? { ...head, args: input, ...provider }
+        : { ...head, args: {}, invalid: describeArguments(input), ...provider },
+    );
+  }
+
+  /**
+   * The whole reply.
+   * @param asked characters of the request, to guess its tokens by where the provider does not count them
+   */
+  finish(reason: FinishReason, usage: LanguageModelUsage, asked: () => number): ModelReply {
+    const parts = this.parts.filter((part) => part.type !== "text" || part.text !== "");
+    const calls = parts.some(({ type }) => type === "tool-call");
+    return {
+      parts,
+      usage: {
+        inputTokens: usage.inputTokens ?? guessTokens(asked()),
+        outputTokens: usage.outputTokens ?? guessTokens(JSON.stringify(parts).length),
+      },
+      finish: calls ? "tool-calls" : (FINISH[reason] ?? "stop"),
+    };
+  }
+}
+
+const FINISH: Partial<Record<FinishReason, ModelReply["finish"]>> = {
+  length: "length",
+  "content-filter": "refused",
+};
+
+/** Four characters are about one token. A guess, so that a provider that counts nothing cannot spend without bound. */
+function guessTokens(characters: number): number {
+  return Math.ceil(characters / 4);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function describeArguments(input: unknown): string {
+  const kind = typeof input === "string" ? "no valid JSON" : "no JSON object";
+  return `The arguments are ${kind}.`;
+}
