@@ -33,18 +33,17 @@ export function toServer(agent: AgentInfo): ServerDocument {
 
 /** The same as the official schema of 2025-12-11 wants it (C28). */
 export function toStrictServer(agent: AgentInfo): ServerDocument {
-  const { capabilities, icons, ...server } = toServer(agent) as ServerDocument & {
-    readonly capabilities?: unknown;
-    readonly icons?: AgentInfo["icons"];
-  };
-  const kept = (icons ?? []).filter(hasSecureAddress).map(withSizes);
+  const { id, capabilities, url } = agent;
+  const kept = (agent.icons ?? []).filter(hasSecureAddress).map(toStrictIcon);
+  const title = shorten(agent.title ?? "", LIMITS.title);
   return {
-    ...server,
     $schema: SCHEMA_URL,
-    ...(agent.title !== undefined && { title: shorten(agent.title, LIMITS.title) }),
-    description: shorten(agent.description ?? agent.title ?? agent.name, LIMITS.description),
+    name: id,
+    ...(title !== "" && { title }),
+    description: shorten(agent.description ?? "", LIMITS.description) || title || agent.name,
     version: agent.version ?? "0.0.0",
     ...(kept.length > 0 && { icons: kept }),
+    remotes: [{ type: "streamable-http", url }],
     ...(capabilities !== undefined && { _meta: { [PUBLISHER]: { capabilities } } }),
   };
 }
@@ -73,7 +72,7 @@ export function strictProblems(agent: AgentInfo): string[] {
       : []),
     ...(version === undefined ? ["it has no version"] : []),
     ...(icons.every(hasSecureAddress) ? [] : ["an icon has no https address"]),
-    ...(icons.every(({ sizes }) => sizes === undefined || Array.isArray(sizes))
+    ...(icons.every((icon) => icon["sizes"] === undefined || Array.isArray(icon["sizes"]))
       ? []
       : ["the sizes of an icon are not a list"]),
   ];
@@ -85,8 +84,20 @@ function hasSecureAddress({ src }: Icon): boolean {
   return typeof src === "string" && src.startsWith("https://") && src.length <= LIMITS.icon;
 }
 
-function withSizes(icon: Icon): Icon {
-  return typeof icon["sizes"] === "string" ? { ...icon, sizes: icon["sizes"].split(/\s+/) } : icon;
+const SIZE = /^(?:\d+x\d+|any)$/;
+const IMAGE_TYPE = /^image\/(?:png|jpeg|jpg|svg\+xml|webp)$/;
+const THEME = /^(?:light|dark)$/;
+
+/** An icon with nothing in it that the schema would refuse. */
+function toStrictIcon({ src, sizes, mimeType, theme }: Icon): Icon {
+  const known = typeof sizes === "string" ? sizes.split(/\s+/) : sizes;
+  const kept = Array.isArray(known) ? known.filter((size) => SIZE.test(String(size))) : [];
+  return {
+    src,
+    ...(kept.length > 0 && { sizes: kept }),
+    ...(IMAGE_TYPE.test(String(mimeType)) && { mimeType }),
+    ...(THEME.test(String(theme)) && { theme }),
+  };
 }
 
 function shorten(text: string, length: number): string {

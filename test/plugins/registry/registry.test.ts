@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
@@ -18,6 +19,7 @@ function agentsOf(list: AgentInfo[]) {
       get: (name) => list.find((agent) => agent.name === name),
       run: () => Promise.reject(new Error("not here")),
       offer: () => () => {},
+      preflight: () => Promise.resolve(undefined),
     }),
   });
 }
@@ -245,6 +247,85 @@ describe("strictSchema", () => {
         },
       },
     });
+  });
+
+  /** What the official schema of 2025-12-11 demands of a remote server, in our words. */
+  const official = z.looseObject({
+    $schema: z.url(),
+    name: z
+      .string()
+      .min(3)
+      .max(200)
+      .regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
+    title: z.string().min(1).max(100).optional(),
+    description: z.string().min(1).max(100),
+    version: z.string().min(1).max(255),
+    icons: z
+      .array(
+        z.strictObject({
+          src: z.url({ protocol: /^https$/ }).max(255),
+          sizes: z.array(z.string().regex(/^(\d+x\d+|any)$/)).optional(),
+          mimeType: z
+            .enum(["image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp"])
+            .optional(),
+          theme: z.enum(["light", "dark"]).optional(),
+        }),
+      )
+      .optional(),
+    remotes: z.array(
+      z.object({
+        type: z.enum(["streamable-http", "sse"]),
+        url: z.string().regex(/^https?:\/\/\S+$/),
+      }),
+    ),
+    _meta: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+  });
+
+  it("P015: whatever the operator wrote, the official schema takes it", () => {
+    const icon = fc.record(
+      {
+        src: fc.oneof(
+          fc.webUrl(),
+          fc.constant("icons/a.svg"),
+          fc.string().map((path) => `https://h/${encodeURIComponent(path)}`),
+        ),
+        sizes: fc.oneof(
+          fc.constant("any"),
+          fc.constant("16x16 32x32"),
+          fc.string(),
+          fc.array(fc.string()),
+          fc.constant(["any", "x"]),
+        ),
+        mimeType: fc.oneof(fc.constant("image/png"), fc.string()),
+        theme: fc.oneof(fc.constant("dark"), fc.string()),
+      },
+      { requiredKeys: ["src"] },
+    );
+    const written = fc.record(
+      {
+        title: fc.string({ maxLength: 300 }),
+        description: fc.string({ maxLength: 300 }),
+        version: fc.constant("1.2.3"),
+        icons: fc.array(icon),
+        capabilities: fc.dictionary(fc.string(), fc.jsonValue()),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(written, (facts) => {
+        const agent = {
+          name: "a",
+          id: "x.y/a",
+          servers: [],
+          url: "http://h:1/mcp",
+          updatedAt: "2026-01-01T00:00:00Z",
+          ...facts,
+        };
+        expect(official.safeParse(toStrictServer(agent as AgentInfo)).error?.issues ?? []).toEqual(
+          [],
+        );
+      }),
+    );
   });
 
   it("C28: names what it would refuse, agent by agent, without strict mode", async () => {
