@@ -1,6 +1,6 @@
 import { GatewayError } from "propylon";
 import type { LanguageModel } from "ai";
-import type { fetch as UndiciFetch, RequestInfo, RequestInit } from "undici";
+import type { fetch as UndiciFetch, RequestInit } from "undici";
 import type { ProviderOptions } from "./options.ts";
 
 /** The `ai` package. */
@@ -68,6 +68,6 @@ async function createFetch(): Promise<ModelFetch> {
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_ANSWER });
   const ask: typeof UndiciFetch = (url, init) =>
     // A redirect would carry the key in x-api-key to another host.
-    fetch(url as RequestInfo, { ...(init as RequestInit), dispatcher, redirect: "manual" });
+    fetch(url, { ...(init as RequestInit), dispatcher, redirect: "manual" });
   return ask as unknown as ModelFetch;
 }

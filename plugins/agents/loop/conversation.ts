@@ -1,0 +1,68 @@
+import type { Message, ModelReply, Part } from "../model.ts";
+
+type ToolCall = Extract<Part, { readonly type: "tool-call" }>;
+type ToolResult = Extract<Part, { readonly type: "tool-result" }>;
+
+/** The messages of one run. Belongs to it alone: nothing of it is kept for the next. */
+export class Conversation {
+  readonly #messages: Message[];
+  readonly #ids: Set<string>;
+  #last: readonly Part[] = [];
+
+  constructor(messages: readonly Message[]) {
+    this.#messages = [...messages];
+    this.#ids = new Set(messages.flatMap(callIds));
+  }
+
+  get messages(): readonly Message[] {
+    return this.#messages;
+  }
+
+  /** What the model said last, without its tool calls. */
+  get last(): readonly Part[] {
+    return this.#last;
+  }
+
+  /** Takes what the model said; some models give calls no id, or the same id again. */
+  hear({ parts, finish }: ModelReply): { calls: readonly ToolCall[]; text: string } {
+    const said = parts
+      .filter(({ type }) => type !== "tool-result")
+      .map((part) => (part.type === "tool-call" ? { ...part, id: this.#uniqueId(part.id) } : part));
+    if (said.length === 0 && finish === "refused")
+      said.push({ type: "text", text: "[The model refused to answer.]" });
+    if (said.length > 0) this.#messages.push({ role: "assistant", parts: said });
+    this.#last = said.filter(({ type }) => type !== "tool-call");
+    return { calls: said.filter((part) => part.type === "tool-call"), text: textOf(said) };
+  }
+
+  /** Takes the results of the calls heard last. */
+  answer(results: readonly ToolResult[]): void {
+    this.#messages.push({ role: "tool", parts: results });
+  }
+
+  /** Lets the agent say a last word. */
+  conclude(text: string): void {
+    const note = { type: "text" as const, text };
+    const before = this.#messages.at(-1);
+    if (before?.role === "assistant") {
+      this.#messages[this.#messages.length - 1] = { ...before, parts: [...before.parts, note] };
+    } else this.#messages.push({ role: "assistant", parts: [note] });
+    this.#last = [...this.#last, note];
+  }
+
+  #uniqueId(id: string): string {
+    const stem = id === "" ? "call" : id;
+    let unique = stem;
+    for (let count = 2; this.#ids.has(unique); count++) unique = `${stem}_${count}`;
+    this.#ids.add(unique);
+    return unique;
+  }
+}
+
+function callIds({ parts }: Message): string[] {
+  return parts.flatMap((part) => (part.type === "tool-call" ? [part.id] : []));
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}

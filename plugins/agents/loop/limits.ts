@@ -1,0 +1,74 @@
+/** Bounds of one run. An absent one does not bound. */
+export interface Limits {
+  /** Most requests to the model, retries not counted. */
+  readonly turns?: number | undefined;
+  /** Most tool calls. */
+  readonly toolCalls?: number | undefined;
+  /** Most tokens, read and written together; checked before each request, so that one answer may go beyond. */
+  readonly tokens?: number | undefined;
+  /** Longest run in milliseconds; ends requests in flight. */
+  readonly time?: number | undefined;
+  /** Most tokens that the model may write in one answer. */
+  readonly outputTokens?: number | undefined;
+}
+
+/** Which bound of {@link Limits} ended a run. */
+export type Exhausted = "turns" | "calls" | "tokens" | "time";
+
+/** What one run has used of its {@link Limits}. */
+export class Budget {
+  readonly #limits: Limits;
+  turns = 0;
+  toolCalls = 0;
+  inputTokens = 0;
+  outputTokens = 0;
+
+  constructor(limits: Limits) {
+    this.#limits = limits;
+  }
+
+  get tokens(): number {
+    return this.inputTokens + this.outputTokens;
+  }
+
+  /** What stands against another request to the model. */
+  get exhausted(): Exhausted | undefined {
+    const { turns, tokens } = this.#limits;
+    if (turns !== undefined && this.turns >= turns) return "turns";
+    if (tokens !== undefined && this.tokens >= tokens) return "tokens";
+    return undefined;
+  }
+
+  /** Most tokens that the next answer may have: its own bound, and what is left of all. */
+  get nextOutput(): number | undefined {
+    const { outputTokens, tokens } = this.#limits;
+    const left = tokens === undefined ? undefined : tokens - this.tokens;
+    if (outputTokens === undefined || left === undefined) return outputTokens ?? left;
+    return Math.min(outputTokens, left);
+  }
+
+  /** Whether that many further tool calls may be made. */
+  allows(calls: number): boolean {
+    const { toolCalls } = this.#limits;
+    return toolCalls === undefined || this.toolCalls + calls <= toolCalls;
+  }
+
+  /** What the agent says when a bound ended its run. */
+  describe(end: Exhausted): string {
+    const { turns, toolCalls, tokens, time } = this.#limits;
+    const bound = {
+      turns: `${turns} model requests`,
+      calls: `${toolCalls} tool calls`,
+      tokens: tokens !== undefined && this.tokens >= tokens ? `${tokens} tokens` : this.#output(),
+      time: `${(time ?? 0) / 1_000} seconds`,
+    };
+    return `[Stopped before the task was done: the budget of ${bound[end]} is used up.]`;
+  }
+
+  #output(): string {
+    const { outputTokens } = this.#limits;
+    return outputTokens === undefined
+      ? "tokens that the model has for one answer"
+      : `${outputTokens} tokens for one answer`;
+  }
+}
