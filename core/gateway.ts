@@ -215,7 +215,11 @@ export class Gateway {
     const { file } = this.#parts;
     if (!file) throw new GatewayError("no_config", "There is no config file to watch.");
     const onChange = (): Promise<void> => reloadIfChanged(this.#parts);
-    const watcher = new ConfigWatcher({ ...times, files: () => file.files, onChange });
+    const files = (): readonly string[] => [
+      ...file.files,
+      ...this.#parts.generation.scopes.flatMap(({ sources }) => sources.files),
+    ];
+    const watcher = new ConfigWatcher({ ...times, files, onChange });
     this.hook("gateway:drain", () => void watcher.close());
     await watcher.start();
     // What was saved between the load and the start of the watch.

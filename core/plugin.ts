@@ -194,6 +194,17 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly log: Logger;
   /** Directory that relative paths in the config start from: that of the file, if there is one. */
   readonly cwd: string;
+  /**
+   * Reads a text file, by a path relative to {@link cwd}. From then on the file belongs to the plugin: when its content changes,
+   * the next reload sets the plugin up anew, and a gateway that watches its config reloads by itself. For `setup`.
+   * @throws {GatewayError} `io_error` when it cannot be read; it belongs to the plugin all the same
+   */
+  text(path: string): Promise<string>;
+  /**
+   * Imports a TypeScript or JavaScript file, as it is on disk now; it and what it imports belong to the plugin as for {@link text}.
+   * @throws {GatewayError} `io_error` when there is none; `invalid` when it does not load
+   */
+  code(path: string): Promise<Readonly<Record<string, unknown>>>;
   /** This scope's own metrics; merged at scrape and dropped with the scope. */
   readonly metrics: Registry;
   /** Aborts when the scope is disposed. */

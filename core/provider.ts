@@ -45,6 +45,21 @@ export interface ProviderStatus {
   readonly pid?: number | undefined;
 }
 
+/**
+ * How far a probe came: `transport` is the network (name, connection, TLS, redirect, no answer in time), `handshake` an answer that
+ * is not MCP's, `auth` refused credentials, `list` a server that answers but whose lists could not be read, `slow` one that takes
+ * long.
+ */
+export type ProbeRung = "transport" | "handshake" | "auth" | "list" | "slow";
+
+/** A probe that was answered. */
+export interface ProbeReport {
+  /** Milliseconds until the answer: with the connection, where one was made. */
+  readonly latency: number;
+  /** Era in which it was answered. */
+  readonly era: Era;
+}
+
 /** What a provider reports on its own, outside any call. */
 export type ProviderEvent =
   | { readonly type: "state"; readonly status: ProviderStatus }
@@ -63,6 +78,10 @@ export type ProviderEvent =
  */
 export interface Provider {
   readonly name: string;
+  /** Whether it is shown only at endpoints that name it in `servers`; default false. For agents, which have endpoints of their own. */
+  readonly isApart?: boolean;
+  /** Longest run of a tool in milliseconds, for one that takes longer than `timeouts.default`; `undefined` = nothing special. */
+  timeoutOf?(tool: string): number | undefined;
   readonly catalogue: Catalogue;
   readonly status: ProviderStatus;
   /**
@@ -82,6 +101,14 @@ export interface Provider {
   rootsChanged(): void;
   /** Drops the connection and makes a new one; resolves when the outcome is known, good or bad. Absent: there is none to make. */
   reconnect?(): Promise<void>;
+  /**
+   * Asks the server whether it is there, apart from the calls: over HTTP with `initialize` on a connection of its own, whose
+   * session is ended afterwards (P061-P066), or `server/discover` (C27); a child is pinged. Spends nothing, changes nothing. One at
+   * a time; a further one waits. Absent: there is nothing to ask, `status` says all.
+   * @param signal ends the wait; its reason is what the probe rejects with
+   * @throws {GatewayError} whose `data.failed` is a {@link ProbeRung} and whose message quotes neither the server nor a credential
+   */
+  probe?(signal: AbortSignal): Promise<ProbeReport>;
   /** Registers a listener; the return value removes it. */
   on(listener: (event: ProviderEvent) => void): () => void;
 }

@@ -18,7 +18,7 @@ export interface CodeModule {
  * Imports a TypeScript or JavaScript file beside a config. Through jiti, since Node 20 cannot strip types and no Node can load
  * an edited module a second time: nothing is cached, so the file and what it imports are always as they are on disk.
  *
- * `propylon` and `zod` are those of the running gateway, wherever the file lies: a second copy would have its own classes.
+ * `propylon`, its agents and `zod` are those of the running gateway, wherever the file lies: a second copy would have its own classes.
  */
 export async function importCode(file: string): Promise<CodeModule> {
   const files = new Set([file]);
@@ -46,7 +46,11 @@ function contentOf(file: string): Buffer {
 async function createImporter(file: string, files: Set<string>): Promise<Jiti> {
   const { createJiti } = await import("jiti");
   // By its public name, so that it is the copy that runs: the sources under test, dist elsewhere.
-  const virtualModules = { propylon: await import("propylon"), zod: await import("zod") };
+  const virtualModules = {
+    propylon: await import("propylon"),
+    "propylon/plugins/agents": await import("propylon/plugins/agents"),
+    zod: await import("zod"),
+  };
   const plain = createJiti(file, { fsCache: false });
   return createJiti(file, {
     fsCache: false,

@@ -116,7 +116,12 @@ export const endpointSchema = z.strictObject({
     .default("/mcp")
     .describe("Path of the MCP endpoint."),
   listener: z.string().optional().describe("Listener by name; default: the first."),
-  servers: z.array(z.string()).optional().describe("Servers and plugins shown here; default: all."),
+  servers: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "Servers, plugins and agents shown here; of two tools of one name the first server has it. Default: all but the agents.",
+    ),
   tools: z
     .array(z.string())
     .optional()

@@ -29,7 +29,9 @@ export function reload(parts: GatewayParts): Promise<ReloadReport> {
 export async function reloadIfChanged(parts: GatewayParts): Promise<void> {
   await change(parts, async () => {
     const file = fileOf(parts);
-    if (await file.isChanged()) await reloadNow(parts, file);
+    const { scopes } = parts.generation;
+    if ((await file.isChanged()) || scopes.some(({ sources }) => sources.isChanged()))
+      await reloadNow(parts, file);
   }).catch(() => {});
 }
 

@@ -152,6 +152,7 @@ function isUnchanged(
 ): boolean {
   if (old.key !== key || old.plugin !== plugin || !isDeepStrictEqual(old.options, options))
     return false;
+  if (old.sources.isChanged()) return false;
   return [...injected].every(([id, provider]) => old.injected.get(id) === provider);
 }
 

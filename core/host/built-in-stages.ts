@@ -29,7 +29,7 @@ export function createAllowance({
   config,
   scopes,
 }: Pick<CompileInput, "config" | "scopes">): Allowance {
-  const locals = localsOf(scopes);
+  const own = toolTimeouts(scopes);
   const gateway: Timeouts = { default: config.timeouts.default };
   const servers = new Map(
     Object.entries(config.servers).map(([name, { timeout }]) => [
@@ -38,9 +38,21 @@ export function createAllowance({
     ]),
   );
   return ({ method, server, name }) => {
-    const tool = method === "tools/call" ? locals.get(server)?.tool(name)?.timeout : undefined;
+    const tool = method === "tools/call" ? own.get(server)?.(name) : undefined;
     return tool === undefined ? (servers.get(server) ?? gateway) : { ...gateway, tool };
   };
+}
+
+/** What plugins say of their tools, by server. */
+function toolTimeouts(
+  scopes: readonly Scope[],
+): ReadonlyMap<string, (tool: string) => number | undefined> {
+  const own = new Map<string, (tool: string) => number | undefined>();
+  for (const [server, local] of localsOf(scopes))
+    own.set(server, (tool) => local.tool(tool)?.timeout);
+  for (const provider of scopes.flatMap(({ providers }) => providers))
+    if (provider.timeoutOf) own.set(provider.name, (tool) => provider.timeoutOf!(tool));
+  return own;
 }
 
 /** The time of a call: what its caller asked for, else its tool's or server's, else the gateway's. */

@@ -47,9 +47,7 @@ export function compileEndpoints(
         `Endpoints "${other}" and "${name}" are both at ${endpoint.path} of listener "${listener}".`,
       );
     taken.set(place, name);
-    const shown = [...providers.values()].filter(
-      (provider) => endpoint.servers?.includes(provider.name) ?? true,
-    );
+    const shown = shownProviders(endpoint, providers);
     if (endpoint.naming === "none") checkCollisions(name, shown);
     endpoints.set(name, {
       listener,
@@ -58,6 +56,15 @@ export function compileEndpoints(
     });
   }
   return endpoints;
+}
+
+/** Those that the endpoint names, in its order, so that it decides who of two has a name; else all but those that stay apart. */
+function shownProviders(
+  { servers }: EndpointConfig,
+  providers: ReadonlyMap<string, Provider>,
+): Provider[] {
+  if (!servers) return [...providers.values()].filter(({ isApart }) => isApart !== true);
+  return [...new Set(servers)].flatMap((name) => providers.get(name) ?? []);
 }
 
 function checkEndpoint(

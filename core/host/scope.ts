@@ -25,6 +25,7 @@ import type {
   Undo,
 } from "../plugin.ts";
 import type { Provider, ProviderEvent } from "../provider.ts";
+import { Sources } from "./sources.ts";
 import { STAGES, type Stage } from "../stages.ts";
 import type { Call, Middleware } from "../types.ts";
 
@@ -83,6 +84,8 @@ export interface Scope extends Registrations {
   readonly options: unknown;
   /** The scope that provided each injected service, by service id. */
   readonly injected: ReadonlyMap<string, Scope | undefined>;
+  /** Files the plugin was made from. */
+  readonly sources: Sources;
   /** Cleanups in the order in which they became due; run in reverse. */
   readonly cleanups: Undo[];
   readonly registry: Registry;
@@ -145,6 +148,7 @@ export function createScope(
     ...registrations,
     name,
     log,
+    sources: new Sources(host.cwd),
     cleanups: [],
     abort: new AbortController(),
     local: new LocalProvider(name, registrations, log),
@@ -166,6 +170,8 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     },
     log: scope.log,
     cwd: host.cwd,
+    text: (path) => scope.sources.text(path),
+    code: (path) => scope.sources.code(path),
     metrics: scope.registry,
     signal: scope.abort.signal,
     tool: (tool, definition) => void scope.tools.push({ name: tool, definition: definition }),

@@ -1,6 +1,41 @@
-import { definePlugin } from "propylon";
+import { definePlugin, optional } from "propylon";
+import { AgentProgress } from "propylon/plugins/progress";
+import { Chronicle } from "./chronicle.ts";
+import { createMembers } from "./members.ts";
+import { Offers } from "./offers.ts";
+import { optionsSchema } from "./options.ts";
+import { Agents } from "./service.ts";
+import { Team } from "./team.ts";
 
 export * from "./service.ts";
+export {
+  defineAgent,
+  type AgentCode,
+  type AgentRun,
+  type ImagePart,
+  type ToolOutcome,
+} from "./define.ts";
 export type * from "./model.ts";
 
-export default definePlugin({ name: "agents", setup() {} });
+/** Hosts agents: each is an MCP server with an endpoint of its own (P006-P008, P100, P124-P128). */
+export default definePlugin({
+  name: "agents",
+  config: optionsSchema,
+  inject: { progress: optional(AgentProgress) },
+  provides: Agents,
+  async setup(gateway) {
+    const chronicle = gateway.keep("chronicle", () => new Chronicle());
+    chronicle.begin();
+    const offers = new Offers();
+    const { config, services } = gateway;
+    const { progress } = services;
+    const members = await createMembers({ gateway, config, progress, offers, chronicle });
+    for (const { provider, place } of members.values()) {
+      gateway.server(provider);
+      if (place.listener) gateway.listener(place.name, place.listener);
+      gateway.endpoint(place.name, place.endpoint);
+    }
+    gateway.onStart(() => chronicle.settle());
+    return new Team(gateway, members, offers);
+  },
+});

@@ -1,0 +1,104 @@
+import { toGatewayError, type PluginContext } from "propylon";
+import type { ProgressService } from "propylon/plugins/progress";
+import { Agent } from "./agent.ts";
+import { Chronicle } from "./chronicle.ts";
+import { createDriver, limitsOf, type Driven } from "./drivers.ts";
+import type { Offers } from "./offers.ts";
+import type { AgentOptions, AgentsOptions } from "./options.ts";
+import { orderByNeed } from "./order.ts";
+import { placeAgent } from "./place.ts";
+import { AgentProvider } from "./provider.ts";
+import type { Member } from "./team.ts";
+import { Workbench } from "./workbench.ts";
+
+/** What members are made with. */
+export interface MembersInput {
+  readonly gateway: PluginContext;
+  readonly config: AgentsOptions;
+  readonly progress: ProgressService | undefined;
+  readonly offers: Offers;
+  readonly chronicle: Chronicle;
+}
+
+/**
+ * The agents of a config, in its order. One whose definition is broken is there all the same and says what is wrong with it:
+ * a gateway that does not start helps nobody who uses the others (P073).
+ */
+export async function createMembers(input: MembersInput): Promise<ReadonlyMap<string, Member>> {
+  const { agents } = input.config;
+  const members = new Map<string, Member>();
+  const needs = Object.entries(agents).map(([name, { dependsOn }]) => [name, dependsOn] as const);
+  const ordered = orderByNeed(Object.fromEntries(needs));
+  const order = "order" in ordered ? ordered.order : [];
+  for (const name of order)
+    members.set(name, await createMember(name, agents[name]!, members, input));
+  return new Map(Object.keys(agents).map((name) => [name, members.get(name)!]));
+}
+
+async function createMember(
+  name: string,
+  options: AgentOptions,
+  members: ReadonlyMap<string, Member>,
+  { gateway, config, progress, offers, chronicle }: MembersInput,
+): Promise<Member> {
+  const toolOf = (agent: string): string | undefined => members.get(agent)?.agent.tool?.name;
+  const workbench = new Workbench(name, options, gateway, toolOf);
+  const driven = await tryToDrive(() =>
+    createDriver({ name, options, config, workbench, gateway }),
+  );
+  const { driver, model, source } =
+    typeof driven === "string" ? { driver: driven, model: undefined, source: "" } : driven;
+  if (typeof driven === "string")
+    gateway.warn({
+      message: `The agent "${name}" cannot work: ${driven}`,
+      path: ["agents", name],
+      hint: "Until then its calls are refused and its health is error.",
+    });
+  const agent = new Agent({
+    name,
+    options,
+    driver,
+    time: limitsOf(options, config).time,
+    depth: config.depth,
+    obstacle: () => findObstacle(options, gateway, members),
+    progress,
+    log: gateway.log,
+  });
+  return {
+    agent,
+    provider: new AgentProvider(name, agent, offers, gateway.log),
+    place: placeAgent(name, options),
+    model,
+    updatedAt: chronicle.timeOf(name, [options, config.model, config.limits, source]),
+  };
+}
+
+/** What drives an agent, or why nothing does. */
+async function tryToDrive(create: () => Promise<Driven>): Promise<Driven | string> {
+  try {
+    return await create();
+  } catch (thrown) {
+    const { message, hint } = toGatewayError(thrown);
+    return hint === undefined ? message : `${message} ${hint}`;
+  }
+}
+
+/** Why an agent cannot work just now: something that it depends on is down. */
+function findObstacle(
+  { dependsOn, server }: AgentOptions,
+  { servers }: Pick<PluginContext, "servers">,
+  members: ReadonlyMap<string, Member>,
+): string | undefined {
+  for (const name of server === undefined ? dependsOn : [server, ...dependsOn]) {
+    const problem = members.get(name)?.agent.problem;
+    if (problem !== undefined)
+      return `It depends on the agent "${name}", which cannot work: ${problem}`;
+    const status = servers.get(name)?.status;
+    if (!status) return `It depends on "${name}", which is not there.`;
+    if (status.state === "ready" || status.state === "idle" || status.state === "degraded")
+      continue;
+    const reason = status.reason?.replace(/\.$/, "") ?? status.state;
+    return `It depends on "${name}", which is not available: ${reason}.`;
+  }
+  return undefined;
+}

@@ -1,0 +1,222 @@
+import { durationSchema } from "propylon";
+import { z } from "zod";
+import { providersSchema } from "./models/options.ts";
+import { orderByNeed } from "./order.ts";
+
+/** Name of an agent, and of its tool: what models and MCP clients alike accept. */
+const nameSchema = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
+
+const limitsShape = {
+  turns: z.int().min(1).describe("Most requests to the model in one run."),
+  tokens: z
+    .int()
+    .min(1)
+    .describe("Most tokens in one run, read and written; checked after each request."),
+  time: durationSchema().describe("Longest run; a bare number is seconds."),
+  toolCalls: z.int().min(0).describe("Most tool calls in one run."),
+};
+
+/** What bounds a run where its agent says nothing. */
+export const limitsSchema = z
+  .strictObject({
+    turns: limitsShape.turns.default(30),
+    tokens: limitsShape.tokens.optional(),
+    time: limitsShape.time.default(600_000),
+    toolCalls: limitsShape.toolCalls.default(200),
+  })
+  .prefault({})
+  .describe("Budgets of one run, for agents that set none of their own.");
+
+const listenerSchema = z.union([
+  z.string(),
+  z.strictObject({
+    host: z.string().default("127.0.0.1").describe("Address to bind."),
+    port: z.int().min(0).max(65_535).describe("TCP port; 0 picks a free one."),
+  }),
+]);
+
+/** One agent as the config has it. */
+export const agentSchema = z
+  .strictObject({
+    title: z.string().optional().describe("Name for people."),
+    description: z
+      .string()
+      .optional()
+      .describe("What it is good for: models and clients choose by it."),
+    version: z.string().optional().describe("Its version, for the registry."),
+    icons: z
+      .array(z.looseObject({ src: z.string().describe("URL, absolute or relative.") }))
+      .optional()
+      .describe("Icons, for the registry and the tool; published as they are."),
+    id: z
+      .string()
+      .optional()
+      .describe("What the registry calls it; default: `<name of the gateway>-<agent>`."),
+    model: z
+      .string()
+      .optional()
+      .describe(
+        "Provider and model that drive it, e.g. openai/gpt-5; default: plugins.agents.model.",
+      ),
+    instructions: z
+      .union([
+        z.string(),
+        z.strictObject({ file: z.string().describe("Text file, relative to the config.") }),
+      ])
+      .optional()
+      .describe("What the model is told before every conversation: a text, or { file: ./x.md }."),
+    file: z
+      .string()
+      .optional()
+      .describe(
+        "An agent written in TypeScript or JavaScript with defineAgent, relative to the config.",
+      ),
+    server: z
+      .string()
+      .optional()
+      .describe("Present this server as the agent: its tools are the agent's endpoint."),
+    servers: z.array(z.string()).default([]).describe("Servers whose tools it may use."),
+    agents: z.array(nameSchema).default([]).describe("Other agents that it may use as tools."),
+    tools: z
+      .strictObject({
+        include: z
+          .array(z.string())
+          .optional()
+          .describe(
+            "Only these tools, as tool or server/tool (`*` matches any run of characters).",
+          ),
+        exclude: z.array(z.string()).optional().describe("Not these tools, written the same way."),
+      })
+      .prefault({})
+      .describe(
+        "Which of the tools of its servers it may use; default: all that are not disabled.",
+      ),
+    dependsOn: z
+      .array(z.string())
+      .default([])
+      .describe(
+        "Servers and agents without which it cannot work: while one is down, calls are refused and its health is error.",
+      ),
+    listener: listenerSchema
+      .optional()
+      .describe(
+        "A listener of its own ({ host, port }), or one of `listeners` by name; default: the first.",
+      ),
+    path: z
+      .string()
+      .regex(/^\/[A-Za-z0-9._~/-]*$/)
+      .optional()
+      .describe(
+        "Path of its MCP endpoint; default: /mcp on a listener of its own, else /agents/<agent>/mcp.",
+      ),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe(
+        "Where clients reach the endpoint, for the registry; default: worked out from publicUrl and the listener.",
+      ),
+    toolName: nameSchema.optional().describe("Name of its tool; default: that of the agent."),
+    capabilities: z
+      .looseObject({
+        model: z.string().optional().describe("Name of the model."),
+        vision: z
+          .boolean()
+          .optional()
+          .describe("Whether it understands images; only then it takes any."),
+        context_window: z.int().optional().describe("Tokens."),
+        max_output_tokens: z.int().optional().describe("Tokens; the model is asked for no more."),
+      })
+      .optional()
+      .describe("What its model can do; published by the registry when it is there (P032)."),
+    registry: z
+      .strictObject({
+        schema: z.boolean().optional().describe("false leaves $schema out of its entry."),
+        updatedAt: z.iso.datetime().optional().describe("In place of the time of its last change."),
+      })
+      .optional()
+      .describe("What its registry entry does differently."),
+    limits: z
+      .strictObject({
+        turns: limitsShape.turns.optional(),
+        tokens: limitsShape.tokens.optional(),
+        time: limitsShape.time.optional(),
+        toolCalls: limitsShape.toolCalls.optional(),
+      })
+      .prefault({})
+      .describe("Budgets of one run; default: plugins.agents.limits."),
+  })
+  .superRefine((agent, context) => {
+    const kinds = (["model", "file", "server"] as const).filter(
+      (kind) => agent[kind] !== undefined,
+    );
+    if (agent.server !== undefined && kinds.length > 1)
+      refuse(
+        context,
+        kinds.find((kind) => kind !== "server")!,
+        "cannot stand beside server: that agent is elsewhere",
+      );
+    if (agent.server !== undefined && agent.servers.length + agent.agents.length > 0)
+      refuse(
+        context,
+        agent.servers.length > 0 ? "servers" : "agents",
+        "cannot stand beside server: that agent has its own",
+      );
+    if (agent.file !== undefined && agent.instructions !== undefined)
+      refuse(
+        context,
+        "instructions",
+        "cannot stand beside file: the file says what the agent does",
+      );
+  });
+
+function refuse(context: z.RefinementCtx, key: string, message: string): void {
+  context.addIssue({ code: "custom", path: [key], message });
+}
+
+/** One agent of the config, filled in. */
+export type AgentOptions = z.output<typeof agentSchema>;
+
+/** The agents by name. */
+export const agentsSchema = z
+  .record(nameSchema, agentSchema)
+  .default({})
+  .superRefine((agents, context) => {
+    const names = Object.keys(agents);
+    for (const [name, agent] of Object.entries(agents)) {
+      for (const [index, other] of agent.agents.entries())
+        if (!Object.hasOwn(agents, other) || other === name)
+          context.addIssue({
+            code: "custom",
+            path: [name, "agents", index],
+            message:
+              other === name
+                ? "is the agent itself"
+                : `is no agent; there are: ${names.filter((known) => known !== name).join(", ")}`,
+          });
+    }
+    const ordered = orderByNeed(
+      Object.fromEntries(names.map((name) => [name, agents[name]!.dependsOn])),
+    );
+    if ("circle" in ordered)
+      refuse(context, ordered.circle[0]!, `waits for itself: ${ordered.circle.join(" > ")}`);
+  })
+  .describe("Agents by name; better written as `agents` at the top of the config.");
+
+/** Options of the agents plugin. */
+export const optionsSchema = z.strictObject({
+  agents: agentsSchema,
+  providers: providersSchema,
+  model: z
+    .string()
+    .optional()
+    .describe("Provider and model of agents that name none, e.g. openai/gpt-5."),
+  limits: limitsSchema,
+  depth: z
+    .int()
+    .min(1)
+    .default(5)
+    .describe("Most agents in a row that call each other; beyond it the call is refused."),
+});
+
+/** {@link optionsSchema} filled in. */
+export type AgentsOptions = z.output<typeof optionsSchema>;

@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import {
+  Answer,
+  EMPTY_CATALOGUE,
+  isGatewayError,
+  type Call,
+  type Catalogue,
+  type Json,
+  type Provider,
+  type ProviderEvent,
+  type ProviderStatus,
+  type Tool,
+  type ToolReturn,
+} from "propylon";
+import type { Logger } from "pino";
+import type { Offers } from "./offers.ts";
+import type { OfferedTool } from "./service.ts";
+
+/** What answers the agent's own tool. */
+export interface Desk {
+  /** As listed; `undefined` for an agent whose tools are those of a server. */
+  readonly tool: Tool | undefined;
+  /** Longest run in milliseconds. */
+  readonly timeout: number;
+  /** @throws {GatewayError} whose words the caller reads */
+  answer(call: Call): Promise<ToolReturn>;
+}
+
+/** An agent as an MCP server: its own tool, and those that every agent has (P100, P125). */
+export class AgentProvider implements Provider {
+  readonly name: string;
+  readonly isApart = true;
+  readonly status: ProviderStatus = {
+    state: "ready",
+    since: new Date().toISOString(),
+    attempts: 0,
+    transport: "local",
+  };
+  readonly #desk: Desk;
+  readonly #log: Logger;
+  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  #offered: ReadonlyMap<string, OfferedTool>;
+  #catalogue: Catalogue;
+
+  constructor(name: string, desk: Desk, offers: Offers, log: Logger) {
+    this.name = name;
+    this.#desk = desk;
+    this.#log = log;
+    this.#offered = offers.current;
+    this.#catalogue = toCatalogue(desk.tool, this.#offered);
+    offers.follow(() => this.#update(offers.current));
+  }
+
+  get catalogue(): Catalogue {
+    return this.#catalogue;
+  }
+
+  /** Has other tools beside the agent's own from now on, and tells clients. */
+  #update(offered: ReadonlyMap<string, OfferedTool>): void {
+    this.#offered = offered;
+    const { hash } = this.#catalogue;
+    this.#catalogue = toCatalogue(this.#desk.tool, offered);
+    if (hash === this.#catalogue.hash) return;
+    for (const listener of this.#listeners) listener({ type: "changed", lists: ["tools"] });
+  }
+
+  timeoutOf(tool: string): number | undefined {
+    return tool === this.#desk.tool?.name ? this.#desk.timeout : undefined;
+  }
+
+  async request(call: Call): Promise<Answer> {
+    if (call.method !== "tools/call")
+      return Answer.error({ code: -32601, message: `An agent knows no ${call.method}.` });
+    const offered = this.#offered.get(call.name);
+    // Ahead of the agent's own: what is answered in code never gets to a model (P010).
+    if (offered) return this.#attempt(call, () => offered.run(this.name, call));
+    if (call.name === this.#desk.tool?.name)
+      return this.#attempt(call, () => this.#desk.answer(call));
+    return Answer.error({ code: -32602, message: `Unknown tool: ${call.name}` });
+  }
+
+  async #attempt(call: Call, work: () => ToolReturn | Promise<ToolReturn>): Promise<Answer> {
+    try {
+      return Answer.result(toResult(await work()));
+    } catch (error) {
+      if (isGatewayError(error))
+        return failure(error.hint === undefined ? error.message : `${error.message} ${error.hint}`);
+      this.#log.error({ err: error, agent: this.name, call: call.id }, "an agent failed");
+      return failure(`The agent "${this.name}" failed.`);
+    }
+  }
+
+  /** An agent has no resources. */
+  subscribe(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  unsubscribe(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  setLogLevel(): void {}
+
+  rootsChanged(): void {}
+
+  on(listener: (event: ProviderEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+}
+
+function toCatalogue(own: Tool | undefined, offered: ReadonlyMap<string, OfferedTool>): Catalogue {
+  const others = [...offered.values()]
+    .filter(({ name }) => name !== own?.name)
+    .map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  const tools = own ? [own, ...others] : others;
+  const hash = createHash("sha256").update(JSON.stringify(tools)).digest("hex");
+  return { ...EMPTY_CATALOGUE, tools, capabilities: { tools: { listChanged: true } }, hash };
+}
+
+function toResult(returned: ToolReturn): Json {
+  if (typeof returned === "string") return { content: [{ type: "text", text: returned }] };
+  return Array.isArray(returned["content"])
+    ? returned
+    : { content: [{ type: "text", text: JSON.stringify(returned) }], structuredContent: returned };
+}
+
+function failure(text: string): Answer {
+  return Answer.result({ content: [{ type: "text", text }], isError: true });
+}
