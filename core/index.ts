@@ -77,6 +77,8 @@ export {
 export {
   EMPTY_CATALOGUE,
   type Catalogue,
+  type ProbeReport,
+  type ProbeRung,
   type Provider,
   type ProviderEvent,
   type ProviderState,

@@ -18,7 +18,8 @@ export const LEGACY_VERSIONS: readonly string[] = [
 
 /** How long a server may take to say that it does not know `server/discover`, in milliseconds. */
 const DISCOVER_TIMEOUT = 3_000;
-const UNSUPPORTED_VERSION = -32022;
+/** JSON-RPC code with which a server turns down the revision of a request (2026-07-28). */
+export const UNSUPPORTED_VERSION = -32022;
 
 /** What the gateway can do for a legacy server; each request goes to the client it belongs to, who may still refuse. */
 const CLIENT_CAPABILITIES: Json = {

@@ -5,6 +5,7 @@ import { type GatewayError, toGatewayError } from "../errors.ts";
 import {
   type Catalogue,
   EMPTY_CATALOGUE,
+  type ProbeReport,
   type Provider,
   type ProviderEvent,
   type ProviderStatus,
@@ -17,6 +18,7 @@ import { dial } from "./dial.ts";
 import { SEVERITIES } from "../severities.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
+import { Probe } from "./probe.ts";
 import { LISTS } from "./lists.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
@@ -56,6 +58,7 @@ export class Upstream implements Provider {
   readonly #listeners = new Set<(event: ProviderEvent) => void>();
   readonly #host: ConnectionHost;
   readonly #listing: Listing;
+  readonly #probe: Probe;
   #era: Era | undefined;
   /** Least severe level wanted, by asker. */
   readonly #logLevels = new Map<object, string>();
@@ -96,6 +99,12 @@ export class Upstream implements Provider {
       prepare: (connection) => this.#prepare(connection),
       changed: (status) => this.#onStatus(status),
     });
+    this.#probe = new Probe({
+      ...options,
+      status: () => this.status,
+      whenConnected: (signal) => this.#supervision.whenConnected(signal),
+      reconnect: () => this.reconnect(),
+    });
   }
 
   get catalogue(): Catalogue {
@@ -119,13 +128,17 @@ export class Upstream implements Provider {
   /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
   async close(graceMs: number): Promise<void> {
     this.#listing.close();
-    await this.#supervision.close(graceMs);
+    await Promise.all([this.#probe.close(), this.#supervision.close(graceMs)]);
     this.#subscriptions.suspend();
   }
 
   /** Drops the connection and makes a new one; resolves when the outcome is known, good or bad (see {@link status}). */
   async reconnect(): Promise<void> {
     await this.#supervision.reconnect();
+  }
+
+  probe(signal: AbortSignal): Promise<ProbeReport> {
+    return this.#probe.ask(signal);
   }
 
   request(call: Call): Promise<Answer> {
