@@ -1,3 +1,75 @@
-import { definePlugin } from "propylon";
+import { definePlugin, GatewayError, optional } from "propylon";
+import { Agents, type AgentsService } from "propylon/plugins/agents";
+import { Payloads } from "propylon/plugins/payloads";
+import { Lifecycle } from "./lifecycle.ts";
+import { registerMetrics } from "./metrics.ts";
+import { optionsSchema, type LifecycleOptions } from "./options.ts";
+import { registerRoutes } from "./routes.ts";
+import { registerSockets } from "./sockets.ts";
+import { registerTools } from "./tools.ts";
 
-export default definePlugin({ name: "lifecycle", setup() {} });
+/** How often what is too old is looked for, in milliseconds: at most, and at least. */
+const SWEEP_MS = [1_000, 30_000] as const;
+
+/** Agents that any client can start, watch, complete and stop (A001-A063). */
+export default definePlugin({
+  name: "lifecycle",
+  config: optionsSchema,
+  inject: { agents: Agents, payloads: optional(Payloads) },
+  setup(gateway) {
+    const { config: options, services, log } = gateway;
+    const { agents, payloads } = services;
+    const lifecycle = gateway.keep(
+      "lifecycle",
+      () => new Lifecycle(),
+      (kept) => kept.close(),
+    );
+    const takers = (): readonly string[] => takersOf(options, agents);
+    gateway.onStart(() => {
+      checkTakers(options, agents);
+      const giveBack = lifecycle.adopt({ options, agents, payloads, log });
+      const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.keep.age));
+      const timer = setInterval(() => lifecycle.sweep(), every);
+      timer.unref();
+      return () => {
+        clearInterval(timer);
+        giveBack();
+      };
+    });
+    gateway.hook("gateway:drain", () => lifecycle.drain());
+    // At a shutdown runs end while the agents plugin is still there; at a reload they go on.
+    gateway.onDispose(() => (lifecycle.isDraining ? lifecycle.close() : undefined));
+    registerTools(gateway, lifecycle, { takers, hasPayloads: payloads !== undefined });
+    registerRoutes(gateway, lifecycle, takers);
+    registerSockets(gateway, lifecycle);
+    registerMetrics(gateway.metrics, lifecycle);
+  },
+});
+
+/** Agents of the config that take contracts, the default one first. */
+function takersOf({ agent }: LifecycleOptions, agents: AgentsService): readonly string[] {
+  if (agent !== undefined) return [agent].flat();
+  return agents
+    .list()
+    .slice(0, 1)
+    .map(({ name }) => name);
+}
+
+/** @throws {GatewayError} `invalid` for a name that is not in the config */
+function checkTakers({ agent }: LifecycleOptions, agents: AgentsService): void {
+  const unknown = [agent ?? []].flat().find((name) => !agents.get(name));
+  if (unknown === undefined) return;
+  throw new GatewayError(
+    "invalid",
+    `plugins.lifecycle.agent names "${unknown}", which is no agent.`,
+    {
+      hint: `Agents: ${
+        agents
+          .list()
+          .map(({ name }) => name)
+          .join(", ") || "none"
+      }.`,
+      data: { path: "plugins.lifecycle.agent" },
+    },
+  );
+}

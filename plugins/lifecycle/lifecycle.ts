@@ -1,0 +1,269 @@
+import { GatewayError, type Principal } from "propylon";
+import type { Logger } from "pino";
+import type { AgentsService } from "propylon/plugins/agents";
+import type { PayloadInfo, PayloadStore } from "propylon/plugins/payloads";
+import { Agent, type End, type Order } from "./agent.ts";
+import { ownTools } from "./own-tools.ts";
+import type { LifecycleOptions } from "./options.ts";
+import { Roster } from "./roster.ts";
+import { runContract } from "./run.ts";
+import { Slots } from "./slots.ts";
+
+/** How long runs may take to end once they were cut, in milliseconds. */
+const CUT_MS = 1_000;
+
+/** What agents are run with: of the config in force, so it changes while agents live. */
+export interface Means {
+  readonly options: LifecycleOptions;
+  readonly agents: AgentsService;
+  readonly payloads: PayloadStore | undefined;
+  readonly log: Logger;
+}
+
+/** What is asked for with a new agent. */
+export interface Request extends Omit<Order, "output"> {
+  /** Whether it runs as soon as there is a place. */
+  readonly start: boolean;
+}
+
+/** The agents of this gateway, for MCP, HTTP and WebSocket alike (A003, A049). Lives through reloads of the plugin. */
+export class Lifecycle {
+  /** How many came to each final state, since the process started. */
+  readonly ends = { completed: 0, stopped: 0 };
+  readonly #roster = new Roster((agent) => this.#forget(agent));
+  readonly #slots = new Slots();
+  readonly #ready = new Set<Agent>();
+  readonly #runs = new Map<Agent, Promise<void>>();
+  /** Agents by owner and the key that the owner gave the request. */
+  readonly #keys = new Map<string, { readonly agent: Agent; readonly request: Request }>();
+  #means: Means | undefined;
+  #draining = false;
+
+  get means(): Means {
+    return this.#means!;
+  }
+
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
+  /** Agents by state, of those that did not end. */
+  get counts(): { readonly ready: number; readonly running: number } {
+    let running = 0;
+    for (const agent of this.#runs.keys()) if (!agent.isOver) running++;
+    return { ready: this.#ready.size, running };
+  }
+
+  /** Works with these from now on; the returned function goes back, for a reload that fails. */
+  adopt(means: Means): () => void {
+    const before = this.#means;
+    this.#use(means);
+    return () => {
+      if (this.#means === means && before) this.#use(before);
+    };
+  }
+
+  /** Every agent that a principal may see, in the order in which they were made. */
+  list(asker: Principal): readonly Agent[] {
+    return this.#roster.list(asker);
+  }
+
+  find(id: string, asker: Principal): Agent | undefined {
+    return this.#roster.find(id, asker);
+  }
+
+  /**
+   * Makes an agent, or finds the one that the same request made before.
+   *
+   * @throws {GatewayError} `draining`; `rate_limited` when too many are ready; `not_found` for an agent that is not in the config;
+   * `invalid` for a key that belongs to another request
+   */
+  create(request: Request): Agent {
+    const key = request.key === undefined ? undefined : `${request.owner.id}\n${request.key}`;
+    const known = key === undefined ? undefined : this.#keys.get(key);
+    if (known) return sameRequest(known, request);
+    this.#admit(request);
+    const agent = new Agent({ ...request, key, output: this.means.options.output });
+    this.#roster.add(agent);
+    this.#ready.add(agent);
+    if (key !== undefined) this.#keys.set(key, { agent, request });
+    if (request.start) this.start(agent);
+    return agent;
+  }
+
+  /** Lets an agent run as soon as there is a place; `false` when it was started before. */
+  start(agent: Agent): boolean {
+    if (agent.status !== "ready" || this.#slots.isWaiting(agent)) return false;
+    this.#slots.ask(agent);
+    this.#fill();
+    return true;
+  }
+
+  /**
+   * Completes an agent, once (A026, C18); `false` when it had ended before, which stays as it is.
+   *
+   * @throws {GatewayError} `too_large` for a payload that does not fit: the agent stays as it was
+   */
+  async complete(agent: Agent, summary: string, payload?: string): Promise<boolean> {
+    const end: End = { status: "completed", summary };
+    if (payload === undefined) return this.end(agent, end);
+    while (agent.ending) await agent.ending.catch(() => {});
+    if (!this.#takes(agent, end)) return false;
+    await this.#keepPayload(agent, payload);
+    // The gateway may have been shut down meanwhile; nothing else passes who is on its way to the end.
+    if (this.#takes(agent, end)) return this.#finish(agent, end);
+    await this.means.payloads?.delete(agent.id);
+    return false;
+  }
+
+  /** Ends an agent, once; `false` when it had ended before. Waits for one that is about to. */
+  async end(agent: Agent, end: End): Promise<boolean> {
+    while (agent.ending) await agent.ending.catch(() => {});
+    return this.#takes(agent, end) && this.#finish(agent, end);
+  }
+
+  /** Adds to the payload of an agent that has not ended; `undefined` when it has. */
+  async append(agent: Agent, payload: string): Promise<PayloadInfo | undefined> {
+    while (agent.ending) await agent.ending.catch(() => {});
+    return agent.isOver
+      ? undefined
+      : this.means.payloads?.append(agent.id, payload, { owner: agent.owner.id });
+  }
+
+  /** @throws {GatewayError} `exists` for one that runs */
+  delete(agent: Agent): void {
+    if (agent.status === "running")
+      throw new GatewayError("exists", "The agent is running.", { hint: "Stop it first." });
+    this.#roster.drop(agent);
+  }
+
+  /** Drops what is kept no longer. */
+  sweep(): void {
+    const { keep } = this.means.options;
+    this.#roster.sweep(keep);
+    const before = new Date(Date.now() - keep.age).toISOString();
+    for (const agent of this.#ready)
+      if (agent.createdAt < before && !this.#slots.isWaiting(agent)) this.#roster.drop(agent);
+  }
+
+  /** Stops every agent and takes no more: model requests in flight end, no further one is made. */
+  drain(): void {
+    this.#draining = true;
+    for (const agent of [...this.#ready, ...this.#runs.keys()])
+      if (!agent.isOver)
+        this.#finish(agent, {
+          status: "stopped",
+          reason: "shutdown",
+          error: "The gateway shut down.",
+        });
+  }
+
+  /** Ends every run at once. */
+  async close(): Promise<void> {
+    this.drain();
+    for (const agent of this.#runs.keys()) agent.cut.abort();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, CUT_MS)));
+    await Promise.race([Promise.all(this.#runs.values()), late]);
+    clearTimeout(timer);
+  }
+
+  #use(means: Means): void {
+    this.#means = means;
+    this.#slots.limit = means.options.concurrency;
+    this.#fill();
+  }
+
+  #admit({ name, start }: Request): void {
+    if (this.#draining) throw new GatewayError("draining", "The gateway is shutting down.");
+    const { agents, options } = this.means;
+    if (!agents.get(name))
+      throw new GatewayError("not_found", `There is no agent "${name}".`, {
+        hint: "Agents are under `agents` in the config.",
+      });
+    this.sweep();
+    if (this.#ready.size < options.waiting || (start && this.#slots.isFree)) return;
+    throw new GatewayError("rate_limited", `There are ${this.#ready.size} agents ready already.`, {
+      hint: "Try again when some have ended.",
+      headers: { "retry-after": "5" },
+    });
+  }
+
+  #fill(): void {
+    for (let agent = this.#slots.next(); agent; agent = this.#slots.next()) this.#run(agent);
+  }
+
+  #run(agent: Agent): void {
+    this.#ready.delete(agent);
+    agent.begin();
+    this.#runs.set(agent, this.#work(agent));
+  }
+
+  async #work(agent: Agent): Promise<void> {
+    // Whoever started it has the answer before anything else happens (A009, A044).
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!agent.isOver)
+      await runContract(agent, {
+        ...this.means,
+        tools: ownTools(this, agent),
+        end: (end) => this.end(agent, end),
+      });
+    this.#runs.delete(agent);
+    this.#slots.release(agent);
+    this.#fill();
+  }
+
+  async #keepPayload(agent: Agent, payload: string): Promise<void> {
+    const { payloads } = this.means;
+    if (!payloads)
+      throw new GatewayError("disabled", "No payloads are kept here.", {
+        hint: "Turn on plugins.payloads.",
+      });
+    agent.ending = payloads.put(agent.id, payload, { owner: agent.owner.id });
+    try {
+      await agent.ending;
+    } finally {
+      agent.ending = undefined;
+    }
+  }
+
+  /** Final states are sticky (C18), unless a late completion is wanted. */
+  #takes(agent: Agent, { status }: End): boolean {
+    if (!agent.isOver) return true;
+    const isLate = status === "completed" && agent.status === "stopped" && !this.#draining;
+    return isLate && this.means.options.completeAfterStop === "accept";
+  }
+
+  #finish(agent: Agent, end: End): true {
+    this.#slots.leave(agent);
+    this.#ready.delete(agent);
+    agent.finish(end);
+    this.ends[end.status]++;
+    this.#roster.file(agent);
+    this.#roster.sweep(this.means.options.keep);
+    return true;
+  }
+
+  #forget(agent: Agent): void {
+    this.#slots.leave(agent);
+    this.#ready.delete(agent);
+    if (agent.key !== undefined) this.#keys.delete(agent.key);
+    agent.leave();
+    const { payloads, log } = this.means;
+    payloads
+      ?.delete(agent.id)
+      .catch((error: unknown) => log.warn({ agent: agent.id, err: error }, "a payload stays"));
+  }
+}
+
+/** @throws {GatewayError} `invalid` when the request was another one */
+function sameRequest(
+  { agent, request }: { readonly agent: Agent; readonly request: Request },
+  { contract, name, start }: Request,
+): Agent {
+  if (request.contract === contract && request.name === name && request.start === start)
+    return agent;
+  throw new GatewayError("invalid", "This Idempotency-Key belongs to another request.", {
+    hint: "Use a new key for every request.",
+  });
+}

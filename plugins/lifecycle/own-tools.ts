@@ -1,0 +1,53 @@
+import { checkInput, GatewayError } from "propylon";
+import type { RunTool } from "propylon/plugins/agents";
+import { z } from "zod";
+import type { Agent } from "./agent.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { endingOf, payloadOf } from "./report.ts";
+import { appendSchema, APPEND_WORDS, completeSchema } from "./schemas.ts";
+
+/**
+ * What an agent ends its contract with (A028). Made for one agent: under another id they do nothing, so that no agent ends
+ * another's contract.
+ */
+export function ownTools(lifecycle: Lifecycle, agent: Agent): readonly RunTool[] {
+  const hasPayloads = lifecycle.means.payloads !== undefined;
+  const completion = completeSchema(hasPayloads);
+  const complete: RunTool = {
+    name: "agent_complete",
+    description: "Completes your contract. Nothing you do afterwards counts.",
+    inputSchema: jsonSchema(completion),
+    async run(args) {
+      const { summary, payload } = own(agent, args, completion);
+      const counts = await lifecycle.complete(agent, summary, payload);
+      return JSON.stringify(endingOf(agent, !counts));
+    },
+  };
+  const append: RunTool = {
+    name: "append_payload",
+    description: APPEND_WORDS,
+    inputSchema: jsonSchema(appendSchema),
+    async run(args) {
+      const { payload } = own(agent, args, appendSchema);
+      const added = await lifecycle.append(agent, payload);
+      return JSON.stringify(payloadOf(agent, lifecycle.means.payloads, !added));
+    },
+  };
+  return hasPayloads ? [complete, append] : [complete];
+}
+
+function jsonSchema(schema: z.ZodType): Readonly<Record<string, unknown>> {
+  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io: "input" });
+  return json;
+}
+
+/** @throws {GatewayError} `invalid`; `forbidden` for somebody else's id */
+function own<T extends { readonly agent_id: string }>(
+  { id }: Agent,
+  args: unknown,
+  schema: z.ZodType<T>,
+): T {
+  const checked = checkInput(args, schema);
+  if (checked.agent_id === id) return checked;
+  throw new GatewayError("forbidden", "That is not your agent_id.", { hint: `Yours is ${id}.` });
+}

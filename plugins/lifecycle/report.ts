@@ -1,0 +1,82 @@
+import type { PayloadStore } from "propylon/plugins/payloads";
+import type { Agent, Status } from "./agent.ts";
+import type { Means } from "./lifecycle.ts";
+
+/** What is said of an agent nobody knows, or nobody may know of (A020, C53). */
+export const NOT_FOUND = "Agent not found";
+
+/** An agent as agent_start answers it (A010). */
+export type Started = { agent_id: string; status: Status; started_at: string };
+
+export function startedOf({ id, status, startedAt }: Agent): Started {
+  return { agent_id: id, status, started_at: startedAt };
+}
+
+/** An agent as agent_status answers it (A012-A021). */
+export type AgentStatus = Started & {
+  completed_at?: string;
+  stopped_at?: string;
+  summary?: string;
+  stop_reason?: string;
+  error?: string;
+  payload_size?: number;
+  payload_url?: string;
+  preview?: string;
+};
+
+/** Everything that is told of an agent, in the order of the source. */
+export function statusOf(agent: Agent, { payloads, options }: Means): AgentStatus {
+  const preview = agent.status === "running" ? agent.output.tail(options.preview) : "";
+  return {
+    ...startedOf(agent),
+    ...timeOf(agent),
+    ...wordsOf(agent),
+    ...payloadPart(agent, payloads),
+    ...(preview !== "" && { preview }),
+  };
+}
+
+/** How an agent ended (A027, A034); `already`: it had before, and that is what is told (C18). */
+export function endingOf(
+  agent: Agent,
+  already: boolean,
+): Omit<AgentStatus, "agent_id"> & { already?: boolean } {
+  const { status, startedAt } = agent;
+  return { status, started_at: startedAt, ...timeOf(agent), ...(already && { already }) };
+}
+
+/** An agent's payload as append_payload answers it. */
+export function payloadOf(
+  agent: Agent,
+  payloads: PayloadStore | undefined,
+  already: boolean,
+): Pick<AgentStatus, "agent_id" | "status" | "payload_size" | "payload_url"> & {
+  already?: boolean;
+} {
+  const { id, status } = agent;
+  return {
+    agent_id: id,
+    status,
+    ...payloadPart(agent, payloads),
+    ...(already && { already }),
+  };
+}
+
+function timeOf({ status, endedAt }: Agent): Pick<AgentStatus, "completed_at" | "stopped_at"> {
+  if (endedAt === undefined) return {};
+  return status === "completed" ? { completed_at: endedAt } : { stopped_at: endedAt };
+}
+
+function wordsOf({ end }: Agent): Pick<AgentStatus, "summary" | "stop_reason" | "error"> {
+  if (!end) return {};
+  if (end.status === "completed") return { summary: end.summary };
+  return { stop_reason: end.reason, ...(end.error !== undefined && { error: end.error }) };
+}
+
+function payloadPart(
+  { id }: Agent,
+  payloads: PayloadStore | undefined,
+): Pick<AgentStatus, "payload_size" | "payload_url"> {
+  const info = payloads?.info(id);
+  return info ? { payload_size: info.size, payload_url: payloads!.url(id) } : {};
+}

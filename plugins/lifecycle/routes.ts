@@ -1,0 +1,86 @@
+import { checkInput, GatewayError, readJson, type PluginContext, type RouteEvent } from "propylon";
+import { z } from "zod";
+import type { Agent } from "./agent.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { endingOf, NOT_FOUND, startedOf, statusOf } from "./report.ts";
+import { chosen } from "./tools.ts";
+
+const READ = { access: "caller", mutates: false } as const;
+const CHANGE = { access: "caller", mutates: true } as const;
+
+const requestSchema = z.strictObject({
+  contract: z.string().min(1),
+  agent: z.string().optional(),
+  start: z.boolean().default(false),
+});
+const completionSchema = z.strictObject({
+  summary: z.string(),
+  payload: z.string().optional(),
+});
+const querySchema = z.strictObject({
+  status: z.enum(["ready", "running", "stopped", "completed"]).optional(),
+  limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
+});
+const keySchema = z.string().min(1).max(255).optional();
+
+/** The same agents over HTTP (A047). What goes well is answered in the shapes of the tools. */
+export function registerRoutes(
+  gateway: PluginContext,
+  lifecycle: Lifecycle,
+  takers: () => readonly string[],
+): void {
+  const tell = (agent: Agent): object => statusOf(agent, lifecycle.means);
+  const found = ({ context }: RouteEvent): Agent => {
+    const agent = lifecycle.find(context.params?.["id"] ?? "", context.principal);
+    if (agent) return agent;
+    throw new GatewayError("not_found", `${NOT_FOUND}.`);
+  };
+
+  gateway.route("POST", "/api/agents", CHANGE, async (event) => {
+    const { contract, agent: name, start } = await readJson(event, requestSchema);
+    const key = checkInput(event.req.headers.get("idempotency-key") ?? undefined, keySchema);
+    const owner = event.context.principal;
+    const agent = lifecycle.create({ contract, name: chosen(name, takers()), owner, start, key });
+    return Response.json(startedOf(agent), {
+      status: 201,
+      headers: { location: `/api/agents/${agent.id}` },
+    });
+  });
+  gateway.route("GET", "/api/agents", READ, ({ url, context }) => {
+    const { status, limit } = checkInput(Object.fromEntries(url.searchParams), querySchema);
+    const agents = lifecycle
+      .list(context.principal)
+      .filter((agent) => status === undefined || agent.status === status);
+    return { agents: agents.slice(-limit).toReversed().map(tell) };
+  });
+  gateway.route("GET", "/api/agents/:id", READ, (event) => {
+    const agent = found(event);
+    const { name, contract, output } = agent;
+    return { ...tell(agent), agent: name, contract, output: output.text };
+  });
+  gateway.route("POST", "/api/agents/:id/start", CHANGE, (event) => {
+    const agent = found(event);
+    const starts = lifecycle.start(agent);
+    if (agent.isOver)
+      throw new GatewayError("exists", `The agent is ${agent.status} already.`, {
+        hint: "Make a new one.",
+      });
+    return { ...startedOf(agent), ...(!starts && { already: true }) };
+  });
+  gateway.route("POST", "/api/agents/:id/stop", CHANGE, async (event) => {
+    const agent = found(event);
+    return endingOf(
+      agent,
+      !(await lifecycle.end(agent, { status: "stopped", reason: "requested" })),
+    );
+  });
+  gateway.route("POST", "/api/agents/:id/complete", CHANGE, async (event) => {
+    const agent = found(event);
+    const { summary, payload } = await readJson(event, completionSchema);
+    return endingOf(agent, !(await lifecycle.complete(agent, summary, payload)));
+  });
+  gateway.route("DELETE", "/api/agents/:id", CHANGE, (event) => {
+    lifecycle.delete(found(event));
+    return new Response(null, { status: 204 });
+  });
+}

@@ -1,0 +1,42 @@
+import type { Agent } from "./agent.ts";
+
+/** Places for agents that run at the same time, and who waits for one, first come first served (C19). */
+export class Slots {
+  /** How many there are. */
+  limit = 1;
+  readonly #taken = new Set<Agent>();
+  readonly #waiting = new Set<Agent>();
+
+  /** Whether whoever asks now gets a place at once. */
+  get isFree(): boolean {
+    return this.#taken.size < this.limit;
+  }
+
+  /** Asks for a place; whoever has to wait gets it from {@link next}. */
+  ask(agent: Agent): void {
+    this.#waiting.add(agent);
+  }
+
+  isWaiting(agent: Agent): boolean {
+    return this.#waiting.has(agent);
+  }
+
+  /** Waits no longer. */
+  leave(agent: Agent): void {
+    this.#waiting.delete(agent);
+  }
+
+  /** Gives a free place to who waited longest. */
+  next(): Agent | undefined {
+    if (!this.isFree) return undefined;
+    const [agent] = this.#waiting;
+    if (!agent) return undefined;
+    this.#waiting.delete(agent);
+    this.#taken.add(agent);
+    return agent;
+  }
+
+  release(agent: Agent): void {
+    this.#taken.delete(agent);
+  }
+}

@@ -1,0 +1,35 @@
+import type { PluginContext, Socket } from "propylon";
+import type { Agent, News } from "./agent.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { NOT_FOUND, statusOf } from "./report.ts";
+
+/** Bytes that may wait for a reader; one that lets more pile up is cut off. */
+const MAX_UNSENT = 1024 * 1024;
+
+/** In the range for applications (RFC 6455 section 7.4.2); says what HTTP 404 says. */
+const GONE = 4404;
+
+/** `/ws/agent/:id`: what an agent does, as it does it (A047). */
+export function registerSockets(gateway: PluginContext, lifecycle: Lifecycle): void {
+  gateway.socket("/ws/agent/:id", { access: "caller", mutates: false }, (socket) => {
+    const agent = lifecycle.find(socket.params["id"] ?? "", socket.principal);
+    if (agent) watch(agent, socket, lifecycle);
+    else socket.close(GONE, NOT_FOUND);
+  });
+}
+
+function watch(agent: Agent, socket: Socket, lifecycle: Lifecycle): void {
+  const send = (message: object): void => {
+    if (socket.buffered > MAX_UNSENT) socket.terminate();
+    else socket.send(JSON.stringify(message));
+  };
+  const tell = (news: News): void => {
+    if (news.type === "gone") return socket.close(GONE, NOT_FOUND);
+    if (news.type !== "state") return send(news);
+    send({ type: "state", ...statusOf(agent, lifecycle.means) });
+    if (agent.isOver) socket.close(1000, agent.status);
+  };
+  socket.onClose(agent.watch(tell));
+  if (agent.output.bytes > 0) tell({ type: "output", text: agent.output.text });
+  tell({ type: "state" });
+}

@@ -1,0 +1,126 @@
+import { GatewayError, type Call, type PluginContext } from "propylon";
+import type { Agent } from "./agent.ts";
+import { NOT_FOUND, endingOf, payloadOf, startedOf, statusOf } from "./report.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import {
+  agentSchema,
+  APPEND_WORDS,
+  appendedSchema,
+  appendSchema,
+  completeSchema,
+  contractSchema,
+  endedSchema,
+  idsSchema,
+  startedSchema,
+  statusesSchema,
+} from "./schemas.ts";
+
+/** `agent_start`, `agent_status`, `agent_complete`, `agent_stop`, `append_payload` (A007-A034, A054). */
+export function registerTools(
+  gateway: PluginContext,
+  lifecycle: Lifecycle,
+  {
+    takers,
+    hasPayloads,
+  }: { readonly takers: () => readonly string[]; readonly hasPayloads: boolean },
+): void {
+  gateway.tool("agent_start", {
+    title: "Start an agent",
+    description:
+      "Starts an agent on a contract and returns at once. Ask agent_status how it is doing. Status `ready`: it starts when there is a place.",
+    input: contractSchema(takers()),
+    output: startedSchema,
+    run: ({ contract, agent }, { principal }) =>
+      startedOf(
+        lifecycle.create({
+          contract,
+          name: chosen(agent, takers()),
+          owner: principal,
+          start: true,
+        }),
+      ),
+  });
+  gateway.tool("agent_status", {
+    title: "Agents' status",
+    description: "Tells how agents are doing, in the order of the ids.",
+    input: idsSchema,
+    output: statusesSchema,
+    annotations: { readOnlyHint: true },
+    run({ agent_ids }, { principal }) {
+      const agents = agent_ids.map((id) => {
+        const agent = lifecycle.find(id, principal);
+        return agent ? statusOf(agent, lifecycle.means) : { agent_id: id, error: NOT_FOUND };
+      });
+      // The source answers a list, MCP demands an object: the text is the one, the structure the other (A011, C53).
+      return {
+        content: [{ type: "text", text: JSON.stringify(agents) }],
+        structuredContent: { agents },
+      };
+    },
+  });
+  gateway.tool("agent_complete", {
+    title: "Complete an agent's contract",
+    description:
+      "Completes an agent's contract. Called by the agent itself to say that it is done.",
+    input: completeSchema(hasPayloads),
+    output: endedSchema,
+    annotations: { idempotentHint: true },
+    async run({ agent_id, summary, payload }, call) {
+      const agent = found(lifecycle, agent_id, call);
+      return endingOf(agent, !(await lifecycle.complete(agent, summary, payload)));
+    },
+  });
+  gateway.tool("agent_stop", {
+    title: "Stop an agent",
+    description: "Stops an agent: what it asked its model already ends, it asks nothing more.",
+    input: agentSchema,
+    output: endedSchema,
+    annotations: { idempotentHint: true, destructiveHint: true },
+    async run({ agent_id }, call) {
+      const agent = found(lifecycle, agent_id, call);
+      return endingOf(
+        agent,
+        !(await lifecycle.end(agent, { status: "stopped", reason: "requested" })),
+      );
+    },
+  });
+  if (hasPayloads) registerAppend(gateway, lifecycle);
+}
+
+function registerAppend(gateway: PluginContext, lifecycle: Lifecycle): void {
+  gateway.tool("append_payload", {
+    title: "Append to an agent's payload",
+    description: APPEND_WORDS,
+    input: appendSchema,
+    output: appendedSchema,
+    async run({ agent_id, payload }, call) {
+      const agent = found(lifecycle, agent_id, call);
+      const added = await lifecycle.append(agent, payload);
+      return payloadOf(agent, lifecycle.means.payloads, !added);
+    },
+  });
+}
+
+/**
+ * The agent of the config that takes a contract.
+ *
+ * @throws {GatewayError} `not_found` when the config has none; `invalid` for one that takes no contracts
+ */
+export function chosen(wanted: string | undefined, takers: readonly string[]): string {
+  const name = wanted ?? takers[0];
+  if (name === undefined)
+    throw new GatewayError("not_found", "No agent is configured.", {
+      hint: "Agents are under `agents` in the config.",
+    });
+  if (takers.includes(name)) return name;
+  throw new GatewayError("invalid", `The agent "${name}" takes no contracts.`, {
+    hint: `Those that do: ${takers.join(", ")}.`,
+  });
+}
+
+/** @throws {GatewayError} `not_found` (A055) */
+function found(lifecycle: Lifecycle, id: string, { principal }: Call): Agent {
+  const agent = lifecycle.find(id, principal);
+  if (agent) return agent;
+  throw new GatewayError("not_found", `${NOT_FOUND}.`);
+}
