@@ -25,11 +25,11 @@ export interface ProbeOptions {
   readonly clientInfo: ClientInfo;
   readonly log: Logger;
   /** Of the connection that carries calls. */
-  status(): ProviderStatus;
+  readonly status: () => ProviderStatus;
   /** That connection, once it is there. */
   whenConnected(signal: AbortSignal): Promise<Connection>;
   /** Dials without waiting for the next attempt. */
-  reconnect(): Promise<void>;
+  readonly reconnect: () => Promise<void>;
 }
 
 /**

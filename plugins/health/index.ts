@@ -1,5 +1,65 @@
-import { definePlugin } from "propylon";
+import { definePlugin, optional } from "propylon";
+import { Agents } from "propylon/plugins/agents";
+import { Gating } from "propylon/plugins/gating";
+import { GatewayHealth } from "./health.ts";
+import { createDurations, registerMetrics } from "./metrics.ts";
+import { ModelChecks } from "./models.ts";
+import { optionsSchema } from "./options.ts";
+import { registerRoutes } from "./routes.ts";
+import { ServerChecks } from "./servers.ts";
+import { GET_HEALTH, Health } from "./service.ts";
 
 export * from "./service.ts";
 
-export default definePlugin({ name: "health", setup() {} });
+/** Longest pause between two looks at what is due, in milliseconds. */
+const LOOK_MS = 1_000;
+
+/** Knows how servers, models and agents are, and says so as `get_health`, `/healthz` and metrics (P042-P076). */
+export default definePlugin({
+  name: "health",
+  config: optionsSchema,
+  inject: { agents: optional(Agents), gating: optional(Gating) },
+  provides: Health,
+  setup(gateway) {
+    const { agents, gating } = gateway.services;
+    const durations = createDurations(gateway.metrics);
+    const servers = new ServerChecks({
+      gateway,
+      gating,
+      probed: (server, duration) => durations.observe({ server }, duration / 1000),
+    });
+    const models = new ModelChecks(gateway, agents);
+    const health = new GatewayHealth({ gateway, agents, servers, models });
+    const applied = gateway.keep("applied", () => ({ at: new Date().toISOString() }));
+    gateway.hook("upstream:state", (server, status) => servers.hear(server, status));
+    gateway.hook("reload:done", (report) => {
+      if (report.applied) applied.at = report.at;
+      for (const server of [...report.servers.removed, ...report.servers.changed]) {
+        servers.forget(server);
+        durations.remove({ server });
+      }
+    });
+    registerRoutes(gateway, { health, agents, lastReload: () => applied.at });
+    registerMetrics(gateway.metrics, health, { agents, servers });
+    const run = async (agent: string): Promise<string> =>
+      JSON.stringify(await health.ofAgent(agent));
+    if (agents) gateway.onDispose(agents.offer({ ...GET_HEALTH, run }));
+    gateway.onStart(() => keepChecking(servers, models, gateway.config.interval));
+    return health;
+  },
+});
+
+/** Renews in the background what is due; the returned function ends that. */
+function keepChecking(servers: ServerChecks, models: ModelChecks, interval: number): () => void {
+  const look = (): void => {
+    servers.checks.renewDue(servers.probed);
+    models.checks.renewDue(models.agents);
+  };
+  look();
+  const timer = setInterval(look, Math.min(LOOK_MS, interval / 5)).unref();
+  return () => {
+    clearInterval(timer);
+    servers.checks.close();
+    models.checks.close();
+  };
+}

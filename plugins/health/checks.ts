@@ -1,0 +1,115 @@
+/** What is known under a name. */
+export interface Known<T> {
+  readonly value: T;
+  /** When it was asked, in milliseconds of `performance.now()`. */
+  readonly askedAt: number;
+  /** When to ask again. */
+  readonly due: number;
+}
+
+/** How to find something out. */
+export interface ChecksOptions<T> {
+  /** Milliseconds between two questions about a name. */
+  readonly interval: number;
+  /** Milliseconds after which what is known is too old to be told without asking. */
+  readonly lasts: number;
+  /** What is known already; outlives this. */
+  readonly known: Map<string, Known<T>>;
+  /** Asks. Must not reject; `undefined` = there is nothing to know. */
+  readonly ask: (name: string, signal: AbortSignal) => Promise<T | undefined>;
+}
+
+/** A question that is not answered yet. */
+interface Question {
+  /** In milliseconds of `performance.now()`. */
+  readonly begun: number;
+  /** The answer is known, or nobody wants it any more. */
+  readonly end: Promise<void>;
+  readonly abort: AbortController;
+}
+
+/** Facts by name that are found out by asking: told from memory, renewed in the background, one question per name at a time. */
+export class Checks<T> {
+  readonly #options: ChecksOptions<T>;
+  readonly #asking = new Map<string, Question>();
+
+  constructor(options: ChecksOptions<T>) {
+    this.#options = options;
+  }
+
+  /** What is known; `undefined` when it is nothing, or too old. */
+  latest(name: string): T | undefined {
+    const known = this.#options.known.get(name);
+    return known && performance.now() - known.askedAt < this.#options.lasts
+      ? known.value
+      : undefined;
+  }
+
+  /** Asks now, or joins the question under way. */
+  renew(name: string): void {
+    this.#begin(name);
+  }
+
+  /** Asks about those names whose time has come. */
+  renewDue(names: Iterable<string>): void {
+    const now = performance.now();
+    for (const name of names)
+      if ((this.#options.known.get(name)?.due ?? 0) <= now) this.#begin(name);
+  }
+
+  /**
+   * Waits until something is known of every name, but for none longer than so many milliseconds after the question (C25): the
+   * answer then counts for whoever asks next, and a further call does not wait for the same silence again.
+   */
+  async whenKnown(names: Iterable<string>, budget: number): Promise<void> {
+    const unknown = [...names].filter((name) => this.latest(name) === undefined);
+    const questions = unknown.map((name) => this.#begin(name));
+    const now = performance.now();
+    await Promise.all(questions.map(({ end, begun }) => within(end, budget - (now - begun))));
+  }
+
+  /** Forgets a name, and what is being asked about it. */
+  forget(name: string): void {
+    this.#options.known.delete(name);
+    this.#asking.get(name)?.abort.abort();
+    this.#asking.delete(name);
+  }
+
+  /** Asks nothing any more. */
+  close(): void {
+    for (const { abort } of this.#asking.values()) abort.abort();
+    this.#asking.clear();
+  }
+
+  #begin(name: string): Question {
+    const running = this.#asking.get(name);
+    if (running) return running;
+    const abort = new AbortController();
+    const begun = performance.now();
+    const question = { begun, abort, end: this.#ask(name, begun, abort.signal) };
+    this.#asking.set(name, question);
+    return question;
+  }
+
+  async #ask(name: string, askedAt: number, signal: AbortSignal): Promise<void> {
+    const { interval, known, ask } = this.#options;
+    const value = await ask(name, signal);
+    if (signal.aborted) return;
+    this.#asking.delete(name);
+    if (value === undefined) return void known.delete(name);
+    // Spread, so that servers that were asked together drift apart.
+    const due = askedAt + interval * (0.9 + 0.2 * Math.random());
+    known.set(name, { value, askedAt, due });
+  }
+}
+
+/** Waits for a promise, at most so many milliseconds. */
+async function within(promise: Promise<void>, ms: number): Promise<void> {
+  if (ms <= 0) return;
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise, limit]);
+  clearTimeout(timer);
+}

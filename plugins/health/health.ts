@@ -1,0 +1,132 @@
+import type { PluginContext } from "propylon";
+import type { AgentInfo, AgentsService } from "propylon/plugins/agents";
+import type { ModelChecks, ModelHealth } from "./models.ts";
+import type { HealthOptions } from "./options.ts";
+import type { ServerChecks } from "./servers.ts";
+import type { HealthReport, HealthService, ServerHealth } from "./service.ts";
+import { judge, type Facts } from "./verdict.ts";
+
+/** What {@link GatewayHealth} works with. */
+export interface GatewayHealthOptions {
+  readonly gateway: Pick<PluginContext<HealthOptions>, "servers" | "config">;
+  readonly agents: AgentsService | undefined;
+  readonly servers: ServerChecks;
+  readonly models: ModelChecks;
+}
+
+/** The health of agents, servers and models from one memory, for every face that shows it. */
+export class GatewayHealth implements HealthService {
+  readonly #options: GatewayHealthOptions;
+
+  constructor(options: GatewayHealthOptions) {
+    this.#options = options;
+  }
+
+  async ofAgent(agent: string): Promise<HealthReport> {
+    const { agents, models } = this.#options;
+    const needed = this.#needs(agent, new Set());
+    const driven = new Set(models.agents);
+    await this.#know(
+      needed.filter((name) => this.#isProbed(name)),
+      needed.filter((name) => driven.has(name)),
+    );
+    const info = agents?.get(agent);
+    if (info) return this.#reportOf(info, new Set());
+    const message = `There is no agent "${agent}".`;
+    return { status: "error", timestamp: new Date().toISOString(), message };
+  }
+
+  async ofGateway(): Promise<HealthReport> {
+    const { agents, servers, models, gateway } = this.#options;
+    const probed = servers.probed;
+    await this.#know(probed, models.agents);
+    const all = agents?.list() ?? [];
+    const facts: Facts = {
+      servers: probed.map((server) => this.#health(server)),
+      agents: all.map((info) => ({ name: info.name, report: this.#reportOf(info, new Set()) })),
+      models: [],
+    };
+    return judge(facts, gateway.config.allDown);
+  }
+
+  ofServer(server: string): ServerHealth | undefined {
+    const { servers, gateway } = this.#options;
+    return gateway.servers.has(server) ? servers.of(server) : undefined;
+  }
+
+  /** What the providers of the agents' models last said. */
+  get models(): ModelHealth[] {
+    const { models } = this.#options;
+    return models.agents.flatMap((agent) => models.checks.latest(agent) ?? []);
+  }
+
+  /** The agent, the agents it uses, and the servers of all of them. */
+  #needs(name: string, seen: Set<string>): string[] {
+    if (seen.has(name)) return [];
+    seen.add(name);
+    const servers = this.#options.agents?.get(name)?.servers ?? [];
+    return [name, ...servers.flatMap((server) => this.#needs(server, seen))];
+  }
+
+  /** @param above agents on the way here: one that uses itself says nothing new */
+  #reportOf(info: AgentInfo, above: ReadonlySet<string>): HealthReport {
+    const { agents, gateway } = this.#options;
+    const path = new Set([...above, info.name]);
+    const others = info.servers.filter((name) => !path.has(name));
+    const facts: Facts = {
+      problem: info.problem,
+      servers: others.filter((name) => !agents?.get(name)).map((name) => this.#health(name)),
+      agents: others.flatMap((name) => {
+        const other = agents?.get(name);
+        return other ? [{ name, report: this.#reportOf(other, path) }] : [];
+      }),
+      models: info.model === undefined ? [] : [this.#model(info.name, info.model)],
+    };
+    return judge(facts, gateway.config.allDown);
+  }
+
+  #health(server: string): ServerHealth {
+    const { gateway, servers } = this.#options;
+    const down = (reason: string): ServerHealth => ({
+      server,
+      reachable: false,
+      reason,
+      failed: "transport",
+      checkedAt: new Date().toISOString(),
+    });
+    if (!gateway.servers.has(server)) return down("is not part of the gateway");
+    if (!servers.isEnabled(server)) return down("is switched off");
+    return servers.of(server) ?? down(this.#noAnswer);
+  }
+
+  #model(agent: string, id: string): Facts["models"][number] {
+    const known = this.#options.models.checks.latest(agent);
+    if (known) return known;
+    const [provider = "", ...model] = id.split("/");
+    return {
+      provider,
+      model: model.join("/"),
+      status: "error",
+      message: this.#noAnswer,
+      checkedAt: new Date().toISOString(),
+    };
+  }
+
+  get #noAnswer(): string {
+    return `no answer within ${this.#options.gateway.config.budget} ms`;
+  }
+
+  async #know(probed: readonly string[], driven: readonly string[]): Promise<void> {
+    const { gateway, servers, models } = this.#options;
+    const { budget } = gateway.config;
+    await Promise.all([
+      servers.checks.whenKnown(probed, budget),
+      models.checks.whenKnown(driven, budget),
+    ]);
+  }
+
+  #isProbed(server: string): boolean {
+    const { gateway, servers } = this.#options;
+    return gateway.servers.get(server)?.probe !== undefined && servers.isEnabled(server);
+  }
+}

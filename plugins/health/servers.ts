@@ -1,0 +1,159 @@
+import {
+  GatewayError,
+  toGatewayError,
+  type PluginContext,
+  type ProbeRung,
+  type Provider,
+} from "propylon";
+import type { GatingService } from "propylon/plugins/gating";
+import { Checks, type Known } from "./checks.ts";
+import type { HealthOptions } from "./options.ts";
+import type { ServerHealth } from "./service.ts";
+import { describeSlowness } from "./words.ts";
+
+/** Probes of one server whose average counts. */
+const SAMPLES = 5;
+
+/** What {@link ServerChecks} works with. */
+export interface ServerChecksOptions {
+  readonly gateway: Pick<PluginContext<HealthOptions>, "servers" | "config" | "log" | "keep">;
+  readonly gating: GatingService | undefined;
+  /** A probe ended after so many milliseconds. */
+  probed(server: string, duration: number): void;
+}
+
+/** How the servers of the gateway are, by probing them. */
+export class ServerChecks {
+  readonly checks: Checks<ServerHealth>;
+  readonly #options: ServerChecksOptions;
+  /** Round trips of the last probes that were answered, in milliseconds. */
+  readonly #latencies: Map<string, readonly number[]>;
+
+  constructor(options: ServerChecksOptions) {
+    const { keep, config } = options.gateway;
+    this.#options = options;
+    this.#latencies = keep("latencies", () => new Map());
+    this.checks = new Checks({
+      interval: config.interval,
+      lasts: 4 * config.interval + config.timeout,
+      known: keep("servers", () => new Map<string, Known<ServerHealth>>()),
+      ask: (server, signal) => this.#ask(server, signal),
+    });
+  }
+
+  /** Names of the servers to probe: those that can be asked and are switched on. */
+  get probed(): string[] {
+    return [...this.#options.gateway.servers.values()]
+      .filter((provider) => provider.probe !== undefined && this.isEnabled(provider.name))
+      .map(({ name }) => name);
+  }
+
+  /** Whether a server is switched on. */
+  isEnabled(server: string): boolean {
+    return this.#options.gating?.isServerEnabled(server) ?? true;
+  }
+
+  /** What is known of a server; one that cannot be probed is what its status says. */
+  of(server: string): ServerHealth | undefined {
+    const provider = this.#options.gateway.servers.get(server);
+    if (provider === undefined || provider.probe) return this.checks.latest(server);
+    return fromStatus(provider);
+  }
+
+  /** Its state changed: what is known of it may be wrong now. */
+  hear(server: string, { state }: Provider["status"]): void {
+    const known = this.checks.latest(server);
+    if (known === undefined || state === "idle" || state === "connecting" || state === "closed")
+      return;
+    const isConnected = state === "ready" || state === "degraded";
+    const isInPart = state === "degraded";
+    if (isConnected !== known.reachable || isInPart !== (known.failed === "list"))
+      if (this.isEnabled(server)) this.checks.renew(server);
+  }
+
+  /** The server left, or is another one now. */
+  forget(server: string): void {
+    this.checks.forget(server);
+    this.#latencies.delete(server);
+  }
+
+  async #ask(server: string, dispose: AbortSignal): Promise<ServerHealth | undefined> {
+    const provider = this.#options.gateway.servers.get(server);
+    if (!provider?.probe) return undefined;
+    const { log } = this.#options.gateway;
+    const before = this.checks.latest(server);
+    const begun = performance.now();
+    const health = await this.#probe(provider, dispose);
+    if (dispose.aborted) return undefined;
+    this.#options.probed(server, performance.now() - begun);
+    if (health.reachable !== before?.reachable && (before || !health.reachable))
+      log[health.reachable ? "info" : "warn"](
+        { server, reachable: health.reachable, failed: health.failed, reason: health.reason },
+        health.reachable ? "server answers its probes again" : "server does not answer its probe",
+      );
+    return health;
+  }
+
+  async #probe(provider: Provider, dispose: AbortSignal): Promise<ServerHealth> {
+    const { name } = provider;
+    const { timeout } = this.#options.gateway.config;
+    const limit = new AbortController();
+    const end = (): void => limit.abort(dispose.reason);
+    const timer = setTimeout(() => limit.abort(lateError(name, timeout)), timeout);
+    dispose.addEventListener("abort", end, { once: true });
+    try {
+      const { latency } = await provider.probe!(limit.signal);
+      return this.#judge(name, latency);
+    } catch (thrown) {
+      return fromFailure(name, toGatewayError(thrown));
+    } finally {
+      clearTimeout(timer);
+      dispose.removeEventListener("abort", end);
+    }
+  }
+
+  #judge(server: string, latency: number): ServerHealth {
+    const latencies = [...(this.#latencies.get(server) ?? []), latency].slice(-SAMPLES);
+    this.#latencies.set(server, latencies);
+    const average = latencies.reduce((sum, each) => sum + each, 0) / latencies.length;
+    const isSlow = average > this.#options.gateway.config.slow;
+    return {
+      server,
+      reachable: true,
+      ...(isSlow && { failed: "slow" as const, reason: describeSlowness(server, average) }),
+      latency: Math.round(latency),
+      checkedAt: new Date().toISOString(),
+    };
+  }
+}
+
+function lateError(server: string, timeout: number): GatewayError {
+  return new GatewayError(
+    "timeout",
+    `Server "${server}" did not answer within ${timeout / 1000} s.`,
+  );
+}
+
+function fromFailure(server: string, { message, data }: GatewayError): ServerHealth {
+  const failed = (data?.["failed"] ?? "transport") as ProbeRung;
+  return {
+    server,
+    reachable: failed === "list",
+    reason: message,
+    failed,
+    checkedAt: new Date().toISOString(),
+  };
+}
+
+function fromStatus({ name, status: { state } }: Provider): ServerHealth {
+  const reachable = state === "ready" || state === "degraded" || state === "idle";
+  return {
+    server: name,
+    reachable,
+    ...(!reachable && {
+      failed: "transport" as const,
+      reason: `Server "${name}" is not available (${state}).`,
+    }),
+    checkedAt: new Date().toISOString(),
+  };
+}
