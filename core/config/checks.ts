@@ -1,4 +1,5 @@
 import { SPELLINGS } from "./clients.ts";
+import { isPlainObject } from "./environment.ts";
 import { isLoopback } from "./loopback.ts";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -41,6 +42,7 @@ export function checkConfig(config: GatewayConfig, context: CheckContext): PathI
     ...checkServers(config),
     ...checkTypes(config),
     ...checkPlugins(config, context),
+    ...checkAgents(config, context),
   ];
 }
 
@@ -204,6 +206,53 @@ function checkPlugins(config: GatewayConfig, context: CheckContext): PathIssue[]
       message: `The plugin file ${key} does not exist.`,
       hint: "The path is relative to the config file; check its spelling and ending.",
     }));
+}
+
+/** What agents say of servers and listeners; everything else about them their plugin checks. */
+function checkAgents(config: GatewayConfig, { plugins }: CheckContext): PathIssue[] {
+  const agents = agentsOf(config);
+  // What plugins bring is only known once they are loaded.
+  if (plugins === undefined || agents === undefined) return [];
+  const names = Object.keys(agents);
+  const servers = [...Object.keys(config.servers), ...plugins.map(({ name }) => name)];
+  return Object.entries(agents).flatMap(([name, agent]) => {
+    const unknown = (key: string, known: readonly string[]): PathIssue[] =>
+      namesIn(agent, key)
+        .filter(({ value }) => !known.includes(value))
+        .map(({ value, path }) => ({
+          path: [...AGENTS, name, ...path],
+          message: `The agent "${name}" names a ${key === "listener" ? "listener" : "server"} "${value}" that does not exist.`,
+          hint: choose(value, known),
+        }));
+    return [
+      ...unknown("server", servers),
+      ...unknown("servers", servers),
+      ...unknown("dependsOn", [...servers, ...names]),
+      ...unknown("listener", Object.keys(config.listeners)),
+    ];
+  });
+}
+
+const AGENTS = ["plugins", "agents", "agents"] as const;
+
+/** The agents as written; `undefined` where there are none, or they are nothing that can be looked into. */
+function agentsOf({ plugins }: GatewayConfig): Record<string, unknown> | undefined {
+  const options = plugins["agents"];
+  const agents = typeof options === "object" && options !== null ? options["agents"] : undefined;
+  return isPlainObject(agents) ? agents : undefined;
+}
+
+/** The texts at a key of an agent, be it one or a list. */
+function namesIn(
+  agent: unknown,
+  key: string,
+): { readonly value: string; readonly path: readonly (string | number)[] }[] {
+  const found = isPlainObject(agent) ? agent[key] : undefined;
+  if (typeof found === "string") return [{ value: found, path: [key] }];
+  if (!Array.isArray(found)) return [];
+  return found.flatMap((value: unknown, index) =>
+    typeof value === "string" ? [{ value, path: [key, index] }] : [],
+  );
 }
 
 /** Whether a plugin key names a file beside the config. */

@@ -38,11 +38,18 @@ export function leafIssues(
   });
 }
 
-/** The union of servers: a type is a plugin's, a command means stdio, a url means HTTP. */
+/**
+ * The branch of a union that fits the kind of the value, if only one does. The union of servers: a type is a plugin's, a command
+ * means stdio, a url means HTTP.
+ */
 function meantBranch(
   errors: readonly (readonly ZodIssue[])[],
   value: unknown,
 ): readonly ZodIssue[] | undefined {
+  const fitting = errors.filter((branch) =>
+    branch.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"),
+  );
+  if (fitting.length === 1) return fitting[0];
   if (!isPlainObject(value)) return undefined;
   if ("type" in value) return errors[2];
   if ("command" in value === "url" in value) return undefined;

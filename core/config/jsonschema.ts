@@ -32,10 +32,18 @@ export function configJsonSchema(plugins: Readonly<Record<string, AnyPlugin>> = 
     ([key, plugin]) => [key, pluginOptions(plugin)] as const,
   );
   options["properties"] = Object.fromEntries(described);
+  const agents = plugins["agents"]?.config && agentsOption(plugins["agents"]);
+  if (agents) properties["agents"] = agents;
   // Top-level keys beginning with x- hold anchors; the loader drops them.
   schema["patternProperties"] = { "^x-": {} };
   // What a variable fills in is text first: ${PORT} may stand where a number is wanted.
   return { ...(acceptVariables(schema) as JsonSchema), title: "Propylon gateway config" };
+}
+
+/** What stands at the top as `agents`. */
+function agentsOption({ config }: AnyPlugin): JsonSchema | undefined {
+  const { properties } = z.toJSONSchema(config!, { io: "input", unrepresentable: "any" });
+  return properties?.["agents"] as JsonSchema | undefined;
 }
 
 function pluginOptions(plugin: AnyPlugin): JsonSchema {

@@ -9,11 +9,12 @@ import { loadCode } from "./code.ts";
 import { parseText } from "./document.ts";
 import type { Environment } from "./environment.ts";
 import { expand, isPlainObject, readEnvironment } from "./environment.ts";
-import type { ConfigIssue, PathIssue } from "./issue.ts";
+import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
 import { invalidConfig, pathText } from "./issue.ts";
 import { maskText } from "./mask.ts";
 import { rememberPlaces } from "./parse.ts";
 import type { GatewayConfig } from "./schema.ts";
+import { moveAgents } from "./sections.ts";
 import { validateConfig } from "./validate.ts";
 
 /** Names looked for, in this order, when no file is given. */
@@ -90,16 +91,20 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const ignored: PathIssue[] = [];
   const top = dropSettings(topLevel(expansion.value) as Record<string, unknown>, ignored);
   const translated = translateClients(options.adjust ? options.adjust(top) : top);
-  const place = (issue: PathIssue): ConfigIssue =>
-    maskIssue(source.place({ ...issue, path: translated.origin(issue.path) }), expansion.secrets);
+  const moved = moveAgents(translated.value);
+  const origin = (issue: PathIssue): ConfigPath => translated.origin(moved.origin(issue.path));
+  const place = (issue: PathIssue): ConfigIssue => {
+    const [message, hint] = [moved.reword(issue.message), moved.reword(issue.hint)];
+    const placed = source.place({ ...issue, message, hint, path: origin(issue) });
+    return maskIssue(placed, expansion.secrets);
+  };
   // An unset variable leaves its text in place: problems of that same value would be noise.
   const unset = new Set(expansion.issues.map((issue) => pathText(issue.path)));
-  const validated = validateConfig(translated.value, renamed(expansion.expanded));
-  const wrong = validated.issues.filter(
-    (issue) => !unset.has(pathText(translated.origin(issue.path))),
-  );
+  const validated = validateConfig(moved.value, renamed(expansion.expanded));
+  const wrong = validated.issues.filter((issue) => !unset.has(pathText(origin(issue))));
   const crossed = validated.config ? checkConfig(validated.config, { cwd }) : [];
-  const issues = [...expansion.issues, ...translated.issues, ...wrong, ...crossed];
+  const found = [...expansion.issues, ...translated.issues, ...moved.issues];
+  const issues = [...found, ...wrong, ...crossed];
   if (issues.length > 0 || validated.config === undefined)
     throw invalidConfig(sortByLine(issues.map(place)));
   return {

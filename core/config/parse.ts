@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
-import { pathText, type ConfigIssue, type PathIssue } from "./issue.ts";
+import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./issue.ts";
 import { configSchema, type GatewayConfig, type GatewayConfigInput } from "./schema.ts";
+import { moveAgents } from "./sections.ts";
 
 /** Configs that went through the schema. A second pass would read milliseconds as seconds. */
 const parsed = new WeakSet<object>();
@@ -38,10 +39,11 @@ export function markParsed(config: GatewayConfig): GatewayConfig {
  */
 export function parseConfig(input: GatewayConfigInput | GatewayConfig): GatewayConfig {
   if (parsed.has(input)) return input as GatewayConfig;
-  const result = configSchema.safeParse(input);
-  if (result.success) return markParsed(result.data);
-  const issues = result.error.issues.map(({ path, message }) => ({
-    path: path.join("."),
+  const moved = moveAgents(input);
+  const result = configSchema.safeParse(moved.value);
+  if (result.success && moved.issues.length === 0) return markParsed(result.data);
+  const issues = [...moved.issues, ...(result.error?.issues ?? [])].map(({ path, message }) => ({
+    path: moved.origin(path as ConfigPath).join("."),
     message,
   }));
   throw new GatewayError(

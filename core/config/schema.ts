@@ -171,6 +171,10 @@ export const configSchema = z.strictObject({
     .record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), serverSchema)
     .default({})
     .describe("MCP servers by name."),
+  agents: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe("Agents by name; read as the option agents of the plugin agents, which they bring."),
   plugins: z
     .record(
       z.string(),

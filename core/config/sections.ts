@@ -1,0 +1,53 @@
+import { isPlainObject } from "./environment.ts";
+import type { ConfigPath, PathIssue } from "./issue.ts";
+
+/** A config whose `agents` stand where the agents plugin has its options. */
+export interface Sectioned {
+  readonly value: unknown;
+  readonly issues: readonly PathIssue[];
+  /** Where in the file the thing at this path of the result stands. */
+  origin(path: ConfigPath): ConfigPath;
+  /** Text that names such a path, with the path as it is in the file. */
+  reword(text: string): string;
+}
+
+const PLACE = ["plugins", "agents", "agents"] as const;
+
+/**
+ * `agents` at the top of a config is how people write `plugins.agents.agents`: agents are what a gateway is about, not an option
+ * of a plugin. Where there are any the plugin is used, unless it is switched off.
+ */
+export function moveAgents(config: unknown): Sectioned {
+  const stays: Sectioned = {
+    value: config,
+    issues: [],
+    origin: (path) => path,
+    reword: (text) => text,
+  };
+  if (!isPlainObject(config)) return stays;
+  const { agents, ...rest } = config;
+  const plugins = rest["plugins"] ?? {};
+  // What is wrong with either is for the schema to say.
+  if (!isPlainObject(agents) || !isPlainObject(plugins)) return stays;
+  const options = plugins["agents"] ?? {};
+  if (options === false) return { ...stays, value: rest };
+  if (isPlainObject(options) && options["agents"] !== undefined)
+    return { ...stays, value: rest, issues: [twice()] };
+  const own = isPlainObject(options) ? options : {};
+  return {
+    value: { ...rest, plugins: { ...plugins, agents: { ...own, agents } } },
+    issues: [],
+    origin: (path) =>
+      PLACE.every((part, index) => path[index] === part) ? ["agents", ...path.slice(3)] : path,
+    reword: (text) => text.replaceAll(PLACE.join("."), "agents"),
+  };
+}
+
+function twice(): PathIssue {
+  return {
+    path: ["agents"],
+    at: "key",
+    message: "There are agents here and in plugins.agents.agents.",
+    hint: "Keep them at the top, and what else the plugin is told in plugins.agents.",
+  };
+}

@@ -1,0 +1,101 @@
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { issuesOf, issueText } from "../../../core/config/issue.ts";
+import { configJsonSchema } from "../../../core/config/jsonschema.ts";
+import { loadConfig } from "../../../core/config/load.ts";
+import { parseConfig } from "../../../core/config/parse.ts";
+import { checkPlugins } from "../../../core/config/plugins.ts";
+import { PluginSource } from "../../../core/config/resolve.ts";
+import { toGatewayError } from "../../../core/errors.ts";
+import agents from "../../../plugins/agents/index.ts";
+
+/** Lines that `propylon check` would print for a config. */
+async function problemsOf(yaml: string): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "propylon-agents-"));
+  const file = join(folder, "gateway.yaml");
+  await writeFile(file, yaml);
+  try {
+    const loaded = await loadConfig(file, { environment: {} });
+    const { issues } = await checkPlugins(loaded, new PluginSource(loaded.cwd));
+    return issues.map(issueText);
+  } catch (thrown) {
+    return issuesOf(toGatewayError(thrown)).map(issueText);
+  }
+}
+
+describe("agents at the top of a config", () => {
+  it("are the agents of the plugin, which they bring", () => {
+    const { plugins } = parseConfig({ agents: { research: { model: "a/b" } } });
+    expect(plugins).toEqual({ agents: { agents: { research: { model: "a/b" } } } });
+  });
+
+  it("stand beside its other options, and are nothing when it is switched off", () => {
+    const both = parseConfig({ agents: { a: {} }, plugins: { agents: { depth: 2 } } });
+    expect(both.plugins).toEqual({ agents: { depth: 2, agents: { a: {} } } });
+    expect(parseConfig({ agents: { a: {} }, plugins: { agents: false } }).plugins).toEqual({
+      agents: false,
+    });
+  });
+
+  it("cannot be in two places", async () => {
+    expect(() => parseConfig({ agents: { a: {} }, plugins: { agents: { agents: {} } } })).toThrow(
+      "There are agents here and in plugins.agents.agents.",
+    );
+    expect(await problemsOf("agents: { a: {} }\nplugins: { agents: { agents: {} } }\n")).toEqual([
+      expect.stringContaining(
+        "gateway.yaml:1:1 There are agents here and in plugins.agents.agents.",
+      ),
+    ]);
+  });
+
+  it("have their problems told where they stand", async () => {
+    const yaml = [
+      "agents:",
+      "  research:",
+      "    modle: openai/gpt-5",
+      "    listener: { prot: 1, port: 2 }",
+      "  writer: { limits: { turns: 0 } }",
+    ];
+    expect((await problemsOf(yaml.join("\n"))).toSorted()).toEqual([
+      expect.stringContaining(':3:5 Unknown key "modle" in agents.research. Did you mean "model"?'),
+      expect.stringContaining(':4:17 Unknown key "prot" in agents.research.listener.'),
+      expect.stringContaining(":5:30 agents.writer.limits.turns must be at least 1."),
+    ]);
+    expect(await problemsOf("agents: 5\n")).toEqual([
+      expect.stringContaining(":1:9 agents must be a map."),
+    ]);
+  });
+
+  it("have the servers, listeners and agents they name checked", async () => {
+    const yaml = [
+      "servers: { search: { url: http://127.0.0.1:9/mcp } }",
+      "agents:",
+      "  research: { servers: [serch], listener: lobby }",
+      "  writer: { dependsOn: [research, printer], agents: [] }",
+    ];
+    expect(await problemsOf(yaml.join("\n"))).toEqual([
+      expect.stringContaining(
+        ':3:25 The agent "research" names a server "serch" that does not exist. Did you mean "search"?',
+      ),
+      expect.stringContaining(':3:43 The agent "research" names a listener "lobby"'),
+      expect.stringContaining(':4:35 The agent "writer" names a server "printer"'),
+    ]);
+    expect(await problemsOf("agents: { a: { agents: [b] } }\n")).toEqual([
+      expect.stringContaining(":1:25 agents.a.agents[0] is no agent"),
+    ]);
+    expect(await problemsOf("agents: { a: { dependsOn: [b] }, b: { dependsOn: [a] } }\n")).toEqual([
+      expect.stringContaining("agents.a waits for itself: a > b > a."),
+    ]);
+  });
+
+  it("are described in the JSON schema", () => {
+    const { properties } = configJsonSchema({ agents }) as {
+      properties: { agents: { additionalProperties: { properties: object } } };
+    };
+    expect(Object.keys(properties.agents.additionalProperties.properties)).toContain(
+      "instructions",
+    );
+  });
+});
