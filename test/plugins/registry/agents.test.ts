@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import registry from "../../../plugins/registry/index.ts";
@@ -72,7 +72,11 @@ it("P036, P037: 500 requests during 20 reloads each get a whole list, of one con
       seen.push(servers.length);
     }
   });
-  for (let round = 2; round <= 21; round++) await gateway.apply(configOf(round));
+  for (let round = 2; round <= 21; round++) {
+    const before = seen.length;
+    await vi.waitUntil(() => seen.length > before + 10, { interval: 1 });
+    await gateway.apply(configOf(round));
+  }
   isReloading = false;
   await Promise.all(readers);
   expect(Math.min(...seen)).toBeGreaterThanOrEqual(1);
