@@ -90,7 +90,7 @@ function readerOf({ url }: TestGateway) {
 const swallow = (): void => {};
 
 describe("figures about calls", () => {
-  it("M111 M112 M115: /metrics and /_meta/metrics agree with the calls made, in every kind of ending", async () => {
+  it("P002, M111 M112 M115: /metrics and /_meta/metrics agree with the calls made, in every kind of ending", async () => {
     const { gateway, client, json, page } = await start();
     const call = (name: string, args = {}, timeout?: number) =>
       gateway

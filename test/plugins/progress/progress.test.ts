@@ -58,7 +58,7 @@ async function callWorker(
 }
 
 describe("progress of calls", () => {
-  it("P097, P103: the sequence of the source arrives in its order, with increasing values", async () => {
+  it("P095, P096, P097, P098, P103, P104: the sequence of the source arrives in its order, with increasing values", async () => {
     const { reports } = await callWorker("seed", {});
     expect(reports.map(({ message }) => message)).toEqual([
       "research/research__research: started",

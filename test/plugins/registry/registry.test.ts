@@ -62,7 +62,7 @@ testPlugin(registry, {
 });
 
 describe("GET /.well-known/mcp/server.json", () => {
-  it("P013, P019, P020, P022, P024-P032, P034, P035: is the source's sample, byte for byte", async () => {
+  it("P013, P019, P020, P022, P024, P025, P026, P027, P029, P031, P032, P034, P035: is the source's sample, byte for byte", async () => {
     const { url } = await setupGateway({
       plugins: [agentsOf([RESEARCH, INFRA]), registry],
       client: false,
@@ -89,7 +89,7 @@ describe("GET /.well-known/mcp/server.json", () => {
     expect(await names()).toEqual([INFRA.id]);
   });
 
-  it("P007, P016-P018, P038: has a listener of its own, asks for nothing, and ignores what it does not know", async () => {
+  it("P007, P016, P017, P018, P038: has a listener of its own, asks for nothing, and ignores what it does not know", async () => {
     const { gateway, url } = await setupGateway({
       plugins: [agentsOf([RESEARCH]), [registry, { listener: { port: 0 } }]],
       config: { auth: { apiKey: "0123456789abcdef" } },
