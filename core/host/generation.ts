@@ -49,9 +49,27 @@ export class Generation {
     return answer;
   }
 
+  /** Counts as in flight what is in no pipeline at the moment, until the returned function is called. */
+  hold(work: Abortion): () => void {
+    this.#inFlight++;
+    this.running.add(work);
+    return () => {
+      this.running.delete(work);
+      this.#end();
+    };
+  }
+
   /** Waits until no call is in flight, at most so many milliseconds; tells whether it came to that. */
   async whenIdle(ms: number): Promise<boolean> {
-    if (this.#inFlight === 0) return true;
+    const until = performance.now() + ms;
+    // Looked at again after the wait: whoever takes the last answer may hold its call in the same turn.
+    while (this.#inFlight > 0) {
+      if (!(await this.#nextIdle(Math.max(0, until - performance.now())))) return false;
+    }
+    return true;
+  }
+
+  #nextIdle(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), Math.min(ms, 2_147_483_647));
       this.#waiting.push(() => {

@@ -21,7 +21,9 @@ export function createEndpointHost(log: Logger, parts: () => GatewayParts): Endp
     get draining() {
       return parts().draining;
     },
-    call: (call) => parts().generation.call(call),
+    get current() {
+      return parts().generation;
+    },
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
   };
 }

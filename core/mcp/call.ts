@@ -6,6 +6,7 @@ import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Provider } from "../provider.ts";
 import type { Call, CallMethod, Era, Json, Peer, Principal, Progress, RpcId } from "../types.ts";
 import type { EndpointContext } from "./context.ts";
+import type { CallRunner } from "./host.ts";
 import type { Forward } from "./forward.ts";
 import { otherMeta } from "./forward.ts";
 import { isObject, RPC } from "./protocol.ts";
@@ -32,6 +33,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   protected readonly method: CallMethod;
   protected reply: Reply | undefined;
   protected done = false;
+  protected readonly runner: CallRunner;
   #provider: Provider | undefined;
   readonly #cancellation = new Cancellation();
   #token: string | number | undefined;
@@ -39,6 +41,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
   constructor(context: EndpointContext, reply: Reply, request: ClientRequest) {
     this.context = context;
+    this.runner = context.host.current;
     this.id = request.id;
     this.method = request.method;
     this.attach(reply, request);
@@ -93,7 +96,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
         this.#token === undefined ? undefined : (report: Progress) => this.#progress(report),
       peer: this,
     });
-    this.context.host.call(call).then(
+    this.runner.call(call).then(
       (answer) => this.#onAnswer(call, answer),
       (thrown: unknown) => this.#onFailure(thrown),
     );
@@ -130,6 +133,11 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   gone(): void {
     this.reply = undefined;
     this.#cancellation.abort();
+  }
+
+  /** Aborts what runs, without giving up the way back: the client gets the reason. */
+  protected interrupt(reason: unknown): void {
+    this.#cancellation.abort(reason);
   }
 
   /** Ends the call early: without an answer when the client wants none any more, else with the reason. */

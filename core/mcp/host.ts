@@ -1,10 +1,22 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
 import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
+import type { Abortion } from "../host/pipeline.ts";
 import type { GatewayHooks } from "../hooks.ts";
 import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
 import type { Call, Json } from "../types.ts";
+
+/** One generation of the gateway, as far as its calls go. */
+export interface CallRunner {
+  /** Runs a call through its pipeline. */
+  call(call: Call): Promise<Answer>;
+  /**
+   * Counts something as in flight that is in no pipeline at the moment; a shutdown or reload waits for it and may abort it.
+   * @returns ends that
+   */
+  hold(work: Abortion): () => void;
+}
 
 /** What an MCP endpoint needs from the gateway around it. */
 export interface EndpointHost {
@@ -14,8 +26,8 @@ export interface EndpointHost {
   readonly limits: GatewayConfig["limits"];
   /** True from SIGTERM on: new work is answered 503, calls in flight go on. */
   readonly draining: boolean;
-  /** Runs a call through the pipeline of the current generation. */
-  call(call: Call): Promise<Answer>;
+  /** The current generation. A call that takes several turns stays with the one it began in. */
+  readonly current: CallRunner;
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
 }
 

@@ -1,6 +1,7 @@
 import { SEVERITIES } from "../severities.ts";
 import type { Answer } from "../answer.ts";
 import { GatewayError } from "../errors.ts";
+import { abortError } from "../host/cancellation.ts";
 import type { Call, Json } from "../types.ts";
 import { answerInputs, needsInput } from "./bridge.ts";
 import type { ClientRequest } from "./call.ts";
@@ -14,12 +15,16 @@ import { askClient } from "./asks.ts";
 /** A client that never set a level gets what people want to see, not the debug output. */
 const DEFAULT_LOG_LEVEL = "info";
 
+const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the call ended.");
+
 /** A call within a session. */
 export class LegacyCall extends ClientCall implements Cancellable {
   earlier: Cancellable | undefined = undefined;
   later: Cancellable | undefined = undefined;
   readonly #session: Session;
   #asks: Map<string, PendingAsk> | undefined;
+  /** Ends its stay in flight while its client is asked, when it is in no pipeline. */
+  #unhold: (() => void) | undefined;
 
   constructor(context: EndpointContext, reply: Reply, request: ClientRequest, session: Session) {
     super(context, reply, request);
@@ -67,10 +72,11 @@ export class LegacyCall extends ClientCall implements Cancellable {
   }
 
   async #fetchInputs(call: Call, answer: Answer): Promise<void> {
-    const { context } = this;
+    const { context, runner } = this;
+    this.#unhold = runner.hold({ seat: -1, abort: (reason) => this.interrupt(reason) });
     this.write(
       await answerInputs(call, answer, (next) =>
-        context.host.call({ ...next, id: context.nextCallId() }),
+        runner.call({ ...next, id: context.nextCallId() }),
       ),
     );
   }
@@ -81,19 +87,25 @@ export class LegacyCall extends ClientCall implements Cancellable {
 
   override gone(): void {
     super.gone();
-    this.#rejectAsks();
+    this.#rejectAsks(WENT_AWAY);
+  }
+
+  protected override interrupt(reason: unknown): void {
+    super.interrupt(reason);
+    this.#rejectAsks(abortError({ reason }));
   }
 
   protected override release(): void {
     this.#session.end(this);
-    this.#rejectAsks();
+    this.#rejectAsks(WENT_AWAY);
+    this.#unhold?.();
   }
 
-  #rejectAsks(): void {
+  #rejectAsks(error: GatewayError): void {
     if (this.#asks === undefined) return;
     for (const [id, ask] of this.#asks) {
       this.#session.asks?.delete(id);
-      ask.reject(new GatewayError("cancelled", "The client went away, or the call ended."));
+      ask.reject(error);
     }
     this.#asks = undefined;
     if (this.#session.asks?.size === 0) this.#session.asks = undefined;

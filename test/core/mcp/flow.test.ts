@@ -166,8 +166,8 @@ describe("a client that reads more slowly than it is sent to", () => {
     cleanups.push(() => served.close());
     const before = process.memoryUsage().arrayBuffers;
     const finished = new Promise<void>((resolve) => {
-      const call = served.host.call.bind(served.host);
-      served.host.call = (input) => {
+      const call = served.host.current.call.bind(served.host.current);
+      served.host.current.call = (input) => {
         const answer = call(input);
         answer.then(() => resolve(), resolve);
         return answer;

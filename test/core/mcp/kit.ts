@@ -169,11 +169,15 @@ function testHost(providers: readonly FakeProvider[], config: GatewayConfig): Te
     draining: false,
     events,
     calls,
-    async call(call) {
-      calls.push(call);
-      const provider = providers.find(({ name }) => name === call.server);
-      if (provider === undefined) throw new GatewayError("not_found", `No server ${call.server}.`);
-      return provider.request(call);
+    current: {
+      async call(call) {
+        calls.push(call);
+        const provider = providers.find(({ name }) => name === call.server);
+        if (provider === undefined)
+          throw new GatewayError("not_found", `No server ${call.server}.`);
+        return provider.request(call);
+      },
+      hold: () => () => {},
     },
     emit: (...args) => void events.push(args),
   };
