@@ -7,7 +7,7 @@ import { checkConfig } from "./checks.ts";
 import { dropSettings, translateClients } from "./clients.ts";
 import { loadCode } from "./code.ts";
 import { parseText } from "./document.ts";
-import type { Environment } from "./environment.ts";
+import type { Environment, Expanded } from "./environment.ts";
 import { expand, isPlainObject, readEnvironment } from "./environment.ts";
 import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
 import { invalidConfig, pathText } from "./issue.ts";
@@ -53,6 +53,8 @@ export interface LoadedConfig {
   readonly warnings: readonly ConfigIssue[];
   /** Values that came from the environment; give them to `maskConfig` before showing anything. */
   readonly secrets: ReadonlySet<string>;
+  /** Strings that came from the environment, by the path text of the config in force. */
+  readonly expanded: ReadonlyMap<string, Expanded>;
   /** Gives an issue found later, e.g. in the options of a plugin, its place in the file. */
   place(issue: PathIssue): ConfigIssue;
 }
@@ -100,7 +102,8 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   };
   // An unset variable leaves its text in place: problems of that same value would be noise.
   const unset = new Set(expansion.issues.map((issue) => pathText(issue.path)));
-  const validated = validateConfig(moved.value, renamed(expansion.expanded));
+  const expanded = renamed(expansion.expanded);
+  const validated = validateConfig(moved.value, expanded);
   const wrong = validated.issues.filter((issue) => !unset.has(pathText(origin(issue))));
   const crossed = validated.config ? checkConfig(validated.config, { cwd }) : [];
   const found = [...expansion.issues, ...translated.issues, ...moved.issues];
@@ -114,6 +117,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     version: source.version,
     warnings: [...ignored, ...translated.warnings].map(place),
     secrets: expansion.secrets,
+    expanded,
     place,
   };
 }
@@ -193,12 +197,13 @@ function topLevel(value: unknown): unknown {
   );
 }
 
-/** What stood below `mcpServers` is below `servers` by the time it is checked. */
+/** What stood below `mcpServers` is below `servers` by the time it is checked, and `agents` below their plugin. */
 function renamed<T>(expanded: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
   return new Map(
     [...expanded].flatMap(([path, value]) => [
       [path, value] as const,
       [path.replace(/^mcpServers\b/, "servers"), value] as const,
+      [path.replace(/^agents\b/, "plugins.agents.agents"), value] as const,
     ]),
   );
 }

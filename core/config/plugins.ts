@@ -2,11 +2,12 @@ import { z } from "zod";
 import { isGatewayError, toGatewayError, type GatewayError } from "../errors.ts";
 import type { AnyPlugin } from "../plugin.ts";
 import { checkConfig } from "./checks.ts";
-import { explainIssues } from "./explain.ts";
+import { explainIssues, leafIssues, type ZodIssue } from "./explain.ts";
 import type { ConfigIssue } from "./issue.ts";
 import { invalidConfig } from "./issue.ts";
 import type { LoadedConfig } from "./load.ts";
 import type { Shape } from "./shape.ts";
+import { coerceExpanded } from "./validate.ts";
 
 /** Whoever finds the plugin of a config key. */
 export interface Resolver {
@@ -59,8 +60,15 @@ function optionIssues(
   loaded: LoadedConfig,
 ): ConfigIssue[] {
   const schema = plugin.config ?? z.strictObject({});
-  const checked = schema.safeParse(options);
+  let checked = schema.safeParse(options);
   if (checked.success) return [];
+  const coerced = coerceOptions(key, options, checked.error.issues, loaded);
+  if (coerced) {
+    // Taken over: the plugin is set up with what was checked.
+    loaded.config.plugins[key] = coerced;
+    checked = schema.safeParse(coerced);
+    if (checked.success) return [];
+  }
   // Seen from the top of the config, so that paths and hints are those of the file.
   const issues = checked.error.issues.map((issue) => ({
     ...issue,
@@ -70,6 +78,22 @@ function optionIssues(
   return explainIssues(issues, { plugins: { [key]: options } }, shape).map((issue) =>
     loaded.place(issue),
   );
+}
+
+/** Options with texts that came from variables read as numbers and booleans, where the plugin wants those. */
+function coerceOptions(
+  key: string,
+  options: Record<string, unknown>,
+  issues: readonly ZodIssue[],
+  { expanded }: LoadedConfig,
+): Record<string, unknown> | undefined {
+  const whole = { plugins: { [key]: options } };
+  const leaves = leafIssues(issues, options).map((issue) => ({
+    ...issue,
+    path: ["plugins", key, ...issue.path],
+  }));
+  const coerced = coerceExpanded(whole, leaves, expanded) as typeof whole | undefined;
+  return coerced?.plugins[key];
 }
 
 function optionShape(schema: z.ZodType): Shape {

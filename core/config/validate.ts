@@ -32,7 +32,11 @@ export function validateConfig(
   return { config: undefined, issues: issues.map((issue) => hideExpanded(issue, expanded)) };
 }
 
-function coerceExpanded(
+/**
+ * The value with texts that came from variables read as the numbers and booleans that issues ask for; `undefined` when there are
+ * none. The value itself stays as it is.
+ */
+export function coerceExpanded(
   value: unknown,
   issues: readonly ZodIssue[],
   expanded: ReadonlyMap<string, Expanded>,

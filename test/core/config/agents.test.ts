@@ -99,3 +99,25 @@ describe("agents at the top of a config", () => {
     );
   });
 });
+
+it("a variable may stand where a plugin wants a number or a boolean", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "propylon-agents-"));
+  const yaml =
+    "agents: { a: { listener: { port: '${PORT:-7}' }, capabilities: { vision: '${VISION}' } } }\nplugins: { agents: { depth: '${DEPTH}', providers: {} } }\n";
+  await writeFile(join(folder, "gateway.yaml"), yaml);
+  const load = (environment: Record<string, string>) =>
+    loadConfig(join(folder, "gateway.yaml"), { environment });
+  const loaded = await load({ VISION: "true", DEPTH: "3" });
+  const { issues } = await checkPlugins(loaded, new PluginSource(folder));
+  expect(issues).toEqual([]);
+  expect(loaded.config.plugins["agents"]).toEqual({
+    depth: 3,
+    providers: {},
+    agents: { a: { listener: { port: 7 }, capabilities: { vision: true } } },
+  });
+  const wrong = await load({ VISION: "true", DEPTH: "many" });
+  const found = await checkPlugins(wrong, new PluginSource(folder));
+  expect(found.issues.map(issueText)).toEqual([
+    expect.stringContaining(":2:29 plugins.agents.depth must be a number."),
+  ]);
+});
