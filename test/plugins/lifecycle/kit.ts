@@ -64,13 +64,13 @@ export class ScriptedAgents implements AgentsService {
     return Promise.resolve(undefined);
   }
 
-  async run(agent: string, start: readonly Message[], options: RunOptions): Promise<RunResult> {
-    const messages = [...start];
+  async run(agent: string, given: readonly Message[], options: RunOptions): Promise<RunResult> {
+    const messages = [...given];
     const id = /agent_id is ([\w-]+)/.exec(options.instructions ?? "")![1]!;
     for (let turns = 1; ; turns++) {
       if (options.mayContinue?.() === false) return resultOf("prevented", messages, turns);
       options.onEvent?.({ type: "step", step: turns, kind: "llm" });
-      const asked = { agent, messages, options, id };
+      const asked = { agent, messages: [...messages], options, id };
       this.asked.push(asked);
       const { text = "", calls = [] } = await unlessAborted(this.#script(asked), options.signal);
       messages.push({ role: "assistant", parts: [{ type: "text", text }] });

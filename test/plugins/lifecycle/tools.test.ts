@@ -396,7 +396,7 @@ describe("protocol", () => {
     const { client } = await start();
     expect(client.getServerCapabilities()).not.toHaveProperty("tasks");
     const params = { name: "agent_start", arguments: { contract: "x" }, task: { ttl: 1_000 } };
-    const result = await client.callTool(params as never);
+    const result = await client.callTool(params);
     expect(result.structuredContent).toMatchObject({ status: "running" });
   });
 });
