@@ -35,6 +35,7 @@ const HEAD_BYTES = 512;
 export class Answer {
   readonly #raw: RawMessage | undefined;
   #parsed: Parsed | undefined;
+  #refused: boolean | undefined;
   #failed: boolean | undefined;
 
   private constructor(parsed: Parsed | undefined, raw?: RawMessage) {
@@ -67,10 +68,16 @@ export class Answer {
     return this.#parse().result;
   }
 
-  /** Whether the other side refused the request. Does not parse an answer that starts with its result. */
+  /**
+   * Whether the other side refused the request. Does not parse an answer that starts with its result; looks for that once, since
+   * the log, metrics and history all ask.
+   */
   get isRpcError(): boolean {
-    if (this.#parsed === undefined && RESULT_START.test(headOf(this.#raw!.chunks))) return false;
-    return this.error !== undefined;
+    return (this.#refused ??= !this.#startsWithResult() && this.error !== undefined);
+  }
+
+  #startsWithResult(): boolean {
+    return this.#parsed === undefined && RESULT_START.test(headOf(this.#raw!.chunks));
   }
 
   /**
@@ -93,6 +100,23 @@ export class Answer {
   /** Size in bytes when the answer is raw, else `undefined`. */
   get rawSize(): number | undefined {
     return this.#raw?.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  }
+
+  /**
+   * Copies the beginning of a raw answer to where it is to be kept, as it arrived, i.e. with the id that its server knows. Makes
+   * neither a string nor a parse, and nothing of the answer stays alive by it. Copies nothing of an answer that is not raw.
+   *
+   * @param at offset in `target`
+   * @param length bytes to copy at most
+   * @returns bytes copied
+   */
+  copyRaw(target: Uint8Array, at: number, length: number): number {
+    let copied = 0;
+    for (const chunk of this.isRaw ? this.#raw!.chunks : []) {
+      if (copied >= length) break;
+      copied += chunk.copy(target, at + copied, 0, length - copied);
+    }
+    return copied;
   }
 
   /**

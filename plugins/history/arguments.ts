@@ -1,12 +1,10 @@
-import { copyJson, plainSize, type CopyRules } from "./copy.ts";
+import { copyJson, isPlain, type CopyRules } from "./copy.ts";
 import { hideSecrets } from "./result.ts";
 
-/** Arguments as they are kept: as text, which costs the garbage collector least. */
+/** Arguments as they are kept. */
 export interface KeptArguments {
   /** JSON. */
   readonly text: string;
-  /** Memory they take, as estimated. */
-  readonly bytes: number;
   /** Whether something is missing because it is a secret. */
   readonly redacted: boolean;
   /** Whether something is missing because it was too much. */
@@ -24,15 +22,16 @@ export interface Looked {
 
 /** Looks through arguments and makes them fit for keeping. */
 export function keepArguments(args: object, rules: CopyRules): Looked {
-  const size = plainSize(args, rules);
-  if (size !== undefined) {
-    const kept = { text: JSON.stringify(args), bytes: size, redacted: false, truncated: false };
-    return { kept, secrets: [], unsearched: false };
+  if (isPlain(args, rules)) {
+    const kept = { text: JSON.stringify(args), redacted: false, truncated: false };
+    return { kept, secrets: NONE, unsearched: false };
   }
-  const { value, bytes, redacted, truncated, secrets, unsearched } = copyJson(args, rules);
+  const { value, redacted, truncated, secrets, unsearched } = copyJson(args, rules);
   const text = secrets.length === 0 ? JSON.stringify(value) : withoutRepeats(value, secrets);
-  return { kept: { text, bytes, redacted, truncated }, secrets, unsearched };
+  return { kept: { text, redacted, truncated }, secrets, unsearched };
 }
+
+const NONE: readonly string[] = [];
 
 /** A secret may stand a second time under a harmless name. */
 function withoutRepeats(value: unknown, secrets: readonly string[]): string {

@@ -3,8 +3,6 @@ import { REDACTED, type Secrets } from "./secrets.ts";
 /** A copy that is safe to keep: of bounded size, without secrets, and sharing nothing that somebody could change. */
 export interface Copy {
   readonly value: unknown;
-  /** Memory it takes, as estimated. */
-  readonly bytes: number;
   /** Whether something is missing because it is a secret. */
   readonly redacted: boolean;
   /** Whether something is missing because it was too much. */
@@ -19,7 +17,7 @@ export interface Copy {
 export interface CopyRules {
   /** Absent: nothing is secret. */
   readonly secrets?: Secrets | undefined;
-  /** Memory the copy may take. */
+  /** Memory the copy may take, as estimated. */
   readonly limit: number;
   /** Whether texts may hold JSON, in which secrets are looked for as well. */
   readonly insideTexts?: boolean;
@@ -38,15 +36,13 @@ const MAX_SEARCHED = 20_000;
 export function copyJson(value: unknown, rules: CopyRules): Copy {
   const copying = new Copying(rules);
   const copied = copying.copy(value, ROOT);
-  const { left, redacted, truncated, secrets, unsearched } = copying;
-  return { value: copied, bytes: rules.limit - left, redacted, truncated, secrets, unsearched };
+  const { redacted, truncated, secrets, unsearched } = copying;
+  return { value: copied, redacted, truncated, secrets, unsearched };
 }
 
-/** Memory a value takes as estimated, when nothing of it is a secret and all of it fits; else `undefined`. Copies nothing. */
-export function plainSize(value: unknown, { secrets, limit }: CopyRules): number | undefined {
-  if (secrets?.hasPlaces) return undefined;
-  const left = measure(value, limit, secrets, 0);
-  return left > 0 ? limit - left : undefined;
+/** Whether nothing of a value is a secret and all of it fits, so that it needs no copy. */
+export function isPlain(value: unknown, { secrets, limit }: CopyRules): boolean {
+  return !secrets?.hasPlaces && measure(value, limit, secrets, 0) > 0;
 }
 
 /** What is left of the room; nothing, as soon as there is a secret. */
@@ -113,8 +109,7 @@ class Copying {
     const room = Math.max(0, Math.floor(this.left / CHARACTER_BYTES));
     this.left -= Math.min(text.length, room) * CHARACTER_BYTES;
     if (text.length <= room) return text;
-    // By way of bytes: a slice would keep the whole text alive.
-    return this.#cut(`${Buffer.from(text.slice(0, room), "utf8").toString("utf8")}[cut off]`);
+    return this.#cut(`${text.slice(0, room)}[cut off]`);
   }
 
   #list(values: readonly unknown[], path: Place): unknown[] {

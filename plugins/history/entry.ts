@@ -1,40 +1,53 @@
 import type { CallEnd, CallSource } from "propylon";
-import type { KeptArguments } from "./arguments.ts";
-import { showResult, type KeptResult, type ShownResult } from "./result.ts";
+import { FLAGS, readHead, type Head } from "./head.ts";
+import { showResult, withoutHalf, type ShownResult } from "./result.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** One tool call as remembered. */
-export interface Entry extends CallEnd {
+const LINE_FEED = 10;
+
+/** The text of a record: head, arguments as JSON, and result. JSON has line feeds only between tokens; ours has none, so a result comes last. */
+export function toRecord(head: string, args: string, result: string): string {
+  return `${head}\n${args}\n${result}`;
+}
+
+/** One tool call as remembered. Arguments and result are read when somebody asks, and only until the ring goes on. */
+export class Entry {
   /** Counts the calls in the order in which they ended; never used twice. */
   readonly number: number;
-  /** Id of the call. */
-  readonly id: string;
-  /** When it arrived, in milliseconds since the epoch. */
-  readonly at: number;
-  readonly server: string;
-  readonly tool: string;
-  readonly source: CallSource;
-  readonly endpoint: string;
-  readonly principal: string;
-  /** Words of the failure. */
-  readonly message: string | undefined;
-  readonly totalMs: number;
-  /** Until it was sent to its server; `undefined` when it never was. */
-  readonly queuedMs: number | undefined;
-  /** Progress reports that were passed on. */
-  readonly progress: number;
-  /** Whether it had any, kept or not. */
-  readonly hasArguments: boolean;
-  readonly args: KeptArguments | undefined;
-  readonly result: KeptResult | undefined;
-  /** Id of the call that this one repeats. */
-  readonly replayOf: string | undefined;
-  /** Memory it takes, as estimated. */
-  readonly bytes: number;
+  readonly head: Head;
+  readonly #record: Buffer;
+  readonly #argumentsAt: number;
+
+  constructor(number: number, record: Buffer) {
+    const end = record.indexOf(LINE_FEED);
+    this.number = number;
+    this.head = readHead(record.toString("utf8", 0, end));
+    this.#record = record;
+    this.#argumentsAt = end + 1;
+  }
+
+  is(flag: keyof typeof FLAGS): boolean {
+    return (this.head.flags & FLAGS[flag]) !== 0;
+  }
+
+  /** JSON; empty when none are kept. */
+  get argumentsText(): string {
+    return this.#record.toString("utf8", this.#argumentsAt, this.#resultAt - 1);
+  }
+
+  /** The JSON-RPC message that came back, or its beginning; empty when it is not kept. */
+  get resultText(): string {
+    const text = this.#record.toString("utf8", this.#resultAt);
+    return this.is("truncatedResult") ? withoutHalf(text) : text;
+  }
+
+  get #resultAt(): number {
+    return this.#record.indexOf(LINE_FEED, this.#argumentsAt) + 1;
+  }
 }
 
 /** An entry as the API shows it; the second half only to operators. */
-export interface ShownEntry extends ShownResult {
+export interface ShownEntry extends ShownResult, CallEnd {
   readonly id: string;
   readonly at: string;
   readonly server: string;
@@ -42,8 +55,6 @@ export interface ShownEntry extends ShownResult {
   readonly source: CallSource;
   readonly endpoint: string;
   readonly principal: string;
-  readonly outcome: CallEnd["outcome"];
-  readonly code: string | null;
   readonly durationMs: number;
   readonly queuedMs: number | null;
   readonly progress: number;
@@ -56,10 +67,11 @@ export interface ShownEntry extends ShownResult {
 
 /** Shows an entry: what happened to everyone who may look, what was said only to those who may operate the gateway. */
 export function showEntry(entry: Entry, secrets: Secrets, isOperator: boolean): ShownEntry {
-  const { id, server, tool, source, endpoint, principal, outcome, code, progress } = entry;
+  const { id, at, server, tool, source, endpoint, principal, outcome, code } = entry.head;
+  const { totalMs, queuedMs, progress, replayOf } = entry.head;
   return {
     id,
-    at: new Date(entry.at).toISOString(),
+    at: new Date(at).toISOString(),
     server,
     tool,
     source,
@@ -67,26 +79,26 @@ export function showEntry(entry: Entry, secrets: Secrets, isOperator: boolean): 
     principal,
     outcome,
     code,
-    durationMs: round(entry.totalMs),
-    queuedMs: entry.queuedMs === undefined ? null : round(entry.queuedMs),
+    durationMs: totalMs,
+    queuedMs,
     progress,
-    ...(entry.replayOf !== undefined && { replayOf: entry.replayOf }),
+    ...(replayOf !== null && { replayOf }),
     ...(isOperator && contentOf(entry, secrets)),
   };
 }
 
-function contentOf({ message, args, result }: Entry, secrets: Secrets): Partial<ShownEntry> {
+function contentOf(entry: Entry, secrets: Secrets): Partial<ShownEntry> {
+  const { message, resultSize } = entry.head;
   return {
-    ...(message !== undefined && { message }),
-    ...(args && {
-      arguments: JSON.parse(args.text) as unknown,
-      ...(args.redacted && { argumentsRedacted: true as const }),
-      ...(args.truncated && { argumentsTruncated: true as const }),
+    ...(message !== null && { message }),
+    ...(entry.is("keptArguments") && {
+      arguments: JSON.parse(entry.argumentsText) as unknown,
+      ...(entry.is("redactedArguments") && { argumentsRedacted: true as const }),
+      ...(entry.is("truncatedArguments") && { argumentsTruncated: true as const }),
     }),
-    ...(result && showResult(result, secrets)),
+    ...(entry.is("keptResult") && {
+      ...showResult(entry.resultText, entry.is("truncatedResult"), secrets),
+      ...(resultSize !== null && { resultSize }),
+    }),
   };
-}
-
-function round(ms: number): number {
-  return Math.round(ms * 1_000) / 1_000;
 }

@@ -1,31 +1,61 @@
-import { showEntry, type Entry } from "./entry.ts";
+import { Entry, showEntry } from "./entry.ts";
+import { isWanted, type Filter } from "./query.ts";
+import type { Ring } from "./ring.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Characters handed over at once. */
 const CHUNK = 65_536;
+/** Calls looked at before others get their turn. */
+const LOOKED_AT = 1_000;
 
-/** Entries as JSON lines. A line is made when the reader has taken those before it. */
-export function exportLines(
-  entries: readonly Entry[],
-  secrets: Secrets,
-  isOperator: boolean,
-): ReadableStream<Uint8Array> {
+/** What an export is made from. */
+export interface ExportSource {
+  readonly ring: Ring;
+  readonly secrets: Secrets;
+  readonly filter: Filter;
+  readonly isOperator: boolean;
+}
+
+/**
+ * The calls up to now as JSON lines, oldest first. A line is made when the reader has taken those before it; calls that made room
+ * for newer ones meanwhile are left out, so that a slow reader holds nothing.
+ */
+export function exportLines({
+  ring,
+  secrets,
+  filter,
+  isOperator,
+}: ExportSource): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  let at = 0;
+  const end = ring.next;
+  let number = ring.oldest;
   const chunk = (): string => {
     let text = "";
-    while (at < entries.length && text.length < CHUNK)
-      text += `${JSON.stringify(showEntry(entries[at++]!, secrets, isOperator))}\n`;
+    number = Math.max(number, ring.oldest);
+    const stop = Math.min(end, number + LOOKED_AT);
+    for (; number < stop && text.length < CHUNK; number++) {
+      const entry = new Entry(number, ring.read(number)!);
+      if (isWanted(entry, filter))
+        text += `${JSON.stringify(showEntry(entry, secrets, isOperator))}\n`;
+    }
     return text;
   };
   return new ReadableStream(
     {
-      pull(controller) {
-        const text = chunk();
+      async pull(controller) {
+        let text = chunk();
+        while (text === "" && number < end) {
+          await turn();
+          text = chunk();
+        }
         if (text === "") controller.close();
         else controller.enqueue(encoder.encode(text));
       },
     },
     { highWaterMark: 0 },
   );
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -10,11 +10,21 @@ export default definePlugin({
   name: "history",
   config: optionsSchema,
   setup(gateway) {
-    const ring = gateway.keep("ring", () => new Ring());
+    const { entries, memory } = gateway.config;
+    const limits = { entries, memory };
+    const ring = gateway.keep("ring", () => new Ring(limits));
     const secrets = new Secrets(gateway.config.redact);
-    const recorder = new Recorder(ring, gateway.config, secrets);
+    const { config: options, log } = gateway;
+    const recorder = new Recorder({ ring, options, secrets, log });
     gateway.use("observe", recorder.watch);
     gateway.use("progress", recorder.note);
+    gateway.onStart(() => {
+      const before = ring.limits;
+      ring.limits = limits;
+      return () => {
+        if (ring.limits === limits) ring.limits = before;
+      };
+    });
     gateway.onDispose(() => recorder.flush());
     historyRoutes(gateway, { ring, secrets, recorder });
   },

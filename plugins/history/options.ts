@@ -1,6 +1,9 @@
 import { sizeSchema } from "propylon";
 import { z } from "zod";
 
+/** What Node 20 can have in one piece, with some to spare. */
+const MAX_MEMORY = 2 * 1_073_741_824;
+
 /** Options of the history plugin. */
 export const optionsSchema = z.strictObject({
   entries: z
@@ -10,9 +13,10 @@ export const optionsSchema = z.strictObject({
     .default(1_000)
     .describe("Calls to remember; the oldest one goes when there are more."),
   memory: sizeSchema()
+    .refine((bytes) => bytes <= MAX_MEMORY, "expected at most 2GiB")
     .default(8 * 1_048_576)
     .describe(
-      "Memory that all of them may take, as estimated; the oldest ones go when it is more.",
+      "Memory that all of them may take; the oldest ones go when it is more. Taken in one block, which the system fills as it is used.",
     ),
   arguments: z
     .enum(["off", "redacted", "full"])

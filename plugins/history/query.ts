@@ -1,6 +1,8 @@
 import { GatewayError, type RouteEvent } from "propylon";
 import { z } from "zod";
-import type { Entry } from "./entry.ts";
+import { Entry } from "./entry.ts";
+import { beginningOf } from "./head.ts";
+import type { Ring } from "./ring.ts";
 
 const OUTCOMES = ["ok", "transport_error", "rpc_error", "tool_error", "failed"] as const;
 
@@ -58,25 +60,38 @@ function read<S extends typeof filterSchema | typeof pageSchema>(
 
 /** Whether a filter lets an entry through. */
 export function isWanted(
-  entry: Entry,
+  { head }: Entry,
   { server, tool, principal, outcome, since }: Filter,
 ): boolean {
   return (
-    (server === undefined || entry.server === server) &&
-    (tool === undefined || entry.tool === tool) &&
-    (principal === undefined || entry.principal === principal) &&
-    (since === undefined || entry.at >= since) &&
+    (server === undefined || head.server === server) &&
+    (tool === undefined || head.tool === tool) &&
+    (principal === undefined || head.principal === principal) &&
+    (since === undefined || head.at >= since) &&
     (outcome === undefined ||
-      (outcome === "failed" ? entry.outcome !== "ok" : entry.outcome === outcome))
+      (outcome === "failed" ? head.outcome !== "ok" : head.outcome === outcome))
   );
 }
 
-/** One page of what a query asks for. */
-export function findPage(all: readonly Entry[], query: Paging): Found {
-  const { cursor = Infinity, limit } = query;
-  const wanted = all
-    .filter((entry) => entry.number < cursor && isWanted(entry, query))
-    .toReversed();
-  const entries = wanted.slice(0, limit);
-  return { entries, next: wanted.length > limit ? entries.at(-1)!.number : undefined };
+/** One page of what a query asks for. Reads no more than it takes to fill it. */
+export function findPage(ring: Ring, query: Paging): Found {
+  const { cursor = Number.POSITIVE_INFINITY, limit } = query;
+  const entries: Entry[] = [];
+  for (let number = Math.min(cursor, ring.next) - 1; number >= ring.oldest; number--) {
+    const entry = new Entry(number, ring.read(number)!);
+    if (!isWanted(entry, query)) continue;
+    if (entries.length === limit) return { entries, next: entries.at(-1)!.number };
+    entries.push(entry);
+  }
+  return { entries, next: undefined };
+}
+
+/** The call with an id. */
+export function findEntry(ring: Ring, id: string): Entry | undefined {
+  const beginning = beginningOf(id);
+  for (let number = ring.next - 1; number >= ring.oldest; number--) {
+    const record = ring.read(number)!;
+    if (beginning.equals(record.subarray(0, beginning.length))) return new Entry(number, record);
+  }
+  return undefined;
 }

@@ -1,61 +1,62 @@
-import { endOf, toGatewayError, type Answer, type Call, type Middleware } from "propylon";
+import {
+  endOf,
+  toGatewayError,
+  type Answer,
+  type Call,
+  type Middleware,
+  type PluginContext,
+} from "propylon";
 import { keepArguments, type KeptArguments, type Looked } from "./arguments.ts";
-import type { Entry } from "./entry.ts";
+import { toRecord } from "./entry.ts";
+import { FLAGS, writeHead } from "./head.ts";
 import type { HistoryOptions } from "./options.ts";
-import { hideSecrets, keepResult, withoutSecrets, type KeptResult } from "./result.ts";
+import { hideSecrets, keepResult, type KeptResult } from "./result.ts";
 import type { Ring } from "./ring.ts";
+import { Running } from "./running.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** A call that runs. */
-interface Running {
-  readonly call: Call;
-  readonly at: number;
-  readonly started: number;
-  /** When it left for its server. */
-  sent: number | undefined;
-  progress: number;
-}
-
-/** A call that ended and is not written down yet. */
-interface Ended {
-  readonly running: Running;
-  readonly end: Answer | Error;
-  readonly ended: number;
-}
-
-/** Memory of an entry without arguments and result. */
-const ENTRY_BYTES = 512;
 const MAX_MESSAGE = 500;
+const NONE: readonly string[] = [];
+
+/** What a {@link Recorder} is made of. */
+export interface RecorderParts {
+  readonly ring: Ring;
+  readonly options: HistoryOptions;
+  readonly secrets: Secrets;
+  readonly log: PluginContext["log"];
+}
 
 /** Watches calls and writes them down once they are over, many at a time, so that no caller waits for it. */
 export class Recorder {
   readonly #ring: Ring;
   readonly #options: HistoryOptions;
   readonly #secrets: Secrets;
-  readonly #running = new Map<string, Running>();
+  readonly #log: PluginContext["log"];
+  /** The call that passes through the stages at this moment: most leave for their server in one go. */
+  #passing: Running | undefined;
+  /** Calls that a stage holds back, by id. Few, since a `Map` that changes with every call costs more than the rest of this. */
+  readonly #waiting = new Map<string, Running>();
   /** Ids of the repeated calls, by the arguments that repeat them. */
   readonly #replays = new WeakMap<object, string>();
-  #ended: Ended[] = [];
+  readonly #ended: Running[] = [];
   #due: NodeJS.Immediate | undefined;
 
-  constructor(ring: Ring, options: HistoryOptions, secrets: Secrets) {
+  constructor({ ring, options, secrets, log }: RecorderParts) {
     this.#ring = ring;
     this.#options = options;
     this.#secrets = secrets;
+    this.#log = log;
   }
 
   /** For the stage `observe`: sees every call, denials included. */
   readonly watch: Middleware = (call, next) => {
     if (call.method !== "tools/call") return next(call);
-    const running: Running = {
-      call,
-      at: Date.now(),
-      started: performance.now(),
-      sent: undefined,
-      progress: 0,
-    };
-    this.#running.set(call.id, running);
-    const answer = next(call.progress ? counted(call, running) : call);
+    const running = new Running(call);
+    const outer = this.#passing;
+    this.#passing = running;
+    const answer = next(call.progress ? running.counted() : call);
+    this.#passing = outer;
+    if (running.sent === undefined) this.#waiting.set(call.id, running);
     answer.then(
       (end) => this.#end(running, end),
       (thrown: unknown) => this.#end(running, toGatewayError(thrown)),
@@ -65,7 +66,7 @@ export class Recorder {
 
   /** For the last stage: notes when a call leaves for its server. */
   readonly note: Middleware = (call, next) => {
-    const running = this.#running.get(call.id);
+    const running = this.#passing?.call.id === call.id ? this.#passing : this.#admit(call.id);
     if (running) running.sent = performance.now();
     return next(call);
   };
@@ -79,30 +80,60 @@ export class Recorder {
   flush(): void {
     clearImmediate(this.#due);
     this.#due = undefined;
-    const { entries, memory } = this.#options;
-    for (const ended of this.#ended.splice(0))
-      this.#ring.push(this.#entryOf(ended), { entries, memory });
+    const now = performance.now();
+    const clock = Date.now() - now;
+    for (const running of this.#ended) this.#try(running, clock);
+    this.#ended.length = 0;
+  }
+
+  #admit(id: string): Running | undefined {
+    const running = this.#waiting.get(id);
+    if (running) this.#waiting.delete(id);
+    return running;
   }
 
   #end(running: Running, end: Answer | Error): void {
-    this.#running.delete(running.call.id);
-    this.#ended.push({ running, end, ended: performance.now() });
+    if (running.sent === undefined) this.#waiting.delete(running.call.id);
+    running.end = end;
+    running.ended = performance.now();
+    this.#ended.push(running);
     this.#due ??= setImmediate(() => this.flush());
   }
 
-  #entryOf({ running, end, ended }: Ended): Entry {
-    const { call, at, started, sent, progress } = running;
-    const { id, server, name, source, endpoint, principal } = call;
-    const looked = this.#look(call);
-    const secrets = looked?.secrets ?? [];
+  /** Arguments from within the process may be no JSON, and an answer may only look like it: neither may end the process. */
+  #try(running: Running, clock: number): void {
+    try {
+      this.#write(running, clock);
+    } catch (error) {
+      this.#log.warn({ err: error, call: running.call.id }, "a call could not be remembered");
+    }
+  }
+
+  /** @param clock the time of day at which `performance.now()` was 0 */
+  #write(running: Running, clock: number): void {
+    const { call } = running;
+    const end = running.end!;
+    const looked = call.args && this.#look(call.args);
+    const secrets = looked?.secrets ?? NONE;
     const args = this.#options.arguments === "off" ? undefined : looked?.kept;
     const result = looked?.unsearched ? undefined : this.#resultOf(end, secrets);
-    const message = messageOf(end, secrets);
-    const { outcome, code } = endOf(end);
-    return {
-      number: this.#ring.nextNumber(),
+    const head = this.#headOf(running, clock, messageOf(end, secrets), args, result);
+    const text = toRecord(head, args?.text ?? "", result?.text ?? "");
+    this.#ring.push(text, result?.answer, result?.answerBytes);
+  }
+
+  #headOf(
+    { call, started, ended, sent, progress, end }: Running,
+    clock: number,
+    message: string | null,
+    args: KeptArguments | undefined,
+    result: KeptResult | undefined,
+  ): string {
+    const { id, server, name, source, endpoint, principal } = call;
+    const { outcome, code } = endOf(end!);
+    return writeHead({
       id,
-      at,
+      at: Math.round(clock + started),
       server,
       tool: name.slice(0, MAX_MESSAGE),
       source,
@@ -111,20 +142,17 @@ export class Recorder {
       outcome,
       code,
       message,
-      totalMs: ended - started,
-      queuedMs: sent === undefined ? undefined : sent - started,
+      totalMs: rounded(ended - started),
+      queuedMs: sent === undefined ? null : rounded(sent - started),
       progress,
-      hasArguments: call.args !== undefined,
-      args,
-      result,
-      replayOf: call.args && this.#replays.get(call.args),
-      bytes: sizeOf(name, args, result, message),
-    };
+      replayOf: (call.args && this.#replays.get(call.args)) ?? null,
+      flags: flagsOf(call, args, result),
+      resultSize: result?.size ?? null,
+    });
   }
 
   /** Also done when arguments are not kept: what must not stand in the result is known from them alone. */
-  #look({ args }: Call): Looked | undefined {
-    if (args === undefined) return undefined;
+  #look(args: object): Looked {
     const { arguments: mode, argumentLimit: limit } = this.#options;
     return keepArguments(args, { limit, secrets: mode === "full" ? undefined : this.#secrets });
   }
@@ -132,37 +160,32 @@ export class Recorder {
   #resultOf(end: Answer | Error, secrets: readonly string[]): KeptResult | undefined {
     const { results, resultLimit } = this.#options;
     if (!results || end instanceof Error || end.isRpcError) return undefined;
-    const kept = keepResult(end, resultLimit);
-    return secrets.length === 0 ? kept : withoutSecrets(kept, secrets);
+    return keepResult(end, resultLimit, secrets);
   }
 }
 
-/** The call with its progress reports counted; only made where somebody asked for them. */
-function counted(call: Call, running: Running): Call {
-  const { progress } = call;
-  return {
-    ...call,
-    progress(report) {
-      running.progress++;
-      progress!(report);
-    },
-  };
-}
-
-function messageOf(end: Answer | Error, secrets: readonly string[]): string | undefined {
-  if (!(end instanceof Error) && !end.isRpcError) return undefined;
-  const { message } = end instanceof Error ? end : end.error!;
-  return typeof message === "string"
-    ? hideSecrets(message, secrets).slice(0, MAX_MESSAGE)
-    : undefined;
-}
-
-function sizeOf(
-  name: string,
+function flagsOf(
+  { args: given }: Call,
   args: KeptArguments | undefined,
   result: KeptResult | undefined,
-  message = "",
 ): number {
-  const characters = name.length + (result?.text.length ?? 0) + message.length;
-  return ENTRY_BYTES + (args?.bytes ?? 0) + 2 * characters;
+  return (
+    (given ? FLAGS.hasArguments : 0) |
+    (args ? FLAGS.keptArguments : 0) |
+    (args?.redacted ? FLAGS.redactedArguments : 0) |
+    (args?.truncated ? FLAGS.truncatedArguments : 0) |
+    (result ? FLAGS.keptResult : 0) |
+    (result?.truncated ? FLAGS.truncatedResult : 0)
+  );
+}
+
+/** Milliseconds with three decimals. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}
+
+function messageOf(end: Answer | Error, secrets: readonly string[]): string | null {
+  if (!(end instanceof Error) && !end.isRpcError) return null;
+  const { message } = end instanceof Error ? end : end.error!;
+  return typeof message === "string" ? hideSecrets(message, secrets).slice(0, MAX_MESSAGE) : null;
 }

@@ -21,8 +21,8 @@ export async function replay(
   recorder: Recorder,
 ): Promise<object> {
   const args = argumentsOf(entry);
-  recorder.repeats(args, entry.id);
-  const { server, tool: name, id } = entry;
+  const { server, tool: name, id } = entry.head;
+  recorder.repeats(args, id);
   const answer = await gateway.call({
     server,
     name,
@@ -34,17 +34,17 @@ export async function replay(
   return { ok: true, replayOf: id, ...endOf(answer), ...contentOf(answer) };
 }
 
-function argumentsOf({ args, hasArguments }: Entry): Json {
-  if (!hasArguments) return {};
+function argumentsOf(entry: Entry): Json {
+  if (!entry.is("hasArguments")) return {};
   const refuse = (what: string): never => {
     throw new GatewayError("invalid", `This call cannot be repeated: its arguments were ${what}.`, {
       hint: "Make the call yourself, or see the options arguments, argumentLimit and redact.",
     });
   };
-  if (!args) return refuse("not kept");
-  if (args.redacted) return refuse("kept without the secrets in them");
-  if (args.truncated) return refuse("too large to be kept whole");
-  return JSON.parse(args.text) as Json;
+  if (!entry.is("keptArguments")) return refuse("not kept");
+  if (entry.is("redactedArguments")) return refuse("kept without the secrets in them");
+  if (entry.is("truncatedArguments")) return refuse("too large to be kept whole");
+  return JSON.parse(entry.argumentsText) as Json;
 }
 
 function contentOf(answer: Answer): object {

@@ -2,12 +2,14 @@ import type { Answer, Json } from "propylon";
 import { copyJson } from "./copy.ts";
 import { REDACTED, type Secrets } from "./secrets.ts";
 
-/** The beginning of an answer, as text. */
+/** The beginning of an answer: as text, or as that many bytes of a raw answer, which are copied to where they are kept and nowhere else. */
 export interface KeptResult {
   /** The whole JSON-RPC message, or its beginning. */
   readonly text: string;
+  readonly answer?: Answer;
+  readonly answerBytes?: number;
   /** Size of the answer in bytes, where it is known without encoding it. */
-  readonly size: number | undefined;
+  readonly size: number | null;
   readonly truncated: boolean;
 }
 
@@ -18,18 +20,28 @@ export interface ShownResult {
   readonly resultSize?: number;
 }
 
-/** Keeps the beginning of an answer. An answer that is still bytes is not parsed for it, and no more of it is copied than is kept. */
-export function keepResult(answer: Answer, limit: number): KeptResult {
-  if (answer.isRaw) return keepPieces(answer.encode(""), limit, answer.rawSize);
-  const { value, truncated } = copyJson(answer.result, { limit });
-  const text = JSON.stringify({ result: value });
-  if (text.length <= limit) return { text, size: undefined, truncated };
-  return { text: flat(text.slice(0, limit)), size: undefined, truncated: true };
+/**
+ * Keeps the beginning of an answer. An answer that is still bytes is not parsed for it, and no more of it is copied than is kept.
+ *
+ * @param secrets what must not stand in it: a tool may repeat what it was given
+ */
+export function keepResult(answer: Answer, limit: number, secrets: readonly string[]): KeptResult {
+  if (!answer.isRaw) return withoutSecrets(keepValue(answer, limit), secrets);
+  const size = answer.rawSize!;
+  if (secrets.length > 0)
+    return withoutSecrets(keepPieces(answer.encode(""), limit, size), secrets);
+  return { text: "", answer, answerBytes: Math.min(size, limit), size, truncated: size > limit };
 }
 
-/** Takes secrets out of what was kept: a tool may repeat what it was given. */
-export function withoutSecrets(kept: KeptResult, secrets: readonly string[]): KeptResult {
-  return { ...kept, text: hideSecrets(kept.text, secrets) };
+function keepValue(answer: Answer, limit: number): KeptResult {
+  const { value, truncated } = copyJson(answer.result, { limit });
+  const bytes = Buffer.from(JSON.stringify({ result: value }));
+  if (bytes.length <= limit) return { text: bytes.toString(), size: null, truncated };
+  return { text: withoutHalf(bytes.toString("utf8", 0, limit)), size: null, truncated: true };
+}
+
+function withoutSecrets(kept: KeptResult, secrets: readonly string[]): KeptResult {
+  return secrets.length === 0 ? kept : { ...kept, text: hideSecrets(kept.text, secrets) };
 }
 
 /** A text without secrets, also where they are quoted once or twice, and without the beginning of one at which it is cut off. */
@@ -39,23 +51,21 @@ export function hideSecrets(text: string, secrets: readonly string[]): string {
     .reduce((rest, secret) => hideBeginning(rest.replaceAll(secret, REDACTED), secret), text);
 }
 
-/** Makes what was kept fit for showing. */
-export function showResult({ text, size, truncated }: KeptResult, secrets: Secrets): ShownResult {
-  const resultSize = size === undefined ? {} : { resultSize: size };
-  const whole = truncated ? undefined : parse(text);
-  if (whole === undefined) {
-    const preview = text.replace(/^[^]{0,200}?"result"\s*:\s*/, "");
-    return { resultPreview: secrets.mask(preview), ...resultSize };
-  }
-  const rules = { secrets, limit: Number.MAX_SAFE_INTEGER, insideTexts: true };
-  return { result: copyJson(whole["result"], rules).value, ...resultSize };
+/** A text without the character at its end that was cut in half. */
+export function withoutHalf(text: string): string {
+  return text.endsWith("\uFFFD") ? text.slice(0, -1) : text;
 }
 
-function keepPieces(
-  pieces: readonly (string | Buffer)[],
-  limit: number,
-  size: number | undefined,
-): KeptResult {
+/** Makes what was kept fit for showing. */
+export function showResult(text: string, isTruncated: boolean, secrets: Secrets): ShownResult {
+  const whole = isTruncated ? undefined : parse(text);
+  if (whole === undefined)
+    return { resultPreview: secrets.mask(text.replace(/^[^]{0,200}?"result"\s*:\s*/, "")) };
+  const rules = { secrets, limit: Number.MAX_SAFE_INTEGER, insideTexts: true };
+  return { result: copyJson(whole["result"], rules).value };
+}
+
+function keepPieces(pieces: readonly (string | Buffer)[], limit: number, size: number): KeptResult {
   let text = "";
   let left = limit;
   let truncated = false;
@@ -66,18 +76,12 @@ function keepPieces(
     left -= bytes;
     if (truncated || left <= 0) break;
   }
-  // A character that was cut in half.
-  return { text: truncated ? text.replace(/\uFFFD$/, "") : text, size, truncated };
+  return { text: truncated ? withoutHalf(text) : text, size, truncated };
 }
 
 function beginning(piece: string | Buffer, bytes: number): string {
   if (typeof piece !== "string") return piece.toString("utf8", 0, bytes);
-  return piece.length <= bytes ? piece : flat(piece.slice(0, bytes));
-}
-
-/** A text of its own: a slice would keep the whole alive. */
-function flat(text: string): string {
-  return Buffer.from(text, "utf8").toString("utf8");
+  return piece.slice(0, bytes);
 }
 
 function hideBeginning(text: string, secret: string): string {

@@ -1,68 +1,136 @@
-import type { Entry } from "./entry.ts";
+import type { Answer } from "propylon";
 
 /** How much may be remembered. */
 export interface RingLimits {
   readonly entries: number;
-  /** Bytes, as estimated. */
+  /** Bytes of all records together. */
   readonly memory: number;
 }
 
-/** Places before the oldest entry that may stay empty before they are given back. */
-const MAX_EMPTY = 1_024;
-
-/** The last calls, oldest first. Never holds more than its limits. */
+/**
+ * The last calls as records of bytes, oldest first, in one block outside the heap: a call that is remembered as objects lives
+ * long enough for the garbage collector to move it twice, which cost more than the rest of the plugin. Takes no memory before
+ * the first record, and then never more than its limits and eight bytes per entry.
+ */
 export class Ring {
-  #entries: (Entry | undefined)[] = [];
-  /** Place of the oldest entry. */
-  #oldest = 0;
-  #bytes = 0;
+  /** What holds from the next record on. */
+  limits: RingLimits;
+  #applied: RingLimits = { entries: 0, memory: 0 };
+  #block = Buffer.alloc(0);
+  /** Place and length of each record, by its number modulo the number of entries. */
+  #starts = new Uint32Array(0);
+  #lengths = new Uint32Array(0);
+  #oldest = 1;
   #next = 1;
+  /** Where the next record begins. */
+  #at = 0;
+  #bytes = 0;
 
-  /** Estimated memory of all entries. */
+  constructor(limits: RingLimits) {
+    this.limits = limits;
+  }
+
+  /** Bytes of all records. */
   get bytes(): number {
     return this.#bytes;
   }
 
   get size(): number {
-    return this.#entries.length - this.#oldest;
+    return this.#next - this.#oldest;
   }
 
-  /** A number for the next entry; rises with each. */
-  nextNumber(): number {
-    return this.#next++;
+  /** Number of the oldest record; numbers count up by one and are never used twice. */
+  get oldest(): number {
+    return this.#oldest;
   }
 
-  /** Adds an entry and drops the oldest until the limits hold. */
-  push(entry: Entry, { entries, memory }: RingLimits): void {
-    this.#entries.push(entry);
-    this.#bytes += entry.bytes;
-    while (this.size > entries || this.#bytes > memory) this.#drop();
-    if (this.#oldest > MAX_EMPTY && this.#oldest > this.#entries.length / 2) {
-      this.#entries = this.#entries.slice(this.#oldest);
-      this.#oldest = 0;
-    }
+  /** Number of the record that comes next. */
+  get next(): number {
+    return this.#next;
   }
 
-  /** The entries as they are now, oldest first. */
-  all(): readonly Entry[] {
-    return this.#entries.slice(this.#oldest) as Entry[];
+  /**
+   * Adds a record and forgets the oldest until the limits hold. One that is larger than all of the memory leaves nothing.
+   *
+   * @param answer what follows the text: that many bytes of the beginning of a raw answer
+   */
+  push(text: string, answer?: Answer, answerBytes = 0): void {
+    if (this.limits !== this.#applied) this.#resize(this.limits);
+    const textBytes = Buffer.byteLength(text);
+    if (!this.#makeRoom(textBytes + answerBytes)) return;
+    this.#block.write(text, this.#at, textBytes, "utf8");
+    answer?.copyRaw(this.#block, this.#at + textBytes, answerBytes);
+    this.#add(textBytes + answerBytes);
   }
 
-  find(id: string): Entry | undefined {
-    return this.#entries.find((entry) => entry?.id === id);
+  /** A record, until the next one is added; `undefined` when it is forgotten or yet to come. */
+  read(number: number): Buffer | undefined {
+    if (number < this.#oldest || number >= this.#next) return undefined;
+    const slot = number % this.#applied.entries;
+    const start = this.#starts[slot]!;
+    return this.#block.subarray(start, start + this.#lengths[slot]!);
   }
 
   /** Forgets everything and says how much that was. */
   clear(): number {
     const { size } = this;
-    this.#entries = [];
-    this.#oldest = 0;
+    this.#oldest = this.#next;
     this.#bytes = 0;
     return size;
   }
 
+  /** Forgets the oldest until there is room for a record in one piece. Where the block ends too early, it goes on at its beginning. */
+  #makeRoom(length: number): boolean {
+    const { entries, memory } = this.#applied;
+    if (length > memory) {
+      this.#next++;
+      this.clear();
+      return false;
+    }
+    while (this.size >= entries) this.#drop();
+    if (this.#at + length > memory) {
+      this.#dropUntil(Number.POSITIVE_INFINITY);
+      this.#at = 0;
+    }
+    this.#dropUntil(this.#at + length);
+    return true;
+  }
+
+  /** Forgets the oldest records between where writing goes on and an end. Those before were written later. */
+  #dropUntil(end: number): void {
+    for (; this.size > 0; this.#drop()) {
+      const start = this.#starts[this.#oldest % this.#applied.entries]!;
+      if (start < this.#at || start >= end) return;
+    }
+  }
+
   #drop(): void {
-    this.#bytes -= this.#entries[this.#oldest]!.bytes;
-    this.#entries[this.#oldest++] = undefined;
+    this.#bytes -= this.#lengths[this.#oldest++ % this.#applied.entries]!;
+  }
+
+  #add(length: number): void {
+    const slot = this.#next++ % this.#applied.entries;
+    this.#starts[slot] = this.#at;
+    this.#lengths[slot] = length;
+    this.#at += length;
+    this.#bytes += length;
+  }
+
+  #resize(limits: RingLimits): void {
+    const records: Buffer[] = [];
+    for (let number = this.#oldest; number < this.#next; number++) records.push(this.read(number)!);
+    this.#applied = limits;
+    // Not zeroed, so that the system hands out its pages only as they are written.
+    this.#block = Buffer.allocUnsafeSlow(limits.memory);
+    this.#starts = new Uint32Array(limits.entries);
+    this.#lengths = new Uint32Array(limits.entries);
+    this.#next = this.#oldest;
+    this.#at = 0;
+    this.#bytes = 0;
+    for (const record of records) {
+      if (!this.#makeRoom(record.length)) continue;
+      record.copy(this.#block, this.#at);
+      this.#add(record.length);
+    }
   }
 }

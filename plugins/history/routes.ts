@@ -1,7 +1,7 @@
 import { admits, GatewayError, type Access, type PluginContext, type RouteEvent } from "propylon";
 import { showEntry, type Entry } from "./entry.ts";
 import { exportLines } from "./export.ts";
-import { findPage, isWanted, readFilter, readPaging } from "./query.ts";
+import { findEntry, findPage, readFilter, readPaging } from "./query.ts";
 import type { Recorder } from "./recorder.ts";
 import { replay } from "./replay.ts";
 import type { Ring } from "./ring.ts";
@@ -35,7 +35,7 @@ export function historyRoutes(
     showEntry(entry, secrets, isOperator(event));
 
   route("GET", "", "viewer", (event) => {
-    const { entries, next } = findPage(ring.all(), readPaging(event));
+    const { entries, next } = findPage(ring, readPaging(event));
     return {
       ok: true,
       entries: entries.map((entry) => show(entry, event)),
@@ -44,8 +44,8 @@ export function historyRoutes(
   });
   route("GET", "/export", "viewer", (event) => {
     const filter = readFilter(event);
-    const entries = ring.all().filter((entry) => isWanted(entry, filter));
-    return new Response(exportLines(entries, secrets, isOperator(event)), {
+    const lines = exportLines({ ring, secrets, filter, isOperator: isOperator(event) });
+    return new Response(lines, {
       headers: {
         "content-type": "application/x-ndjson; charset=utf-8",
         "content-disposition": 'attachment; filename="history.jsonl"',
@@ -62,7 +62,7 @@ export function historyRoutes(
 
 /** @throws {GatewayError} `not_found` */
 function find(ring: Ring, { context }: RouteEvent): Entry {
-  const entry = ring.find(context.params?.["id"] ?? "");
+  const entry = findEntry(ring, context.params?.["id"] ?? "");
   if (entry) return entry;
   throw new GatewayError("not_found", "There is no such call in the history.", {
     hint: "It may have made room for newer ones; GET /_meta/history lists what is there.",

@@ -123,6 +123,24 @@ describe("an answer kept as bytes", () => {
     expect(answer.isRaw).toBe(true);
   });
 
+  it("copies its beginning as it arrived, wherever it is cut, and stays bytes", () => {
+    const message = messageOf({ result: { content: [], text: "grüße 🎈" } }, true, 0);
+    const cut = fc.nat(Buffer.byteLength(message.text) + 5);
+    fc.assert(
+      fc.property(fc.array(cut, { maxLength: 6 }), cut, fc.nat(9), (cuts, length, at) => {
+        const answer = Answer.raw(rawOf(message, cuts));
+        const whole = Buffer.from(message.text);
+        const target = Buffer.alloc(whole.length + 20, "-");
+        const copied = answer.copyRaw(target, at, length);
+        expect(copied).toBe(Math.min(length, whole.length));
+        expect(target.subarray(at, at + copied).equals(whole.subarray(0, copied))).toBe(true);
+        expect(target.toString("latin1", at + copied)).toMatch(/^-+$/);
+        expect(answer.isRaw).toBe(true);
+      }),
+    );
+    expect(Answer.result({}).copyRaw(Buffer.alloc(9), 0, 9)).toBe(0);
+  });
+
   it("finds isError across any chunk border", () => {
     fc.assert(
       fc.property(fc.boolean(), fc.array(fc.nat(90), { maxLength: 30 }), (isError, cuts) => {

@@ -5,6 +5,7 @@ import { createKey, digestOf } from "../../../core/auth/key.ts";
 import {
   Answer,
   definePlugin,
+  type AnyPlugin,
   GatewayError,
   type GatewayConfigInput,
 } from "../../../core/index.ts";
@@ -63,9 +64,13 @@ function counter() {
   return { plugin, calls };
 }
 
-async function start(options: object = {}, config: GatewayConfigInput = {}) {
+async function start(
+  options: object = {},
+  config: GatewayConfigInput = {},
+  others: readonly AnyPlugin[] = [],
+) {
   const { plugin, calls } = counter();
-  const plugins = [[history, { ...options }], plugin] as const;
+  const plugins = [[history, { ...options }], plugin, ...others] as const;
   const started = await startGateway({
     plugins,
     config: { management: { mutations: true }, ...config },
@@ -124,6 +129,35 @@ describe("what is remembered", () => {
     expect(timedOut!["durationMs"]).toBeGreaterThanOrEqual(29);
   });
 
+  it("M131: tells how long a call was held back before it left for its server", async () => {
+    const hold = definePlugin({
+      name: "hold",
+      setup(gateway) {
+        gateway.use("limit", async (call, next) => {
+          await new Promise((resolve) => void setTimeout(resolve, 30));
+          return next(call);
+        });
+      },
+    });
+    const started = await start({}, { servers: { s: scripted } }, [hold]);
+    await Promise.all(
+      ["a", "b"].map((text) => started.gateway.call({ server: "s", name: "echo", args: { text } })),
+    );
+    const { entries } = await started.list();
+    expect(entries).toHaveLength(2);
+    for (const { queuedMs, durationMs } of entries as unknown as Record<string, number>[]) {
+      expect(queuedMs).toBeGreaterThanOrEqual(29);
+      expect(durationMs).toBeGreaterThanOrEqual(queuedMs!);
+    }
+  });
+
+  it("a call whose arguments are no JSON is left out, and takes no other with it", async () => {
+    const { gateway, call, list } = await start();
+    await gateway.call({ server: "local", name: "note", args: { a: 1n } }).catch(() => {});
+    await call("note", { at: 1 });
+    expect((await list()).entries.map((entry) => entry.arguments)).toEqual([{ at: 1 }]);
+  });
+
   it("counts progress reports, and passes them on", async () => {
     const { gateway, list } = await start({}, { servers: { s: scripted } });
     const heard: number[] = [];
@@ -172,6 +206,7 @@ describe("what is remembered", () => {
   it("M131: survives reloads, also those that change its options, and forgets the oldest", async () => {
     const { gateway, call, list } = await start();
     for (let at = 0; at < 5; at++) await call("note", { at });
+    expect((await list()).entries).toHaveLength(5);
     const { config } = gateway;
     const plugins = (entries: number) => ({
       ...config,

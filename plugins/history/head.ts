@@ -1,0 +1,112 @@
+import type { CallEnd, CallOutcome, CallSource } from "propylon";
+
+/** What is written down of a call besides its arguments and its result. */
+export interface Head extends CallEnd {
+  /** Id of the call. */
+  readonly id: string;
+  /** When it arrived, in milliseconds since the epoch. */
+  readonly at: number;
+  readonly server: string;
+  readonly tool: string;
+  readonly source: CallSource;
+  readonly endpoint: string;
+  readonly principal: string;
+  /** Words of the failure. */
+  readonly message: string | null;
+  /** With three decimals, as the next one. */
+  readonly totalMs: number;
+  /** Until it was sent to its server; `null` when it never was. */
+  readonly queuedMs: number | null;
+  /** Progress reports that were passed on. */
+  readonly progress: number;
+  /** Id of the call that this one repeats. */
+  readonly replayOf: string | null;
+  /** What became of arguments and result: some of {@link FLAGS}, added up. */
+  readonly flags: number;
+  /** Size of the answer in bytes, where it is known without encoding it. */
+  readonly resultSize: number | null;
+}
+
+/** What {@link Head.flags} is made of. */
+export const FLAGS = {
+  /** It had arguments, kept or not. */
+  hasArguments: 1,
+  keptArguments: 2,
+  redactedArguments: 4,
+  truncatedArguments: 8,
+  keptResult: 16,
+  truncatedResult: 32,
+} as const;
+
+type Members = [
+  id: string,
+  at: number,
+  server: string,
+  tool: string,
+  source: CallSource,
+  endpoint: string,
+  principal: string,
+  outcome: CallOutcome,
+  code: string | null,
+  message: string | null,
+  totalMs: number,
+  queuedMs: number | null,
+  progress: number,
+  replayOf: string | null,
+  flags: number,
+  resultSize: number | null,
+];
+
+/** A head as one line; without names, which would be most of it. */
+export function writeHead(head: Head): string {
+  const { id, at, server, tool, source, endpoint, principal, outcome, code, message } = head;
+  const { totalMs, queuedMs, progress, replayOf, flags, resultSize } = head;
+  return JSON.stringify([
+    id,
+    at,
+    server,
+    tool,
+    source,
+    endpoint,
+    principal,
+    outcome,
+    code,
+    message,
+    totalMs,
+    queuedMs,
+    progress,
+    replayOf,
+    flags,
+    resultSize,
+  ] satisfies Members);
+}
+
+/** Reads what {@link writeHead} wrote. */
+export function readHead(line: string): Head {
+  const [
+    id,
+    at,
+    server,
+    tool,
+    source,
+    endpoint,
+    principal,
+    outcome,
+    code,
+    message,
+    totalMs,
+    queuedMs,
+    progress,
+    replayOf,
+    flags,
+    resultSize,
+  ] = JSON.parse(line) as Members;
+  const who = { id, at, server, tool, source, endpoint, principal };
+  const how = { outcome, code, message, totalMs, queuedMs, progress, replayOf };
+  return { ...who, ...how, flags, resultSize };
+}
+
+/** How the line of a call begins. */
+export function beginningOf(id: string): Buffer {
+  return Buffer.from(`[${JSON.stringify(id)},`);
+}
