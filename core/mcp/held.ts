@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Json } from "../types.ts";
 import type { ModernCall } from "./modern-call.ts";
+import { Shares } from "./shares.ts";
 
 /** One question of a held call to its client. */
 export interface HeldAsk {
@@ -26,16 +27,17 @@ interface Held {
 export class HeldCalls {
   readonly #byState = new Map<string, ModernCall>();
   readonly #byCall = new Map<ModernCall, Held>();
+  readonly #shares = new Shares();
 
-  /** Holds a call and returns the handle for the retry. Over the limit, the longest held call is aborted. */
+  /** Holds a call and returns the handle for the retry. Over the limit, the longest held call of whoever has most is aborted. */
   hold(call: ModernCall): string {
     this.#forget(call);
-    const oldest = this.#byState.values().next().value;
-    if (this.#byState.size >= MAX_HELD && oldest !== undefined) this.#abandon(oldest);
+    if (this.#byState.size >= MAX_HELD) this.#abandon(this.#surplus(call.principal));
     const state = PREFIX + randomBytes(24).toString("base64url");
     const timer = setTimeout(() => this.#abandon(call), TTL_MS).unref();
     this.#byState.set(state, call);
     this.#byCall.set(call, { state, timer });
+    this.#shares.add(call.principal);
     return state;
   }
 
@@ -62,6 +64,11 @@ export class HeldCalls {
     for (const call of this.#byCall.keys()) this.#abandon(call);
   }
 
+  #surplus(newcomer: string): ModernCall {
+    const isLargest = this.#shares.largestWith(newcomer);
+    return [...this.#byState.values()].find(({ principal }) => isLargest(principal))!;
+  }
+
   #abandon(call: ModernCall): void {
     this.#forget(call);
     call.gone();
@@ -73,5 +80,6 @@ export class HeldCalls {
     clearTimeout(held.timer);
     this.#byCall.delete(call);
     this.#byState.delete(held.state);
+    this.#shares.remove(call.principal);
   }
 }

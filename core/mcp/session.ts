@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, RpcId } from "../types.ts";
+import { Shares } from "./shares.ts";
 import type { EventStream } from "./stream.ts";
 
 /** A request of ours that a client has not answered yet. */
@@ -127,6 +128,7 @@ export interface SessionTableOptions {
 /** All sessions of one endpoint, in the order of their last use. */
 export class SessionTable {
   readonly #sessions = new Map<string, Session>();
+  readonly #shares = new Shares();
   readonly #shapes = new Map<string, Json>();
   readonly #options: SessionTableOptions;
   #oldest: Session | undefined;
@@ -146,13 +148,17 @@ export class SessionTable {
     yield* this.#sessions.values();
   }
 
-  /** Opens a session; at the limit the longest idle one makes way. `undefined` when the capabilities are too large. */
+  /**
+   * Opens a session; at the limit the longest idle one of whoever has most makes way. `undefined` when the capabilities are
+   * too large.
+   */
   open(principal: string, version: string, capabilities: Json): Session | undefined {
     const shared = this.#share(capabilities);
     if (shared === undefined) return undefined;
-    while (this.#sessions.size >= this.#options.max) this.#end(this.#longestIdle()!, "evicted");
+    while (this.#sessions.size >= this.#options.max) this.#end(this.#surplus(principal), "evicted");
     const session = new Session(principal, version, shared);
     this.#sessions.set(session.id, session);
+    this.#shares.add(principal);
     this.#append(session);
     this.#sweep ??= setInterval(() => this.#endIdle(), this.#sweepPeriod()).unref();
     return session;
@@ -190,10 +196,16 @@ export class SessionTable {
     for (const session of this.#sessions.values()) this.#end(session, "shutdown");
   }
 
-  #longestIdle(): Session | undefined {
-    for (let session = this.#oldest; session; session = session.newer)
+  /** Busy ones of whoever has most still go before anything of others. */
+  #surplus(newcomer: string): Session {
+    const isLargest = this.#shares.largestWith(newcomer);
+    let busy: Session | undefined;
+    for (let session = this.#oldest; session; session = session.newer) {
+      if (!isLargest(session.principal)) continue;
       if (!session.busy) return session;
-    return this.#oldest;
+      busy ??= session;
+    }
+    return busy!;
   }
 
   #endIdle(): void {
@@ -216,6 +228,7 @@ export class SessionTable {
 
   #end(session: Session, reason: SessionEnd): void {
     if (!this.#sessions.delete(session.id)) return;
+    this.#shares.remove(session.principal);
     this.#unlink(session);
     if (this.#sessions.size === 0) {
       clearInterval(this.#sweep);

@@ -60,6 +60,32 @@ describe("SessionTable", () => {
     expect(sessions.size).toBe(0);
   });
 
+  it("T5: at the limit whoever has most loses the longest idle of their own, others lose nothing", () => {
+    const { sessions, ended } = table(6, 60_000);
+    const open = (principal: string): Session => sessions.open(principal, "2025-11-25", {})!;
+    const bob = open("bob");
+    const flood = Array.from({ length: 50 }, () => open("mallory"));
+    expect(sessions.find(bob.id, "bob")).toBe(bob);
+    expect(ended.map(([{ principal }]) => principal)).toEqual(Array(45).fill("mallory"));
+    // Streams that stay open protect nobody who has most.
+    for (const session of flood.slice(45)) session.begin(running(1));
+    ended.length = 0;
+    const [second, third] = [open("bob"), open("bob")];
+    expect(ended.map(([session]) => session)).toEqual([flood[45], flood[46]]);
+    // Three each: one more is at the cost of the own.
+    open("bob");
+    expect(ended.at(-1)).toEqual([bob, "evicted"]);
+    expect([...sessions]).toEqual(expect.arrayContaining([second, third]));
+    sessions.close();
+  });
+
+  it("a newcomer finds a place where everybody has one", () => {
+    const { sessions, ended } = table(2, 60_000);
+    const [ann] = ["ann", "ben", "cleo"].map((name) => sessions.open(name, "2025-11-25", {})!);
+    expect(ended).toEqual([[ann, "evicted"]]);
+    sessions.close();
+  });
+
   it("ends sessions that were idle too long, and only those", () => {
     vi.useFakeTimers();
     const { sessions, ended } = table(10, 1_000);
