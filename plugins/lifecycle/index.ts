@@ -24,10 +24,9 @@ export default definePlugin({
       () => new Lifecycle(),
       (kept) => kept.close(),
     );
-    const takers = (): readonly string[] => takersOf(options, agents);
     gateway.onStart(() => {
-      checkTakers(options, agents);
-      const giveBack = lifecycle.adopt({ options, agents, payloads, log });
+      const takers = takersOf(options, agents);
+      const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
       const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.keep.age));
       const timer = setInterval(() => lifecycle.sweep(), every);
       timer.unref();
@@ -39,37 +38,27 @@ export default definePlugin({
     gateway.hook("gateway:drain", () => lifecycle.drain());
     // At a shutdown runs end while the agents plugin is still there; at a reload they go on.
     gateway.onDispose(() => (lifecycle.isDraining ? lifecycle.close() : undefined));
-    registerTools(gateway, lifecycle, { takers, hasPayloads: payloads !== undefined });
-    registerRoutes(gateway, lifecycle, takers);
+    registerTools(gateway, lifecycle, payloads !== undefined);
+    registerRoutes(gateway, lifecycle);
     registerSockets(gateway, lifecycle);
     registerMetrics(gateway.metrics, lifecycle);
   },
 });
 
-/** Agents of the config that take contracts, the default one first. */
-function takersOf({ agent }: LifecycleOptions, agents: AgentsService): readonly string[] {
-  if (agent !== undefined) return [agent].flat();
-  return agents
-    .list()
-    .slice(0, 1)
-    .map(({ name }) => name);
-}
-
-/** @throws {GatewayError} `invalid` for a name that is not in the config */
-function checkTakers({ agent }: LifecycleOptions, agents: AgentsService): void {
-  const unknown = [agent ?? []].flat().find((name) => !agents.get(name));
-  if (unknown === undefined) return;
+/**
+ * Agents of the config that take contracts, the default one first.
+ *
+ * @throws {GatewayError} `invalid` for a name that is not in the config
+ */
+function takersOf(options: LifecycleOptions, agents: AgentsService): readonly string[] {
+  const names = agents.list().map(({ name }) => name);
+  if (options.agent === undefined) return names.slice(0, 1);
+  const takers = [options.agent].flat();
+  const unknown = takers.find((name) => !names.includes(name));
+  if (unknown === undefined) return takers;
   throw new GatewayError(
     "invalid",
     `plugins.lifecycle.agent names "${unknown}", which is no agent.`,
-    {
-      hint: `Agents: ${
-        agents
-          .list()
-          .map(({ name }) => name)
-          .join(", ") || "none"
-      }.`,
-      data: { path: "plugins.lifecycle.agent" },
-    },
+    { hint: `Agents: ${names.join(", ") || "none"}.`, data: { path: "plugins.lifecycle.agent" } },
   );
 }

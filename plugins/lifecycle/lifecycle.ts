@@ -16,6 +16,8 @@ const CUT_MS = 1_000;
 export interface Means {
   readonly options: LifecycleOptions;
   readonly agents: AgentsService;
+  /** Agents of the config that take contracts, the default one first. */
+  readonly takers: readonly string[];
   readonly payloads: PayloadStore | undefined;
   readonly log: Logger;
 }
@@ -75,8 +77,7 @@ export class Lifecycle {
   /**
    * Makes an agent, or finds the one that the same request made before.
    *
-   * @throws {GatewayError} `draining`; `rate_limited` when too many are ready; `not_found` for an agent that is not in the config;
-   * `invalid` for a key that belongs to another request
+   * @throws {GatewayError} `draining`; `rate_limited` when too many are ready; `invalid` for a key that belongs to another request
    */
   create(request: Request): Agent {
     const key = request.key === undefined ? undefined : `${request.owner.id}\n${request.key}`;
@@ -174,15 +175,10 @@ export class Lifecycle {
     this.#fill();
   }
 
-  #admit({ name, start }: Request): void {
+  #admit({ start }: Request): void {
     if (this.#draining) throw new GatewayError("draining", "The gateway is shutting down.");
-    const { agents, options } = this.means;
-    if (!agents.get(name))
-      throw new GatewayError("not_found", `There is no agent "${name}".`, {
-        hint: "Agents are under `agents` in the config.",
-      });
     this.sweep();
-    if (this.#ready.size < options.waiting || (start && this.#slots.isFree)) return;
+    if (this.#ready.size < this.means.options.waiting || (start && this.#slots.isFree)) return;
     throw new GatewayError("rate_limited", `There are ${this.#ready.size} agents ready already.`, {
       hint: "Try again when some have ended.",
       headers: { "retry-after": "5" },

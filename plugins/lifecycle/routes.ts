@@ -2,6 +2,7 @@ import { checkInput, GatewayError, readJson, type PluginContext, type RouteEvent
 import { z } from "zod";
 import type { Agent } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { LifecycleOptions } from "./options.ts";
 import { endingOf, NOT_FOUND, startedOf, statusOf } from "./report.ts";
 import { chosen } from "./tools.ts";
 
@@ -25,9 +26,8 @@ const keySchema = z.string().min(1).max(255).optional();
 
 /** The same agents over HTTP (A047). What goes well is answered in the shapes of the tools. */
 export function registerRoutes(
-  gateway: PluginContext,
+  gateway: PluginContext<LifecycleOptions>,
   lifecycle: Lifecycle,
-  takers: () => readonly string[],
 ): void {
   const tell = (agent: Agent): object => statusOf(agent, lifecycle.means);
   const found = ({ context }: RouteEvent): Agent => {
@@ -40,7 +40,13 @@ export function registerRoutes(
     const { contract, agent: name, start } = await readJson(event, requestSchema);
     const key = checkInput(event.req.headers.get("idempotency-key") ?? undefined, keySchema);
     const owner = event.context.principal;
-    const agent = lifecycle.create({ contract, name: chosen(name, takers()), owner, start, key });
+    const agent = lifecycle.create({
+      contract,
+      name: chosen(name, lifecycle.means.takers),
+      owner,
+      start,
+      key,
+    });
     return Response.json(startedOf(agent), {
       status: 201,
       headers: { location: `/api/agents/${agent.id}` },

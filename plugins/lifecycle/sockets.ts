@@ -1,6 +1,7 @@
 import type { PluginContext, Socket } from "propylon";
 import type { Agent, News } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { LifecycleOptions } from "./options.ts";
 import { NOT_FOUND, statusOf } from "./report.ts";
 
 /** Bytes that may wait for a reader; one that lets more pile up is cut off. */
@@ -10,7 +11,10 @@ const MAX_UNSENT = 1024 * 1024;
 const GONE = 4404;
 
 /** `/ws/agent/:id`: what an agent does, as it does it (A047). */
-export function registerSockets(gateway: PluginContext, lifecycle: Lifecycle): void {
+export function registerSockets(
+  gateway: PluginContext<LifecycleOptions>,
+  lifecycle: Lifecycle,
+): void {
   gateway.socket("/ws/agent/:id", { access: "caller", mutates: false }, (socket) => {
     const agent = lifecycle.find(socket.params["id"] ?? "", socket.principal);
     if (agent) watch(agent, socket, lifecycle);

@@ -2,6 +2,7 @@ import { GatewayError, type Call, type PluginContext } from "propylon";
 import type { Agent } from "./agent.ts";
 import { NOT_FOUND, endingOf, payloadOf, startedOf, statusOf } from "./report.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { LifecycleOptions } from "./options.ts";
 import {
   agentSchema,
   APPEND_WORDS,
@@ -17,24 +18,21 @@ import {
 
 /** `agent_start`, `agent_status`, `agent_complete`, `agent_stop`, `append_payload` (A007-A034, A054). */
 export function registerTools(
-  gateway: PluginContext,
+  gateway: PluginContext<LifecycleOptions>,
   lifecycle: Lifecycle,
-  {
-    takers,
-    hasPayloads,
-  }: { readonly takers: () => readonly string[]; readonly hasPayloads: boolean },
+  hasPayloads: boolean,
 ): void {
   gateway.tool("agent_start", {
     title: "Start an agent",
     description:
       "Starts an agent on a contract and returns at once. Ask agent_status how it is doing. Status `ready`: it starts when there is a place.",
-    input: contractSchema(takers()),
+    input: contractSchema([gateway.config.agent ?? []].flat()),
     output: startedSchema,
     run: ({ contract, agent }, { principal }) =>
       startedOf(
         lifecycle.create({
           contract,
-          name: chosen(agent, takers()),
+          name: chosen(agent, lifecycle.means.takers),
           owner: principal,
           start: true,
         }),
@@ -87,7 +85,7 @@ export function registerTools(
   if (hasPayloads) registerAppend(gateway, lifecycle);
 }
 
-function registerAppend(gateway: PluginContext, lifecycle: Lifecycle): void {
+function registerAppend(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.tool("append_payload", {
     title: "Append to an agent's payload",
     description: APPEND_WORDS,

@@ -23,7 +23,7 @@ export default definePlugin({
       () => new Store(folder === undefined ? new MemoryShelf() : new FolderShelf(folder)),
       (kept) => kept.close(),
     );
-    store.configure({ ...config, urlOf: (id) => payloadUrl(gateway, id) });
+    store.configure({ ...config, urlOf: urlMaker(gateway) });
     gateway.onStart(() => store.load());
     payloadRoutes(gateway, store);
     if (config.results) storeResults(gateway, store, config.results);
@@ -48,11 +48,21 @@ function folderOf({ config, control }: PluginContext<PayloadOptions>): string | 
     : resolve(dirname(configFile), config.store);
 }
 
-/** Where a client fetches a payload (C15): below the public URL of the gateway. */
-function payloadUrl({ config, control }: PluginContext<PayloadOptions>, id: string): string {
-  const written = (control.effectiveConfig() as { publicUrl?: string }).publicUrl;
-  const url = config.publicUrl ?? written ?? control.describe().listeners[0]!.url;
-  return `${url.replace(/\/$/, "")}/api/agents/${encodeURIComponent(id)}/payload`;
+/**
+ * Where a client fetches a payload (C15): below the public URL of the gateway. That is looked up once per config in force: the
+ * status of a thousand agents asks for a thousand URLs (A045).
+ */
+function urlMaker({ config, control }: PluginContext<PayloadOptions>): (id: string) => string {
+  let known: { readonly generation: number; readonly base: string } | undefined;
+  return (id) => {
+    const { generation } = control;
+    if (known?.generation !== generation) {
+      const written = (control.effectiveConfig() as { publicUrl?: string }).publicUrl;
+      const url = config.publicUrl ?? written ?? control.describe().listeners[0]!.url;
+      known = { generation, base: url.replace(/\/$/, "") };
+    }
+    return `${known.base}/api/agents/${encodeURIComponent(id)}/payload`;
+  };
 }
 
 function gauge(name: string, help: string, read: () => number): Gauge {

@@ -29,7 +29,13 @@ export class Rig {
     this.store.configure({ limit: LIMIT, total: 1_000_000, urlOf: (id) => id });
     const options = optionsSchema.parse({ concurrency: PLACES, reminders: 0, completeAfterStop });
     const log = pino({ level: "silent" });
-    this.lifecycle.adopt({ options, agents: this.scripted, payloads: this.store, log });
+    this.lifecycle.adopt({
+      options,
+      agents: this.scripted,
+      takers: ["worker"],
+      payloads: this.store,
+      log,
+    });
   }
 
   create(starts: boolean): Agent {
