@@ -2,6 +2,7 @@ import type { Answer, Progress } from "propylon";
 import type { Part } from "../model.ts";
 import type { AgentEvent, RunTool } from "../service.ts";
 import {
+  cutText,
   describeAnswer,
   describeThrown,
   say,
@@ -125,6 +126,15 @@ async function callServer(
 }
 
 async function answerOf(
+  call: () => Promise<Answer>,
+  signal: AbortSignal,
+  limits: ResultLimits,
+): Promise<ToolOutcome> {
+  const { parts, isError } = await settle(call, signal, limits);
+  return { parts: cutText(parts, limits.text), isError };
+}
+
+async function settle(
   call: () => Promise<Answer>,
   signal: AbortSignal,
   limits: ResultLimits,

@@ -38,8 +38,7 @@ export function describeAnswer(answer: Answer, limits: ResultLimits): ToolOutcom
       `Error: the tool answered ${JSON.stringify(type)}, which an agent cannot go on from.`,
       true,
     );
-  const parts = shownOf(result ?? {}, limits);
-  return { parts: cutText(parts, limits.text), isError: result?.["isError"] === true };
+  return { parts: shownOf(result ?? {}, limits), isError: result?.["isError"] === true };
 }
 
 function shownOf(result: Json, limits: ResultLimits): readonly Shown[] {

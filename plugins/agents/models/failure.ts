@@ -53,8 +53,7 @@ function isApiError(error: unknown): error is ApiError {
 export function describeFailure(thrown: unknown, asked: Asked): ModelFailure {
   if (isApiError(thrown) && thrown.statusCode !== undefined && !(thrown.statusCode < 300))
     return describeStatus(thrown.statusCode, thrown, asked);
-  if (thrown instanceof Error && thrown.name === "TruncatedAnswer")
-    return describeTruncation(asked);
+  if (isTruncation(thrown)) return describeTruncation(asked);
   const network = networkCause(thrown);
   if (network) return describeNetwork(network, asked);
   // An error object is the package's own; anything else is what the provider said inside a stream.
@@ -117,6 +116,11 @@ export function describeTimeout(ms: number, asked: Asked): ModelFailure {
 }
 
 /** An answer that stops before it says that it is complete. */
+function isTruncation(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  return thrown.name === "TruncatedAnswer" || /without a finish reason/.test(thrown.message);
+}
+
 function describeTruncation(asked: Asked): ModelFailure {
   const error = toError("ended its answer before it was complete", asked, {}, undefined);
   return { error, transient: true };

@@ -40,7 +40,8 @@ export function readRetryAfter(
   const value = headers?.["retry-after"]?.trim();
   if (value === undefined || value === "") return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
-  const date = Date.parse(value);
+  // Date.parse takes "-3" for a year.
+  const date = /[a-z]{3}/i.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
