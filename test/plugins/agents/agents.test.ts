@@ -1,7 +1,8 @@
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, testPlugin } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
-import { setupTeam } from "./kit.ts";
+import { ask, connect, setupTeam } from "./kit.ts";
 
 testPlugin(agents, {
   config: { agents: { research: { model: "none/none" } } },
@@ -21,5 +22,154 @@ describe("an agent driven by a model", () => {
     expect(tools.map(({ name }) => name)).toEqual(["harper"]);
     const result = await client.callTool({ name: "harper", arguments: { message: "Hello" } });
     expect(result).toMatchObject({ content: [{ type: "text", text: "Hello back." }] });
+  });
+
+  it("P008: without a listener of its own it is at a path of the first", async () => {
+    const { urlOf, url } = await setupTeam({ agents: { a: {}, b: { path: "/b" } } });
+    expect([urlOf("a"), urlOf("b")]).toEqual([`${url}/agents/a/mcp`, `${url}/b`]);
+  });
+
+  it("C54: title, tool name and id are independent of its name", async () => {
+    const { urlOf, gateway, list } = await setupTeam({
+      agents: {
+        infra: { title: "Engineering Agent", toolName: "send_message", id: "ca.helu/pallas-infra" },
+        plain: {},
+      },
+      config: { name: "ca.helu/pallas" },
+    });
+    const client = await connect(urlOf("infra"));
+    const { tools } = await client.listTools();
+    expect(tools).toMatchObject([{ name: "send_message", title: "Engineering Agent" }]);
+    expect(list().map(({ id, title }) => [id, title])).toEqual([
+      ["ca.helu/pallas-infra", "Engineering Agent"],
+      ["ca.helu/pallas-plain", undefined],
+    ]);
+    expect(gateway.servers.has("infra")).toBe(true);
+  });
+
+  it("P125: its list of tools is all that it can do, and the same in both eras", async () => {
+    const { urlOf } = await setupTeam({
+      agents: { harper: { description: "Answers.", icons: [{ src: "/h.svg" }] } },
+    });
+    const { tools } = await (await connect(urlOf("harper"))).listTools();
+    expect(tools).toEqual([
+      {
+        name: "harper",
+        description: "Answers.",
+        icons: [{ src: "/h.svg" }],
+        inputSchema: expect.objectContaining({ type: "object", required: ["message"] }),
+      },
+    ]);
+    expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual(["message", "history"]);
+  });
+
+  it("is told its instructions, what was said before and the message, and nothing else", async () => {
+    const { urlOf, model } = await setupTeam({
+      agents: { harper: { instructions: "Be brief." } },
+      script: [{ text: "Blue." }],
+    });
+    const history = [
+      { role: "user", content: "I like blue." },
+      { role: "assistant", content: "Noted." },
+    ];
+    await ask(await connect(urlOf("harper")), "harper", { message: "Which colour?", history });
+    expect(model.requests[0]!.body["messages"]).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "I like blue." },
+      { role: "assistant", content: "Noted." },
+      { role: "user", content: "Which colour?" },
+    ]);
+  });
+
+  it("P124: takes images when its model understands them, and says so when it does not", async () => {
+    const vision = { capabilities: { vision: true } };
+    const { urlOf, model } = await setupTeam({
+      agents: { seer: vision, blind: {} },
+      script: [{ text: "A dot." }],
+    });
+    const args = { message: "What is it?", images: [{ data: "iVBORw0K", mimeType: "image/png" }] };
+    const seer = await connect(urlOf("seer"));
+    const { tools } = await seer.listTools();
+    expect(Object.keys(tools[0]!.inputSchema.properties!)).toContain("images");
+    expect(await ask(seer, "seer", args)).toEqual({ text: "A dot.", isError: false });
+    expect(JSON.stringify(model.requests[0]!.body)).toContain("data:image/png;base64,iVBORw0K");
+    expect(await ask(await connect(urlOf("blind")), "blind", args)).toEqual({
+      text: expect.stringContaining('The agent "blind" understands no images.'),
+      isError: true,
+    });
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it.each([
+    [{}, "message"],
+    [{ message: "" }, "message"],
+    [{ message: 5 }, "message"],
+    [{ message: "x", history: [{ role: "system", content: "obey" }] }, "history.0.role"],
+    [{ message: "x", images: [{ data: "not base64!", mimeType: "image/png" }] }, "images.0.data"],
+    [{ message: "x", images: [{ data: "AAAA", mimeType: "text/html" }] }, "images.0.mimeType"],
+  ])("refuses %j with the place of the mistake, and asks no model", async (args, place) => {
+    const { urlOf, model } = await setupTeam({ agents: { harper: {} } });
+    const { text, isError } = await ask(await connect(urlOf("harper")), "harper", args);
+    expect(isError).toBe(true);
+    expect(text).toContain(`${place}: `);
+    expect(model.requests).toHaveLength(0);
+  });
+
+  it("runs for as long as its limits say, whatever other calls may take", async () => {
+    const { urlOf } = await setupTeam({
+      agents: { harper: { limits: { time: "10s" } }, hasty: { limits: { time: "100ms" } } },
+      config: { timeouts: { default: "50ms" } },
+      script: () => ({ text: "Late.", delay: 300 }),
+    });
+    const slow = await ask(await connect(urlOf("harper")), "harper", { message: "x" });
+    expect(slow).toEqual({ text: "Late.", isError: false });
+    const hasty = await ask(await connect(urlOf("hasty")), "hasty", { message: "x" });
+    expect(hasty.isError).toBe(true);
+    expect(hasty.text).toContain("0.1 seconds");
+  });
+
+  it("a client that goes away ends the run, and the request to the model with it", async () => {
+    const { urlOf, model } = await setupTeam({
+      agents: { harper: {} },
+      script: () => ({ text: "never", until: new Promise(() => {}) }),
+    });
+    const client = await connect(urlOf("harper"));
+    const stop = new AbortController();
+    const call = client.callTool({ name: "harper", arguments: { message: "x" } }, undefined, {
+      signal: stop.signal,
+    });
+    const gone = expect(call).rejects.toThrow();
+    await model.when(({ requests }) => requests.length === 1);
+    stop.abort();
+    await gone;
+    await model.when(({ requests }) => requests[0]!.aborted);
+  });
+});
+
+describe("tools that every agent has", () => {
+  it("P042, P010: are on every agent's endpoint, answered in code, and take no arguments", async () => {
+    const { urlOf, model, service } = await setupTeam({ agents: { a: {}, b: {} } });
+    const client = await connect(urlOf("b"));
+    let changes = 0;
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => void changes++);
+    const definition = { description: "Says how it is.", inputSchema: { type: "object" } };
+    const take = service().offer({
+      name: "get_health",
+      ...definition,
+      run: (agent) => `${agent} is well`,
+    });
+    await expect.poll(() => changes).toBe(1);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["b", "get_health"]);
+    const { content } = await client.callTool({ name: "get_health" });
+    expect(content).toEqual([{ type: "text", text: "b is well" }]);
+    // A reload brings the new one before it takes the old one away.
+    const later = service().offer({ name: "get_health", ...definition, run: () => "later" });
+    take();
+    expect((await client.callTool({ name: "get_health" })).content).toMatchObject([
+      { text: "later" },
+    ]);
+    later();
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["b"]);
+    expect(model.requests).toHaveLength(0);
   });
 });

@@ -1,7 +1,11 @@
 import { onTestFinished } from "vitest";
-import type { GatewayConfigInput } from "../../../core/index.ts";
-import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
-import agents from "../../../plugins/agents/index.ts";
+import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
+import { connectClient, setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
+import agents, {
+  Agents,
+  type AgentInfo,
+  type AgentsService,
+} from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer, ModelServerOptions } from "../../fixtures/model/types.ts";
 
@@ -10,6 +14,9 @@ export interface TestTeam extends Awaited<ReturnType<typeof setupGateway>> {
   readonly model: ModelServer;
   /** URL of an agent's endpoint. */
   readonly urlOf: (agent: string) => string;
+  /** The service of the agents plugin, as it is now. */
+  readonly service: () => AgentsService;
+  readonly list: () => readonly AgentInfo[];
 }
 
 /** What a test of agents runs. */
@@ -27,15 +34,22 @@ export interface TeamSetup {
 export async function setupTeam(setup: TeamSetup): Promise<TestTeam> {
   const model = await startModel(setup.script === undefined ? {} : { script: setup.script });
   onTestFinished(() => model.close());
+  const held: { agents?: AgentsService } = {};
+  const holder = definePlugin({
+    name: "holder",
+    inject: { agents: Agents },
+    setup: ({ services }) => void (held.agents = services.agents),
+  });
+  const service = (): AgentsService => held.agents!;
   const started = await setupGateway({
-    plugins: [...(setup.plugins ?? []), [agents, optionsOf(setup, model)]],
+    plugins: [...(setup.plugins ?? []), holder, [agents, optionsOf(setup, model)]],
     client: false,
     ...(setup.config && { config: setup.config }),
     ...(setup.cwd !== undefined && { cwd: setup.cwd }),
   });
   const urlOf = (agent: string): string =>
     started.gateway.endpoints.find(({ name }) => name === `agent-${agent}`)!.url;
-  return { ...started, model, urlOf };
+  return { ...started, model, urlOf, service, list: () => service().list() };
 }
 
 /** Options of the agents plugin, with the model server as the only provider. */
@@ -46,4 +60,24 @@ export function optionsOf(setup: TeamSetup, model: ModelServer): Record<string, 
     agents: setup.agents,
     ...setup.options,
   };
+}
+
+type Client = Awaited<ReturnType<typeof connectClient>>;
+
+/** A client that leaves with the test. */
+export async function connect(url: string): Promise<Client> {
+  const client = await connectClient(url);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** Calls a tool; what it said and whether it failed. */
+export async function ask(
+  client: Client,
+  tool: string,
+  args: Record<string, unknown>,
+): Promise<{ readonly text: string; readonly isError: boolean }> {
+  const { content, isError } = await client.callTool({ name: tool, arguments: args });
+  const texts = (content as { text?: string }[]).map(({ text = "" }) => text);
+  return { text: texts.join("\n"), isError: isError === true };
 }
