@@ -14,6 +14,9 @@ export interface GatewayHealthOptions {
   readonly models: ModelChecks;
 }
 
+/** Agents by name. */
+type Team = ReadonlyMap<string, AgentInfo>;
+
 /** The health of agents, servers and models from one memory, for every face that shows it. */
 export class GatewayHealth implements HealthService {
   readonly #options: GatewayHealthOptions;
@@ -23,27 +26,29 @@ export class GatewayHealth implements HealthService {
   }
 
   async ofAgent(agent: string): Promise<HealthReport> {
-    const { agents, models } = this.#options;
-    const needed = this.#needs(agent, new Set());
-    const driven = new Set(models.agents);
+    const team = this.#team;
+    const needed = needsOf(agent, team, new Set());
     await this.#know(
       needed.filter((name) => this.#isProbed(name)),
-      needed.filter((name) => driven.has(name)),
+      needed.filter((name) => team.get(name)?.model !== undefined),
     );
-    const info = agents?.get(agent);
-    if (info) return this.#reportOf(info, new Set());
+    const info = team.get(agent);
+    if (info) return this.#reportOf(info, team, new Set());
     const message = `There is no agent "${agent}".`;
     return { status: "error", timestamp: new Date().toISOString(), message };
   }
 
   async ofGateway(): Promise<HealthReport> {
-    const { agents, servers, models, gateway } = this.#options;
-    const probed = servers.probed;
+    const { servers, models, gateway } = this.#options;
+    const { probed } = servers;
     await this.#know(probed, models.agents);
-    const all = agents?.list() ?? [];
+    const team = this.#team;
     const facts: Facts = {
       servers: probed.map((server) => this.#health(server)),
-      agents: all.map((info) => ({ name: info.name, report: this.#reportOf(info, new Set()) })),
+      agents: [...team.values()].map((info) => ({
+        name: info.name,
+        report: this.#reportOf(info, team, new Set()),
+      })),
       models: [],
     };
     return judge(facts, gateway.config.allDown);
@@ -60,25 +65,22 @@ export class GatewayHealth implements HealthService {
     return models.agents.flatMap((agent) => models.checks.latest(agent) ?? []);
   }
 
-  /** The agent, the agents it uses, and the servers of all of them. */
-  #needs(name: string, seen: Set<string>): string[] {
-    if (seen.has(name)) return [];
-    seen.add(name);
-    const servers = this.#options.agents?.get(name)?.servers ?? [];
-    return [name, ...servers.flatMap((server) => this.#needs(server, seen))];
+  /** The agents by name, told once per question: telling of one takes as long as telling of all. */
+  get #team(): Team {
+    return new Map(this.#options.agents?.list().map((info) => [info.name, info]));
   }
 
   /** @param above agents on the way here: one that uses itself says nothing new */
-  #reportOf(info: AgentInfo, above: ReadonlySet<string>): HealthReport {
-    const { agents, gateway } = this.#options;
+  #reportOf(info: AgentInfo, team: Team, above: ReadonlySet<string>): HealthReport {
+    const { gateway } = this.#options;
     const path = new Set([...above, info.name]);
     const others = info.servers.filter((name) => !path.has(name));
     const facts: Facts = {
       problem: info.problem,
-      servers: others.filter((name) => !agents?.get(name)).map((name) => this.#health(name)),
+      servers: others.filter((name) => !team.has(name)).map((name) => this.#health(name)),
       agents: others.flatMap((name) => {
-        const other = agents?.get(name);
-        return other ? [{ name, report: this.#reportOf(other, path) }] : [];
+        const other = team.get(name);
+        return other ? [{ name, report: this.#reportOf(other, team, path) }] : [];
       }),
       models: info.model === undefined ? [] : [this.#model(info.name, info.model)],
     };
@@ -129,4 +131,12 @@ export class GatewayHealth implements HealthService {
     const { gateway, servers } = this.#options;
     return gateway.servers.get(server)?.probe !== undefined && servers.isEnabled(server);
   }
+}
+
+/** The agent, the agents it uses, and the servers of all of them. */
+function needsOf(name: string, team: Team, seen: Set<string>): string[] {
+  if (seen.has(name)) return [];
+  seen.add(name);
+  const servers = team.get(name)?.servers ?? [];
+  return [name, ...servers.flatMap((server) => needsOf(server, team, seen))];
 }

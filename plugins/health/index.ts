@@ -32,34 +32,33 @@ export default definePlugin({
     const health = new GatewayHealth({ gateway, agents, servers, models });
     const applied = gateway.keep("applied", () => ({ at: new Date().toISOString() }));
     gateway.hook("upstream:state", (server, status) => servers.hear(server, status));
+    const look = (): void => {
+      servers.checks.renewDue(servers.probed);
+      models.checks.renewDue(models.agents);
+    };
+    // Nobody asks before; and what starts with a config sees the servers of that config only now.
+    gateway.hook("gateway:ready", look);
     gateway.hook("reload:done", (report) => {
       if (report.applied) applied.at = report.at;
       for (const server of [...report.servers.removed, ...report.servers.changed]) {
         servers.forget(server);
         durations.remove({ server });
       }
+      look();
     });
     registerRoutes(gateway, { health, agents, lastReload: () => applied.at });
     registerMetrics(gateway.metrics, health, { agents, servers });
     const run = async (agent: string): Promise<string> =>
       JSON.stringify(await health.ofAgent(agent));
     if (agents) gateway.onDispose(agents.offer({ ...GET_HEALTH, run }));
-    gateway.onStart(() => keepChecking(servers, models, gateway.config.interval));
+    gateway.onStart(() => {
+      const timer = setInterval(look, Math.min(LOOK_MS, gateway.config.interval / 5)).unref();
+      return () => {
+        clearInterval(timer);
+        servers.checks.close();
+        models.checks.close();
+      };
+    });
     return health;
   },
 });
-
-/** Renews in the background what is due; the returned function ends that. */
-function keepChecking(servers: ServerChecks, models: ModelChecks, interval: number): () => void {
-  const look = (): void => {
-    servers.checks.renewDue(servers.probed);
-    models.checks.renewDue(models.agents);
-  };
-  look();
-  const timer = setInterval(look, Math.min(LOOK_MS, interval / 5)).unref();
-  return () => {
-    clearInterval(timer);
-    servers.checks.close();
-    models.checks.close();
-  };
-}

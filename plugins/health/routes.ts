@@ -1,4 +1,10 @@
-import { admits, type PluginContext, type Provider, type RouteEvent } from "propylon";
+import {
+  admits,
+  type PluginContext,
+  type Principal,
+  type Provider,
+  type RouteEvent,
+} from "propylon";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { GatewayHealth } from "./health.ts";
 import type { ModelHealth } from "./models.ts";
@@ -32,7 +38,7 @@ async function page(
 ): Promise<object> {
   noStore(event);
   const { status, message } = await health.ofGateway();
-  const mayKnow = admits(event.context.principal, "viewer");
+  const mayKnow = isViewer(event);
   const model = worst(health.models);
   return {
     status,
@@ -98,6 +104,12 @@ function viewOf(model: ModelHealth, mayKnow: boolean): object {
     checkedAt,
     ...(mayKnow && message !== undefined && { message }),
   };
+}
+
+/** On a public route there is nobody behind a request without credentials. */
+function isViewer({ context }: RouteEvent): boolean {
+  const principal: Principal | undefined = context.principal;
+  return principal !== undefined && admits(principal, "viewer");
 }
 
 function noStore({ res }: RouteEvent): void {

@@ -1,0 +1,91 @@
+import { describe, expect, it, vi } from "vitest";
+import health from "../../../plugins/health/index.ts";
+import { setupTeam } from "../agents/kit.ts";
+import { askHealth, clientOf, openBlackHole, readDetails, servePatient } from "./kit.ts";
+
+// Times are those of a machine that has other work too: a turn that waited for it is tried again.
+describe("get_health with ten black holes", { retry: 2 }, () => {
+  it("P044, P066, P068, P074, P075: answers at once, every time, and asks the model nothing", async () => {
+    const good = await servePatient();
+    const holes = await Promise.all(Array.from({ length: 10 }, openBlackHole));
+    const names = holes.map((_, index) => `hole${index}`);
+    const { urlOf, model } = await setupTeam({
+      agents: { research: { servers: ["good", ...names] } },
+      plugins: [health],
+      config: {
+        servers: {
+          good: { url: good.url, protocol: "legacy" },
+          ...Object.fromEntries(
+            holes.map(({ url }, index) => [names[index], { url, protocol: "legacy" }]),
+          ),
+        },
+      },
+    });
+    const client = await clientOf(urlOf("research"));
+    const times: number[] = [];
+    const ask = async (): Promise<string> => {
+      const begun = performance.now();
+      const { status, message } = await askHealth(client);
+      times.push(performance.now() - begun);
+      expect(status).toBe("degraded");
+      return message!;
+    };
+    const all = `${names.join(", ")} MCP servers unreachable: `;
+    expect(await ask()).toBe(`${all}no answer within 900 ms`);
+    for (let count = 0; count < 200; count++) expect(await ask()).toContain(all);
+    const [first, ...warm] = times as [number, ...number[]];
+    expect(Math.max(first, ...warm)).toBeLessThan(1_000);
+    const sorted = warm.toSorted((a, b) => a - b);
+    const [median, p99] = [sorted[100]!, sorted[197]!].map((time) => time.toFixed(1));
+    process.stdout.write(
+      `get_health: first ${first.toFixed(0)} ms, then ${median} ms, p99 ${p99} ms\n`,
+    );
+    // P044: milliseconds, not hundreds of them.
+    expect(sorted[100]).toBeLessThan(50);
+    await vi.waitFor(
+      async () => expect(await ask()).toBe(`${all}did not answer within 3 s`),
+      5_000,
+    );
+    expect(model.requests).toEqual([]);
+    expect(holes.map(({ probes, atOnce }) => ({ probes, atOnce }))).toEqual(
+      holes.map(() => ({ probes: 1, atOnce: 1 })),
+    );
+    expect(good.probes.opened).toBe(1);
+  });
+
+  it("P076: gives every probe three seconds, all of them at the same time", async () => {
+    const holes = await Promise.all(Array.from({ length: 5 }, openBlackHole));
+    const begun = performance.now();
+    const { url: base } = await setupTeam({
+      agents: {},
+      plugins: [health],
+      config: {
+        servers: Object.fromEntries(holes.map(({ url }, index) => [`hole${index}`, { url }])),
+      },
+    });
+    await vi.waitFor(async () => {
+      const { servers } = await readDetails(base);
+      expect(Object.keys(servers)).toHaveLength(5);
+      for (const [name, { reason }] of Object.entries(servers))
+        expect(reason).toBe(`Server "${name}" did not answer within 3 s.`);
+    }, 10_000);
+    const took = performance.now() - begun;
+    expect(took).toBeGreaterThan(2_900);
+    expect(took).toBeLessThan(6_000);
+  });
+});
+
+describe("background probes", () => {
+  it("P066: are one at a time per server, at their pace, and leave no session", async () => {
+    const slow = await servePatient({ delay: 150 });
+    const { gateway } = await setupTeam({
+      agents: { research: { servers: ["slow"] } },
+      plugins: [[health, { interval: "50ms" }]],
+      config: { servers: { slow: { url: slow.url } } },
+    });
+    await vi.waitFor(() => expect(slow.probes.opened).toBeGreaterThan(5), 10_000);
+    expect(slow.probes.atOnce).toBe(1);
+    await gateway.close({ grace: 0 });
+    await vi.waitFor(() => expect(slow.sessions.size).toBe(0));
+  });
+});
