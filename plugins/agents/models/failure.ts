@@ -116,6 +116,11 @@ export function describeTimeout(ms: number, asked: Asked): ModelFailure {
 }
 
 /** An answer that stops before it says that it is complete. */
+/** Nobody waits any longer for a health check. */
+export function describeSilence(asked: Asked): GatewayError {
+  return toError("does not answer in time", asked, {}, undefined);
+}
+
 function isTruncation(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   return thrown.name === "TruncatedAnswer" || /without a finish reason/.test(thrown.message);

@@ -1,12 +1,13 @@
 import { GatewayError } from "propylon";
 import type { ModelPreflight } from "../model.ts";
-import { describeFailure, type Asked } from "./failure.ts";
+import { describeFailure, describeSilence, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";
 import { openFetch } from "./provider.ts";
 
 /**
  * Asks a provider whether it takes requests, without spending tokens: its list of models, or what `health` says.
- * Never throws, except when the signal aborts.
+ * Never throws.
+ * @param signal ends the wait: the provider then counts as silent
  */
 export async function checkProvider(
   options: ProviderOptions,
@@ -35,6 +36,7 @@ async function ask(
     const answer = { name: "AI_APICallError", statusCode: response.status };
     return describeFailure(Object.assign(new Error(), answer), asked).error;
   } catch (thrown) {
+    if (signal.aborted) return describeSilence(asked);
     return describeFailure(thrown, asked).error;
   }
 }

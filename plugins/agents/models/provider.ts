@@ -41,7 +41,11 @@ export async function openModel(
   return createOpenAICompatible({ ...shared, ...key, includeUsage: true })(model);
 }
 
-async function load<T>(name: string, get: () => Promise<T>): Promise<T> {
+/**
+ * Imports an optional package.
+ * @throws {GatewayError} `invalid` when it is not installed; names the command that installs it
+ */
+export async function load<T>(name: string, get: () => Promise<T>): Promise<T> {
   try {
     return await get();
   } catch (cause) {

@@ -1,7 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { Message } from "../../../plugins/agents/model.ts";
 import { createModel } from "../../../plugins/agents/models/models.ts";
 import { providersSchema } from "../../../plugins/agents/models/options.ts";
+import { load } from "../../../plugins/agents/models/provider.ts";
 import { modelOf, start, user } from "./start.ts";
 
 const PNG = "iVBORw0KGgo=";
@@ -144,6 +147,18 @@ describe("preflight", () => {
     expect((await model.preflight(never)).message).toContain("the connection was refused");
   });
 
+  it("waits no longer than its caller", async () => {
+    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    onTestFinished(() => void silent.close());
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const model = modelOf({ url: `http://127.0.0.1:${port}/v1` });
+    expect(await model.preflight(AbortSignal.timeout(50))).toMatchObject({
+      status: "error",
+      message: 'Provider "p" of model "m" does not answer in time.',
+    });
+  });
+
   it("asks nobody where health is none", async () => {
     const model = createModel(
       "p/m",
@@ -162,5 +177,15 @@ describe("preflight", () => {
     expect(other.lookups).toBe(0);
     const own = modelOf(server, { apiKey: "right", health: `${server.url}/models` });
     expect((await own.preflight(never)).status).toBe("ok");
+  });
+});
+
+it("a package that is not installed is named, with the command that installs it", async () => {
+  // Not written out, so that nothing resolves it before the test runs.
+  const name = ["@ai-sdk", "not-installed"].join("/");
+  await expect(load(name, () => import(name))).rejects.toMatchObject({
+    code: "invalid",
+    message: `Agents with a model need the package "${name}".`,
+    hint: `Run: npm install ai ${name}`,
   });
 });

@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { Answer } from "propylon";
-import type { Message } from "../../../plugins/agents/model.ts";
+import type { Message, Part } from "../../../plugins/agents/model.ts";
 import type { ServerCall } from "../../../plugins/agents/loop/calls.ts";
 import { runLoop, type LoopInput } from "../../../plugins/agents/loop/loop.ts";
 import { Toolbox, type ServerTool } from "../../../plugins/agents/loop/toolbox.ts";
@@ -67,4 +67,9 @@ export async function run(input: Partial<LoopInput> & Pick<LoopInput, "model">):
     },
   });
   return { result, events, calls };
+}
+
+/** The tool results of a conversation, in order. */
+export function resultsIn(messages: readonly Message[]): Extract<Part, { type: "tool-result" }>[] {
+  return messages.flatMap(({ parts }) => parts).filter((part) => part.type === "tool-result");
 }
