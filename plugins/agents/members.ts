@@ -51,7 +51,7 @@ async function createMember(
   if (typeof driven === "string")
     gateway.warn({
       message: `The agent "${name}" cannot work: ${driven}`,
-      path: ["agents", name],
+      path: ["plugins", "agents", "agents", name],
       hint: "Until then its calls are refused and its health is error.",
     });
   const agent = new Agent({
