@@ -59,7 +59,14 @@ async function driveModel({
     });
   const model = createModel(id, config.providers);
   const limits = limitsOf(options, config);
-  const driver = new ModelDriver({ model, instructions: text, workbench, limits, agents });
+  const driver = new ModelDriver({
+    model,
+    instructions: text,
+    temperature: options.temperature,
+    workbench,
+    limits,
+    agents,
+  });
   return { driver, model, source: text };
 }
 
@@ -98,12 +105,14 @@ export function limitsOf(
   { limits, capabilities }: AgentOptions,
   config: AgentsOptions,
 ): Limits & { readonly time: number } {
-  const { turns, tokens, time, toolCalls } = config.limits;
+  const { turns, tokens, time, toolCalls, outputTokens, parallel, result } = config.limits;
   return {
     turns: limits.turns ?? turns,
     tokens: limits.tokens ?? tokens,
     time: limits.time ?? time,
     toolCalls: limits.toolCalls ?? toolCalls,
-    outputTokens: capabilities?.max_output_tokens,
+    outputTokens: limits.outputTokens ?? capabilities?.max_output_tokens ?? outputTokens,
+    parallel: limits.parallel ?? parallel,
+    result: limits.result ?? result,
   };
 }

@@ -14,6 +14,15 @@ const limitsShape = {
     .describe("Most tokens in one run, read and written; checked after each request."),
   time: durationSchema().describe("Longest run; a bare number is seconds."),
   toolCalls: z.int().min(0).describe("Most tool calls in one run."),
+  outputTokens: z
+    .int()
+    .min(1)
+    .describe("Most tokens in one answer of the model; default: capabilities.max_output_tokens."),
+  parallel: z.int().min(1).describe("Most tool calls at once."),
+  result: z
+    .int()
+    .min(1)
+    .describe("Most characters of one tool result that the model is shown; the rest is cut off."),
 };
 
 /** What bounds a run where its agent says nothing. */
@@ -23,6 +32,9 @@ export const limitsSchema = z
     tokens: limitsShape.tokens.optional(),
     time: limitsShape.time.default(600_000),
     toolCalls: limitsShape.toolCalls.default(200),
+    outputTokens: limitsShape.outputTokens.optional(),
+    parallel: limitsShape.parallel.default(8),
+    result: limitsShape.result.default(100_000),
   })
   .prefault({})
   .describe("Budgets of one run, for agents that set none of their own.");
@@ -135,12 +147,21 @@ export const agentSchema = z
       })
       .optional()
       .describe("What its registry entry does differently."),
+    temperature: z
+      .number()
+      .min(0)
+      .max(2)
+      .optional()
+      .describe("How freely its model writes; default: that of the provider."),
     limits: z
       .strictObject({
         turns: limitsShape.turns.optional(),
         tokens: limitsShape.tokens.optional(),
         time: limitsShape.time.optional(),
         toolCalls: limitsShape.toolCalls.optional(),
+        outputTokens: limitsShape.outputTokens.optional(),
+        parallel: limitsShape.parallel.optional(),
+        result: limitsShape.result.optional(),
       })
       .prefault({})
       .describe("Budgets of one run; default: plugins.agents.limits."),

@@ -10,6 +10,7 @@ import type { Workbench } from "./workbench.ts";
 export interface ModelParts {
   readonly model: Model;
   readonly instructions: string;
+  readonly temperature: number | undefined;
   readonly workbench: Workbench;
   readonly limits: Limits;
   /** Names of other agents: models know them by those alone. */
@@ -29,7 +30,7 @@ export class ModelDriver implements Driver {
     options: RunOptions,
     via: readonly string[],
   ): Promise<RunResult> {
-    const { model, instructions, workbench, limits, agents } = this.#parts;
+    const { model, instructions, temperature, workbench, limits, agents } = this.#parts;
     const tools = workbench.tools().map(({ server, tool }) => ({
       server,
       tool,
@@ -44,6 +45,7 @@ export class ModelDriver implements Driver {
       call: ({ server, name, args, signal, progress }) =>
         workbench.call({ server, tool: name, args: { ...args }, signal, via, progress }),
       limits,
+      temperature,
       signal: options.signal,
       mayContinue: options.mayContinue && (() => options.mayContinue!()),
       onEvent: options.onEvent && ((event) => options.onEvent!(event)),

@@ -10,6 +10,10 @@ export interface Limits {
   readonly time?: number | undefined;
   /** Most tokens that the model may write in one answer. */
   readonly outputTokens?: number | undefined;
+  /** Most tool calls at once; default 8. */
+  readonly parallel?: number | undefined;
+  /** Most characters of one tool result that the model is shown; default 100,000. */
+  readonly result?: number | undefined;
 }
 
 /** Which bound of {@link Limits} ended a run. */

@@ -4,7 +4,6 @@ import { countServerCalls, makeCalls, type CallContext, type CallServer } from "
 import { Clock } from "./clock.ts";
 import { Conversation } from "./conversation.ts";
 import { Budget, type Limits } from "./limits.ts";
-import type { ResultLimits } from "./outcome.ts";
 import { cancelled, race } from "./race.ts";
 import type { Toolbox } from "./toolbox.ts";
 
@@ -21,10 +20,6 @@ export interface LoopInput {
   /** Ends the run at once, whatever is in flight. */
   readonly signal: AbortSignal;
   readonly temperature?: number | undefined;
-  /** Most tool calls at once; default 8. */
-  readonly parallel?: number | undefined;
-  /** How much of one tool result the model is shown; default 100,000 characters and images of 5 MiB. */
-  readonly results?: ResultLimits | undefined;
   /** Asked before every request to the model, and before tools of servers are run. */
   readonly mayContinue?: (() => boolean) | undefined;
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
@@ -32,7 +27,8 @@ export interface LoopInput {
   readonly deltas?: boolean | undefined;
 }
 
-const RESULTS: ResultLimits = { text: 100_000, image: 5 * 1_024 * 1_024 };
+/** Most bytes of one image: no provider takes larger ones. */
+const IMAGE = 5 * 1_024 * 1_024;
 
 /**
  * Asks the model and runs its tool calls until it is done, somebody stops it, or a budget is used up.
@@ -62,13 +58,21 @@ class Run {
   #overdrawn = false;
 
   constructor(input: LoopInput, clock: Clock) {
-    const { toolbox, call, results = RESULTS, parallel = 8, onEvent } = input;
+    const { toolbox, call, onEvent } = input;
+    const { parallel = 8, result: text = 100_000 } = input.limits;
     this.#input = input;
     this.#clock = clock;
     this.#budget = new Budget(input.limits);
     this.#conversation = new Conversation(input.messages);
     this.#emit = onEvent && ((event) => attempt(onEvent, event));
-    this.#context = { toolbox, call, results, parallel, signal: clock.signal, emit: this.#emit };
+    this.#context = {
+      toolbox,
+      call,
+      results: { text, image: IMAGE },
+      parallel,
+      signal: clock.signal,
+      emit: this.#emit,
+    };
   }
 
   async run(): Promise<RunResult> {

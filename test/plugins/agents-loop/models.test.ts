@@ -226,9 +226,9 @@ describe("failures", () => {
 
   it("gives up on an answer that takes too long, and hangs up", async () => {
     const server = await start(() => ({ until: new Promise(() => undefined) }));
-    const error = await failureOf(modelOf(server, { timeout: "50ms" }).generate(REQUEST, never));
-    expect(error.message).toContain("gave no complete answer within 0.05 s");
-    await server.when(({ requests }) => requests[0]!.aborted);
+    const error = await failureOf(modelOf(server, { timeout: "500ms" }).generate(REQUEST, never));
+    expect(error.message).toContain("gave no complete answer within 0.5 s");
+    await server.when(({ requests }) => requests[0]?.aborted === true);
     expect(server.requests).toHaveLength(1);
   });
 
@@ -239,7 +239,7 @@ describe("failures", () => {
     await server.when(({ inFlight }) => inFlight === 1);
     run.abort();
     expect((await answer).code).toBe("cancelled");
-    await server.when(({ requests }) => requests[0]!.aborted);
+    await server.when(({ requests }) => requests[0]?.aborted === true);
   });
 
   it("ends the wait for a retry when the run is aborted", async () => {

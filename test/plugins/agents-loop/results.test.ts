@@ -52,8 +52,8 @@ describe("what a model gets to see of a tool call", () => {
     ],
     [
       "too large an image",
-      { content: [{ type: "image", mimeType: "image/png", data: "A".repeat(400) }] },
-      "[image/png, 300 bytes: too large to show]",
+      { content: [{ type: "image", mimeType: "image/png", data: "A".repeat(8_000_000) }] },
+      "[image/png, 6000000 bytes: too large to show]",
     ],
     [
       "a question",
@@ -64,7 +64,7 @@ describe("what a model gets to see of a tool call", () => {
     const server = await start([{ calls: [READ] }, { text: "Done." }]);
     await run({
       model: modelOf(server),
-      results: { text: 50, image: 100 },
+      limits: { result: 50 },
       call: () => Promise.resolve(Answer.result(content)),
     });
     const [shown] = server.requests[1]!.results;

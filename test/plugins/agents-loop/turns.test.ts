@@ -112,7 +112,7 @@ describe("turns", () => {
     let peak = 0;
     const { result } = await run({
       model: modelOf(server),
-      parallel: 2,
+      limits: { parallel: 2 },
       call: async ({ args }) => {
         peak = Math.max(peak, ++running);
         // The later ones are quicker.
