@@ -262,7 +262,10 @@ export class Supervision {
     });
   }
 
-  /** A child is ended at once; calls over HTTP run on streams of their own and may finish. */
+  /**
+   * A child is ended at once; calls over HTTP run on streams of their own and may finish. The wait needs no bound of its own:
+   * every call passes the stage `deadline`, which ends it here too.
+   */
   #retire(connection: Connection, error: GatewayError): void {
     if (connection.wire.transport !== "streamable-http") {
       this.#gone = connection.close(error);
