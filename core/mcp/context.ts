@@ -12,6 +12,8 @@ export class EndpointContext {
   readonly streams: StreamSettings;
   /** What is shown at the moment; every request reads it once. */
   view = View.EMPTY;
+  /** Whether the endpoint is gone; a request may still be on its way to it. */
+  closed = false;
   readonly firstConnect = new Settling();
   readonly #prefix = randomBytes(6).toString("base64url");
   #count = 0;

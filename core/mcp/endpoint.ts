@@ -13,7 +13,7 @@ import { Live } from "./live.ts";
 import { ModernFace } from "./modern.ts";
 import { sendPage } from "./page.ts";
 import type { Fault } from "./protocol.ts";
-import { isModernVersion, RPC } from "./protocol.ts";
+import { GONE, isModernVersion, RPC } from "./protocol.ts";
 import type { Accepts } from "./reply.ts";
 import { readAccept, sendFault } from "./reply.ts";
 import { SessionMethods } from "./session-methods.ts";
@@ -60,6 +60,7 @@ export class Endpoint {
 
   /** Ends all sessions, streams and held calls. Calls of connected clients are cancelled. */
   close(_reason: "shutdown"): void {
+    this.#context.closed = true;
     this.#modern.close();
     this.#live.close();
   }
@@ -105,6 +106,8 @@ export class Endpoint {
     principal: Principal,
     accepts: Accepts,
   ): void {
+    // A reload may take the endpoint away while a body is still coming in.
+    if (this.#context.closed) return sendFault(res, GONE, null);
     const value = parseJson(body, this.#context.host.limits.depth);
     if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
     const message = readMessage(value);

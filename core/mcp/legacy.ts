@@ -10,7 +10,7 @@ import { LegacyCall } from "./legacy-call.ts";
 import { isListMethod } from "./list.ts";
 import type { ListMethod } from "./list.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject, LEGACY_VERSIONS, RPC } from "./protocol.ts";
+import { GONE, isObject, LEGACY_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
 import { faultPieces, HttpReply, resultPieces, sendFault } from "./reply.ts";
 import type { SessionMethods } from "./session-methods.ts";
@@ -156,6 +156,7 @@ export class LegacyFace {
     // What the servers can do is only known once they have answered.
     await this.#context.settling;
     if (res.destroyed) return;
+    if (this.#context.closed) return reply.end(faultPieces(GONE, id), GONE.status);
     const version = LEGACY_VERSIONS.includes(protocolVersion)
       ? protocolVersion
       : LEGACY_VERSIONS[0]!;

@@ -47,6 +47,9 @@ export interface Fault {
   readonly data?: Json;
 }
 
+/** For a request that was under way when a reload took its endpoint away. */
+export const GONE: Fault = { status: 404, code: RPC.server, message: "This endpoint is gone." };
+
 /** Whether a protocol version belongs to the stateless era. Versions are dates, so they compare as text. */
 export function isModernVersion(version: string): boolean {
   return /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= FIRST_MODERN_VERSION;
