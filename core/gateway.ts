@@ -109,6 +109,7 @@ export class Gateway {
       faces: new Faces(createEndpointHost(log, parts)),
       scopeHost: createScopeHost(log, cwd, parts),
       retiring: new Set(),
+      leaving: new Set(),
       outgoing: new Set(),
       generation: emptyGeneration(config, log),
       listening: false,

@@ -20,9 +20,10 @@ export class Generation {
   /** What can be aborted of the calls in flight. */
   readonly running: Roster<Abortion>;
   #inFlight = 0;
+  #isAbandoned = false;
   readonly #waiting: (() => void)[] = [];
   readonly #end = (): void => {
-    if (--this.#inFlight === 0) for (const wake of this.#waiting.splice(0)) wake();
+    if (--this.#inFlight === 0) this.#wake();
   };
 
   constructor(
@@ -63,10 +64,10 @@ export class Generation {
   async whenIdle(ms: number): Promise<boolean> {
     const until = performance.now() + ms;
     // Looked at again after the wait: whoever takes the last answer may hold its call in the same turn.
-    while (this.#inFlight > 0) {
+    while (this.#inFlight > 0 && !this.#isAbandoned) {
       if (!(await this.#nextIdle(Math.max(0, until - performance.now())))) return false;
     }
-    return true;
+    return this.#inFlight === 0;
   }
 
   #nextIdle(ms: number): Promise<boolean> {
@@ -77,6 +78,16 @@ export class Generation {
         resolve(true);
       });
     });
+  }
+
+  /** Ends every wait: calls that do not end although they were aborted hold up nothing any more. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   /** Aborts every call in flight. */

@@ -8,6 +8,7 @@ import type { HookEmitter } from "./emitter.ts";
 import type { Faces } from "./faces.ts";
 import { Generation } from "./generation.ts";
 import type { KeptValues } from "./keep.ts";
+import type { Listener } from "../node/listener.ts";
 import type { Abortion } from "./pipeline.ts";
 import type { Queue } from "./queue.ts";
 import { Roster } from "./roster.ts";
@@ -31,6 +32,8 @@ export interface GatewayParts {
   readonly scopeHost: ScopeHost;
   /** What goes on behind a reload: old generations on their way out, and what leaves with them. */
   readonly retiring: Set<Promise<void>>;
+  /** Listeners that a reload took away; answers may still be in flight on them. */
+  readonly leaving: Set<Listener>;
   /** Old generations whose calls may still be in flight. */
   readonly outgoing: Set<Generation>;
   generation: Generation;

@@ -135,7 +135,10 @@ async function swap(
   // A middleware may still hold a call that the old generation will send to a replaced server.
   const arrived = Promise.all([...earlier, old.whenIdle(drain)]);
   void track(parts, upstreams.commit(drain, arrived));
-  for (const listener of closing) void track(parts, listener.close(drain));
+  for (const listener of closing) {
+    parts.leaving.add(listener);
+    void track(parts, listener.close(drain)).finally(() => parts.leaving.delete(listener));
+  }
   const keys = new Set(generation.scopes.map(({ key }) => key));
   const dropped = parts.kept.take(parts.kept.plugins.filter((key) => !keys.has(key)));
   const leaving = old.scopes.filter((scope) => !generation.scopes.includes(scope));

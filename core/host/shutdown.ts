@@ -12,7 +12,7 @@ const ABORT_MS = 1_000;
  * @throws {AggregateError} with everything that went wrong, once all is done
  */
 export async function shutDown(parts: GatewayParts, grace: number): Promise<void> {
-  const { generation, sockets, faces, pool, kept, retiring, log } = parts;
+  const { generation, sockets, faces, pool, kept, leaving, retiring, log } = parts;
   const until = performance.now() + grace;
   const left = (): number => Math.max(0, until - performance.now());
   const errors: unknown[] = [];
@@ -26,6 +26,7 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
       errors.push(error);
     }
   };
+  await step(() => Promise.all([...leaving].map((listener) => listener.close(left()))));
   await step(() => Promise.all(retiring));
   await step(() => faces.close());
   await step(() => sockets.close(left()));
@@ -45,5 +46,6 @@ async function finish(
   if (await generation.whenIdle(grace)) return;
   log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
   generation.abort();
-  await generation.whenIdle(ABORT_MS);
+  // A middleware that ignores its signal would hold up a reload's leftovers for the whole drain time.
+  if (!(await generation.whenIdle(ABORT_MS))) generation.abandon();
 }

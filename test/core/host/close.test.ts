@@ -66,6 +66,34 @@ describe("a shutdown", () => {
     expect(await call).toMatchObject({ code: "cancelled" });
   });
 
+  it("does not wait the drain time for a middleware that ignores its signal, nor for its listener", async () => {
+    const disposed: string[] = [];
+    let entered!: () => void;
+    const inside = new Promise<void>((resolve) => (entered = resolve));
+    const deaf = definePlugin({
+      name: "deaf",
+      setup(gateway) {
+        gateway.tool("hear", { description: "", run: () => "never" });
+        gateway.use("breaker", () => {
+          entered();
+          return new Promise(() => {});
+        });
+        gateway.onDispose(() => void disposed.push("deaf"));
+      },
+    });
+    const { gateway, client } = await setupGateway({ plugins: [deaf] });
+    const call = client.callTool({ name: "hear" }).catch((error: unknown) => error);
+    await inside;
+    const timeouts = { drain: "1h" };
+    await gateway.apply({ listeners: { other: { port: 0 } }, plugins: {}, timeouts });
+    const before = performance.now();
+    await gateway.close({ grace: 10 });
+    expect(performance.now() - before).toBeLessThan(5_000);
+    expect(disposed).toEqual(["deaf"]);
+    expect(await call).toBeInstanceOf(Error);
+    await client.close();
+  });
+
   it("aborts what outlasts the grace time", async () => {
     const { plugin, inside } = holder();
     const { gateway } = await setupGateway({ plugins: [plugin], client: false });
