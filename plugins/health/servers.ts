@@ -20,6 +20,8 @@ export interface ServerChecksOptions {
   readonly gating: GatingService | undefined;
   /** A probe ended after so many milliseconds. */
   probed(server: string, duration: number): void;
+  /** A server left. */
+  forgotten(server: string): void;
 }
 
 /** How the servers of the gateway are, by probing them. */
@@ -75,6 +77,7 @@ export class ServerChecks {
   forget(server: string): void {
     this.checks.forget(server);
     this.#latencies.delete(server);
+    this.#options.forgotten(server);
   }
 
   async #ask(server: string, dispose: AbortSignal): Promise<ServerHealth | undefined> {

@@ -1,6 +1,10 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { setupGateway } from "../../../core/testing/index.ts";
+import agents from "../../../plugins/agents/index.ts";
 import health from "../../../plugins/health/index.ts";
-import { setupTeam } from "../agents/kit.ts";
+import type { HealthReport } from "../../../plugins/health/service.ts";
+import { startModel } from "../../fixtures/model/model.mjs";
+import { optionsOf, setupTeam } from "../agents/kit.ts";
 import { askHealth, clientOf, openBlackHole, readDetails, servePatient } from "./kit.ts";
 
 // Times are those of a machine that has other work too: a turn that waited for it is tried again.
@@ -87,5 +91,32 @@ describe("background probes", () => {
     expect(slow.probes.atOnce).toBe(1);
     await gateway.close({ grace: 0 });
     await vi.waitFor(() => expect(slow.sessions.size).toBe(0));
+  });
+
+  it("P043: keep what they know through a reload of the plugin", async () => {
+    const argos = await servePatient();
+    const model = await startModel();
+    onTestFinished(() => model.close());
+    const setup = { agents: { research: { servers: ["argos"] } } };
+    const config = { listeners: { main: { port: 0 } }, servers: { argos: { url: argos.url } } };
+    const { gateway } = await setupGateway({
+      plugins: [health, [agents, optionsOf(setup, model)]],
+      config,
+      client: false,
+    });
+    const read = async (): Promise<HealthReport> => {
+      const { result } = await gateway.call({ server: "research", name: "get_health" });
+      return JSON.parse((result!["content"] as { text: string }[])[0]!.text) as HealthReport;
+    };
+    const before = await read();
+    expect(before.status).toBe("ok");
+    const { plugins } = await gateway.apply({
+      ...config,
+      plugins: { health: { slow: "5s" }, agents: optionsOf(setup, model) },
+    });
+    expect(plugins.changed).toContain("health");
+    expect(await read()).toEqual(before);
+    expect(argos.probes.opened).toBe(1);
+    expect(model).toMatchObject({ lookups: 1, requests: [] });
   });
 });
