@@ -1,4 +1,4 @@
-import { toGatewayError, type Answer, type Call, type Next, type PluginContext } from "propylon";
+import { toGatewayError, type Answer, type PluginContext } from "propylon";
 import type { Labelling, Ledger } from "./ledger.ts";
 import type { MetricsOptions } from "./options.ts";
 
@@ -22,30 +22,28 @@ export function measure(
     transportOf: (server) => NETWORK_TRANSPORT[gateway.servers.get(server)?.status.transport ?? ""],
   };
   gateway.use("observe", (call, next) => {
+    const started = performance.now();
     const isTool = call.method === "tools/call";
     if (isTool) ledger.inFlight++;
-    return timed(call, next, (end, seconds) => {
+    const tell = (end: Answer | Error): void => {
       if (isTool) ledger.inFlight--;
-      ledger.end(call, end, seconds, labelling);
-    });
+      ledger.end(call, end, since(started), labelling);
+    };
+    return watched(next(call), tell);
   });
-  gateway.use("progress", (call, next) =>
-    timed(call, next, (end, seconds) => ledger.relay(call, end, seconds, labelling)),
-  );
+  gateway.use("progress", (call, next) => {
+    const started = performance.now();
+    return watched(next(call), (end) => ledger.relay(call, end, since(started), labelling));
+  });
 }
 
-/** Tells how a call ended and how long it took; the answer itself is passed on as it is. */
-function timed(
-  call: Call,
-  next: Next,
-  tell: (end: Answer | Error, seconds: number) => void,
-): Promise<Answer> {
-  const started = performance.now();
-  const seconds = (): number => (performance.now() - started) / 1_000;
-  const answer = next(call);
-  answer.then(
-    (end) => tell(end, seconds()),
-    (thrown: unknown) => tell(toGatewayError(thrown), seconds()),
-  );
+/** Seconds from an instant to now. */
+function since(started: number): number {
+  return (performance.now() - started) / 1_000;
+}
+
+/** Tells how a call ended; the answer itself is passed on as it is. */
+function watched(answer: Promise<Answer>, tell: (end: Answer | Error) => void): Promise<Answer> {
+  answer.then(tell, (thrown: unknown) => tell(toGatewayError(thrown)));
   return answer;
 }

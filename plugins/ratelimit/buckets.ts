@@ -33,20 +33,25 @@ export class Buckets {
     return this.burst * this.#interval;
   }
 
-  /** Milliseconds until there is a token; 0 = there is one. */
-  wait(key: string, now: number): number {
-    const missing = this.untilFull(key, now) - (this.burst - 1) * this.#interval;
-    return missing > EPSILON_MS ? missing : 0;
-  }
-
-  /** Takes a token; whether there is one is for {@link wait} to say. */
-  take(key: string, now: number): void {
+  /** Takes a token if there is one: 0 = taken, else the milliseconds until there is. */
+  take(key: string, now: number): number {
     const bucket = this.#buckets.get(key);
-    if (bucket) bucket.fullAt = Math.max(bucket.fullAt, now) + this.#interval;
-    else {
+    if (!bucket) {
       if (this.#buckets.size >= this.#limit) this.#makeRoom(now);
       this.#buckets.set(key, { fullAt: now + this.#interval });
+      return 0;
     }
+    const fullAt = Math.max(bucket.fullAt, now);
+    const missing = fullAt - now - (this.burst - 1) * this.#interval;
+    if (missing > EPSILON_MS) return missing;
+    bucket.fullAt = fullAt + this.#interval;
+    return 0;
+  }
+
+  /** Puts back a token that was just taken. */
+  giveBack(key: string): void {
+    const bucket = this.#buckets.get(key);
+    if (bucket) bucket.fullAt -= this.#interval;
   }
 
   /** Whole tokens that are there. */

@@ -9,9 +9,16 @@ import type { Slots } from "./slots.ts";
 /** Names of tools and servers remembered with the rules about them. */
 const NAMES = 10_000;
 
+/** A rate as it concerns calls of one name. */
+interface RateRule {
+  readonly rate: Rate;
+  /** Made once where it is the same for all callers. */
+  readonly key: string | undefined;
+}
+
 /** The rules about calls of one name. */
 interface Rules {
-  readonly rates: readonly Rate[];
+  readonly rates: readonly RateRule[];
   readonly caps: readonly Cap[];
 }
 
@@ -54,20 +61,23 @@ export class Limits implements RateLimitsService {
   }
 
   #ratesFor(call: Limited): Rate[] {
-    return this.#rulesOf(call).rates.filter(({ selector }) => selector.admits(call.principal));
+    return this.#rulesOf(call)
+      .rates.map(({ rate }) => rate)
+      .filter(({ selector }) => selector.admits(call.principal));
   }
 
   /** Takes a token of every bucket, or of none. */
-  #spend(rates: readonly Rate[], call: Call): void {
-    const { principal } = call;
+  #spend(rules: readonly RateRule[], call: Call): void {
     const now = performance.now();
-    for (const rate of rates) {
-      const wait = rate.selector.admits(principal) ? rate.wait(call, now) : 0;
+    for (let index = 0; index < rules.length; index++) {
+      const { rate, key } = rules[index]!;
+      if (!rate.selector.admits(call.principal)) continue;
+      const wait = rate.take(key ?? rate.selector.keyOf(call), now);
       if (wait === 0) continue;
+      giveBack(rules.slice(0, index), call);
       this.#rejected(rate.name);
       throw rate.refusal(call, wait, now);
     }
-    for (const rate of rates) if (rate.selector.admits(principal)) rate.take(call, now);
   }
 
   #bound(caps: readonly Cap[], call: Call, next: Next): Promise<Answer> {
@@ -110,13 +120,20 @@ export class Limits implements RateLimitsService {
       this.#names = 1;
     }
     const rules: Rules = {
-      rates: this.#rates.filter(({ selector }) => selector.covers(call)),
+      rates: this.#rates
+        .filter(({ selector }) => selector.covers(call))
+        .map((rate) => ({ rate, key: rate.selector.commonKeyOf(call) })),
       caps: this.caps.filter(({ selector }) => selector.covers(call)),
     };
     const names = this.#rules.get(call.server) ?? new Map<string, Rules>();
     this.#rules.set(call.server, names.set(name, rules));
     return rules;
   }
+}
+
+function giveBack(rules: readonly RateRule[], call: Call): void {
+  for (const { rate, key } of rules)
+    if (rate.selector.admits(call.principal)) rate.giveBack(key ?? rate.selector.keyOf(call));
 }
 
 /** Runs a call and gives its slots back at its end. */

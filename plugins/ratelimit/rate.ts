@@ -16,13 +16,14 @@ export class Rate {
     this.#buckets = new Buckets(burst, every / rate);
   }
 
-  /** Milliseconds until this call may run as far as this rule goes; 0 = now. */
-  wait(call: Limited, now: number): number {
-    return this.#buckets.wait(this.selector.keyOf(call), now);
+  /** Takes a token of the bucket with a key: 0 = taken, else the milliseconds until there is one. */
+  take(key: string, now: number): number {
+    return this.#buckets.take(key, now);
   }
 
-  take(call: Limited, now: number): void {
-    this.#buckets.take(this.selector.keyOf(call), now);
+  /** Puts back a token that was just taken. */
+  giveBack(key: string): void {
+    this.#buckets.giveBack(key);
   }
 
   /** An item of `RateLimit-Policy`: quota and the seconds in which an empty bucket fills. */

@@ -29,6 +29,11 @@ export class Selector {
     return this.#selection.role === undefined || roles.has(this.#selection.role);
   }
 
+  /** The key of all calls of this name; `undefined` when it depends on who calls. */
+  commonKeyOf(call: Limited): string | undefined {
+    return this.#selection.per.includes("principal") ? undefined : this.keyOf(call);
+  }
+
   /** Calls with the same key share. */
   keyOf(call: Limited): string {
     const { per } = this.#selection;
