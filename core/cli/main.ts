@@ -107,6 +107,13 @@ function createProgram(command: readonly string[] | undefined): Command {
       },
     );
   program
+    .command("import <program> [folder]")
+    .description("Print a config made from the files of another program: pallas.")
+    .action(async (from: string, folder: string | undefined) => {
+      const { importConfig } = await import("./import.ts");
+      await importConfig(from, folder ?? process.cwd());
+    });
+  program
     .command("key")
     .description("Make a key with a role: prints it once, and the line for the config.")
     .addOption(

@@ -35,7 +35,8 @@ export function commandConfig(words: readonly string[], flags: ServeFlags): Load
   });
   const problems = config === undefined ? issues : checkConfig(config, { cwd });
   if (config === undefined || problems.length > 0) throw invalidConfig(problems.map(place));
-  return { config, file: "", cwd, version: "", warnings: [], secrets: new Set(), place };
+  const nothing = { warnings: [], secrets: new Set<string>(), expanded: new Map<string, never>() };
+  return { config, file: "", cwd, version: "", ...nothing, place };
 }
 
 const RUNNERS = new Set([
