@@ -88,7 +88,7 @@ function append(body: Buffer, size: number, chunk: Buffer, length: number): Buff
 }
 
 /** Reads the rest of a body that nobody wants, so that the next request on the socket starts at the right byte. */
-function discard(req: IncomingMessage): void {
+export function discard(req: IncomingMessage): void {
   let size = 0;
   req.on("data", (chunk: Buffer) => {
     size += chunk.length;

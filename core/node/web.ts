@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ListenerApp } from "./app.ts";
+import { discard } from "./body.ts";
 
 let adapter: typeof import("srvx/node") | undefined;
 
@@ -16,5 +17,18 @@ export async function serveWeb(
   // Loaded with the first request: MCP alone needs neither it nor the web classes of Node that it touches.
   adapter ??= await import("srvx/node");
   const { NodeRequest, sendNodeResponse } = adapter;
-  await sendNodeResponse(res, await fetch(new NodeRequest({ req, res })));
+  try {
+    await sendNodeResponse(res, await fetch(new NodeRequest({ req, res })));
+  } finally {
+    dropRest(req);
+  }
+}
+
+/** What a route leaves unread of a body is thrown away, or the next request on the connection would never be read. */
+function dropRest(req: IncomingMessage): void {
+  if (req.complete || req.destroyed) return;
+  // A web stream made of the request has paused it and would go on queueing.
+  req.removeAllListeners("data");
+  discard(req);
+  req.resume();
 }

@@ -1,5 +1,6 @@
+import { connect } from "node:net";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   AuthenticatorService,
   definePlugin,
@@ -201,6 +202,20 @@ describe("a refusal", () => {
       },
     });
     expect((await post(chunked)).status).toBe(413);
+  });
+
+  it("is 413 on a connection that goes on to serve, whatever of the body came", async () => {
+    const { url } = await setupGateway({ plugins: [web], client: false });
+    const { port } = new URL(url);
+    const body = "x".repeat(1_000_000);
+    const head = `POST /mine/7 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Length: `;
+    const socket = connect(Number(port), "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    let heard = "";
+    socket.on("data", (bytes) => (heard += bytes.toString()));
+    socket.write(`${head}${body.length}\r\n\r\n${body}${head}2\r\n\r\nab`);
+    const statuses = () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    await vi.waitFor(() => expect(statuses()).toEqual(["413", "200"]), 2_000);
   });
 });
 
