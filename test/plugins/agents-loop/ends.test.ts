@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
 import { answer, modelOf, run, start, tool } from "./start.ts";
 
@@ -124,7 +124,7 @@ describe("the signal", () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  it("is let go of at the end of a run", async () => {
+  it("is let go of at the end of a run, and so is the timer", async () => {
     const server = await start(() => ({ text: "Done." }));
     const { signal } = new AbortController();
     let listeners = 0;
@@ -135,8 +135,13 @@ describe("the signal", () => {
       listeners--,
       remove(...args)
     );
-    await run({ model: modelOf(server), signal });
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const cleared = vi.spyOn(globalThis, "clearTimeout");
+    await run({ model: modelOf(server), signal, limits: { time: 3_600_000 } });
+    const clock = timers.mock.calls.findIndex(([, time]) => time === 3_600_000);
+    expect(cleared).toHaveBeenCalledWith(timers.mock.results[clock]!.value);
     expect(listeners).toBe(0);
+    vi.restoreAllMocks();
   });
 });
 

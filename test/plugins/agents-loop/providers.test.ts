@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { parse } from "yaml";
 import type { Message } from "../../../plugins/agents/model.ts";
 import { createModel } from "../../../plugins/agents/models/models.ts";
 import { providersSchema } from "../../../plugins/agents/models/options.ts";
@@ -187,5 +189,30 @@ it("a package that is not installed is named, with the command that installs it"
     code: "invalid",
     message: `Agents with a model need the package "${name}".`,
     hint: `Run: npm install ai ${name}`,
+  });
+});
+
+interface Example {
+  readonly plugins: { readonly agents: { readonly providers: unknown } };
+}
+
+describe("the page about models", () => {
+  const page = readFileSync(new URL("../../../docs/guide/models.md", import.meta.url), "utf8");
+
+  it("shows providers that are valid", () => {
+    const example = parse(/```yaml\n([^]*?)```/.exec(page)![1]!) as Example;
+    const { providers } = example.plugins.agents;
+    expect(Object.keys(providersSchema.parse(providers))).toEqual(["local", "openai", "claude"]);
+  });
+
+  it("names every option and its default", () => {
+    const { p } = providersSchema.parse({ p: { type: "openai", apiKey: "k" } });
+    const rows = [...page.matchAll(/^\| `(\w+)` +\| (.*?) *\|/gm)];
+    const told = new Map(rows.map(([, name, value]) => [name, value]));
+    for (const name of [...Object.keys(p!), "health"]) expect([...told.keys()]).toContain(name);
+    expect(told.get("retries")).toBe(`\`${p!.retries}\``);
+    expect(told.get("backoff")).toBe(`\`${p!.backoff}ms\``);
+    expect(told.get("maxWait")).toBe(`\`${p!.maxWait / 1_000}s\``);
+    expect(told.get("timeout")).toBe(`\`${p!.timeout / 60_000}m\``);
   });
 });
