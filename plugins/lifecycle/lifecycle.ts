@@ -38,6 +38,7 @@ export class Lifecycle {
   readonly #runs = new Map<Agent, Promise<void>>();
   /** Agents by owner and the key that the owner gave the request. */
   readonly #keys = new Map<string, { readonly agent: Agent; readonly request: Request }>();
+  #turns = Promise.resolve();
   #means: Means | undefined;
   #draining = false;
 
@@ -196,8 +197,7 @@ export class Lifecycle {
   }
 
   async #work(agent: Agent): Promise<void> {
-    // Whoever started it has the answer before anything else happens (A009, A044).
-    await new Promise((resolve) => setImmediate(resolve));
+    await this.#turn();
     if (!agent.isOver)
       await runContract(agent, {
         ...this.means,
@@ -207,6 +207,14 @@ export class Lifecycle {
     this.#runs.delete(agent);
     this.#slots.release(agent);
     this.#fill();
+  }
+
+  /**
+   * Whoever starts an agent has the answer before anything else happens (A009, A044), and one run begins per turn of the event
+   * loop: two hundred at once would hold everybody up for as long as all of them take (A046).
+   */
+  #turn(): Promise<void> {
+    return (this.#turns = this.#turns.then(() => new Promise((resolve) => setImmediate(resolve))));
   }
 
   async #keepPayload(agent: Agent, payload: string): Promise<void> {

@@ -180,3 +180,14 @@ export async function startOne(client: Client, contract = "work"): Promise<strin
 }
 
 export const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Options of the agents plugin for agents behind a model server. */
+export const optionsOf = (url: string) => ({
+  providers: { scripted: { type: "openai-compatible", baseUrl: url } },
+  model: "scripted/scripted",
+  agents: { worker: { instructions: "You count." } },
+});
+
+/** The id that the agent was told. */
+export const idIn = (body: Record<string, unknown>): string =>
+  /agent_id is ([0-9a-f-]{36})/.exec(JSON.stringify(body))![1]!;

@@ -1,24 +1,11 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { connectClient, setupGateway } from "../../../core/testing/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { Script } from "../../fixtures/model/types.ts";
-import { call, gate, startOne, statusOf } from "./kit.ts";
-
-/** Options of the agents plugin for agents behind a model server. */
-const optionsOf = (url: string) => ({
-  providers: { scripted: { type: "openai-compatible", baseUrl: url } },
-  model: "scripted/scripted",
-  agents: { worker: { instructions: "You count." } },
-});
+import { call, gate, idIn, optionsOf, startOne, statusOf } from "./kit.ts";
 
 /** The real agents plugin, its loop and its adapter, against a model server over HTTP. */
 async function startReal(script: Script, options: Record<string, unknown> = {}) {
@@ -29,10 +16,6 @@ async function startReal(script: Script, options: Record<string, unknown> = {}) 
   });
   return { ...started, model };
 }
-
-/** The id that the agent was told. */
-const idIn = (body: Record<string, unknown>): string =>
-  /agent_id is ([0-9a-f-]{36})/.exec(JSON.stringify(body))![1]!;
 
 describe("with the agents plugin and a model server", () => {
   it("A028, A035, A036: the agent completes its contract with its own tools", async () => {
@@ -121,76 +104,4 @@ describe("with the agents plugin and a model server", () => {
     await model.when(({ requests }) => requests[0]!.aborted);
     expect(model.requests).toHaveLength(1);
   });
-});
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-describe("propylon start", () => {
-  it("A001, A002, A004, A043: a client with the source's configuration starts an agent", async () => {
-    const model = await startModel({
-      script: ({ body }) => ({
-        calls: [{ name: "agent_complete", args: { agent_id: idIn(body), summary: "Hello." } }],
-      }),
-    });
-    onTestFinished(() => model.close());
-    const folder = await mkdtemp(join(tmpdir(), "propylon-lifecycle-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const port = await freePort();
-    const { agents: team, ...options } = optionsOf(model.url);
-    const config = {
-      listeners: { main: { port } },
-      agents: team,
-      plugins: { agents: options, payloads: {}, lifecycle: {} },
-    };
-    await writeFile(join(folder, "gateway.json"), JSON.stringify(config));
-    const main = new URL("../../../core/cli/main.ts", import.meta.url).pathname;
-    const child = spawn(
-      process.execPath,
-      [
-        "--conditions=@propylon/source",
-        "--experimental-strip-types",
-        "--no-warnings",
-        main,
-        "start",
-        "gateway.json",
-      ],
-      { cwd: folder, stdio: ["ignore", "pipe", "pipe"] },
-    );
-    onTestFinished(async () => {
-      const gone = once(child, "exit");
-      child.kill("SIGTERM");
-      await gone;
-    });
-    await expect
-      .poll(
-        () =>
-          fetch(`http://localhost:${port}/livez`).then(
-            ({ status }) => status,
-            () => 0,
-          ),
-        { timeout: 15_000 },
-      )
-      .toBe(200);
-    // The configuration of the source, but for the port.
-    const minifram = { url: `http://localhost:${port}/mcp` };
-    const direct = await connectClient(minifram.url);
-    onTestFinished(() => direct.close());
-    const id = await startOne(direct, "Say hello.");
-    await expect
-      .poll(() => statusOf(direct, id))
-      .toMatchObject({ status: "completed", summary: "Hello." });
-    // A client that reads such files: another gateway.
-    const { client } = await setupGateway({ config: { servers: { minifram } } });
-    await expect
-      .poll(async () => (await client.listTools()).tools.map(({ name }) => name))
-      .toContain("agent_status");
-    expect(await statusOf(client, id)).toMatchObject({ status: "completed" });
-  }, 30_000);
 });
