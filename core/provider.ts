@@ -67,8 +67,11 @@ export type ProviderEvent =
   | { readonly type: "changed"; readonly lists: readonly ("tools" | "resources" | "prompts")[] }
   /** A subscribed resource was updated (`notifications/resources/updated` params). */
   | { readonly type: "updated"; readonly params: Json }
-  /** A log message that belongs to no call in flight (`notifications/message` params). */
-  | { readonly type: "log"; readonly params: Json }
+  /**
+   * A log message that belongs to no call in flight (`notifications/message` params). `principal` is the id of the only one who
+   * may see it, because the call that it is about may have been theirs; absent = everyone.
+   */
+  | { readonly type: "log"; readonly params: Json; readonly principal?: string | undefined }
   /** Any other notification that belongs to no call. */
   | { readonly type: "notification"; readonly method: string; readonly params: Json | undefined };
 

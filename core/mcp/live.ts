@@ -83,7 +83,7 @@ export class Live {
         this.#tellUpdated(provider, event.params);
         break;
       case "log":
-        this.#broadcastLog(event.params);
+        this.#broadcastLog(event.params, event.principal);
         break;
       case "notification":
         break;
@@ -152,13 +152,15 @@ export class Live {
     this.listeners.updated(provider, params);
   }
 
-  /** A message that belongs to no call goes to the sessions that asked for log messages at all. */
-  #broadcastLog(params: Json): void {
+  /** A message that belongs to no call goes to the sessions that asked for log messages at all, and may see it. */
+  #broadcastLog(params: Json, owner: string | undefined): void {
     const severity = SEVERITIES.indexOf(String(params["level"]));
     if (this.levels.current === undefined || severity < 0) return;
     const message = notification("notifications/message", params);
-    for (const { logLevel, stream } of this.sessions)
+    for (const { logLevel, stream, principal } of this.sessions) {
+      if (owner !== undefined && principal !== owner) continue;
       if (logLevel >= 0 && severity >= logLevel) stream?.send(message);
+    }
   }
 
   /** A server that answered is only settled once the view shows it. */

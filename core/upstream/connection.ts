@@ -136,7 +136,10 @@ export class Connection implements ExchangeOwner {
   send(exchange: Exchange): void {
     exchange.owner = this;
     this.#pending.add(exchange);
-    if (exchange.call) this.#calls++;
+    if (exchange.call) {
+      this.#calls++;
+      this.#inbound.calling(exchange.call);
+    }
     if (this.#lost) exchange.fail(this.#lost);
     else this.wire.send(exchange);
   }

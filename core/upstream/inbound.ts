@@ -2,7 +2,7 @@ import { SEVERITIES } from "../severities.ts";
 import type { Logger } from "pino";
 import { Answer } from "../answer.ts";
 import type { ProviderEvent } from "../provider.ts";
-import type { Json, Progress, RpcError } from "../types.ts";
+import type { Call, Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { findResponse, findSmallResponse, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
 import type { Pending } from "./pending.ts";
@@ -24,6 +24,8 @@ export class Inbound {
   readonly dropped = { messages: 0, logs: 0 };
   readonly #options: InboundOptions;
   readonly #questions: Questions;
+  /** Id of the principal of all calls so far; `null` = of several. */
+  #caller: string | null | undefined;
 
   constructor(options: InboundOptions) {
     this.#options = options;
@@ -42,6 +44,12 @@ export class Inbound {
     }
     if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
     else this.#dispatch(message, origin);
+  }
+
+  /** A client's call goes out. */
+  calling({ principal: { id } }: Call): void {
+    if (id === this.#caller) return;
+    this.#caller = this.#caller === undefined ? id : null;
   }
 
   /** An exchange ended: what waited for it may now have one owner. */
@@ -113,13 +121,19 @@ export class Inbound {
     exchange.call.progress(progress as Progress);
   }
 
+  /**
+   * Goes to the client of the call on whose stream it came. One that names no call may be about any call so far, also one that
+   * ended, so it leaves only while all of them were one principal's (decision 0003).
+   */
   #log(params: Json, origin: Exchange | undefined): void {
-    const owner = origin?.call ? origin : this.#questions.onlyOwner();
-    if (owner === "many") {
+    const own = origin?.call ? origin : undefined;
+    const owner = own ?? this.#questions.onlyOwner();
+    if (owner === "many" || (!own && this.#caller === null)) {
       this.dropped.logs++;
       return;
     }
-    if (owner === undefined) return this.#options.event({ type: "log", params });
+    if (owner === undefined)
+      return this.#options.event({ type: "log", params, principal: this.#caller ?? undefined });
     const { peer } = owner.call!;
     // One session serves all clients, so it runs at the level of the most curious one.
     const wanted =
