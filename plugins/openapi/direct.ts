@@ -7,8 +7,10 @@ import {
   type DirectRequest,
   type PluginContext,
 } from "propylon";
+import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { isJson, toObject } from "./body.ts";
 import { callFailure, NOBODY, prefersEvents } from "./invocation.ts";
+import { limitHeaders } from "./limits.ts";
 import type { Options } from "./options.ts";
 import { renderResult } from "./reply.ts";
 import { toolsOf, type Target } from "./target.ts";
@@ -23,6 +25,7 @@ const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent", "
 export function callDirectly(
   gateway: Pick<PluginContext, "servers" | "call">,
   options: Pick<Options, "format" | "serverTiming">,
+  limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
   return ({ url, segments: [server, name], headers }) => {
     if (options.serverTiming || url.includes("?") || !isJson(headers["content-type"]))
@@ -33,7 +36,13 @@ export function callDirectly(
     const provider = gateway.servers.get(server);
     const tool = provider && toolsOf(provider.catalogue).get(name);
     if (!provider || !tool) return undefined;
-    return (request) => answer(gateway, options, { provider, tool }, request, accept);
+    const target = { provider, tool };
+    if (!limits) return (request) => answer(gateway, options, target, request, accept);
+    return async (request) => {
+      const answered = await answer(gateway, options, target, request, accept);
+      const left = limitHeaders(limits, target, request.principal);
+      return { ...answered, headers: { ...answered.headers, ...left } };
+    };
   };
 }
 

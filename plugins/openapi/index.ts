@@ -1,5 +1,6 @@
 import { definePlugin, optional, type PluginContext } from "propylon";
 import { Gating } from "propylon/plugins/gating";
+import { RateLimits } from "propylon/plugins/ratelimit";
 import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
@@ -15,7 +16,7 @@ const CALLER = { access: "caller", mutates: false } as const;
 export default definePlugin({
   name: "openapi",
   config: options,
-  inject: { gating: optional(Gating) },
+  inject: { gating: optional(Gating), limits: optional(RateLimits) },
   setup(gateway) {
     const { config, services } = gateway;
     const jobs = gateway.keep(
@@ -27,9 +28,9 @@ export default definePlugin({
     gateway.hook("gateway:drain", () => jobs.cancelAll());
     if (config.serverTiming) timeStages(gateway);
     if (config.validate) validateCalls(gateway);
-    const call = callTool(gateway, { options: config, gating: services.gating, jobs });
+    const call = callTool(gateway, { ...services, options: config, jobs });
     gateway.serverType("openapi", apiServerType(gateway));
-    const direct = callDirectly(gateway, config);
+    const direct = callDirectly(gateway, config, services.limits);
     gateway.route("POST", "/:server/:tool", { ...CALLER, direct }, call);
     gateway.route("POST", "/:server/invoke", CALLER, call);
     routeJobs(gateway, jobs);

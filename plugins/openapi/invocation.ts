@@ -11,9 +11,11 @@ import {
   type RouteEvent,
 } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
+import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { checkArguments } from "./arguments.ts";
 import { renderJob, type Completion, type Jobs } from "./jobs.ts";
 import { FORMATS, type Format, type Options } from "./options.ts";
+import { limitHeaders } from "./limits.ts";
 import { failureOf, renderResult, respond, respondFailure } from "./reply.ts";
 import { CallStream } from "./stream.ts";
 import type { Target } from "./target.ts";
@@ -25,6 +27,7 @@ export interface InvocationHost {
   readonly call: PluginContext["call"];
   readonly options: Options;
   readonly gating: GatingService | undefined;
+  readonly limits: RateLimitsService | undefined;
   readonly jobs: Jobs;
 }
 
@@ -77,12 +80,13 @@ export class Invocation {
   }
 
   async #atOnce(): Promise<Response> {
-    const { req } = this.#event;
+    const { req, context } = this.#event;
     const cancellation = cancelWhenGone(this.#event);
     try {
       const answer = await this.#host.call({ ...this.#input, cancellation });
       const failure = this.#failureOf(answer);
-      const headers = this.#timed();
+      const left = limitHeaders(this.#host.limits, this.#target, context.principal);
+      const headers = { ...this.#timed(), ...left };
       if (failure) return respondFailure(failure, req.headers.get("accept"), headers);
       return respond(200, renderResult(answer.result!, this.#format), headers);
     } catch (error) {

@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import ratelimit from "propylon/plugins/ratelimit";
 import { describe, expect, it, vi } from "vitest";
 import { createKey, digestOf } from "../../../core/auth/key.ts";
 import { createSlow, EVERYTHING, post, refusal, startOpenapi, waitForCount } from "./support.ts";
@@ -44,6 +45,33 @@ describe("the way around the router", () => {
         status: 413,
         body: refusal("too_large"),
       });
+  });
+
+  it("M124: says with every answer what is left of the limits, as the router does, and without the plugin nothing", async () => {
+    const { plugin } = createSlow();
+    const rates = { caller: { per: "principal", rate: 1, every: 3_600, burst: 3 } };
+    const limited = await startOpenapi({}, [plugin, [ratelimit, { rates }]]);
+    const seen: unknown[] = [];
+    for (const query of ["", ROUTER, "", ROUTER]) {
+      const { status, headers } = await post(`${limited.url}/slow/strict${query}`, { amount: 1 });
+      seen.push([
+        status,
+        headers.get("ratelimit-policy"),
+        headers.get("ratelimit")?.split(";t")[0],
+      ]);
+    }
+    const policy = '"caller";q=3;w=10800';
+    expect(seen).toEqual([
+      [200, policy, '"caller";r=2'],
+      [200, policy, '"caller";r=1'],
+      [200, policy, '"caller";r=0'],
+      [429, policy, '"caller";r=0'],
+    ]);
+    const free = await startOpenapi({}, [plugin]);
+    for (const query of ["", ROUTER]) {
+      const { headers } = await post(`${free.url}/slow/strict${query}`, { amount: 1 });
+      expect([...headers.keys()].filter((name) => name.startsWith("ratelimit"))).toEqual([]);
+    }
   });
 
   it("admits the same people, and nobody while the gateway shuts down", async () => {
