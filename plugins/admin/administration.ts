@@ -8,6 +8,7 @@ import {
 } from "propylon";
 import type { BreakerService, BreakerStatus } from "propylon/plugins/breaker";
 import type { GatingService } from "propylon/plugins/gating";
+import type { HealthService, ServerHealth } from "propylon/plugins/health";
 
 /** A server in `GET /_meta/servers`. */
 export interface ServerView {
@@ -38,6 +39,15 @@ export interface ServerView {
   readonly prompts: number;
   /** `null` without the breaker plugin. */
   readonly breaker: BreakerStatus | null;
+  /** How its last probe went; `null` before the first, and without the health plugin. */
+  readonly health: ServerHealth | null;
+}
+
+/** Plugins whose facts are shown with the servers. */
+export interface Companions {
+  readonly gating: GatingService;
+  readonly breaker: BreakerService | undefined;
+  readonly health: HealthService | undefined;
 }
 
 /** A tool in `GET /_meta/servers/:server/tools`. */
@@ -59,11 +69,13 @@ export class Administration {
   readonly #gateway: PluginContext;
   readonly #gating: GatingService;
   readonly #breaker: BreakerService | undefined;
+  readonly #health: HealthService | undefined;
 
-  constructor(gateway: PluginContext, gating: GatingService, breaker: BreakerService | undefined) {
+  constructor(gateway: PluginContext, { gating, breaker, health }: Companions) {
     this.#gateway = gateway;
     this.#gating = gating;
     this.#breaker = breaker;
+    this.#health = health;
   }
 
   /** Every server, in the order of the config, then those of plugins. */
@@ -136,6 +148,7 @@ export class Administration {
       resources: resources.length + resourceTemplates.length,
       prompts: prompts.length,
       breaker: this.#breaker?.statusOf(name) ?? null,
+      health: this.#health?.ofServer(name) ?? null,
     };
   }
 }

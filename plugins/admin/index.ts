@@ -1,6 +1,7 @@
 import { definePlugin, optional } from "propylon";
 import { Breaker } from "propylon/plugins/breaker";
 import { Gating } from "propylon/plugins/gating";
+import { Health } from "propylon/plugins/health";
 import { Administration } from "./administration.ts";
 import { changeRoutes } from "./changes.ts";
 import { configRoutes } from "./config.ts";
@@ -12,10 +13,10 @@ import { serverRoutes } from "./servers.ts";
 export default definePlugin({
   name: "admin",
   config: optionsSchema,
-  inject: { gating: Gating, breaker: optional(Breaker) },
+  inject: { gating: Gating, breaker: optional(Breaker), health: optional(Health) },
   setup(gateway) {
     const { services, config } = gateway;
-    const administration = new Administration(gateway, services.gating, services.breaker);
+    const administration = new Administration(gateway, services);
     serverRoutes(gateway, administration);
     changeRoutes(gateway, services.gating);
     lifecycleRoutes(gateway, administration);

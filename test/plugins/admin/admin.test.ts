@@ -28,6 +28,7 @@ describe("reading", () => {
           origin: "config",
           pid: expect.any(Number),
           breaker: null,
+          health: null,
           tools: { total: expect.any(Number), enabled: expect.any(Number) },
         }),
       ],

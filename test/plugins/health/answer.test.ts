@@ -206,7 +206,7 @@ describe("get_health", () => {
     });
     const { urlOf } = await setupTeam({
       agents: { research: { servers: ["argos"] } },
-      plugins: [quick(), gating, hand],
+      plugins: [quick(), [gating, { state: false }], hand],
       config: { servers: { argos: { url: argos.url } } },
     });
     const client = await clientOf(urlOf("research"));

@@ -1,5 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
+import admin from "../../../plugins/admin/index.ts";
 import agents from "../../../plugins/agents/index.ts";
+import gating from "../../../plugins/gating/index.ts";
 import health from "../../../plugins/health/index.ts";
 import { createKey, digestOf } from "../../../core/auth/key.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
@@ -99,11 +101,11 @@ describe("GET /healthz", () => {
 });
 
 describe("the faces of health", () => {
-  it("are of one mind: tool, routes and metrics", async () => {
+  it("are of one mind: tool, routes, the list of servers and metrics", async () => {
     const [argos, neo4j] = [await servePatient(), await refusingUrl()];
     const { gateway, url } = await setupTeam({
       agents: { research: { servers: ["argos", "neo4j"] }, writer: {} },
-      plugins: [health],
+      plugins: [health, [gating, { state: false }], admin],
       config: { servers: { argos: { url: argos.url }, neo4j: { url: neo4j } } },
     });
     const details = await readDetails(url);
@@ -131,6 +133,13 @@ describe("the faces of health", () => {
       }[]
     )[0]!;
     expect(JSON.parse(text)).toEqual(details.agents["research"]);
+    const { servers } = (await (await fetch(`${url}/_meta/servers`)).json()) as {
+      servers: { name: string; health: object | null }[];
+    };
+    const listed = servers.filter(({ name }) => name in details.servers);
+    expect(listed.map(({ name }) => name)).toEqual(["argos", "neo4j"]);
+    for (const { name, health: known } of listed)
+      expect(details.servers[name]).toMatchObject(known!);
     const metrics = await gateway.metrics();
     for (const line of [
       'health_status{agent="research"} 0.5',
