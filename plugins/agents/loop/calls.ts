@@ -77,6 +77,8 @@ async function makeCall(
   if (invalid !== undefined) return say(`${invalid} Call again with one JSON object.`, true);
   if ("own" in destination) return runOwn(destination.own, args, context.signal);
   if (refusal !== undefined) return say(`Not run: ${refusal}`, true);
+  // It waited for its turn while the run ended.
+  if (context.signal.aborted) return say("Not run: the run has ended.", true);
   const { server, tool } = destination;
   return callServer({ server, name: tool, args, signal: context.signal }, context);
 }

@@ -117,6 +117,46 @@ describe("the signal", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  it("starts no tool that waits for its turn", async () => {
+    const server = await start([{ calls: [READ, READ, READ] }]);
+    const abort = new AbortController();
+    let called = 0;
+    const ran = run({
+      model: modelOf(server),
+      limits: { parallel: 1 },
+      signal: abort.signal,
+      call: () => {
+        called++;
+        queueMicrotask(() => abort.abort());
+        return new Promise(() => undefined);
+      },
+    });
+    await expect(ran).rejects.toMatchObject({ code: "cancelled" });
+    expect(called).toBe(1);
+  });
+
+  it("lets go of a tool of the run that started when all was over", async () => {
+    const server = await start([{ calls: [READ, { name: "wait" }] }]);
+    const abort = new AbortController();
+    const wait = {
+      name: "wait",
+      description: "Waits.",
+      inputSchema: { type: "object" },
+      run: () => new Promise<string>(() => undefined),
+    };
+    const ran = run({
+      model: modelOf(server),
+      toolbox: new Toolbox([tool("files", "read")], [wait]),
+      limits: { parallel: 1 },
+      signal: abort.signal,
+      call: () => {
+        abort.abort();
+        return new Promise(() => undefined);
+      },
+    });
+    await expect(ran).rejects.toMatchObject({ code: "cancelled" });
+  });
+
   it("makes no request when it is aborted from the start", async () => {
     const server = await start([]);
     const ran = run({ model: modelOf(server), signal: AbortSignal.abort() });
