@@ -96,9 +96,10 @@ export interface Peer {
   readonly logLevel?: string | undefined;
   /**
    * Sends a request to the client (`sampling/createMessage`, `elicitation/create`, `roots/list`) and resolves with its result.
+   * @param signal withdraws the request: the client is told so where its era can be, and the promise rejects
    * @throws {GatewayError} `invalid` when the client lacks the capability; `cancelled` when it went away
    */
-  ask(method: string, params: Json | undefined): Promise<Json>;
+  ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json>;
   /** Sends a notification that belongs to this call, e.g. `notifications/message`. Best effort, never throws. */
   tell(method: string, params: Json | undefined): void;
   /**

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 import type { Json } from "../types.ts";
 import type { Message } from "./envelope.ts";
+import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";
 
 /** Questions that one call may have open: a server that asks without end must not fill the gateway (T5). */
@@ -16,6 +17,19 @@ export function tooManyAsks(open: number): GatewayError | undefined {
   );
 }
 
+/** A question to a client. */
+export interface Question {
+  readonly method: string;
+  readonly params: Json | undefined;
+  /** Withdraws it. */
+  readonly signal: AbortSignal | undefined;
+  /** Sends a message to the client; false when there is no way to it. */
+  readonly send: (message: string) => boolean;
+}
+
+/** Why a question that its server withdrew has no answer. */
+export const WITHDRAWN = new GatewayError("cancelled", "The server withdrew its question.");
+
 /**
  * Sends a request to a legacy client. Its id is unguessable and only looked up within the session, so no other client can
  * answer it (T4, T5).
@@ -26,21 +40,27 @@ export function tooManyAsks(open: number): GatewayError | undefined {
 export function askClient(
   session: Session,
   own: Map<string, PendingAsk>,
-  method: string,
-  params: Json | undefined,
-  send: (message: string) => boolean,
+  { method, params, signal, send }: Question,
 ): Promise<Json> {
   const refusal = tooManyAsks(own.size);
   if (refusal) return Promise.reject(refusal);
   const id = randomUUID();
-  return new Promise((resolve, reject) => {
+  const answer = new Promise<Json>((resolve, reject) => {
     const ask = { resolve, reject };
     own.set(id, ask);
     (session.asks ??= new Map()).set(id, ask);
-    if (send(JSON.stringify({ jsonrpc: "2.0", id, method, params }))) return;
+    if (!send(JSON.stringify({ jsonrpc: "2.0", id, method, params })))
+      reject(new GatewayError("cancelled", `The client has no open stream for ${method}.`));
+  });
+  const withdraw = (): void => {
+    send(notification("notifications/cancelled", { requestId: id, reason: WITHDRAWN.message }));
+    own.get(id)?.reject(WITHDRAWN);
+  };
+  signal?.addEventListener("abort", withdraw, { once: true });
+  return answer.finally(() => {
+    signal?.removeEventListener("abort", withdraw);
     own.delete(id);
     forget(session, id);
-    reject(new GatewayError("cancelled", `The client has no open stream for ${method}.`));
   });
 }
 

@@ -47,7 +47,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     this.attach(reply, request);
   }
 
-  abstract ask(method: string, params: Json | undefined): Promise<Json>;
+  abstract ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json>;
 
   /** Writes an answer to the client in the form of its era. */
   protected abstract write(answer: Answer): void;

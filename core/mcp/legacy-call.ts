@@ -9,6 +9,7 @@ import { ClientCall } from "./call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Reply } from "./reply.ts";
+import { notification } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
 import { askClient } from "./asks.ts";
 
@@ -44,7 +45,7 @@ export class LegacyCall extends ClientCall implements Cancellable {
     return this.#session.logLevel < 0 ? DEFAULT_LOG_LEVEL : SEVERITIES[this.#session.logLevel];
   }
 
-  async ask(method: string, params: Json | undefined): Promise<Json> {
+  async ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json> {
     const missing = missingCapability(method, params, this.capabilities);
     if (missing !== undefined) {
       throw new GatewayError("invalid", `The client does not offer ${method}.`, {
@@ -52,9 +53,19 @@ export class LegacyCall extends ClientCall implements Cancellable {
       });
     }
     if (this.done) throw new GatewayError("cancelled", "The call this request belongs to is over.");
-    return askClient(this.#session, (this.#asks ??= new Map()), method, params, (message) =>
-      this.#send(message),
-    );
+    return askClient(this.#session, (this.#asks ??= new Map()), {
+      method,
+      params,
+      signal,
+      send: (message) => this.#send(message),
+    });
+  }
+
+  /** What a call sent its user to do elsewhere may be done long after the call (2025-11-25, URL mode elicitation). */
+  override tell(method: string, params: Json | undefined): void {
+    if (this.done && method === "notifications/elicitation/complete")
+      this.#session.stream?.send(notification(method, params));
+    else super.tell(method, params);
   }
 
   /** On the call's own stream; a client that takes no stream there may have one open beside it. */

@@ -2,7 +2,7 @@ import { SEVERITIES } from "../severities.ts";
 import { randomUUID } from "node:crypto";
 import type { Answer } from "../answer.ts";
 import { GatewayError } from "../errors.ts";
-import { tooManyAsks } from "./asks.ts";
+import { tooManyAsks, WITHDRAWN } from "./asks.ts";
 import type { Era, Json } from "../types.ts";
 import type { ClientRequest } from "./call.ts";
 import { ClientCall } from "./call.ts";
@@ -67,7 +67,7 @@ export class ModernCall extends ClientCall {
     );
   }
 
-  ask(method: string, params: Json | undefined): Promise<Json> {
+  ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json> {
     const missing = missingCapability(method, params, this.capabilities);
     if (missing !== undefined) {
       this.#missing = isObject(this.#missing) ? { ...this.#missing, ...missing } : missing;
@@ -83,7 +83,10 @@ export class ModernCall extends ClientCall {
     const refusal = tooManyAsks(this.#asks?.size ?? 0);
     if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
-      (this.#asks ??= new Map()).set(`input-${++this.#asked}`, { method, params, resolve, reject });
+      const key = `input-${++this.#asked}`;
+      (this.#asks ??= new Map()).set(key, { method, params, resolve, reject });
+      // A stateless client that has the question already learns nothing; its answer is passed over.
+      signal?.addEventListener("abort", () => this.#asks?.delete(key) && reject(WITHDRAWN));
       // What is asked in the same turn goes to the client in one round trip.
       this.#flush ??= setImmediate(() => this.#requireInput());
     });

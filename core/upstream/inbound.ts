@@ -8,6 +8,9 @@ import { findResponse, findSmallResponse, isJson, PARSE_BELOW, parseMessage } fr
 import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
 
+/** The error that asks the user to open URLs first (2025-11-25, URLElicitationRequiredError). */
+const URL_REQUIRED = -32042;
+
 /** What an {@link Inbound} works with. */
 export interface InboundOptions {
   readonly name: string;
@@ -70,17 +73,31 @@ export class Inbound {
       if (typeof id === "string" || typeof id === "number")
         this.#questions.ask(id, method, params, origin);
       else this.#notification(method, params, origin);
-    } else if (isJson(error)) this.#settle(id, Answer.error(toRpc(error)), origin);
+    } else if (isJson(error)) this.#fail(id, error, origin);
     else if (isJson(result)) this.#settle(id, Answer.result(result), origin);
     else this.#drop("neither request nor response");
+  }
+
+  #fail(id: unknown, error: Json, origin: Exchange | undefined): void {
+    const { peer } = this.#find(id, origin)?.call ?? {};
+    const data = error["code"] === URL_REQUIRED ? error["data"] : undefined;
+    const visits = isJson(data) ? data["elicitations"] : undefined;
+    if (peer && Array.isArray(visits))
+      for (const visit of visits) if (isJson(visit)) this.#questions.visits(visit, peer);
+    this.#settle(id, Answer.error(toRpc(error)), origin);
+  }
+
+  /** The request in flight that an answer belongs to. */
+  #find(id: unknown, origin: Exchange | undefined): Exchange | undefined {
+    const exchange = typeof id === "string" ? this.#options.pending.get(id) : undefined;
+    return origin && origin !== exchange ? undefined : exchange;
   }
 
   #settle(id: unknown, answer: Answer, origin: Exchange | undefined): void {
     // A server that could not read the id answers with null; on the stream of one request that is clear enough.
     if (origin && (id === null || id === undefined) && answer.error) return origin.settle(answer);
-    const exchange = typeof id === "string" ? this.#options.pending.get(id) : undefined;
-    if (!exchange || (origin && origin !== exchange))
-      return this.#drop("an answer to no request in flight here");
+    const exchange = this.#find(id, origin);
+    if (!exchange) return this.#drop("an answer to no request in flight here");
     exchange.settle(answer);
   }
 
@@ -100,6 +117,8 @@ export class Inbound {
         return this.#options.listChanged("resources");
       case "notifications/resources/updated":
         return this.#options.event({ type: "updated", params: withoutSubscription(params) });
+      case "notifications/elicitation/complete":
+        return (this.#questions.visitor(params ?? {}) ?? origin?.call?.peer)?.tell(method, params);
       case "notifications/subscriptions/acknowledged":
         return this.#acknowledged(params, origin);
       default:

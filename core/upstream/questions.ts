@@ -1,5 +1,5 @@
 import { toGatewayError, toRpcError } from "../errors.ts";
-import type { Json, RpcError, RpcId } from "../types.ts";
+import type { Json, Peer, RpcError, RpcId } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Pending } from "./pending.ts";
 
@@ -7,6 +7,9 @@ import type { Pending } from "./pending.ts";
 export const HOLD_MS = 10_000;
 /** Most questions held at a time; a server that asks more is broken, and each costs a timer and a set. */
 const MAX_HELD = 100;
+
+/** URLs that clients were asked to open and whose end is still to be told; more are forgotten, the oldest first. */
+const MAX_VISITS = 1_000;
 
 /** Requests a client can answer for a server. */
 const ASKABLE = new Set(["sampling/createMessage", "elicitation/create", "roots/list"]);
@@ -43,6 +46,10 @@ interface Held {
 export class Questions {
   readonly #options: QuestionsOptions;
   readonly #held = new Set<Held>();
+  /** What withdraws questions that a client has, by the server's id. */
+  readonly #forwarded = new Map<RpcId, AbortController>();
+  /** Whose user was asked to open a URL, by `elicitationId` (2025-11-25). */
+  readonly #visitors = new Map<string, Peer>();
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
@@ -70,6 +77,22 @@ export class Questions {
   /** The server no longer wants an answer. */
   withdraw(id: unknown): void {
     for (const held of this.#held) if (held.id === id) this.#forget(held);
+    if (typeof id === "string" || typeof id === "number") this.#forwarded.get(id)?.abort();
+  }
+
+  /** A client's user is asked to open a URL: by a question, or by the error that ended a call. */
+  visits({ elicitationId }: Json, peer: Peer): void {
+    if (typeof elicitationId !== "string") return;
+    this.#visitors.set(elicitationId, peer);
+    if (this.#visitors.size > MAX_VISITS)
+      this.#visitors.delete(this.#visitors.keys().next().value!);
+  }
+
+  /** The one whose user did what a URL was opened for; asked once. */
+  visitor({ elicitationId }: Json): Peer | undefined {
+    const peer = this.#visitors.get(String(elicitationId));
+    this.#visitors.delete(String(elicitationId));
+    return peer;
   }
 
   /** A call ended; it cannot be the owner of anything held. */
@@ -87,6 +110,7 @@ export class Questions {
   /** Refuses everything held. */
   close(): void {
     for (const held of this.#held) this.#forget(held);
+    this.#visitors.clear();
   }
 
   #hold(id: RpcId, method: string, params: Json | undefined): void {
@@ -113,10 +137,17 @@ export class Questions {
     params: Json | undefined,
     owner: Exchange,
   ): Promise<void> {
+    const { peer } = owner.call!;
+    const withdrawal = new AbortController();
+    this.#forwarded.set(id, withdrawal);
+    if (method === "elicitation/create") this.visits(params ?? {}, peer);
     try {
-      this.#reply(id, { result: await owner.call!.peer.ask(method, params) });
+      this.#reply(id, { result: await peer.ask(method, params, withdrawal.signal) });
     } catch (error) {
-      this.#reply(id, { error: refusalOf(error) });
+      // Nobody waits for the answer to what was withdrawn.
+      if (!withdrawal.signal.aborted) this.#reply(id, { error: refusalOf(error) });
+    } finally {
+      this.#forwarded.delete(id);
     }
   }
 
