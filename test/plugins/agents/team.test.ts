@@ -99,7 +99,7 @@ const CLIENTS: readonly (readonly [name: string, ask: Ask])[] = [
 ];
 
 describe("the playground team", () => {
-  it("P039, P127: the registry lists it, and every URL in it is an MCP endpoint that a client can use", async () => {
+  it("P006, P039, P127: the registry lists it, and every URL in it is an MCP endpoint that a client can use", async () => {
     const { url } = gateway.addresses.get("registry")!;
     const list = (await (await fetch(`${url}/.well-known/mcp/server.json`)).json()) as {
       servers: { server: { name: string; remotes: { type: string; url: string }[] } }[];
@@ -149,7 +149,7 @@ describe("the playground team", () => {
   });
 
   it.each(CLIENTS)(
-    "P011, P123: %s asks the orchestrator, and the progress of the agents it asks arrives in order",
+    "P011, P123, P126: %s asks the orchestrator, and the progress of the agents it asks arrives in order",
     async (_, ask) => {
       const message = "Let research read_graph and engineering list_allowed_directories.";
       const { text, messages, values } = await ask(urlOf("orchestrator"), "orchestrator", message);
