@@ -2,6 +2,7 @@ import {
   Client as ModernClient,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { PluginEntry } from "../../../core/testing/index.ts";
 import gating from "../../../plugins/gating/index.ts";
@@ -19,6 +20,11 @@ const quick = (options: object = {}): PluginEntry => [
 
 const ready = { status: "ok", timestamp: expect.any(String) };
 
+/** A machine with other work may take longer than the budget for the first probes. */
+async function expectReady(client: Client): Promise<void> {
+  await vi.waitFor(async () => expect(await askHealth(client)).toEqual(ready), 10_000);
+}
+
 describe("get_health", () => {
   it("P048, P049: reads the same for clients of both eras, and beside the tools of a remote agent", async () => {
     const argos = await servePatient();
@@ -28,7 +34,7 @@ describe("get_health", () => {
       config: { servers: { argos: { url: argos.url } } },
     });
     const url = urlOf("argosAgent");
-    expect(await askHealth(await clientOf(url))).toEqual(ready);
+    await expectReady(await clientOf(url));
     const modern = new ModernClient(
       { name: "health-test", version: "1.0.0" },
       { versionNegotiation: { mode: "auto" } },
@@ -57,7 +63,7 @@ describe("get_health", () => {
         description: "Returns the health status of this agent and its downstream dependencies.",
         inputSchema: { type: "object", properties: {}, additionalProperties: false },
       });
-      expect(await askHealth(client)).toEqual(ready);
+      await expectReady(client);
     }
     expect(model.requests).toEqual([]);
   });
@@ -80,7 +86,7 @@ describe("get_health", () => {
       },
     });
     const client = await clientOf(urlOf("research"));
-    expect(await askHealth(client)).toMatchObject({ status: "ok" });
+    await expectReady(client);
     other.behave((_req, res) => void res.writeHead(500).end());
     neo4j.behave((_req, res) => void res.writeHead(500).end());
     await vi.waitFor(

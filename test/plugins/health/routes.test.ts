@@ -29,19 +29,21 @@ describe("GET /healthz", () => {
       plugins: [health],
       config: { servers: { argos: { url: argos.url } } },
     });
-    await vi.waitFor(async () =>
-      expect(await read(`${url}/healthz`)).toEqual({
-        status: "ok",
-        generation: 1,
-        lastReload: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-        servers: { argos: { connected: true, type: "streamable-http" } },
-        llm: {
-          provider: "scripted",
-          model: "scripted",
+    await vi.waitFor(
+      async () =>
+        expect(await read(`${url}/healthz`)).toEqual({
           status: "ok",
-          checkedAt: expect.any(String),
-        },
-      }),
+          generation: 1,
+          lastReload: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+          servers: { argos: { connected: true, type: "streamable-http" } },
+          llm: {
+            provider: "scripted",
+            model: "scripted",
+            status: "ok",
+            checkedAt: expect.any(String),
+          },
+        }),
+      10_000,
     );
     const first = await read(`${url}/healthz`);
     expect(await read(`${url}/healthz`)).toEqual(first);
@@ -108,6 +110,10 @@ describe("the faces of health", () => {
       plugins: [health, [gating, { state: false }], admin],
       config: { servers: { argos: { url: argos.url }, neo4j: { url: neo4j } } },
     });
+    await vi.waitFor(
+      async () => expect((await readDetails(url)).agents["writer"]!.status).toBe("ok"),
+      10_000,
+    );
     const details = await readDetails(url);
     expect(details).toMatchObject({
       health: { status: "degraded" },

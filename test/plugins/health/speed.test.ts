@@ -108,8 +108,8 @@ describe("background probes", () => {
       const { result } = await gateway.call({ server: "research", name: "get_health" });
       return JSON.parse((result!["content"] as { text: string }[])[0]!.text) as HealthReport;
     };
+    await vi.waitFor(async () => expect((await read()).status).toBe("ok"), 10_000);
     const before = await read();
-    expect(before.status).toBe("ok");
     const { plugins } = await gateway.apply({
       ...config,
       plugins: { health: { slow: "5s" }, agents: optionsOf(setup, model) },
