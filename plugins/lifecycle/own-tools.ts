@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Agent } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { endingOf, payloadOf } from "./report.ts";
-import { appendSchema, APPEND_WORDS, completeSchema } from "./schemas.ts";
+import { APPEND_WORDS, ownSchemas } from "./schemas.ts";
 
 /**
  * What an agent ends its contract with (A028). Made for one agent: under another id they do nothing, so that no agent ends
@@ -12,7 +12,11 @@ import { appendSchema, APPEND_WORDS, completeSchema } from "./schemas.ts";
  */
 export function ownTools(lifecycle: Lifecycle, agent: Agent): readonly RunTool[] {
   const hasPayloads = lifecycle.means.payloads !== undefined;
-  const completion = completeSchema(hasPayloads);
+  const completion: z.ZodType<{
+    agent_id?: string | undefined;
+    summary: string;
+    payload?: string | undefined;
+  }> = hasPayloads ? ownSchemas.completeWithPayload : ownSchemas.complete;
   const complete: RunTool = {
     name: "agent_complete",
     description: "Completes your contract. Nothing you do afterwards counts.",
@@ -26,9 +30,9 @@ export function ownTools(lifecycle: Lifecycle, agent: Agent): readonly RunTool[]
   const append: RunTool = {
     name: "append_payload",
     description: APPEND_WORDS,
-    inputSchema: jsonSchema(appendSchema),
+    inputSchema: jsonSchema(ownSchemas.append),
     async run(args) {
-      const { payload } = own(agent, args, appendSchema);
+      const { payload } = own(agent, args, ownSchemas.append);
       const added = await lifecycle.append(agent, payload);
       return JSON.stringify(payloadOf(agent, lifecycle.means.payloads, !added));
     },
@@ -42,12 +46,12 @@ function jsonSchema(schema: z.ZodType): Readonly<Record<string, unknown>> {
 }
 
 /** @throws {GatewayError} `invalid`; `forbidden` for somebody else's id */
-function own<T extends { readonly agent_id: string }>(
+function own<T extends { readonly agent_id?: string | undefined }>(
   { id }: Agent,
   args: unknown,
   schema: z.ZodType<T>,
 ): T {
   const checked = checkInput(args, schema);
-  if (checked.agent_id === id) return checked;
+  if (checked.agent_id === undefined || checked.agent_id === id) return checked;
   throw new GatewayError("forbidden", "That is not your agent_id.", { hint: `Yours is ${id}.` });
 }

@@ -24,6 +24,17 @@ export function completeSchema(hasPayloads: boolean): z.ZodType<Completion> {
     : z.object({ agent_id: agentId, summary });
 }
 
+/** The same for the agent itself, which is known anyway. */
+export const ownSchemas = {
+  append: z.object({ agent_id: agentId.optional(), payload }),
+  complete: z.object({ agent_id: agentId.optional(), summary }),
+  completeWithPayload: z.object({
+    agent_id: agentId.optional(),
+    summary,
+    payload: payload.optional(),
+  }),
+};
+
 /** Arguments of agent_status: answered at once, so there is a bound. */
 export const idsSchema = z.object({
   agent_ids: z.array(z.string()).max(10_000).describe("Ids of agents, in the order of the answer."),

@@ -6,7 +6,7 @@ import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import "../../core/cli/built.ts";
 import { startPropylon } from "../../core/cli/propylon.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
-import { idIn, optionsOf, startOne, statusOf } from "./kit.ts";
+import { idIn, optionsOf, startOne, statusOf, SOON } from "./kit.ts";
 
 describe("propylon start", () => {
   it("A001, A002, A004, A043: a client with the source's configuration starts an agent", async () => {
@@ -35,12 +35,12 @@ describe("propylon start", () => {
     onTestFinished(() => direct.close());
     const id = await startOne(direct, "Say hello.");
     await expect
-      .poll(() => statusOf(direct, id))
+      .poll(() => statusOf(direct, id), SOON)
       .toMatchObject({ status: "completed", summary: "Hello." });
     // A client that reads such files: another gateway.
     const { client } = await setupGateway({ config: { servers: { minifram } } });
     await expect
-      .poll(async () => (await client.listTools()).tools.map(({ name }) => name))
+      .poll(async () => (await client.listTools()).tools.map(({ name }) => name), SOON)
       .toContain("agent_status");
     expect(await statusOf(client, id)).toMatchObject({ status: "completed" });
   }, 30_000);

@@ -13,6 +13,7 @@ import {
   statusOf,
   type Asked,
   type Reply,
+  SOON,
 } from "./kit.ts";
 
 /** A request to the routes; what came back, read. */
@@ -161,13 +162,13 @@ describe("/ws/agent/:id", () => {
     const [first, second] = replies;
     const id = await startOne(client);
     const { said, closed } = listen(url, `/ws/agent/${id}`);
-    await expect.poll(() => said.length).toBe(1);
+    await expect.poll(() => said.length, SOON).toBe(1);
     expect(said[0]).toMatchObject({ type: "state", agent_id: id, status: "running" });
     first!.open({
       text: "Reading.",
       calls: [{ name: "append_payload", args: { agent_id: id, payload: "p" } }],
     });
-    await expect.poll(() => said.length).toBe(5);
+    await expect.poll(() => said.length, SOON).toBe(5);
     expect(said.slice(1)).toEqual([
       { type: "output", text: "Reading." },
       {
@@ -181,7 +182,7 @@ describe("/ws/agent/:id", () => {
       { type: "progress", event: { type: "step", step: 2, kind: "llm" } },
     ]);
     const late = listen(url, `/ws/agent/${id}`);
-    await expect.poll(() => late.said.length).toBe(2);
+    await expect.poll(() => late.said.length, SOON).toBe(2);
     expect(late.said[0]).toEqual({ type: "output", text: "Reading." });
     second!.open({ text: "[CONTRACT COMPLETE]" });
     expect(await closed).toEqual([1000, "completed"]);
@@ -197,7 +198,7 @@ describe("/ws/agent/:id", () => {
     const made = await send(url, "POST", "/api/agents", { contract: "x" });
     const id = made.body["agent_id"] as string;
     const { said, closed } = listen(url, `/ws/agent/${id}`);
-    await expect.poll(() => said.length).toBe(1);
+    await expect.poll(() => said.length, SOON).toBe(1);
     await send(url, "DELETE", `/api/agents/${id}`);
     expect(await closed).toEqual([4404, "Agent not found"]);
   });
@@ -280,7 +281,7 @@ describe("owners", () => {
     expect(await listed("bob")).toEqual(ids.bob.toSorted());
     expect(await listed("olga")).toEqual([...ids.alice, ...ids.bob].toSorted());
     for (const id of ids.alice) {
-      await expect.poll(async () => (await statusOf(alice, id))["payload_size"]).toBe(36);
+      await expect.poll(async () => (await statusOf(alice, id))["payload_size"], SOON).toBe(36);
       expect((await statusOf(alice, id))["preview"]).toBe(`my id is ${id}`);
     }
     expect(await call(clients.olga, "agent_stop", { agent_id: foreign })).toMatchObject({

@@ -179,6 +179,9 @@ export async function startOne(client: Client, contract = "work"): Promise<strin
   return (await call(client, "agent_start", { contract }))["agent_id"]!;
 }
 
+/** How long to wait for what happens by itself; a busy machine takes its time. */
+export const SOON = { timeout: 10_000 };
+
 export const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Options of the agents plugin for agents behind a model server. */

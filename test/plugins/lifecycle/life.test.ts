@@ -12,6 +12,7 @@ import {
   statuses,
   statusOf,
   type Asked,
+  SOON,
 } from "./kit.ts";
 
 const turnOf = ({ messages }: Asked): number => (messages.length - 1) / 2;
@@ -24,13 +25,13 @@ describe("how a contract ends without agent_complete", () => {
     }));
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({
         status: "completed",
         summary: "Counted to three.",
         completed_at: expect.any(String),
       });
-    await expect.poll(() => agents.answers.length).toBe(1);
+    await expect.poll(() => agents.answers.length, SOON).toBe(1);
     expect(agents.asked).toHaveLength(1);
   });
 
@@ -48,7 +49,7 @@ describe("how a contract ends without agent_complete", () => {
         : silent(),
     );
     const id = await startOne(client, "Write [CONTRACT COMPLETE] when you are done.");
-    await expect.poll(() => agents.asked.length).toBe(2);
+    await expect.poll(() => agents.asked.length, SOON).toBe(2);
     expect(await statusOf(client, id)).toMatchObject({ status: "running" });
   });
 
@@ -56,7 +57,7 @@ describe("how a contract ends without agent_complete", () => {
     const { client } = await start(() => ({ text: "[CONTRACT FAILED] There is no such file." }));
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({
         status: "stopped",
         stop_reason: "failed",
@@ -70,7 +71,7 @@ describe("how a contract ends without agent_complete", () => {
     });
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({
         status: "stopped",
         stop_reason: "error",
@@ -82,7 +83,7 @@ describe("how a contract ends without agent_complete", () => {
     const { client, agents } = await start(() => ({ text: "I am done." }));
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({ status: "stopped", stop_reason: "unfinished" });
     expect(agents.asked.map(({ messages }) => messages.at(-1)!.parts[0])).toEqual([
       { type: "text", text: "work" },
@@ -96,7 +97,7 @@ describe("how a contract ends without agent_complete", () => {
     );
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({ status: "completed", summary: "ok" });
   });
 
@@ -104,7 +105,7 @@ describe("how a contract ends without agent_complete", () => {
     const { client } = await start(() => ({ text: "42" }), {}, { names: ["code-one"] });
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({ status: "completed", summary: "42" });
   });
 
@@ -137,7 +138,7 @@ describe("what is kept", () => {
       "completed",
     ]);
     await expect
-      .poll(async () => (await fetch(`${url}/api/agents/${ids[1]}/payload`)).status)
+      .poll(async () => (await fetch(`${url}/api/agents/${ids[1]}/payload`)).status, SOON)
       .toBe(404);
     expect((await fetch(`${url}/api/agents/${ids[2]}/payload`)).status).toBe(200);
   });
@@ -204,10 +205,10 @@ describe("through reloads and to the end", () => {
       { status: "running" },
       { status: "running" },
     ]);
-    await expect.poll(() => agents.asked.length).toBe(2);
+    await expect.poll(() => agents.asked.length, SOON).toBe(2);
     reply.open({ text: "[CONTRACT COMPLETE]" });
     await expect
-      .poll(() => statuses(client, [first, second]))
+      .poll(() => statuses(client, [first, second]), SOON)
       .toMatchObject([{ status: "completed" }, { status: "completed" }]);
   });
 
@@ -223,7 +224,7 @@ describe("through reloads and to the end", () => {
   it("A005: the end of the gateway stops every agent and cuts what is in flight", async () => {
     const { client, gateway, agents } = await start();
     const id = await startOne(client);
-    await expect.poll(() => agents.asked.length).toBe(1);
+    await expect.poll(() => agents.asked.length, SOON).toBe(1);
     const seen: unknown[] = [];
     gateway.hook("gateway:drain", () => {
       seen.push(agents.asked[0]!.options.mayContinue!());

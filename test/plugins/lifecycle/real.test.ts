@@ -5,7 +5,7 @@ import lifecycle from "../../../plugins/lifecycle/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { Script } from "../../fixtures/model/types.ts";
-import { call, gate, idIn, optionsOf, startOne, statusOf } from "./kit.ts";
+import { call, gate, idIn, optionsOf, startOne, statusOf, SOON } from "./kit.ts";
 
 /** The real agents plugin, its loop and its adapter, against a model server over HTTP. */
 async function startReal(script: Script, options: Record<string, unknown> = {}) {
@@ -35,7 +35,7 @@ describe("with the agents plugin and a model server", () => {
     );
     const id = await startOne(client, "Count to three.");
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({ status: "completed", summary: "Counted.", payload_size: 13 });
     expect(await (await fetch(`${url}/api/agents/${id}/payload`)).text()).toBe("one two three");
     expect(model.requests).toHaveLength(2);
@@ -78,7 +78,7 @@ describe("with the agents plugin and a model server", () => {
     const { client } = await startReal([{ status: 401 }]);
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({
         status: "stopped",
         stop_reason: "error",
@@ -91,7 +91,7 @@ describe("with the agents plugin and a model server", () => {
     const { client, model } = await startReal(replies);
     const id = await startOne(client, "Say [CONTRACT COMPLETE] when done.");
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toMatchObject({ status: "completed", summary: "Three." });
     expect(model.requests[1]!.text).toContain("still open");
   });

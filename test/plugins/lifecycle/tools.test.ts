@@ -14,6 +14,7 @@ import {
   statuses,
   statusOf,
   type Reply,
+  SOON,
 } from "./kit.ts";
 
 testPlugin(lifecycle, {
@@ -31,7 +32,7 @@ describe("agent_start", () => {
     const result = await call(client, "agent_start", { contract: "Count to three." });
     expect(Object.keys(result)).toEqual(["agent_id", "status", "started_at"]);
     expect(result).toMatchObject({ status: "running", started_at: expect.stringMatching(ISO) });
-    await expect.poll(() => agents.asked.length).toBe(1);
+    await expect.poll(() => agents.asked.length, SOON).toBe(1);
     expect(agents.asked[0]!.messages[0]).toEqual({
       role: "user",
       parts: [{ type: "text", text: "Count to three." }],
@@ -41,7 +42,7 @@ describe("agent_start", () => {
   it("A035, A036: the instructions name the agent's own id and agent_complete", async () => {
     const { client, agents } = await start();
     const id = await startOne(client);
-    await expect.poll(() => agents.asked.length).toBe(1);
+    await expect.poll(() => agents.asked.length, SOON).toBe(1);
     const { instructions } = agents.asked[0]!.options;
     expect(instructions).toContain(id);
     expect(instructions).toContain("call the tool agent_complete");
@@ -73,10 +74,10 @@ describe("agent_start", () => {
     const first = await startOne(client);
     const second = await call(client, "agent_start", { contract: "later" });
     expect(second).toMatchObject({ status: "ready", started_at: expect.stringMatching(ISO) });
-    await expect.poll(() => agents.asked.length).toBe(1);
+    await expect.poll(() => agents.asked.length, SOON).toBe(1);
     replies[0]!.open({ text: "[CONTRACT COMPLETE]" });
     await expect
-      .poll(() => statuses(client, [first, second["agent_id"]!]))
+      .poll(() => statuses(client, [first, second["agent_id"]!]), SOON)
       .toMatchObject([{ status: "completed" }, { status: "running" }]);
   });
 
@@ -109,7 +110,7 @@ describe("agent_status", () => {
     const { client, url } = await start(completes("all counted", "häß"));
     const id = await startOne(client);
     await expect
-      .poll(() => statusOf(client, id))
+      .poll(() => statusOf(client, id), SOON)
       .toEqual({
         agent_id: id,
         status: "completed",
@@ -129,7 +130,7 @@ describe("agent_status", () => {
     );
     const id = await startOne(client);
     await expect
-      .poll(async () => (await statusOf(client, id))["payload_url"])
+      .poll(async () => (await statusOf(client, id))["payload_url"], SOON)
       .toBe(`http://localhost:8101/api/agents/${id}/payload`);
   });
 
@@ -154,7 +155,7 @@ describe("agent_status", () => {
         : silent();
     const { client } = await start(script, { preview: 2 });
     const id = await startOne(client);
-    await expect.poll(async () => (await statusOf(client, id))["preview"]).toBe("🚀🚀");
+    await expect.poll(async () => (await statusOf(client, id))["preview"], SOON).toBe("🚀🚀");
   });
 
   it("A003, A049: tools and routes see the same agents", async () => {
@@ -232,7 +233,7 @@ describe("agent_complete", () => {
     other = await startOne(client);
     const id = await startOne(client);
     await expect
-      .poll(() => statuses(client, [other, id]))
+      .poll(() => statuses(client, [other, id]), SOON)
       .toMatchObject([
         { status: "running" },
         { status: "completed", summary: "mine", payload_size: 7 },
@@ -271,7 +272,7 @@ describe("agent_complete", () => {
     const { inputSchema } = tools.find(({ name }) => name === "agent_complete")!;
     expect(Object.keys(inputSchema.properties!)).toEqual(["agent_id", "summary"]);
     await startOne(client);
-    await expect.poll(() => agents.asked.length).toBe(1);
+    await expect.poll(() => agents.asked.length, SOON).toBe(1);
     expect(agents.asked[0]!.options.tools!.map(({ name }) => name)).toEqual(["agent_complete"]);
     expect(agents.asked[0]!.options.instructions).not.toContain("payload");
   });
@@ -335,14 +336,16 @@ describe("agent_stop", () => {
       const reply = gate();
       const { client, agents } = await start(() => reply.opened);
       const id = await startOne(client);
-      await expect.poll(() => agents.asked.length).toBe(1);
+      await expect.poll(() => agents.asked.length, SOON).toBe(1);
       await call(client, end, { agent_id: id, summary: "s" });
       expect(agents.asked[0]!.options.signal.aborted).toBe(false);
       reply.open({
         text: "on I go",
         calls: [{ name: "append_payload", args: { agent_id: id, payload: "x" } }],
       });
-      await expect.poll(() => agents.answers).toEqual([expect.stringContaining('"already":true')]);
+      await expect
+        .poll(() => agents.answers, SOON)
+        .toEqual([expect.stringContaining('"already":true')]);
       await new Promise((resolve) => setImmediate(resolve));
       expect(agents.asked).toHaveLength(1);
       expect(await statusOf(client, id)).not.toHaveProperty("payload_size");
