@@ -56,7 +56,10 @@ function plannedUrl(
   { listener, endpoint }: AgentPlace,
   listeners: ReturnType<PluginContext["control"]["describe"]>["listeners"],
 ): string {
-  if (listener) return `http://${listener.host ?? "127.0.0.1"}:${listener.port}${endpoint.path}`;
+  if (listener) {
+    const { host = "127.0.0.1", port } = listener;
+    return `http://${host.includes(":") ? `[${host}]` : host}:${port}${endpoint.path}`;
+  }
   const shared = listeners.find(({ name }) => name === endpoint.listener) ?? listeners[0];
   return `${shared?.url ?? "http://127.0.0.1:8080"}${endpoint.path}`;
 }

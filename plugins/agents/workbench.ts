@@ -17,7 +17,7 @@ export interface UsableTool {
 }
 
 /** The parts of the gateway that agents work with. */
-export type Surroundings = Pick<PluginContext, "servers" | "shows" | "call" | "timeouts">;
+export type Surroundings = Pick<PluginContext, "servers" | "shows" | "call">;
 
 /** One tool call of an agent. */
 export interface Errand {

@@ -47,7 +47,7 @@ describe("an agent driven by a model", () => {
     expect(gateway.servers.has("infra")).toBe(true);
   });
 
-  it("P125: its list of tools is all that it can do, and the same in both eras", async () => {
+  it("P125: its list of tools is all that it can do", async () => {
     const { urlOf } = await setupTeam({
       agents: { harper: { description: "Answers.", icons: [{ src: "/h.svg" }] } },
     });
@@ -61,6 +61,22 @@ describe("an agent driven by a model", () => {
       },
     ]);
     expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual(["message", "history"]);
+  });
+
+  it("is at other endpoints only where they name it", async () => {
+    const { gateway } = await setupTeam({
+      agents: { harper: {}, other: {} },
+      config: {
+        endpoints: { all: { path: "/all" }, some: { path: "/some", servers: ["harper"] } },
+      },
+    });
+    const toolsAt = async (endpoint: string) => {
+      const { url } = gateway.endpoints.find(({ name }) => name === endpoint)!;
+      return (await (await connect(url)).listTools()).tools.map(({ name }) => name);
+    };
+    expect(await toolsAt("some")).toEqual(["harper"]);
+    const { servers } = gateway.describe().endpoints.find(({ name }) => name === "all")!;
+    expect(servers).not.toContain("harper");
   });
 
   it("is told its instructions, what was said before and the message, and nothing else", async () => {
