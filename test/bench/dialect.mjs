@@ -101,7 +101,10 @@ export async function converse(connection, { dialect, path, port, call }) {
   return (id) => before + parts.map((part) => id + part).join("");
 }
 
-/** Calls by name, with the check every response must pass. `id` is the nine-digit number of the request. */
+/**
+ * Calls by name, with the check every response must pass. `id` is the nine-digit number of the request. A function makes one from
+ * the options of `prepare`.
+ */
 export const CALLS = {
   echo: {
     method: "tools/call",
@@ -115,6 +118,24 @@ export const CALLS = {
     check: (response, id) =>
       response.status === 200 && response.length > 1024 * 1024 && response.edges().includes(id),
   },
+  agentStart: {
+    method: "tools/call",
+    params: { name: "agent_start", arguments: { contract: `%TEXT ${PADDING}` } },
+    check: (response) => response.status === 200 && response.text().includes('"running"'),
+  },
+  agentStatus: ({ ids }) => ({
+    method: "tools/call",
+    params: { name: "agent_status", arguments: { agent_ids: ids } },
+    check(response) {
+      const text = response.text();
+      return (
+        response.status === 200 &&
+        text.includes(ids[0]) &&
+        text.includes(ids.at(-1)) &&
+        !text.includes("Agent not found")
+      );
+    },
+  }),
   list: {
     method: "tools/list",
     params: {},

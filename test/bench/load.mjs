@@ -16,7 +16,8 @@ let options;
 let nextId = 100_000_000;
 
 async function prepare(wanted) {
-  options = { ...wanted, call: CALLS[wanted.call] };
+  const call = CALLS[wanted.call];
+  options = { ...wanted, call: typeof call === "function" ? call(wanted) : call };
   lanes = await Promise.all(
     Array.from({ length: wanted.connections }, async () => {
       const connection = await Connection.open(wanted.port);

@@ -12,6 +12,7 @@ import { Bench } from "./bench.mjs";
 import { http } from "./groups/http.mjs";
 import { large } from "./groups/large.mjs";
 import { latency } from "./groups/latency.mjs";
+import { lifecycle } from "./groups/lifecycle.mjs";
 import { list } from "./groups/list.mjs";
 import { memory } from "./groups/memory.mjs";
 import { plugins } from "./groups/plugins.mjs";
@@ -23,7 +24,19 @@ import { installPeers, peerVersions } from "./peers.mjs";
 import { stopAll } from "./process.mjs";
 import { markdown } from "./table.mjs";
 
-const GROUPS = { relay, plugins, http, stdio, large, list, latency, progress, memory, start };
+const GROUPS = {
+  relay,
+  plugins,
+  http,
+  stdio,
+  large,
+  list,
+  latency,
+  progress,
+  lifecycle,
+  memory,
+  start,
+};
 
 const { values } = parseArgs({
   options: {

@@ -33,6 +33,10 @@ export const GOALS = {
   stream_heap_bytes: ["<=", 16_384, "heap per open GET stream"],
   progress_cpu: ["<=", 1.3, "CPU per relayed notification / raw SSE relay (paced)"],
   progress_burst_cpu: [undefined, undefined, "the same in one burst of 20,000"],
+  agent_start_p99_ms: ["<=", 100, "agent_start, 200 at once, 50 agents running, 50 MB of payloads"],
+  agent_status_p99_ms: ["<=", 50, "agent_status of 1,000 agents"],
+  agent_start_loop_p99_ms: [undefined, undefined, "how late the event loop was meanwhile"],
+  agent_status_loop_p99_ms: [undefined, undefined, "how late the event loop was meanwhile"],
   start_vs_node: [
     "<=",
     4,
@@ -49,6 +53,7 @@ const FIGURES = {
   p50: ["p50 ms", 2],
   p99: ["p99 ms", 2],
   rss: ["RSS MB", 0],
+  lag: ["loop p99 ms", 2],
   wall: ["wall ms", 0],
   bytes: ["bytes", 1],
 };

@@ -1,5 +1,6 @@
 /** Propylon from its build, in the configuration given as JSON. Ready when every server is. */
 import { createGateway } from "../../../dist/core/index.js";
+import "./loop.mjs";
 import "./memory.mjs";
 
 /** First-party plugins, from the build too. */
