@@ -14,6 +14,7 @@ const COMMANDS = [
   "tools",
   "call",
   "client-config",
+  "import",
   "key",
 ];
 
