@@ -89,7 +89,10 @@ export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer>;
 /** Methods a route can have. */
 export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** What a route handler receives: h3's event, with the principal that the access policy admitted. */
+/**
+ * What a route handler receives: h3's event, with the principal that the access policy admitted. On a public route somebody
+ * without credentials is `anonymous` and has no role.
+ */
 export interface RouteEvent extends H3Event {
   readonly context: H3Event["context"] & { readonly principal: Principal };
 }

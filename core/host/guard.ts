@@ -29,6 +29,9 @@ export interface Guard {
   permit(principal: Principal | undefined, policy: Policy): void;
 }
 
+/** Somebody without credentials on a public route. */
+export const NOBODY: Principal = { id: "anonymous", kind: "anonymous", roles: new Set() };
+
 /** Somebody without credentials on a route that `auth.strict: false` leaves open. */
 const GUEST: Principal = { id: "anonymous", kind: "anonymous", roles: new Set(["viewer"]) };
 

@@ -6,8 +6,10 @@ import { createAudit } from "./audit.ts";
 import type { Credentials } from "../auth.ts";
 import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
 import type { GatewayError } from "../errors.ts";
+import { logFault } from "./fault.ts";
 import type { ListenerApp } from "../node/app.ts";
 import type { RouteEvent } from "../plugin.ts";
+import { NOBODY } from "./guard.ts";
 import { refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import type { RegisteredRoute } from "./scope.ts";
 import type { Principal } from "../types.ts";
@@ -53,7 +55,7 @@ async function answer(
     principal = await guard.identify(credentials, options);
     guard.permit(principal, options);
     boundBody(event, options.bodyLimit ?? bodyLimit);
-    Object.assign(event.context, { principal, mutates: options.mutates });
+    Object.assign(event.context, { principal: principal ?? NOBODY, mutates: options.mutates });
     const result = await handler(event as RouteEvent);
     if (result instanceof Error) throw result;
     if (event.req.method === "HEAD") await dropBody(result);
@@ -128,6 +130,6 @@ async function introduce(
 }
 
 function render(error: GatewayError, { req }: H3Event, log: Logger): Response {
-  if (error.status >= 500) log.error({ err: error, code: error.code }, "a route failed");
+  logFault(log, error);
   return toErrorResponse(error, req.headers.get("accept"));
 }

@@ -5,15 +5,12 @@ import { GatewayError } from "../errors.ts";
 import type { Admission, SocketDoor } from "../node/app.ts";
 import { credentialsOf } from "./edge.ts";
 import { defaultListener, type CompiledEndpoint } from "./endpoints.ts";
-import type { Guard } from "./guard.ts";
+import { NOBODY, type Guard } from "./guard.ts";
 import { shapeOf } from "./route-table.ts";
 import type { RegisteredSocket, Scope } from "./scope.ts";
-import type { Principal } from "../types.ts";
 
 /** WebSocket paths of one listener. */
 export type SocketTable = ReadonlyMap<string, RegisteredSocket>;
-
-const NOBODY: Principal = { id: "anonymous", kind: "anonymous", roles: new Set() };
 
 /** How a browser sends a token, as it cannot set headers on a handshake: base64url of it in a subprotocol. */
 const BEARER_PROTOCOL = /^bearer\.([\w-]+)$/;

@@ -97,8 +97,8 @@ function findObstacle(
     if (!status) return `It depends on "${name}", which is not there.`;
     if (status.state === "ready" || status.state === "idle" || status.state === "degraded")
       continue;
-    const reason = status.reason?.replace(/\.$/, "") ?? status.state;
-    return `It depends on "${name}", which is not available: ${reason}.`;
+    // The state alone: the reason may quote a child's last words, and callers read this (T19).
+    return `It depends on "${name}", which is not available (${status.state}).`;
   }
   return undefined;
 }

@@ -1,10 +1,4 @@
-import {
-  admits,
-  type PluginContext,
-  type Principal,
-  type Provider,
-  type RouteEvent,
-} from "propylon";
+import { admits, type PluginContext, type Provider, type RouteEvent } from "propylon";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { GatewayHealth } from "./health.ts";
 import type { ModelHealth } from "./models.ts";
@@ -106,10 +100,8 @@ function viewOf(model: ModelHealth, mayKnow: boolean): object {
   };
 }
 
-/** On a public route there is nobody behind a request without credentials. */
 function isViewer({ context }: RouteEvent): boolean {
-  const principal: Principal | undefined = context.principal;
-  return principal !== undefined && admits(principal, "viewer");
+  return admits(context.principal, "viewer");
 }
 
 function noStore({ res }: RouteEvent): void {

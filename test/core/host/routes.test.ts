@@ -6,7 +6,6 @@ import {
   definePlugin,
   GatewayError,
   type PluginContext,
-  type Principal,
 } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
@@ -17,7 +16,7 @@ const web = definePlugin({
   name: "web",
   setup(gateway: PluginContext<undefined, {}>) {
     gateway.route("GET", "/open", { ...read, access: "public" }, (event) => ({
-      who: (event.context.principal as Principal | undefined)?.id ?? null,
+      who: event.context.principal.id,
     }));
     gateway.route("GET", "/mine/:id", read, (event) => ({
       who: event.context.principal.id,
@@ -89,8 +88,11 @@ describe("a route", () => {
       200,
       { who: "api-key", id: "7" },
     ]);
-    expect(await json(await fetch(`${url}/open`))).toEqual([200, { who: null }]);
-    expect(await json(await fetch(`${url}/open`, bearer("wrong")))).toEqual([200, { who: null }]);
+    expect(await json(await fetch(`${url}/open`))).toEqual([200, { who: "anonymous" }]);
+    expect(await json(await fetch(`${url}/open`, bearer("wrong")))).toEqual([
+      200,
+      { who: "anonymous" },
+    ]);
     const post = await fetch(`${url}/mcp`, { method: "POST", body: "{}" });
     expect([post.status, post.headers.get("www-authenticate")]).toEqual([
       401,
