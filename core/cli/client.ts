@@ -134,6 +134,11 @@ async function connected(client: Upstream, url: string, signal: AbortSignal): Pr
       { hint: "Give its key with --api-key or PROPYLON_API_KEY." },
     );
   }
+  if (/\b404\b/.test(why)) {
+    throw new GatewayError("upstream_error", `There is no MCP endpoint at ${url} (HTTP 404).`, {
+      hint: "Check the path of the URL; the gateway prints its endpoints when it starts.",
+    });
+  }
   throw new GatewayError("upstream_error", `The gateway at ${url} cannot be reached: ${why}.`, {
     hint: "Start it with propylon start, or check the URL.",
   });

@@ -96,6 +96,11 @@ describe("start, tools and call", () => {
     });
     const key = "a-key-of-16-characters";
     running = await startPropylon(["start"], { cwd: folder, env: { PROPYLON_API_KEY: key } });
+    const astray = await propylon(["tools", `${running.url}/astray`, "--api-key", key]);
+    expect(astray).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("There is no MCP endpoint at") as string,
+    });
     const refused = await propylon(["tools", running.url]);
     expect(refused).toMatchObject({
       code: 3,
