@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/schema.ts";
+import { MAX_DELAY_MS } from "../delay.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { injections, orderPlugins, type GraphNode } from "./graph.ts";
 import type { Changes } from "../hooks.ts";
@@ -106,7 +107,7 @@ export async function withTimeout<T>(work: Promise<T>, ms: number, what: string)
   const limit = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () => reject(new GatewayError("timeout", `${what} took longer than ${ms} ms.`)),
-      Math.min(ms, 2_147_483_647),
+      Math.min(ms, MAX_DELAY_MS),
     );
   });
   try {

@@ -1,6 +1,7 @@
 import type { Answer } from "../answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { GatewayConfig } from "../config/schema.ts";
+import { MAX_DELAY_MS } from "../delay.ts";
 import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "./pipeline.ts";
 import type { Roster } from "./roster.ts";
@@ -72,7 +73,7 @@ export class Generation {
 
   #nextIdle(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), Math.min(ms, 2_147_483_647));
+      const timer = setTimeout(() => resolve(false), Math.min(ms, MAX_DELAY_MS));
       this.#waiting.push(() => {
         clearTimeout(timer);
         resolve(true);

@@ -1,6 +1,7 @@
 import type { Answer } from "../answer.ts";
 import { amendCall } from "./amend.ts";
 import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
+import { MAX_DELAY_MS } from "../delay.ts";
 import { GatewayError } from "../errors.ts";
 import type { Deadline } from "../plugin.ts";
 import type { Roster, Seated } from "./roster.ts";
@@ -12,9 +13,6 @@ export interface StagedMiddleware {
   readonly stage: Stage;
   readonly run: Middleware;
 }
-
-/** Longest delay a timer can hold; a longer one would fire at once. */
-const MAX_DELAY_MS = 2_147_483_647;
 
 /**
  * Puts middleware around the terminal in the order of {@link STAGES}; within one stage the order given stays. A stage nobody

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Era, Json, RpcError, RpcId } from "../types.ts";
 import type { Fault } from "./protocol.ts";
+import { isObject } from "../json.ts";
 import {
   isModernVersion,
-  isObject,
   META_CAPABILITIES,
   META_VERSION,
   MODERN_VERSIONS,

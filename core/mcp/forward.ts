@@ -1,7 +1,8 @@
 import type { CallMethod, Json } from "../types.ts";
 import type { Request } from "./envelope.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject, META_PREFIX, RPC } from "./protocol.ts";
+import { isObject } from "../json.ts";
+import { META_PREFIX, RPC } from "./protocol.ts";
 import type { Route, View } from "./view.ts";
 
 /** A request that goes to a server, taken apart. */

@@ -3,7 +3,7 @@ import type { Json, Tool } from "../types.ts";
 import type { Request } from "./envelope.ts";
 import { headerValue, mismatch } from "./envelope.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject } from "./protocol.ts";
+import { isObject } from "../json.ts";
 
 /** Which parameter `Mcp-Name` repeats, by method (2026-07-28, standard request headers). */
 const NAME_SOURCE: ReadonlyMap<string, string> = new Map([

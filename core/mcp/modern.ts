@@ -12,7 +12,8 @@ import { isListMethod } from "./list.ts";
 import type { Listeners } from "./listen.ts";
 import { ModernCall } from "./modern-call.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject, META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
+import { isObject } from "../json.ts";
+import { META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
 import { faultPieces, HttpReply, resultPieces, sendFault } from "./reply.ts";
 

@@ -54,8 +54,3 @@ export const GONE: Fault = { status: 404, code: RPC.server, message: "This endpo
 export function isModernVersion(version: string): boolean {
   return /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= FIRST_MODERN_VERSION;
 }
-
-/** Whether a value is a JSON object (not an array). */
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

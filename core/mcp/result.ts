@@ -1,7 +1,8 @@
 import type { Answer } from "../answer.ts";
 import type { CallMethod, Era, Json, RpcId } from "../types.ts";
 import { contains } from "./bridge.ts";
-import { isObject, META_SERVER_INFO, RPC } from "./protocol.ts";
+import { isObject } from "../json.ts";
+import { META_SERVER_INFO, RPC } from "./protocol.ts";
 import type { Pieces } from "./reply.ts";
 
 /** Up to this many bytes parsing is as cheap as leaving an answer alone, and exact (performance.md). */

@@ -7,7 +7,7 @@ import type { EndpointContent } from "./host.ts";
 import type { Fragment, ListMethod } from "./list.ts";
 import { List, toFragment } from "./list.ts";
 import { exposeNames, nameFilter } from "./names.ts";
-import { isObject } from "./protocol.ts";
+import { isObject } from "../json.ts";
 import { UriTemplates } from "./templates.ts";
 
 /** Where a call goes: the server, and the name of the thing there. */

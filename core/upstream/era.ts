@@ -4,7 +4,7 @@ import type { Era, Json } from "../types.ts";
 import type { Connection, Handshake } from "./connection.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { statusOf } from "./faults.ts";
-import { isJson } from "./message.ts";
+import { isObject } from "../json.ts";
 
 /** The modern revision spoken here. */
 export const MODERN_VERSION = "2026-07-28";
@@ -89,7 +89,7 @@ async function discover(
     const { error } = answer ?? {};
     if (
       error?.code !== UNSUPPORTED_VERSION ||
-      !isJson(error.data) ||
+      !isObject(error.data) ||
       !offers(error.data["supported"])
     )
       break;
@@ -116,13 +116,13 @@ async function ask(
 }
 
 function agreeModern(connection: Connection, result: Json): Handshake {
-  const meta = isJson(result["_meta"]) ? result["_meta"] : {};
+  const meta = isObject(result["_meta"]) ? result["_meta"] : {};
   const serverInfo = result["serverInfo"] ?? meta["io.modelcontextprotocol/serverInfo"];
   const handshake: Handshake = {
     era: "modern",
     version: MODERN_VERSION,
     ...about(result),
-    serverInfo: isJson(serverInfo) ? serverInfo : undefined,
+    serverInfo: isObject(serverInfo) ? serverInfo : undefined,
   };
   connection.agree(handshake);
   return handshake;
@@ -141,7 +141,7 @@ async function initialize(
   const { result, error } = await connection.request("initialize", params, { signal });
   if (error) {
     const modern =
-      error.code === UNSUPPORTED_VERSION && isJson(error.data) && offers(error.data["supported"]);
+      error.code === UNSUPPORTED_VERSION && isObject(error.data) && offers(error.data["supported"]);
     const what = modern
       ? `speaks only MCP ${MODERN_VERSION}`
       : `refused to initialize: ${error.message} (${error.code})`;
@@ -161,7 +161,7 @@ async function initialize(
     era: "legacy",
     version,
     ...about(result!),
-    serverInfo: isJson(info) ? info : undefined,
+    serverInfo: isObject(info) ? info : undefined,
   };
   connection.agree(handshake);
   connection.notify("notifications/initialized");
@@ -171,7 +171,7 @@ async function initialize(
 function about(result: Json): Pick<Handshake, "capabilities" | "instructions"> {
   const { capabilities, instructions } = result;
   return {
-    capabilities: isJson(capabilities) ? capabilities : {},
+    capabilities: isObject(capabilities) ? capabilities : {},
     instructions: typeof instructions === "string" ? instructions : undefined,
   };
 }

@@ -4,7 +4,7 @@ import type { Era, Json } from "../types.ts";
 import type { Connection } from "./connection.ts";
 import { LEGACY_VERSIONS, MODERN_VERSION, UNSUPPORTED_VERSION } from "./era.ts";
 import { statusOf } from "./faults.ts";
-import { isJson } from "./message.ts";
+import { isObject } from "../json.ts";
 
 /** HTTP statuses with which a server of the other era refuses (C27). */
 const OTHER_ERA = [400, 404];
@@ -79,7 +79,7 @@ async function ask(
   const { result, error } = answer;
   if (error === undefined) return { result: result! };
   const { code, data } = error;
-  if (code === UNSUPPORTED_VERSION && isJson(data) && Array.isArray(data["supported"]))
+  if (code === UNSUPPORTED_VERSION && isObject(data) && Array.isArray(data["supported"]))
     return { refusal: refusalOf(connection, "speaks only other versions of MCP") };
   return { refusal: refusalOf(connection, `refused ${method} (JSON-RPC error ${code})`) };
 }

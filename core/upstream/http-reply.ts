@@ -3,7 +3,8 @@ import { Answer } from "../answer.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Exchange, isCongested } from "./exchange.ts";
 import type { HttpWire } from "./http.ts";
-import { isJson, parseMessage } from "./message.ts";
+import { isObject } from "../json.ts";
+import { parseMessage } from "./message.ts";
 import { SseParser, type SseSink } from "./sse.ts";
 
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
@@ -167,8 +168,8 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
     try {
       const message = parseMessage(this.#chunks);
       if (
-        !isJson(message) ||
-        !isJson(message["error"]) ||
+        !isObject(message) ||
+        !isObject(message["error"]) ||
         typeof message["error"]["code"] !== "number"
       )
         return undefined;

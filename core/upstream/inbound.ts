@@ -4,7 +4,8 @@ import { Answer } from "../answer.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
-import { findResponse, findSmallResponse, isJson, PARSE_BELOW, parseMessage } from "./message.ts";
+import { isObject } from "../json.ts";
+import { findResponse, findSmallResponse, PARSE_BELOW, parseMessage } from "./message.ts";
 import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
 
@@ -66,24 +67,24 @@ export class Inbound {
   }
 
   #dispatch(message: unknown, origin: Exchange | undefined): void {
-    if (!isJson(message)) return this.#drop("no JSON-RPC");
+    if (!isObject(message)) return this.#drop("no JSON-RPC");
     const { id, method, result, error } = message;
-    const params = isJson(message["params"]) ? message["params"] : undefined;
+    const params = isObject(message["params"]) ? message["params"] : undefined;
     if (typeof method === "string") {
       if (typeof id === "string" || typeof id === "number")
         this.#questions.ask(id, method, params, origin);
       else this.#notification(method, params, origin);
-    } else if (isJson(error)) this.#fail(id, error, origin);
-    else if (isJson(result)) this.#settle(id, Answer.result(result), origin);
+    } else if (isObject(error)) this.#fail(id, error, origin);
+    else if (isObject(result)) this.#settle(id, Answer.result(result), origin);
     else this.#drop("neither request nor response");
   }
 
   #fail(id: unknown, error: Json, origin: Exchange | undefined): void {
     const { peer } = this.#find(id, origin)?.call ?? {};
     const data = error["code"] === URL_REQUIRED ? error["data"] : undefined;
-    const visits = isJson(data) ? data["elicitations"] : undefined;
+    const visits = isObject(data) ? data["elicitations"] : undefined;
     if (peer && Array.isArray(visits))
-      for (const visit of visits) if (isJson(visit)) this.#questions.visits(visit, peer);
+      for (const visit of visits) if (isObject(visit)) this.#questions.visits(visit, peer);
     this.#settle(id, Answer.error(toRpc(error)), origin);
   }
 
@@ -163,7 +164,7 @@ export class Inbound {
 
   #acknowledged(params: Json | undefined, origin: Exchange | undefined): void {
     const meta = params?.["_meta"];
-    const id = isJson(meta) ? meta["io.modelcontextprotocol/subscriptionId"] : undefined;
+    const id = isObject(meta) ? meta["io.modelcontextprotocol/subscriptionId"] : undefined;
     (
       origin ?? (typeof id === "string" ? this.#options.pending.get(id) : undefined)
     )?.acknowledged?.();
@@ -177,7 +178,7 @@ export class Inbound {
 
 function withoutSubscription(params: Json | undefined): Json {
   const { _meta: meta, ...rest } = params ?? {};
-  if (!isJson(meta)) return rest;
+  if (!isObject(meta)) return rest;
   const { "io.modelcontextprotocol/subscriptionId": _, ...kept } = meta;
   return Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept };
 }

@@ -3,7 +3,7 @@ import { GatewayError } from "../errors.ts";
 import type { Catalogue } from "../provider.ts";
 import type { Json } from "../types.ts";
 import type { Connection } from "./connection.ts";
-import { isJson } from "./message.ts";
+import { isObject } from "../json.ts";
 import { type Mirrors, readMirrors } from "./mirror.ts";
 
 /** Pages of one list followed at most; a server that has more is broken. */
@@ -60,7 +60,7 @@ export async function fetchLists(
   options: { readonly only?: ReadonlySet<ListName> | undefined; readonly timeout: number },
 ): Promise<Fetched> {
   const { capabilities, instructions, serverInfo, era } = connection.handshake!;
-  const kinds = KINDS.filter(({ list }) => isJson(capabilities[list]));
+  const kinds = KINDS.filter(({ list }) => isObject(capabilities[list]));
   const lists: Record<ListKind["key"], readonly Json[]> = {
     tools: [],
     resources: [],
@@ -128,7 +128,7 @@ async function fetchList(
       if (!Array.isArray(items))
         return { entries, failure: `${kind.method} answered without ${kind.key}`, broken: true };
       for (const item of items)
-        if (isJson(item) && typeof item[kind.identity] === "string") entries.push(item);
+        if (isObject(item) && typeof item[kind.identity] === "string") entries.push(item);
       const next = result!["nextCursor"];
       if (typeof next !== "string") return { entries, failure: undefined };
       if (cursors.has(next))

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { Answer } from "../answer.ts";
-import type { Json } from "../types.ts";
 
 /**
  * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call
@@ -107,11 +106,6 @@ export function isNotice(head: Buffer): boolean {
 export function parseMessage(chunks: readonly Buffer[]): unknown {
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   return JSON.parse(bytes.toString("utf8"));
-}
-
-/** Whether a value is a JSON object. */
-export function isJson(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The first bytes of a list of chunks, at most `count`. */

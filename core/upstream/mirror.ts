@@ -1,5 +1,5 @@
 import type { Json, Tool } from "../types.ts";
-import { isJson } from "./message.ts";
+import { isObject } from "../json.ts";
 
 /** One argument that a server wants to see in a header too. */
 export interface Mirror {
@@ -56,17 +56,17 @@ class SchemaReading {
   readonly #names = new Set<string>();
 
   visit(schema: unknown, path: readonly string[], reachable: boolean): void {
-    if (this.fault || !isJson(schema)) return;
+    if (this.fault || !isObject(schema)) return;
     if (KEY in schema) this.#declare(schema, path, reachable);
     const { properties } = schema;
-    if (isJson(properties))
+    if (isObject(properties))
       for (const [key, child] of Object.entries(properties))
         this.visit(child, [...path, key], reachable);
     for (const keyword of BRANCHES)
       for (const child of [schema[keyword]].flat()) this.visit(child, path, false);
     for (const keyword of BRANCH_MAPS) {
       const map = schema[keyword];
-      if (isJson(map)) for (const child of Object.values(map)) this.visit(child, path, false);
+      if (isObject(map)) for (const child of Object.values(map)) this.visit(child, path, false);
     }
   }
 
@@ -93,7 +93,7 @@ export function mirrorArguments(mirrors: readonly Mirror[], args: Json | undefin
   for (const { path, header } of mirrors) {
     const value = toHeaderText(
       path.reduce<unknown>(
-        (node, key) => (isJson(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+        (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
         args,
       ),
     );

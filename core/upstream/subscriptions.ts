@@ -2,7 +2,7 @@ import type { Json } from "../types.ts";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { GatewayError } from "../errors.ts";
-import { isJson } from "./message.ts";
+import { isObject } from "../json.ts";
 
 /** How long a server may take to answer a subscription request, in milliseconds. */
 const REQUEST_MS = 5_000;
@@ -181,7 +181,7 @@ export class Subscriptions {
 
   #filter(capabilities: Json): Json {
     const announces = (list: string): boolean =>
-      isJson(capabilities[list]) && capabilities[list]["listChanged"] === true;
+      isObject(capabilities[list]) && capabilities[list]["listChanged"] === true;
     return {
       ...(announces("tools") && { toolsListChanged: true }),
       ...(announces("prompts") && { promptsListChanged: true }),
