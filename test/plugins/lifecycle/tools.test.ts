@@ -90,7 +90,7 @@ describe("agent_start", () => {
 });
 
 describe("agent_status", () => {
-  it("A011, C53: lists in the order asked for, each position by itself, and nothing for nothing", async () => {
+  it("A011, A020, C53: lists in the order asked for, each position by itself, and nothing for nothing", async () => {
     const { client } = await start();
     const [one, two] = [await startOne(client), await startOne(client)];
     expect(await statuses(client, [])).toEqual([]);
