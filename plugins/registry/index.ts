@@ -40,7 +40,7 @@ export default definePlugin({
       for (const problem of strictProblems(agent))
         gateway.warn({
           message: `Official registries would refuse the agent "${agent.name}": ${problem}.`,
-          path: ["agents", agent.name],
+          path: ["plugins", "agents", "agents", agent.name],
           hint: "Correct it, or set plugins.registry.strictSchema: true.",
         });
     }

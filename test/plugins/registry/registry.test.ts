@@ -346,7 +346,7 @@ describe("strictSchema", () => {
     expect(gateway.describe().warnings).toEqual([
       expect.objectContaining({
         code: "plugin",
-        path: ["agents", "research"],
+        path: ["plugins", "agents", "agents", "research"],
         message: expect.stringMatching(/sizes of an icon/),
       }),
     ]);

@@ -1,0 +1,46 @@
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { FIRST_PARTY } from "../../core/config/resolve.ts";
+import type { AnyPlugin } from "../../core/index.ts";
+import { setupGateway } from "../../core/testing/index.ts";
+
+const PAGES = fileURLToPath(new URL("../../docs/plugins", import.meta.url));
+
+/** Options without which a plugin would not run alone. */
+const OPTIONS: Readonly<Record<string, Record<string, unknown>>> = { gating: { state: false } };
+
+/** `METHOD /path` as a page writes it, in a code span of its own. */
+const ROUTE = /`((?:GET|HEAD|POST|PUT|PATCH|DELETE) \/[^`\s?]*)`/g;
+
+it("M017, M055-M073: the routes of the running gateway are those of the plugins' pages, all of them", async () => {
+  const plugins = await Promise.all(
+    Object.entries(FIRST_PARTY).map(async ([name, load]) => {
+      const { default: plugin } = (await load()) as { default: AnyPlugin };
+      return [plugin, OPTIONS[name] ?? {}] as const;
+    }),
+  );
+  const { gateway } = await setupGateway({ plugins, client: false });
+  const running = gateway
+    .describe()
+    .routes.map(({ plugin, method, path }) => `${plugin} ${method} ${path}`);
+  const documented = await Promise.all(
+    Object.keys(FIRST_PARTY).map(async (name) => {
+      const text = await readFile(`${PAGES}/${name}.md`, "utf8");
+      // An example names a server; a route names a parameter.
+      const routes = [...text.matchAll(ROUTE)].map(([, route]) => route!);
+      return routes.filter((route) => !route.includes("<")).map((route) => `${name} ${route}`);
+    }),
+  );
+  expect([...new Set(documented.flat())].toSorted(byText)).toEqual(
+    [...new Set(running)].toSorted(byText),
+  );
+});
+
+it("has a page for every plugin", async () => {
+  expect(await readdir(PAGES)).toEqual(
+    expect.arrayContaining(Object.keys(FIRST_PARTY).map((name) => `${name}.md`)),
+  );
+});
+
+const byText = (left: string, right: string): number => left.localeCompare(right);
