@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { Cancellation } from "./cancellation.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { logFault } from "./fault.ts";
 import type { NodeHandler } from "../node/app.ts";
 import { takeBody } from "../node/body.ts";
 import { sendError } from "../node/failure.ts";
@@ -95,7 +96,7 @@ async function answer(
     res.end(text);
   } catch (thrown) {
     const error = toGatewayError(thrown);
-    if (error.status >= 500) log.error({ err: error, code: error.code }, "a route failed");
+    logFault(log, error);
     sendError(res, error);
   }
 }

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import fc from "fast-check";
+import { pino } from "pino";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   AuthenticatorService,
@@ -189,6 +190,26 @@ describe("a refusal", () => {
       500,
       { ok: false, error: { code: "internal", message: "Internal error." } },
     ]);
+  });
+
+  it("is an error in the log only where the fault is the gateway's: a stack per refused call would flood it", async () => {
+    const failing = definePlugin({
+      name: "failing",
+      setup(gateway) {
+        for (const code of ["circuit_open", "timeout", "upstream_error", "internal"] as const)
+          gateway.route("GET", `/${code}`, read, () => {
+            throw new GatewayError(code, "It failed.");
+          });
+      },
+    });
+    const lines: string[] = [];
+    const log = pino({ level: "error" }, { write: (line: string) => void lines.push(line) });
+    const { url } = await setupGateway({ plugins: [failing], client: false, log });
+    const statuses: number[] = [];
+    for (const code of ["circuit_open", "timeout", "upstream_error", "internal"])
+      statuses.push((await fetch(`${url}/${code}`)).status);
+    expect(statuses).toEqual([503, 504, 502, 500]);
+    expect(lines.map((line) => (JSON.parse(line) as { code: string }).code)).toEqual(["internal"]);
   });
 
   it("is 413 for a body above the route's limit, with and without a declared length", async () => {
