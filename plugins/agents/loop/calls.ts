@@ -37,6 +37,8 @@ export interface CallContext {
   /** Most calls at once. */
   readonly parallel: number;
   readonly signal: AbortSignal;
+  /** Whether the run was told to make no further request. */
+  isStopped(): boolean;
   /** Never throws; `undefined` = nobody listens. */
   readonly emit: ((event: AgentEvent) => void) | undefined;
 }
@@ -77,8 +79,9 @@ async function makeCall(
   if (invalid !== undefined) return say(`${invalid} Call again with one JSON object.`, true);
   if ("own" in destination) return runOwn(destination.own, args, context.signal);
   if (refusal !== undefined) return say(`Not run: ${refusal}`, true);
-  // It waited for its turn while the run ended.
+  // It waited for its turn while the run ended, or was stopped.
   if (context.signal.aborted) return say("Not run: the run has ended.", true);
+  if (context.isStopped()) return say("Not run: the agent was stopped.", true);
   const { server, tool } = destination;
   return callServer({ server, name: tool, args, signal: context.signal }, context);
 }

@@ -71,6 +71,7 @@ class Run {
       results: { text, image: IMAGE },
       parallel,
       signal: clock.signal,
+      isStopped: () => this.#isStopped(),
       emit: this.#emit,
     };
   }

@@ -1,3 +1,4 @@
+import { Answer } from "propylon";
 import { describe, expect, it, vi } from "vitest";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
 import { answer, modelOf, run, start, tool } from "./start.ts";
@@ -202,6 +203,24 @@ describe("stop without abort", () => {
       role: "tool",
       parts: [{ isError: true, parts: [{ text: "Not run: the agent was stopped." }] }],
     });
+  });
+
+  it("A030: starts no tool that waited for its turn while the run was stopped", async () => {
+    const server = await start([{ calls: [READ, READ, READ] }]);
+    let stopped = false;
+    let called = 0;
+    const { result } = await run({
+      model: modelOf(server),
+      limits: { parallel: 1 },
+      mayContinue: () => !stopped,
+      call: async () => {
+        called++;
+        stopped = true;
+        return Answer.result({ content: [{ type: "text", text: "read" }] });
+      },
+    });
+    expect([result.end, called]).toEqual(["prevented", 1]);
+    expect(result.messages.at(-1)!.parts).toHaveLength(3);
   });
 
   it("still runs what the agent asked of the run itself", async () => {
