@@ -16,11 +16,11 @@ const LINGER_MS = 1_000;
 
 /**
  * Answers a request with an error: the envelope, or an RFC 9457 problem where the client asks for one.
- * When the answer has begun already the socket is destroyed, so that nobody takes a part for the whole; likewise for
- * `cancelled`, because nobody is left to answer.
+ * When the answer has begun already the socket is destroyed, so that nobody takes a part for the whole; likewise when nobody
+ * is left to answer.
  */
 export function sendError(res: ServerResponse, error: GatewayError): void {
-  if (res.headersSent || error.code === "cancelled") {
+  if (res.headersSent || res.socket === null || res.socket.destroyed) {
     res.destroy();
     return;
   }

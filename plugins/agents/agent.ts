@@ -67,7 +67,10 @@ export class Agent implements Desk {
     const result = await this.run(messages, {
       signal: call.signal,
       principal: call.principal,
-      ...(reporter && { onEvent: (event) => reporter.report(event) }),
+      ...(reporter && {
+        onEvent: (event) => reporter.report(event),
+        deltas: reporter.deltas,
+      }),
     });
     return toToolResult(result);
   }

@@ -27,6 +27,10 @@ export class Reporter implements AgentReporter {
     this.#options = options;
   }
 
+  get deltas(): boolean {
+    return this.#options.text;
+  }
+
   report(event: AgentEvent): void {
     switch (event.type) {
       case "step":

@@ -3,6 +3,8 @@ import type { AgentEvent } from "propylon/plugins/agents";
 
 /** Turns what an agent does into progress reports of one call, in the seed's words (P106-P110). */
 export interface AgentReporter {
+  /** Whether text is wanted while the model writes it (P122). */
+  readonly deltas: boolean;
   /** Best effort: never throws (P120). */
   report(event: AgentEvent): void;
 }

@@ -1,4 +1,5 @@
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import progress from "../../../plugins/progress/index.ts";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, testPlugin } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
@@ -95,6 +96,23 @@ describe("an agent driven by a model", () => {
       { role: "assistant", content: "Noted." },
       { role: "user", content: "Which colour?" },
     ]);
+  });
+
+  it("P122: text reaches the client while the model writes it, where progress is set so", async () => {
+    const { urlOf } = await setupTeam({
+      agents: { harper: {} },
+      plugins: [[progress, { text: true, burst: 1_000 }]],
+      script: [{ text: "Let me look into that, step by step." }],
+    });
+    const client = await connect(urlOf("harper"));
+    const said: string[] = [];
+    await client.callTool({ name: "harper", arguments: { message: "Hi" } }, undefined, {
+      onprogress: ({ message }) => void said.push(message ?? ""),
+    });
+    const texts = said.filter((message) => message.startsWith("harper says: "));
+    expect(texts.length).toBeGreaterThan(1);
+    expect(texts.at(-1)).toBe("harper says: Let me look into that, step by step.");
+    expect(texts.every((text, at) => at === 0 || text.startsWith(texts[at - 1]!))).toBe(true);
   });
 
   it("P124: takes images when its model understands them, and says so when it does not", async () => {

@@ -113,6 +113,18 @@ describe("the content", () => {
     );
   });
 
+  it("keeps the flag of a tool whatever its name", () => {
+    for (const tool of ["__proto__", "constructor", "toString", "", "a/b", "\u{1F680}"]) {
+      const { flags } = withFlags(new Map(), [{ server: "odd", tool, enabled: false }]);
+      const again = parseState(JSON.stringify(toState(flags, new Map(), ""))).flags;
+      expect([tool, isToolOn(again, "odd", tool), isToolOn(again, "odd", "other")]).toEqual([
+        tool,
+        false,
+        true,
+      ]);
+    }
+  });
+
   it("of two forms that disagree, off counts", () => {
     const both = fc.record({ one: fc.boolean(), two: fc.boolean() });
     fc.assert(

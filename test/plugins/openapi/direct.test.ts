@@ -1,4 +1,4 @@
-import { definePlugin } from "propylon";
+import { definePlugin, GatewayError } from "propylon";
 import ratelimit from "propylon/plugins/ratelimit";
 import { describe, expect, it, vi } from "vitest";
 import { createKey, digestOf } from "../../../core/auth/key.ts";
@@ -124,5 +124,23 @@ describe("the way around the router", () => {
     abort.abort();
     await expect(gone).rejects.toThrow("aborted");
     await vi.waitFor(() => expect(calls[0]).toMatchObject({ reason: { code: "cancelled" } }));
+  });
+
+  it("tells a client that is there when somebody else cancelled its call", async () => {
+    const withdrawn = definePlugin({
+      name: "withdrawn",
+      setup(gateway) {
+        gateway.tool("never", { description: "Never runs.", run: () => "ran" });
+        gateway.use("gate", () => {
+          throw new GatewayError("cancelled", "An operator withdrew it.");
+        });
+      },
+    });
+    const { url } = await startOpenapi({}, [withdrawn]);
+    for (const query of ["", ROUTER])
+      expect(await post(`${url}/withdrawn/never${query}`)).toMatchObject({
+        status: 499,
+        body: refusal("cancelled"),
+      });
   });
 });
