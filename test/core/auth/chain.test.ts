@@ -78,10 +78,7 @@ describe.each([false, true])("a plugin's authenticator (answers later: %s)", (la
   });
 
   it("decides about its own principals, except that one without a role calls; ours go by role", async () => {
-    const both = createAuthenticator(
-      AUTH,
-      plugin(isSilent, later),
-    )!;
+    const both = createAuthenticator(AUTH, plugin(isSilent, later))!;
     const ci = (await ask(both, `Bearer ${KEY}`)) as Principal;
     expect(["caller", "operator", "admin"].map((a) => both.admits(ci, a as Access))).toEqual([
       true,

@@ -33,7 +33,7 @@ it("P006: a plugin brings a listener and an MCP endpoint of its own, and both go
   expect(await (await fetch(`${url}/here`)).text()).toBe("yes");
   await gateway.apply({ listeners: { main: { port: 0 } }, plugins: {} });
   expect([...gateway.addresses.keys()]).toEqual(["main"]);
-  await expect(fetch(`${url}/here`)).rejects.toThrow();
+  await expect(fetch(`${url}/here`)).rejects.toThrow("fetch failed");
 });
 
 it("keeps the listener of a plugin open through reloads, with another path for its endpoint", async () => {
