@@ -1,0 +1,91 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { connectClient, setupGateway } from "../../core/testing/index.ts";
+import { startModel } from "../fixtures/model/model.mjs";
+
+const TEMPLATES = fileURLToPath(new URL("../../templates", import.meta.url));
+
+/** A copy of a template with its `.env`, on free ports, before a scripted model. */
+async function fill(name: string): Promise<string> {
+  const model = await startModel({});
+  onTestFinished(() => model.close());
+  const folder = await mkdtemp(join(tmpdir(), "template-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await cp(join(TEMPLATES, name), folder, { recursive: true });
+  const example = await readFile(join(folder, ".env.example"), "utf8");
+  const ports = ["PORT", "REGISTRY_PORT", "RESEARCH_PORT", "ENGINEERING_PORT", "ORCHESTRATOR_PORT"];
+  await writeFile(
+    join(folder, ".env"),
+    [
+      example.replace(/^MODEL_URL=.*$/m, `MODEL_URL=${model.url}`),
+      ...ports.map((port) => `${port}=0`),
+      `FOLDER=${folder}`,
+      `MEMORY_FILE=${join(folder, "memory.jsonl")}`,
+    ].join("\n"),
+  );
+  return join(folder, "gateway.yaml");
+}
+
+describe("templates", () => {
+  it("are these", async () => {
+    expect((await readdir(TEMPLATES)).toSorted()).toEqual(["agent-team", "lifecycle"]);
+  });
+
+  it(
+    "agent-team: runs, and the orchestrator has the others work with real servers",
+    { timeout: 60_000 },
+    async () => {
+      const { gateway } = await setupGateway({ file: await fill("agent-team"), client: false });
+      const endpoint = gateway.endpoints.find(({ name }) => name === "agent-orchestrator")!;
+      const client = await connectClient(endpoint.url);
+      onTestFinished(() => client.close());
+      const tools = (await client.listTools()).tools.map(({ name }) => name);
+      expect(tools).toEqual(["orchestrator", "get_health"]);
+      // npx takes a moment to start the servers; until then the agent says that it cannot work.
+      const health = async (): Promise<unknown> => {
+        const { content } = (await client.callTool({ name: "get_health" })) as {
+          content: { text: string }[];
+        };
+        return JSON.parse(content[0]!.text);
+      };
+      await expect.poll(health, { timeout: 30_000 }).toMatchObject({ status: "ok" });
+      const message =
+        'use engineering {"message":"use read_text_file {\\"path\\":\\"README.md\\"}"}';
+      const { content } = await client.callTool({ name: "orchestrator", arguments: { message } });
+      expect(JSON.stringify(content)).toContain("A team of agents");
+      const { url } = gateway.addresses.get("registry")!;
+      const list = await (await fetch(`${url}/.well-known/mcp/server.json`)).text();
+      expect(list).toContain("com.example/team-orchestrator");
+    },
+  );
+
+  it(
+    "A019, C15: lifecycle: an agent is started over MCP, works, completes and leaves a payload under the documented URL",
+    { timeout: 60_000 },
+    async () => {
+      const { client } = await setupGateway({ file: await fill("lifecycle") });
+      const call = async (name: string, args: Record<string, unknown>): Promise<unknown> => {
+        const { content } = (await client.callTool({ name, arguments: args })) as {
+          content: { text: string }[];
+        };
+        return JSON.parse(content[0]!.text);
+      };
+      const contract = 'use agent_complete {"summary":"Done.","payload":"the work"}';
+      const { agent_id: id } = (await call("agent_start", { contract })) as { agent_id: string };
+      await expect
+        .poll(() => call("agent_status", { agent_ids: [id] }), { timeout: 10_000 })
+        .toEqual([
+          expect.objectContaining({
+            agent_id: id,
+            status: "completed",
+            summary: "Done.",
+            payload_size: 8,
+            payload_url: `http://localhost:8101/api/agents/${id}/payload`,
+          }),
+        ]);
+    },
+  );
+});
