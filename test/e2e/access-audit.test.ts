@@ -71,7 +71,7 @@ async function setup(config: object = { auth: AUTH, management: { mutations: tru
 }
 
 describe("M118, M143: who changed what, when, and how it ended", () => {
-  it("is one log line and one hook for each attempt, refused ones included, reads not", async () => {
+  it("M143: is one log line and one hook for each attempt, refused ones included, reads not", async () => {
     const { mutations, send, audited } = await setup();
     expect(await send("POST", "/servers/search/enable", OPERATOR)).toBe(200);
     expect(await send("POST", "/servers/search/enable", VIEWER)).toBe(403);

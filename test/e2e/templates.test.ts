@@ -54,7 +54,13 @@ describe("templates", () => {
       await expect.poll(health, { timeout: 30_000 }).toMatchObject({ status: "ok" });
       const message =
         'use engineering {"message":"use read_text_file {\\"path\\":\\"README.md\\"}"}';
-      const { content } = await client.callTool({ name: "orchestrator", arguments: { message } });
+      const said: string[] = [];
+      const { content } = await client.callTool(
+        { name: "orchestrator", arguments: { message } },
+        undefined,
+        { onprogress: (report) => void said.push(report.message ?? "") },
+      );
+      expect(said).toContain("engineering/engineering: started");
       expect(JSON.stringify(content)).toContain("A team of agents");
       const { url } = gateway.addresses.get("registry")!;
       const list = await (await fetch(`${url}/.well-known/mcp/server.json`)).text();
