@@ -145,7 +145,8 @@ function routesOf({ routes, endpoints }: GatewayDescription): readonly Declared[
     mutates: false,
     management: false,
   }));
-  return [...routes, ...faces];
+  // A handshake is another kind of request: tests of events and lifecycle ask as everyone there.
+  return [...routes.filter(({ socket }) => socket !== true), ...faces];
 }
 
 async function ask(
@@ -163,11 +164,11 @@ async function ask(
     },
     ...(hasBody && { body: "{}" }),
   });
-  return { actual: await readFate(response), status: response.status };
+  return { actual: await readFate(response, method === "HEAD"), status: response.status };
 }
 
 /** Handlers may refuse too; what the guard refuses it says in one way. */
-async function readFate(response: Response): Promise<Cell["actual"]> {
+async function readFate(response: Response, isHead: boolean): Promise<Cell["actual"]> {
   const { status, headers } = response;
   if (status !== 401 && status !== 403) {
     // An event stream would never end.
@@ -175,6 +176,8 @@ async function readFate(response: Response): Promise<Cell["actual"]> {
     return "admitted";
   }
   const challenge = headers.get("www-authenticate");
+  // An answer to HEAD has no body to tell more.
+  if (isHead) return status === 401 ? "unauthorized" : "forbidden";
   const body = (await response.json()) as { ok: boolean; error?: { code: string } };
   if (body.ok || body.error === undefined) return "no envelope";
   const { code } = body.error;

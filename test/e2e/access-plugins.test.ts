@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { FIRST_PARTY } from "../../core/config/resolve.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import breaker from "../../plugins/breaker/index.ts";
@@ -8,19 +9,35 @@ import history from "../../plugins/history/index.ts";
 import metrics from "../../plugins/metrics/index.ts";
 import openapi from "../../plugins/openapi/index.ts";
 import ratelimit from "../../plugins/ratelimit/index.ts";
+import agents from "../../plugins/agents/index.ts";
+import health from "../../plugins/health/index.ts";
+import lifecycle from "../../plugins/lifecycle/index.ts";
+import payloads from "../../plugins/payloads/index.ts";
+import progress from "../../plugins/progress/index.ts";
+import registry from "../../plugins/registry/index.ts";
 import { runAccessMatrix, surprises } from "./access-matrix.ts";
 
-/** Together they are the management of a gateway. */
+/** Every one there is. */
 const PLUGINS: readonly AnyPlugin[] = [
   admin,
+  agents,
   breaker,
   events,
   gating,
+  health,
   history,
+  lifecycle,
   metrics,
   openapi,
+  payloads,
+  progress,
   ratelimit,
+  registry,
 ];
+
+it("has every plugin that comes along", () => {
+  expect(PLUGINS.map(({ name }) => name)).toEqual(Object.keys(FIRST_PARTY));
+});
 
 it("M127, M155: the routes of the plugins that come with Propylon are for those they say, and none that mutates is forgotten", async () => {
   const cells = await runAccessMatrix({ plugins: PLUGINS });
