@@ -37,7 +37,7 @@ describe("templates", () => {
   });
 
   it(
-    "agent-team: runs, and the orchestrator has the others work with real servers",
+    "P005: agent-team: runs with registry, get_health and progress, and the orchestrator has the others work with real servers",
     { timeout: 60_000 },
     async () => {
       const { gateway } = await setupGateway({ file: await fill("agent-team"), client: false });
