@@ -98,15 +98,7 @@ export function summaryText({
     "Servers",
     servers.map((server) => [server.name, server.status.state, countsOf(server)]),
   );
-  section(
-    "Routes",
-    routes.map(({ method, path, plugin, open }) => [
-      method,
-      path,
-      plugin,
-      open ? "no authentication" : "bearer token",
-    ]),
-  );
+  section("Routes", routeRows(routes));
   section(
     "Mind",
     warnings.map(({ message, hint }) => [`${message} ${hint}`]),
@@ -120,6 +112,17 @@ export function summaryText({
       "",
     );
   return `${lines.join("\n")}\n`;
+}
+
+/** Routes one by one, those of the management API in one line: they are many, and it lists them itself. */
+function routeRows(routes: GatewayDescription["routes"]): string[][] {
+  const doorOf = (open: boolean): string => (open ? "no authentication" : "bearer token");
+  const management = routes.filter((route) => route.management);
+  const others = routes.filter((route) => !route.management);
+  const rows = others.map(({ method, path, plugin, open }) => [method, path, plugin, doorOf(open)]);
+  if (management.length === 0) return rows;
+  const isOpen = management.some(({ open }) => open);
+  return [...rows, ["*", "/_meta ...", `${management.length} of management`, doorOf(isOpen)]];
 }
 
 function countsOf({

@@ -9,6 +9,8 @@ const shop = definePlugin({
   setup(gateway) {
     gateway.tool("buy", { description: "", run: () => "bought" });
     gateway.route("GET", "/open", { access: "public", mutates: false }, () => "open");
+    for (const path of ["/_meta/stock", "/_meta/prices"])
+      gateway.route("GET", path, { access: "viewer", mutates: false, management: true }, () => "");
     gateway.route("GET", "/closed", { access: "principal", mutates: false }, () => "closed");
   },
 });
@@ -25,6 +27,8 @@ it("M005: the summary shows endpoints, servers with their tools, who may use wha
   expect(text).toMatch(/shop +ready +1 tool\n/);
   expect(text).toMatch(/\/open +shop +no authentication/);
   expect(text).toMatch(/\/closed +shop +bearer token/);
+  expect(text).toMatch(/\/_meta \.\.\. +2 of management +bearer token/);
+  expect(text).not.toContain("/_meta/stock");
   expect(text).toContain(
     `claude mcp add --transport http propylon ${url} --header "Authorization: Bearer $PROPYLON_API_KEY"`,
   );
