@@ -116,6 +116,7 @@ export type {
 } from "./types.ts";
 export { RESERVED_SERVERS } from "./config/checks.ts";
 export { amendCall } from "./host/amend.ts";
-export { checkInput, readJson } from "./host/request.ts";
+export { MAX_DELAY_MS } from "./delay.ts";
+export { checkInput, isUnmodified, pathParameter, readJson } from "./host/request.ts";
 export { LITERAL_PROGRESS } from "./types.ts";
 export { matchesWildcard } from "./host/wildcard.ts";

@@ -113,7 +113,7 @@ export interface Peer {
 
 /**
  * One request on its way through the pipeline (architecture section 4). Immutable: a middleware that changes
- * something passes on a copy, `next({ ...call, signal })`.
+ * something passes on a copy, `next(amendCall(call, { args }))`.
  */
 export interface Call {
   /** Unique within the process; appears in logs, metrics exemplars and history. */

@@ -1,3 +1,4 @@
+import { amendCall } from "./amend.ts";
 import { Answer } from "../answer.ts";
 import { logCalls } from "./call-log.ts";
 import type { CompileInput } from "./compile.ts";
@@ -92,6 +93,8 @@ function validateLocally(locals: ReadonlyMap<string, LocalProvider>): Middleware
       call.method === "tools/call" ? locals.get(call.server)?.tool(call.name) : undefined;
     if (!tool) return next(call);
     const checked = tool.check(call.args);
-    return checked instanceof Answer ? Promise.resolve(checked) : next({ ...call, args: checked });
+    return checked instanceof Answer
+      ? Promise.resolve(checked)
+      : next(amendCall(call, { args: checked }));
   };
 }

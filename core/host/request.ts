@@ -19,6 +19,31 @@ export async function readJson<T>({ req }: RouteEvent, schema: ZodType<T>): Prom
 }
 
 /**
+ * A parameter of the route's path, decoded once. Names may hold a slash or a percent sign, so they travel encoded.
+ *
+ * @throws {GatewayError} `bad_request` when the encoding is broken
+ */
+export function pathParameter({ context }: RouteEvent, name: string): string {
+  try {
+    return decodeURIComponent(context.params?.[name] ?? "");
+  } catch {
+    throw new GatewayError(
+      "bad_request",
+      `The ${name} in the path is not percent-encoded properly.`,
+    );
+  }
+}
+
+/**
+ * Whether the client has what an entity tag stands for, so that 304 is the answer (`If-None-Match`, RFC 9110 section 13.1.2: any
+ * of its tags, compared weakly).
+ */
+export function isUnmodified({ req }: RouteEvent, etag: string): boolean {
+  const tags = req.headers.get("if-none-match")?.split(",") ?? [];
+  return tags.some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
+}
+
+/**
  * A value of a request checked by a schema.
  *
  * @throws {GatewayError} `invalid` whose `data.issues` has a path and a sentence for each wrong field

@@ -1,7 +1,6 @@
-import { readJson, type PluginContext, type RouteEvent } from "propylon";
+import { pathParameter, readJson, type PluginContext, type RouteEvent } from "propylon";
 import type { Flag, GatingService } from "propylon/plugins/gating";
 import { z } from "zod";
-import { parameter } from "./parameter.ts";
 
 const CHANGE = { access: "operator", mutates: true, management: true } as const;
 
@@ -32,12 +31,12 @@ export function changeRoutes(gateway: PluginContext, gating: GatingService): voi
     ["disable", false],
   ] as const) {
     gateway.route("POST", `/_meta/servers/:server/${verb}`, CHANGE, (event) =>
-      set(event, { server: parameter(event, "server"), enabled }),
+      set(event, { server: pathParameter(event, "server"), enabled }),
     );
     gateway.route("POST", `/_meta/servers/:server/tools/:tool/${verb}`, CHANGE, (event) =>
       set(event, {
-        server: parameter(event, "server"),
-        tool: parameter(event, "tool"),
+        server: pathParameter(event, "server"),
+        tool: pathParameter(event, "tool"),
         enabled,
       }),
     );

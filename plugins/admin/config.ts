@@ -1,9 +1,14 @@
-import { GatewayError, readJson, type PluginContext, type RouteEvent } from "propylon";
+import {
+  pathParameter,
+  GatewayError,
+  readJson,
+  type PluginContext,
+  type RouteEvent,
+} from "propylon";
 import { additionSchema, toEntry } from "./addition.ts";
 import type { Administration, ServerView } from "./administration.ts";
 import { checkCommand } from "./command.ts";
 import type { AdminOptions } from "./options.ts";
-import { parameter } from "./parameter.ts";
 import { whenSettled } from "./settling.ts";
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
@@ -31,7 +36,7 @@ export function configRoutes(
     return { ok: true, server };
   });
   gateway.route("DELETE", "/_meta/servers/:server", CHANGE, async (event) => {
-    const name = parameter(event, "server");
+    const name = pathParameter(event, "server");
     checkRemoval(administration, name);
     const report = await control.edit([{ path: ["servers", name], value: undefined }]);
     return { ok: true, server: name, generation: report.generation };

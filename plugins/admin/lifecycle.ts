@@ -1,5 +1,6 @@
 import { getQuery } from "h3";
 import {
+  pathParameter,
   checkInput,
   GatewayError,
   toEnvelope,
@@ -9,7 +10,6 @@ import {
 } from "propylon";
 import { z } from "zod";
 import type { Administration } from "./administration.ts";
-import { parameter } from "./parameter.ts";
 
 const ACT = { access: "operator", mutates: true, management: true } as const;
 
@@ -24,7 +24,7 @@ export function lifecycleRoutes(gateway: PluginContext, administration: Administ
     return { ok: true, ...(await control.reload()) };
   });
   gateway.route("POST", "/_meta/reinit/:server", ACT, async (event) => {
-    const name = parameter(event, "server");
+    const name = pathParameter(event, "server");
     administration.find(name);
     await administration.reconnect(name);
     return { ok: true, server: administration.server(name, event.context.principal) };

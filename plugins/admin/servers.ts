@@ -1,6 +1,5 @@
-import type { PluginContext, RouteEvent } from "propylon";
+import { pathParameter, type PluginContext, type RouteEvent } from "propylon";
 import type { Administration } from "./administration.ts";
-import { parameter } from "./parameter.ts";
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
 
@@ -17,7 +16,7 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
     server: describe(gateway, administration, event),
   }));
   gateway.route("GET", "/_meta/servers/:server/tools", READ, (event) => {
-    const server = parameter(event, "server");
+    const server = pathParameter(event, "server");
     return { ok: true, server, tools: administration.tools(server) };
   });
 }
@@ -28,7 +27,7 @@ function describe(
   administration: Administration,
   event: RouteEvent,
 ): object {
-  const name = parameter(event, "server");
+  const name = pathParameter(event, "server");
   const view = administration.server(name, event.context.principal);
   return { ...view, config: gateway.control.serverConfig(name) ?? null };
 }

@@ -1,4 +1,11 @@
-import { outcomeOf, type Answer, type Call, type Middleware, type PluginContext } from "propylon";
+import {
+  amendCall,
+  outcomeOf,
+  type Answer,
+  type Call,
+  type Middleware,
+  type PluginContext,
+} from "propylon";
 import type { FlagChange } from "propylon/plugins/gating";
 import type { Channel } from "./channel.ts";
 import type { CallProgress, EventData, TopicKind } from "./kinds.ts";
@@ -130,14 +137,13 @@ function watch(
       outcome: outcomeOf(outcome),
     });
   const watched: Call = progress
-    ? {
-        ...call,
+    ? amendCall(call, {
         progress(report) {
           const { progress: done, total = null, message = null } = report;
           mention({ phase: "progress", progress: done, total, message });
           progress(report);
         },
-      }
+      })
     : call;
   const answer = next(watched);
   answer.then(end, end);

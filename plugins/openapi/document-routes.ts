@@ -1,5 +1,5 @@
 import { FastResponse } from "srvx";
-import type { PluginContext, RouteEvent } from "propylon";
+import { isUnmodified, type PluginContext, type RouteEvent } from "propylon";
 import { serverOf } from "./call.ts";
 import { Documents, type Rendered } from "./documents.ts";
 import type { Options } from "./options.ts";
@@ -29,20 +29,12 @@ export function routeDocuments(
   gateway.route("GET", "/:server/docs", PUBLIC, sendPage);
 }
 
-function sendDocument({ req }: RouteEvent, { bytes, etag }: Rendered): Response {
+function sendDocument(event: RouteEvent, { bytes, etag }: Rendered): Response {
   const headers = { etag, "cache-control": "private, no-cache", vary: "authorization" };
-  if (isMatch(req.headers.get("if-none-match"), etag))
-    return new FastResponse(null, { status: 304, headers });
+  if (isUnmodified(event, etag)) return new FastResponse(null, { status: 304, headers });
   return new FastResponse(bytes, {
     headers: { ...headers, "content-type": "application/json" },
   });
-}
-
-/** RFC 9110 section 13.1.2. */
-function isMatch(header: string | null, etag: string): boolean {
-  if (header === null) return false;
-  const tags = header.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  return tags.includes(etag) || tags.includes("*");
 }
 
 function sendPage(): Response {

@@ -1,4 +1,4 @@
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { definePlugin, type PluginContext } from "propylon";
 import { Gauge } from "prom-client";
 import { optionsSchema, type PayloadOptions } from "./options.ts";
@@ -17,7 +17,8 @@ export default definePlugin({
   provides: Payloads,
   setup(gateway) {
     const { config, metrics } = gateway;
-    const folder = folderOf(gateway);
+    // Relative folders start from the config file, like every other path in it.
+    const folder = config.store === undefined ? undefined : resolve(gateway.cwd, config.store);
     const store = gateway.keep(
       `store ${folder ?? ""}`,
       () => new Store(folder === undefined ? new MemoryShelf() : new FolderShelf(folder)),
@@ -38,15 +39,6 @@ export default definePlugin({
     return store;
   },
 });
-
-/** Relative folders start from the config file, like every other path in it. */
-function folderOf({ config, control }: PluginContext<PayloadOptions>): string | undefined {
-  if (config.store === undefined) return undefined;
-  const { configFile } = control;
-  return configFile === undefined
-    ? resolve(config.store)
-    : resolve(dirname(configFile), config.store);
-}
 
 /**
  * Where a client fetches a payload (C15): below the public URL of the gateway. That is looked up once per config in force: the

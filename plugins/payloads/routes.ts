@@ -1,5 +1,12 @@
 import { createHash } from "node:crypto";
-import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
+import {
+  GatewayError,
+  isUnmodified,
+  pathParameter,
+  type PluginContext,
+  type Principal,
+  type RouteEvent,
+} from "propylon";
 import { acceptsGzip } from "./encoding.ts";
 import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
@@ -7,7 +14,7 @@ import type { PayloadInfo, PayloadStore } from "./service.ts";
 /** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes (A038-A042). */
 export function payloadRoutes(gateway: PluginContext<PayloadOptions>, store: PayloadStore): void {
   const read = async (event: RouteEvent): Promise<Response> => {
-    const id = decode(event.context.params?.["id"] ?? "");
+    const id = pathParameter(event, "id");
     const info = findOwn(store, id, event.context.principal, gateway.config.store !== undefined);
     // 404 comes before 406: whether there is anything does not depend on how it is asked for (C17).
     if (!acceptsGzip(event.req.headers.get("accept-encoding"))) throw notAcceptable();
@@ -37,7 +44,7 @@ export function findOwn(
   });
 }
 
-function respond({ req }: RouteEvent, gzip: Uint8Array | undefined, info: PayloadInfo): Response {
+function respond(event: RouteEvent, gzip: Uint8Array | undefined, info: PayloadInfo): Response {
   // Deleted while it was being read.
   if (!gzip) throw new GatewayError("not_found", "There is no such payload.");
   const etag = `"${createHash("sha256").update(gzip).digest("hex").slice(0, 32)}"`;
@@ -49,9 +56,8 @@ function respond({ req }: RouteEvent, gzip: Uint8Array | undefined, info: Payloa
     "content-security-policy": "sandbox",
     "x-content-type-options": "nosniff",
   };
-  if (isKnown(req.headers.get("if-none-match"), etag))
-    return new Response(null, { status: 304, headers });
-  return new Response(req.method === "HEAD" ? null : Uint8Array.from(gzip), {
+  if (isUnmodified(event, etag)) return new Response(null, { status: 304, headers });
+  return new Response(event.req.method === "HEAD" ? null : Uint8Array.from(gzip), {
     headers: {
       ...headers,
       "content-type": info.mimeType,
@@ -59,22 +65,6 @@ function respond({ req }: RouteEvent, gzip: Uint8Array | undefined, info: Payloa
       "content-length": String(gzip.length),
     },
   });
-}
-
-/** RFC 9110 section 13.1.2: any of the tags, compared weakly. */
-function isKnown(header: string | null, etag: string): boolean {
-  if (header === null) return false;
-  return header
-    .split(",")
-    .some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
-}
-
-function decode(id: string): string {
-  try {
-    return decodeURIComponent(id);
-  } catch {
-    throw new GatewayError("not_found", "There is no such payload.");
-  }
 }
 
 /** The one 406 of the gateway. */

@@ -1,7 +1,7 @@
 import { createGunzip, gzip } from "node:zlib";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
-import { GatewayError } from "propylon";
+import { GatewayError, MAX_DELAY_MS } from "propylon";
 import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 import type { Shelf } from "./shelf.ts";
@@ -11,9 +11,6 @@ const compress = promisify(gzip);
 
 /** Shortest time between two looks for what is over, in milliseconds: a folder that refuses must not be asked without end. */
 const SWEEP_MS = 1_000;
-
-/** Longest delay a timer can hold. */
-const MAX_DELAY_MS = 2_147_483_647;
 
 /** Limits in bytes, and where a client fetches a payload. */
 export interface StoreSettings extends Pick<PayloadOptions, "limit" | "total"> {

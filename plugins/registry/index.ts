@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { getQuery } from "h3";
-import { definePlugin, GatewayError, type RouteEvent } from "propylon";
+import { definePlugin, isUnmodified, pathParameter, type RouteEvent } from "propylon";
 import { Agents } from "propylon/plugins/agents";
 import { RegistryCatalogue } from "./catalogue.ts";
 import { strictProblems } from "./entry.ts";
@@ -31,9 +31,11 @@ export default definePlugin({
       );
     get("/.well-known/mcp/server.json", () => catalogue.list());
     get("/v0.1/servers", (event) => catalogue.page(getQuery(event)));
-    get("/v0.1/servers/:name/versions", (event) => catalogue.versions(parameter(event, "name")));
+    get("/v0.1/servers/:name/versions", (event) =>
+      catalogue.versions(pathParameter(event, "name")),
+    );
     get("/v0.1/servers/:name/versions/:version", (event) =>
-      catalogue.version(parameter(event, "name"), parameter(event, "version")),
+      catalogue.version(pathParameter(event, "name"), pathParameter(event, "version")),
     );
     if (config.strictSchema) return;
     for (const agent of services.agents.list()) {
@@ -48,23 +50,9 @@ export default definePlugin({
 });
 
 /** With an ETag, since consoles ask again and again for what seldom changes. */
-function respond({ req }: RouteEvent, body: string): Response {
+function respond(event: RouteEvent, body: string): Response {
   const etag = `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;
   const headers = { etag, "cache-control": "no-cache" };
-  const known = req.headers.get("if-none-match")?.split(",") ?? [];
-  if (known.some((tag) => tag.trim().replace(/^W\//, "") === etag))
-    return new Response(null, { status: 304, headers });
+  if (isUnmodified(event, etag)) return new Response(null, { status: 304, headers });
   return new Response(body, { headers: { ...headers, "content-type": "application/json" } });
-}
-
-/** Names have a slash, so they come percent-encoded. */
-function parameter({ context }: RouteEvent, name: string): string {
-  try {
-    return decodeURIComponent(context.params?.[name] ?? "");
-  } catch {
-    throw new GatewayError(
-      "bad_request",
-      `The ${name} in the path is not percent-encoded properly.`,
-    );
-  }
 }

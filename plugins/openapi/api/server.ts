@@ -3,6 +3,7 @@ import {
   Answer,
   EMPTY_CATALOGUE,
   GatewayError,
+  MAX_DELAY_MS,
   toGatewayError,
   type Call,
   type Catalogue,
@@ -21,9 +22,6 @@ import { WrongArgument } from "./wrong-argument.ts";
 
 /** First and longest wait before a document that could not be reached is read again, in milliseconds. */
 const RETRY_MS = { first: 2_000, longest: 60_000 };
-/** Longest timer that Node has. */
-const MAX_TIMER_MS = 2_147_483_647;
-
 /** What an {@link ApiServer} is made of. */
 export interface ApiServerOptions {
   readonly name: string;
@@ -89,7 +87,7 @@ export class ApiServer implements ManagedProvider {
     clearTimeout(this.#timer);
     if (this.#inFlight > 0) {
       const idle = new Promise<void>((resolve) => this.#idle.push(resolve));
-      await Promise.race([idle, delay(Math.min(graceMs, MAX_TIMER_MS), undefined, { ref: false })]);
+      await Promise.race([idle, delay(Math.min(graceMs, MAX_DELAY_MS), undefined, { ref: false })]);
     }
     this.#stop.abort();
     await this.#reading;
@@ -219,7 +217,7 @@ export class ApiServer implements ManagedProvider {
   #again(ms: number): void {
     clearTimeout(this.#timer);
     if (ms > 0 && !this.#stop.signal.aborted)
-      this.#timer = setTimeout(() => void this.#read(), Math.min(ms, MAX_TIMER_MS)).unref();
+      this.#timer = setTimeout(() => void this.#read(), Math.min(ms, MAX_DELAY_MS)).unref();
   }
 
   #become(state: ProviderStatus["state"], attempts: number, reason?: string, wait = 0): void {
