@@ -10,6 +10,7 @@ import { placeText } from "./issue.ts";
 
 /** Plugins that come with Propylon, by name. */
 export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
+  a2a: () => import("propylon/plugins/a2a"),
   admin: () => import("propylon/plugins/admin"),
   agents: () => import("propylon/plugins/agents"),
   breaker: () => import("propylon/plugins/breaker"),
@@ -24,6 +25,8 @@ export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
   progress: () => import("propylon/plugins/progress"),
   ratelimit: () => import("propylon/plugins/ratelimit"),
   registry: () => import("propylon/plugins/registry"),
+  sidecar: () => import("propylon/plugins/sidecar"),
+  telemetry: () => import("propylon/plugins/telemetry"),
 };
 
 const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;

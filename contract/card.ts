@@ -1,0 +1,31 @@
+import { z } from "zod";
+
+/** One thing an agent can do (R031). */
+export const skillSchema = z.looseObject({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  description: z.string().min(1),
+  tags: z.array(z.string()),
+  examples: z.array(z.string()).optional(),
+  inputModes: z.array(z.string()).optional(),
+  outputModes: z.array(z.string()).optional(),
+});
+
+/** What an agent says of itself (agent-card.schema.json, R030, R034). Members of A2A 0.3 and 1.0 are kept. */
+export const agentCardSchema = z.looseObject({
+  name: z.string().min(1),
+  description: z.string(),
+  version: z.string().min(1),
+  defaultInputModes: z.array(z.string()),
+  defaultOutputModes: z.array(z.string()),
+  skills: z.array(skillSchema).min(1),
+  capabilities: z.looseObject({ streaming: z.boolean().optional() }),
+});
+
+/** One thing an agent can do. */
+export type Skill = Readonly<z.output<typeof skillSchema>>;
+/** What an agent says of itself. */
+export type AgentCard = Readonly<z.output<typeof agentCardSchema>>;
+
+/** Path of the card (R015). */
+export const CARD_PATH = "/.well-known/agent-card.json";

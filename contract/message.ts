@@ -1,0 +1,51 @@
+import { z } from "zod";
+
+/** Anything a sender may add; kept and handed back, never interpreted unless a key is documented. */
+const metadata = z.record(z.string(), z.unknown());
+
+/**
+ * One piece of a message or artifact, told apart by the member it has: `text`, `data` (any JSON), `raw` (base64 bytes) or `url`.
+ * The contract's own samples have only `text`; the rest is that of A2A 1.0. Members that are not known are kept.
+ */
+export const partSchema = z.looseObject({
+  text: z.string().optional(),
+  data: z.unknown().optional(),
+  raw: z.string().optional(),
+  url: z.string().optional(),
+  /** Media type, e.g. `text/markdown`. */
+  mediaType: z.string().optional(),
+  filename: z.string().optional(),
+  metadata: metadata.optional(),
+});
+
+/** A message of the contract (R019, R020). Both ids may be missing: the runtime makes one up then (C42). */
+export const messageSchema = z.looseObject({
+  messageId: z.string().optional(),
+  role: z.enum(["user", "agent"]),
+  parts: z.array(partSchema),
+  /** Task that the message belongs to; the caller of contract v1 chooses it (R022). */
+  taskId: z.string().optional(),
+  /** Conversation over several tasks (R076). */
+  contextId: z.string().optional(),
+  referenceTaskIds: z.array(z.string()).optional(),
+  metadata: metadata.optional(),
+});
+
+/** Body of `POST /` (send-message-request.schema.json, R019). */
+export const sendMessageRequestSchema = z.looseObject({
+  message: messageSchema,
+  configuration: z.looseObject({}).optional(),
+  metadata: metadata.optional(),
+});
+
+/** One piece of a message or artifact; exactly one of `text`, `data`, `raw` and `url` is set. */
+export type Part = Readonly<z.output<typeof partSchema>>;
+/** Something said by the user or the agent. */
+export type Message = Readonly<z.output<typeof messageSchema>>;
+/** Body of `POST /`. */
+export type SendMessageRequest = Readonly<z.output<typeof sendMessageRequestSchema>>;
+
+/** The texts of some parts, one per line; `""` when there is none. */
+export function textOf(parts: readonly Part[]): string {
+  return parts.flatMap(({ text }) => (text === undefined ? [] : [text])).join("\n");
+}

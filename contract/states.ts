@@ -1,0 +1,86 @@
+/**
+ * Where a task is in its life, in the words of contract v1 (which are those of A2A 0.3). Synchronous answers of contract v1 end in
+ * `completed`, `failed` or `input-required` only (R023, C43).
+ */
+export const TASK_STATES = [
+  "submitted",
+  "working",
+  "input-required",
+  "auth-required",
+  "completed",
+  "failed",
+  "canceled",
+  "rejected",
+] as const;
+
+/** One of {@link TASK_STATES}. */
+export type TaskState = (typeof TASK_STATES)[number];
+
+/** What a state is called elsewhere, and what it means for the task. */
+export interface StateFacts {
+  /** Nothing follows it. */
+  readonly isFinal: boolean;
+  /** The agent waits for somebody. */
+  readonly isInterrupted: boolean;
+  /** A2A 1.0. */
+  readonly standard: `TASK_STATE_${string}`;
+  /** What synchronous answers of contract v1 say (C43). */
+  readonly answer: "completed" | "failed" | "input-required" | undefined;
+  /** State of an MCP task. */
+  readonly mcp: "working" | "input_required" | "completed" | "failed" | "cancelled";
+  /** Status of an agent of the lifecycle plugin (C20). */
+  readonly lifecycle: "ready" | "running" | "stopped" | "completed";
+}
+
+const LIVE = { isFinal: false, isInterrupted: false, answer: undefined } as const;
+const WAITING = { isFinal: false, isInterrupted: true } as const;
+const FINAL = { isFinal: true, isInterrupted: false } as const;
+
+/** The one table of task states: contract v1, A2A 1.0, MCP tasks and the agent lifecycle (C20, C41, C43). */
+export const STATES: Readonly<Record<TaskState, StateFacts>> = {
+  submitted: { ...LIVE, standard: "TASK_STATE_SUBMITTED", mcp: "working", lifecycle: "ready" },
+  working: { ...LIVE, standard: "TASK_STATE_WORKING", mcp: "working", lifecycle: "running" },
+  "input-required": {
+    ...WAITING,
+    standard: "TASK_STATE_INPUT_REQUIRED",
+    answer: "input-required",
+    mcp: "input_required",
+    lifecycle: "running",
+  },
+  // The contract has no such state, and whoever asks can do nothing but say more.
+  "auth-required": {
+    ...WAITING,
+    standard: "TASK_STATE_AUTH_REQUIRED",
+    answer: "input-required",
+    mcp: "input_required",
+    lifecycle: "running",
+  },
+  completed: {
+    ...FINAL,
+    standard: "TASK_STATE_COMPLETED",
+    answer: "completed",
+    mcp: "completed",
+    lifecycle: "completed",
+  },
+  failed: {
+    ...FINAL,
+    standard: "TASK_STATE_FAILED",
+    answer: "failed",
+    mcp: "failed",
+    lifecycle: "stopped",
+  },
+  canceled: {
+    ...FINAL,
+    standard: "TASK_STATE_CANCELED",
+    answer: "failed",
+    mcp: "cancelled",
+    lifecycle: "stopped",
+  },
+  rejected: {
+    ...FINAL,
+    standard: "TASK_STATE_REJECTED",
+    answer: "failed",
+    mcp: "failed",
+    lifecycle: "stopped",
+  },
+};

@@ -1,0 +1,67 @@
+import { defineService, type Json, type Principal } from "propylon";
+import type { Message, StreamEvent, Task, TaskState } from "propylon/contract";
+
+/** How a message is handed to the runtime. */
+export interface SendOptions {
+  readonly principal: Principal;
+  /**
+   * Id of the task to make, for callers that choose it (contract v1, R022). A task of this principal that has it already is
+   * continued when it waits for input; the same message again, by its id, starts nothing new and meets the task that is there.
+   * Without it the message's `taskId` must name a task that is there, and a new task gets an id of ours (A2A 1.0).
+   */
+  readonly id?: string | undefined;
+  /** Id of the skill; default: `metadata.skill` of the message or the request, else the first. */
+  readonly skill?: string | undefined;
+  /** `_meta` for the call: trace context (`traceparent`, `tracestate`, `baggage`). */
+  readonly meta?: Json | undefined;
+  /** Metadata of the request around the message. */
+  readonly metadata?: Json | undefined;
+  /** Ends the task when it aborts, for callers that would not come back for it (contract v1). */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A task under way; the task goes on whether or not anybody looks at it. */
+export interface RunningTask {
+  readonly id: string;
+  /** The task as it is now. Immutable; a change makes another. */
+  readonly task: Task;
+  /** Resolves with the task once it is final or waits for somebody. Never rejects. */
+  readonly settled: Promise<Task>;
+  /**
+   * Tells of every event from now on, the first one with the whole task, in order; ends by itself with a final or interrupted state.
+   * @returns stops telling
+   */
+  watch(listener: (event: StreamEvent) => void): () => void;
+}
+
+/** Which tasks to list. */
+export interface TaskFilter {
+  readonly contextId?: string | undefined;
+  readonly state?: TaskState | undefined;
+  /** Only tasks whose status is not older, ISO 8601. */
+  readonly since?: string | undefined;
+}
+
+/** The tasks of this runtime. A principal sees and touches only its own (T4): another's is `not_found`. */
+export interface RuntimeService {
+  /**
+   * Starts a task with a message, or continues one.
+   * @throws {GatewayError} `not_found` for a task or skill that is not there; `exists` for a message to a task that takes none, being
+   * final or at work; `draining`; `rate_limited` when too many tasks are under way
+   */
+  send(message: Message, options: SendOptions): Promise<RunningTask>;
+  /** @throws {GatewayError} `not_found` */
+  get(id: string, principal: Principal): RunningTask;
+  /** The newest first. */
+  list(filter: TaskFilter, principal: Principal): readonly Task[];
+  /**
+   * Ends a task; resolves when it has ended.
+   * @throws {GatewayError} `not_found`; `exists` when it is final already
+   */
+  cancel(id: string, principal: Principal): Promise<Task>;
+  /** Tells of every event of every task, e.g. for push notifications. @returns stops telling */
+  watchAll(listener: (task: Task, event: StreamEvent, principal: Principal) => void): () => void;
+}
+
+/** Service token of the a2a plugin. */
+export const Runtime = defineService<RuntimeService>("a2a-runtime");
