@@ -132,6 +132,13 @@ export class Gateway {
     return this.#parts.generation.config;
   }
 
+  /** Absolute paths of files that plugins read beside the config: texts, and modules without what those import. */
+  get sources(): { readonly texts: readonly string[]; readonly code: readonly string[] } {
+    const of = (kind: "text" | "code"): readonly string[] =>
+      this.#parts.generation.scopes.flatMap(({ sources }) => sources.of(kind));
+    return { texts: of("text"), code: of("code") };
+  }
+
   /** What management stands on: reload, plan, edit, describe, reconnect. */
   get control(): Control {
     return this.#parts.scopeHost.control;

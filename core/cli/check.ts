@@ -1,12 +1,10 @@
-import { pino } from "pino";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
-import { markParsed, rememberPlaces } from "../config/parse.ts";
 import { checkPlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
-import type { GatewayConfig } from "../config/schema.ts";
 import { toGatewayError } from "../errors.ts";
-import { createGateway, type Gateway } from "../gateway.ts";
+import type { Gateway } from "../gateway.ts";
+import { rehearse } from "../rehearsal.ts";
 import { EXIT } from "./exit.ts";
 import { whenSettled } from "./summary.ts";
 
@@ -65,16 +63,9 @@ async function findRunning(
   connect: boolean,
   findings: Findings,
 ): Promise<void> {
-  const config = connect
-    ? loaded.config
-    : rememberPlaces(withoutServers(loaded.config), (issue) => loaded.place(issue));
   let gateway: Gateway;
   try {
-    gateway = await createGateway(config, {
-      cwd: loaded.cwd,
-      log: pino({ enabled: false }),
-      resolvePlugin: (key) => source.resolve(key),
-    });
+    gateway = await rehearse(loaded, source, { connect });
   } catch (thrown) {
     const error = toGatewayError(thrown);
     const issues = issuesOf(error).filter(({ place }) => place !== undefined);
@@ -87,7 +78,7 @@ async function findRunning(
   try {
     const slowest = Math.max(
       0,
-      ...Object.values(config.servers).map((server) =>
+      ...Object.values(loaded.config.servers).map((server) =>
         "type" in server ? TYPED_CONNECT_MS : server.connectTimeout,
       ),
     );
@@ -96,18 +87,6 @@ async function findRunning(
   } finally {
     await gateway.close({ grace: 0 });
   }
-}
-
-/** Nothing is started or dialled for a check that does not connect. */
-function withoutServers(config: GatewayConfig): GatewayConfig {
-  const servers = Object.entries(config.servers).map(([name, server]) => [
-    name,
-    { ...server, enabled: false },
-  ]);
-  return markParsed({
-    ...config,
-    servers: Object.fromEntries(servers) as GatewayConfig["servers"],
-  });
 }
 
 function report(gateway: Gateway, loaded: LoadedConfig, findings: Findings): void {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
@@ -25,6 +26,22 @@ export async function importCode(file: string): Promise<CodeModule> {
   const jiti = await createImporter(file, files);
   const exports = await jiti.import<Record<string, unknown>>(file);
   return { exports, files, digest: digestFiles(files) };
+}
+
+/**
+ * The source of a module, to see that it is there and whether it changed.
+ * @throws the error of the file system
+ */
+export function readCode(file: string): Promise<Buffer> {
+  return readFile(file);
+}
+
+/**
+ * A text file beside a config.
+ * @throws the error of the file system
+ */
+export function readText(file: string): Promise<string> {
+  return readFile(file, "utf8");
 }
 
 /** Hash over the contents of files; a file that cannot be read counts as empty. */

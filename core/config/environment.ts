@@ -45,8 +45,12 @@ export async function readEnvironment(file: string, real: Environment): Promise<
   return { ...parseEnv(text), ...real };
 }
 
-/** Fills variables into every string of a config value. An unset variable without default is an issue, never a literal. */
-export function expand(value: unknown, environment: Environment): Expansion {
+/**
+ * Fills variables into every string of a config value. An unset variable without default is an issue, never a literal.
+ *
+ * @param placeholder stands for such variables where their values are not known yet, i.e. in a build
+ */
+export function expand(value: unknown, environment: Environment, placeholder?: string): Expansion {
   const expanded = new Map<string, Expanded>();
   const secrets = new Set<string>();
   const issues: PathIssue[] = [];
@@ -57,7 +61,8 @@ export function expand(value: unknown, environment: Environment): Expansion {
       VARIABLE,
       (match: string, name: string | undefined, fallback: string | undefined) => {
         if (match === "$$") return "$";
-        const found = name === undefined ? undefined : takeVariable(environment, name, fallback);
+        const found =
+          name === undefined ? undefined : takeVariable(environment, name, fallback ?? placeholder);
         if (found === undefined) {
           issues.push(name === undefined ? malformed(match, path) : unset(name, path, environment));
           return match;

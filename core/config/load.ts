@@ -5,7 +5,7 @@ import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import { checkConfig } from "./checks.ts";
 import { dropSettings, translateClients } from "./clients.ts";
-import { loadCode } from "./code.ts";
+import { loadCode, readCode } from "./code.ts";
 import { parseText } from "./document.ts";
 import type { Environment, Expanded } from "./environment.ts";
 import { expand, isPlainObject, readEnvironment } from "./environment.ts";
@@ -38,6 +38,8 @@ export interface LoadOptions {
   adjust?(value: Record<string, unknown>): Record<string, unknown>;
   /** What to check in place of the content of the file: an edit that is not written yet. YAML and JSON only. */
   readonly text?: string;
+  /** Stands for variables that are set nowhere, in a build: they are set when it runs. Default: each is a problem. */
+  readonly placeholder?: string;
 }
 
 /** A config that can be used, with what is needed to talk about it. */
@@ -89,7 +91,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   if (source.issues.length > 0) throw invalidConfig(source.issues);
   const cwd = dirname(path);
   const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
-  const expansion = expand(source.value, environment);
+  const expansion = expand(source.value, environment, options.placeholder);
   const ignored: PathIssue[] = [];
   const top = dropSettings(topLevel(expansion.value) as Record<string, unknown>, ignored);
   const translated = translateClients(options.adjust ? options.adjust(top) : top);
@@ -138,10 +140,9 @@ async function readSource(path: string, shown: string, draft: string | undefined
       { hint: "Rename it, or give another path." },
     );
   }
-  const bytes = draft === undefined ? await readBytes(path, shown) : Buffer.from(draft);
-  const parsed = TEXT_FORMATS.has(format)
-    ? parseText(bytes.toString("utf8"), shown)
-    : await loadCode(path, shown);
+  const isText = TEXT_FORMATS.has(format);
+  const bytes = draft === undefined ? await readBytes(path, shown, isText) : Buffer.from(draft);
+  const parsed = isText ? parseText(bytes.toString("utf8"), shown) : await loadCode(path, shown);
   const source = { ...parsed, version: createHash("sha256").update(bytes).digest("hex") };
   if (source.issues.length === 0 && (source.value === null || source.value === undefined)) {
     const issue = {
@@ -162,9 +163,9 @@ async function readSource(path: string, shown: string, draft: string | undefined
   return source;
 }
 
-async function readBytes(path: string, shown: string): Promise<Buffer> {
+async function readBytes(path: string, shown: string, isText: boolean): Promise<Buffer> {
   try {
-    return await readFile(path);
+    return await (isText ? readFile(path) : readCode(path));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT")

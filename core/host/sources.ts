@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { codeIssue, digestFiles, importCode } from "../config/code.ts";
+import { codeIssue, digestFiles, importCode, readCode, readText } from "../config/code.ts";
 import { GatewayError } from "../errors.ts";
 
 /** The files that a plugin read beside the config: what it is made from, as much as its options. */
@@ -9,7 +8,7 @@ export class Sources {
   /** Digest over the contents of files at the time they were read, by what they were read for. */
   readonly #read = new Map<
     string,
-    { readonly files: readonly string[]; readonly digest: string }
+    { readonly kind: "text" | "code"; readonly files: readonly string[]; readonly digest: string }
   >();
 
   constructor(cwd: string) {
@@ -21,6 +20,11 @@ export class Sources {
     return [...this.#read.values()].flatMap(({ files }) => files);
   }
 
+  /** Absolute paths of what was read, without what that imports. */
+  of(kind: "text" | "code"): readonly string[] {
+    return [...this.#read].flatMap(([file, read]) => (read.kind === kind ? [file] : []));
+  }
+
   /** Whether any of them holds something else by now. */
   isChanged(): boolean {
     return [...this.#read.values()].some(({ files, digest }) => digestFiles(files) !== digest);
@@ -30,9 +34,9 @@ export class Sources {
   async text(path: string): Promise<string> {
     const file = resolve(this.#cwd, path);
     // Before it is read: what is saved meanwhile counts as a change.
-    this.#note(file, [file]);
+    this.#note(file, "text", [file]);
     try {
-      return await readFile(file, "utf8");
+      return await readText(file);
     } catch (cause) {
       throw unreadable(path, cause);
     }
@@ -41,10 +45,13 @@ export class Sources {
   /** See `PluginContext.code`. */
   async code(path: string): Promise<Readonly<Record<string, unknown>>> {
     const file = resolve(this.#cwd, path);
-    await this.text(path);
+    this.#note(file, "code", [file]);
+    await readCode(file).catch((cause: unknown) => {
+      throw unreadable(path, cause);
+    });
     try {
       const { exports, files, digest } = await importCode(file);
-      this.#read.set(file, { files: [...files], digest });
+      this.#read.set(file, { kind: "code", files: [...files], digest });
       return exports;
     } catch (cause) {
       const { message, hint } = codeIssue(cause, file, basename(file));
@@ -52,8 +59,8 @@ export class Sources {
     }
   }
 
-  #note(file: string, files: readonly string[]): void {
-    this.#read.set(file, { files, digest: digestFiles(files) });
+  #note(file: string, kind: "text" | "code", files: readonly string[]): void {
+    this.#read.set(file, { kind, files, digest: digestFiles(files) });
   }
 }
 
