@@ -94,6 +94,7 @@ export {
 } from "./service.ts";
 export type { Address } from "./host/sockets.ts";
 export { STAGES, type Stage } from "./stages.ts";
+export { traceOf, type TraceCarrier } from "./trace.ts";
 export type {
   Call,
   CallInput,

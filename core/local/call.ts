@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { addSignal, Cancellation } from "../host/cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { Provider } from "../provider.ts";
+import { cleanTrace } from "../trace.ts";
 import type { Call, CallInput, Peer, Principal, Role } from "../types.ts";
 
 const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
@@ -29,12 +30,13 @@ export function completeCall(input: CallInput, servers: ReadonlyMap<string, Prov
     endpoint: "",
     args: undefined,
     params: undefined,
-    meta: undefined,
     principal: PROCESS,
     timeout: undefined,
     progress: undefined,
     peer: NOBODY,
     ...input,
+    // Whoever made the call may have copied it from a request (W3C Trace Context: what is malformed is not passed on).
+    meta: cleanTrace(input.meta),
     method,
     id: randomUUID(),
     tool,

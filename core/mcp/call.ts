@@ -1,9 +1,11 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { SEVERITIES } from "../severities.ts";
 import { Answer } from "../answer.ts";
 import { addSignal, Cancellation } from "../host/cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Provider } from "../provider.ts";
+import { adoptTrace } from "../trace.ts";
 import type { Call, CallMethod, Era, Json, Peer, Principal, Progress, RpcId } from "../types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { CallRunner } from "./host.ts";
@@ -21,6 +23,8 @@ export interface ClientRequest {
   readonly method: CallMethod;
   readonly params: Json;
   readonly principal: Principal;
+  /** Of the HTTP request it came in; only its trace context is read. */
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** One call of one client: its way back, its cancellation, and the {@link Peer} that the callee talks to. */
@@ -77,7 +81,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   }
 
   /** Starts the call; its end reaches the client. Never throws. */
-  run({ params, principal }: ClientRequest, forward: Forward): void {
+  run({ params, principal, headers }: ClientRequest, forward: Forward): void {
     this.#provider = forward.route.provider;
     const call: Call = addSignal({
       id: this.context.nextCallId(),
@@ -89,7 +93,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
       tool: forward.route.tool,
       args: forward.args,
       params: forward.params,
-      meta: params["_meta"] === undefined ? undefined : otherMeta(params["_meta"]),
+      meta: adoptTrace(otherMeta(params["_meta"]), headers),
       principal,
       timeout: undefined,
       cancellation: this.#cancellation,

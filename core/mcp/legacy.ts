@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "../types.ts";
 import { BatchReply } from "./batch.ts";
 import type { EndpointContext } from "./context.ts";
@@ -63,6 +63,7 @@ export class LegacyFace {
         message,
         new HttpReply(res, accepts, this.#context.streams),
         principal,
+        req.headers,
       );
       return;
     }
@@ -94,7 +95,8 @@ export class LegacyFace {
       new HttpReply(res, accepts, this.#context.streams),
       requests.length,
     );
-    for (const request of requests) this.#request(session, request, batch.item(), principal);
+    for (const request of requests)
+      this.#request(session, request, batch.item(), principal, req.headers);
   }
 
   /** Opens the standalone stream of a session. */
@@ -181,9 +183,15 @@ export class LegacyFace {
     };
   }
 
-  #request(session: Session, request: Request, reply: Reply, principal: Principal): void {
+  #request(
+    session: Session,
+    request: Request,
+    reply: Reply,
+    principal: Principal,
+    headers: IncomingHttpHeaders,
+  ): void {
     const { method, id, params = {} } = request;
-    if (isCallRequest(request)) return this.#call(session, request, reply, principal);
+    if (isCallRequest(request)) return this.#call(session, request, reply, principal, headers);
     if (isListMethod(method)) return this.#list(method, request, reply);
     const answer = (fault: Fault | undefined): void =>
       reply.end(fault === undefined ? resultPieces({}, id) : faultPieces(fault, id));
@@ -192,7 +200,13 @@ export class LegacyFace {
     else answer(outcome);
   }
 
-  #call(session: Session, request: CallRequest, reply: Reply, principal: Principal): void {
+  #call(
+    session: Session,
+    request: CallRequest,
+    reply: Reply,
+    principal: Principal,
+    headers: IncomingHttpHeaders,
+  ): void {
     const { method, id, params = {} } = request;
     // Two calls of one id could not be told apart when one is cancelled.
     if (session.isRunning(id))
@@ -204,7 +218,7 @@ export class LegacyFace {
       );
     const forward = toForward(this.#context.view, method, params);
     if (!isFault(forward)) {
-      const call = { id, method, params, principal };
+      const call = { id, method, params, principal, headers };
       new LegacyCall(this.#context, reply, call, session).run(call, forward);
       return;
     }
@@ -213,7 +227,7 @@ export class LegacyFace {
     if (settling === undefined) return reply.end(faultPieces(forward, id));
     let gone = false;
     reply.owner = { gone: () => void (gone = true) };
-    void settling.then(() => gone || this.#call(session, request, reply, principal));
+    void settling.then(() => gone || this.#call(session, request, reply, principal, headers));
   }
 
   #list(method: ListMethod, { id, params }: Request, reply: Reply): void {

@@ -113,7 +113,7 @@ export class ModernFace {
     const fault = headersFault(forward, req.headers) ?? inputFault(params);
     if (fault !== undefined) return sendFault(res, fault, id);
     this.#start(
-      { id, method, params, principal },
+      { id, method, params, principal, headers: req.headers },
       forward,
       new HttpReply(res, accepts, this.#context.streams),
     );

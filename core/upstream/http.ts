@@ -6,12 +6,13 @@ import { Faults } from "./faults.ts";
 import { HttpReply } from "./http-reply.ts";
 import { HttpStream } from "./http-stream.ts";
 import { encodeHeader } from "./mirror.ts";
+import { traceHeaders } from "../trace.ts";
 import { Pool } from "./undici.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */
 const OWN_HEADERS =
-  /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id)$/i;
+  /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id|traceparent|tracestate)$/i;
 
 /** Sockets to one server; a call beyond waits for a free one. */
 const MAX_CONNECTIONS = 1_024;
@@ -83,12 +84,9 @@ export class HttpWire implements Wire {
   send(exchange: Exchange): void {
     const reply = new HttpReply(this, exchange);
     this.#read(exchange, reply);
-    this.dispatch(
-      "POST",
-      this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers,
-      exchange.message,
-      reply,
-    );
+    const headers = this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers;
+    const trace = traceHeaders(exchange.call?.meta);
+    this.dispatch("POST", trace ? [...headers, ...trace] : headers, exchange.message, reply);
   }
 
   post(message: string): void {

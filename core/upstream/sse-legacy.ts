@@ -3,6 +3,7 @@ import type { GatewayError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { baseHeaders, Discard, type HttpWireOptions } from "./http.ts";
+import { traceHeaders } from "../trace.ts";
 import { SseParser, type SseSink } from "./sse.ts";
 import { Pool } from "./undici.ts";
 import type { Dialect, Wire } from "./wire.ts";
@@ -79,10 +80,11 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
   }
 
   send(exchange: Exchange): void {
-    this.#post(exchange.message, (error, sent) => {
+    const failed = (error: GatewayError, sent: boolean): void => {
       if (sent) exchange.fail(error);
       else this.#options.receiver.lost(error, "fail", exchange);
-    });
+    };
+    this.#post(exchange.message, failed, traceHeaders(exchange.call?.meta));
   }
 
   post(message: string): void {
@@ -154,9 +156,14 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
     else this.#options.receiver.lost(error, "fail");
   }
 
-  #post(message: string, failed: (error: GatewayError, sent: boolean) => void): void {
+  #post(
+    message: string,
+    failed: (error: GatewayError, sent: boolean) => void,
+    trace: readonly string[] = [],
+  ): void {
     const headers = [
       ...this.#base,
+      ...trace,
       "content-type",
       "application/json",
       "accept",

@@ -3,6 +3,7 @@ import {
   GatewayError,
   toEnvelope,
   toGatewayError,
+  traceOf,
   type Answer,
   type CallInput,
   type Json,
@@ -32,8 +33,6 @@ export interface InvocationHost {
 }
 
 const EVENT_STREAM = /text\/event-stream/i;
-/** W3C Trace Context, which MCP carries in `_meta` under the same names. */
-const TRACE_HEADERS = ["traceparent", "tracestate", "baggage"] as const;
 
 /** A call that is not timed keeps nothing at its peer, so one serves all. */
 export const NOBODY = new HttpPeer();
@@ -187,12 +186,6 @@ export function prefersEvents(accept: string | null): boolean {
     .filter(({ type }) => type === "text/event-stream" || type === "application/json")
     .toSorted((a, b) => b.quality - a.quality);
   return best[0]?.type === "text/event-stream" && best[0].quality > 0;
-}
-
-function traceOf(headers: Headers): Json | undefined {
-  if (!headers.has("traceparent")) return undefined;
-  const pairs = TRACE_HEADERS.map((name) => [name, headers.get(name)] as const);
-  return Object.fromEntries(pairs.filter(([, value]) => value !== null));
 }
 
 /** Ends a call when its client goes away before it has its answer. */

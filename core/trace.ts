@@ -1,0 +1,80 @@
+import type { Json } from "./types.ts";
+
+/** Where trace context comes from: HTTP headers as Node or `fetch` give them, NATS headers, or the `_meta` of a call. */
+export type TraceCarrier =
+  | { get(name: string): string | null | undefined }
+  | Readonly<Record<string, unknown>>;
+
+/** The three names of W3C Trace Context and W3C Baggage, the same as HTTP header, NATS header and `_meta` key (SEP-414). */
+const KEYS = ["traceparent", "tracestate", "baggage"] as const;
+
+/** Version 00 has four fields; later ones may add some behind them, and ff is no version (Trace Context, section 3.2). */
+const TRACEPARENT =
+  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]{0,256})?$/;
+/** One list-member (Trace Context, section 3.3.1.3), or an empty one. */
+const MEMBER =
+  /^(?:[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e])?$/;
+const MAX_MEMBERS = 32;
+/** Printable ASCII: anything else would break, or break out of, the header it becomes (Baggage, section 3.3). */
+const BAGGAGE = /^[\x20-\x7e\t]{1,8192}$/;
+
+/**
+ * Reads trace context, without anything malformed: a `traceparent` that is none takes its `tracestate` along (Trace Context,
+ * section 3.2.2.3), while baggage stands for itself.
+ * @returns what belongs into `CallInput.meta`; `undefined` when there is nothing
+ */
+export function traceOf(carrier: TraceCarrier): Json | undefined {
+  const [traceparent, tracestate, baggage] = KEYS.map((key) => read(carrier, key));
+  const trace: Json = {};
+  if (traceparent !== undefined && TRACEPARENT.test(traceparent)) {
+    trace["traceparent"] = traceparent;
+    if (tracestate !== undefined && isTracestate(tracestate)) trace["tracestate"] = tracestate;
+  }
+  if (baggage !== undefined && BAGGAGE.test(baggage)) trace["baggage"] = baggage;
+  return Object.keys(trace).length === 0 ? undefined : trace;
+}
+
+/** The `_meta` of a call without malformed trace context; the same object when it has none at all. */
+export function cleanTrace(meta: Json | undefined): Json | undefined {
+  if (meta === undefined || !KEYS.some((key) => meta[key] !== undefined)) return meta;
+  const { traceparent: _traceparent, tracestate: _tracestate, baggage: _baggage, ...others } = meta;
+  const clean = { ...others, ...traceOf(meta) };
+  return Object.keys(clean).length === 0 ? undefined : clean;
+}
+
+/** The `_meta` of a call that came with HTTP headers: what it says of a trace counts, else what they say (protocols.md 6). */
+export function adoptTrace(
+  meta: Json | undefined,
+  headers: Readonly<Record<string, unknown>>,
+): Json | undefined {
+  const own = cleanTrace(meta);
+  if (headers["traceparent"] === undefined && headers["baggage"] === undefined) return own;
+  const trace = own?.["traceparent"] === undefined ? traceOf(headers) : undefined;
+  return trace ? { ...trace, ...own } : own;
+}
+
+/** The trace context of a call as HTTP headers, name and value in turn; `undefined` when there is none. */
+export function traceHeaders(meta: Json | undefined): string[] | undefined {
+  const trace = meta && traceOf(meta);
+  return trace && Object.entries(trace).flatMap(([key, value]) => [key, String(value)]);
+}
+
+function read(carrier: TraceCarrier, key: string): string | undefined {
+  const value = isGetter(carrier) ? carrier.get(key) : carrier[key];
+  return typeof value === "string" ? value : undefined;
+}
+
+function isGetter(carrier: TraceCarrier): carrier is Extract<TraceCarrier, { get: unknown }> {
+  return "get" in carrier && typeof carrier.get === "function";
+}
+
+function isTracestate(text: string): boolean {
+  const members = text.split(",").map((member) => member.trim());
+  const keys = members.flatMap((member) => member.split("=", 1)).filter((key) => key !== "");
+  return (
+    keys.length > 0 &&
+    keys.length <= MAX_MEMBERS &&
+    new Set(keys).size === keys.length &&
+    members.every((member) => MEMBER.test(member))
+  );
+}
