@@ -1,4 +1,4 @@
-import { GatewayError, type Call, type Json, type Tool, type ToolReturn } from "propylon";
+import { GatewayError, traceOf, type Call, type Json, type Tool, type ToolReturn } from "propylon";
 import type { Logger } from "pino";
 import type { ProgressService } from "propylon/plugins/progress";
 import { inputSchema, toContent, toConversation } from "./conversation.ts";
@@ -6,6 +6,7 @@ import type { Message } from "./model.ts";
 import type { AgentOptions } from "./options.ts";
 import type { Desk } from "./provider.ts";
 import type { RunOptions, RunResult } from "./service.ts";
+import { traceRun } from "./trace.ts";
 import { lineage } from "./workbench.ts";
 
 /** Drives an agent: its model, its code, or a server elsewhere. */
@@ -67,6 +68,7 @@ export class Agent implements Desk {
     const result = await this.run(messages, {
       signal: call.signal,
       principal: call.principal,
+      meta: traceOf(call.meta ?? {}),
       ...(reporter && {
         onEvent: (event) => reporter.report(event),
         deltas: reporter.deltas,
@@ -91,7 +93,7 @@ export class Agent implements Desk {
         },
       );
     const started = performance.now();
-    const result = await driver.run(messages, options, via);
+    const result = await traceRun(name, options, (traced) => driver.run(messages, traced, via));
     const { end, turns, usage } = result;
     const ms = Math.round(performance.now() - started);
     log.info({ agent: name, for: options.principal.id, end, turns, ...usage, ms }, "agent run");

@@ -157,6 +157,7 @@ class CodeRun implements AgentRun {
       args,
       signal: this.signal,
       via: this.#via,
+      meta: this.#options.meta,
       progress:
         this.#options.onEvent &&
         (({ message }) => this.#tell({ type: "relayed", server, tool, message })),

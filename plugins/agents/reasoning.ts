@@ -43,7 +43,15 @@ export class ModelDriver implements Driver {
       messages,
       toolbox: new Toolbox(tools, options.tools),
       call: ({ server, name, args, signal, progress }) =>
-        workbench.call({ server, tool: name, args: { ...args }, signal, via, progress }),
+        workbench.call({
+          server,
+          tool: name,
+          args: { ...args },
+          signal,
+          via,
+          meta: options.meta,
+          progress,
+        }),
       limits,
       temperature,
       signal: options.signal,

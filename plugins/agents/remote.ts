@@ -37,6 +37,7 @@ export class RemoteDriver implements Driver {
         claims: { via },
       },
       signal: options.signal,
+      meta: options.meta,
       progress: ({ message }) =>
         options.onEvent?.({ type: "relayed", server: this.#server, tool: tool.name, message }),
     });

@@ -1,4 +1,4 @@
-import { defineService, type Call, type Principal, type ToolReturn } from "propylon";
+import { defineService, type Call, type Json, type Principal, type ToolReturn } from "propylon";
 import type { Message, ModelPreflight, Part } from "./model.ts";
 
 /** An agent as others see it: for the registry, health, and lists. */
@@ -74,6 +74,12 @@ export interface RunOptions {
   onEvent?(event: AgentEvent): void;
   /** Whether `text` events come while the model writes; default: one for each whole text. */
   readonly deltas?: boolean;
+  /**
+   * `_meta` of the tool calls that the run makes: the trace context of whoever started it (`traceOf(call.meta ?? {})`), so that a
+   * trace goes through the agent (R010). Not the whole `_meta` of a call: what else a client writes there is not for other servers.
+   * Default: what the OpenTelemetry context of the moment says, if there is an SDK; `{}` = a trace of its own.
+   */
+  readonly meta?: Json | undefined;
 }
 
 /** How a run ended. */

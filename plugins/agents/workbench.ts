@@ -27,6 +27,8 @@ export interface Errand {
   readonly signal: AbortSignal;
   /** Agents that led here, the caller included. */
   readonly via: readonly string[];
+  /** Trace context of the run. */
+  readonly meta: Json | undefined;
   readonly progress?: ((report: Progress) => void) | undefined;
 }
 
@@ -78,7 +80,7 @@ export class Workbench {
    * Calls a tool as the agent, through the pipeline like everyone (architecture 1.3): a disabled tool is refused there.
    * @throws {GatewayError} `forbidden` for a tool that is not the agent's to use; whatever the pipeline decides
    */
-  async call({ server, tool, args, signal, via, progress }: Errand): Promise<Answer> {
+  async call({ server, tool, args, signal, via, meta, progress }: Errand): Promise<Answer> {
     if (!this.may(server, tool))
       throw new GatewayError(
         "forbidden",
@@ -94,6 +96,7 @@ export class Workbench {
       source: "agent",
       principal: this.#principal(via),
       signal,
+      meta,
       ...(progress && { progress }),
     });
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Principal } from "propylon";
+import type { Json, Principal } from "propylon";
 import type { AgentEvent } from "propylon/plugins/agents";
 import { Output } from "./output.ts";
 
@@ -48,6 +48,8 @@ export interface Order {
   readonly output: number;
   /** Names this very request: the same key again is the same agent. */
   readonly key?: string | undefined;
+  /** Trace context of the request, since it may run much later (R010). */
+  readonly meta?: Json | undefined;
 }
 
 /** One agent at work on one contract. Its final states are sticky. */
@@ -59,6 +61,7 @@ export class Agent {
   readonly owner: Principal;
   readonly output: Output;
   readonly key: string | undefined;
+  readonly meta: Json;
   readonly createdAt = new Date().toISOString();
   /** Ends its run at once, requests in flight included. */
   readonly cut = new AbortController();
@@ -70,12 +73,13 @@ export class Agent {
   #end: End | undefined;
   readonly #watchers = new Set<(news: News) => void>();
 
-  constructor({ contract, name, owner, output, key }: Order) {
+  constructor({ contract, name, owner, output, key, meta = {} }: Order) {
     this.contract = contract;
     this.name = name;
     this.owner = owner;
     this.output = new Output(output);
     this.key = key;
+    this.meta = meta;
   }
 
   get status(): Status {

@@ -1,4 +1,11 @@
-import { checkInput, GatewayError, readJson, type PluginContext, type RouteEvent } from "propylon";
+import {
+  checkInput,
+  GatewayError,
+  readJson,
+  traceOf,
+  type PluginContext,
+  type RouteEvent,
+} from "propylon";
 import { z } from "zod";
 import type { Agent } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -46,6 +53,7 @@ export function registerRoutes(
       owner,
       start,
       key,
+      meta: traceOf(event.req.headers),
     });
     return Response.json(startedOf(agent), {
       status: 201,

@@ -1,4 +1,4 @@
-import { GatewayError, type Call, type PluginContext } from "propylon";
+import { GatewayError, traceOf, type Call, type PluginContext } from "propylon";
 import type { Agent } from "./agent.ts";
 import { NOT_FOUND, endingOf, payloadOf, startedOf, statusOf } from "./report.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -28,13 +28,14 @@ export function registerTools(
       "Starts an agent on a contract and returns at once. Ask agent_status how it is doing. Status `ready`: it starts when there is a place.",
     input: contractSchema([gateway.config.agent ?? []].flat()),
     output: startedSchema,
-    run: ({ contract, agent }, { principal }) =>
+    run: ({ contract, agent }, { principal, meta = {} }) =>
       startedOf(
         lifecycle.create({
           contract,
           name: chosen(agent, lifecycle.means.takers),
           owner: principal,
           start: true,
+          meta: traceOf(meta),
         }),
       ),
   });

@@ -6,6 +6,7 @@ import { checkProvider } from "./preflight.ts";
 import { loadSdk, openModel } from "./provider.ts";
 import { retry, type Attempt } from "./retries.ts";
 import { streamStep, takeStep, type Step } from "./step.ts";
+import { traceChat } from "../trace.ts";
 
 /**
  * A model of a configured provider. Opens nothing and imports nothing before its first request.
@@ -60,7 +61,11 @@ class ProviderModel implements Model {
     this.#asked = asked;
   }
 
-  async generate(request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
+  generate(request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
+    return traceChat(this.#asked, request, () => this.#generate(request, signal));
+  }
+
+  async #generate(request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
     if (signal.aborted) throw cancelled();
     const step = await this.#open();
     const mayRetry = request.mayRetry ?? always;
