@@ -118,6 +118,13 @@ export type {
 export { RESERVED_SERVERS } from "./config/checks.ts";
 export { amendCall } from "./host/amend.ts";
 export { MAX_DELAY_MS } from "./delay.ts";
-export { checkInput, isUnmodified, pathParameter, readJson } from "./host/request.ts";
+export {
+  checkInput,
+  isUnmodified,
+  pathParameter,
+  prefersEvents,
+  readJson,
+} from "./host/request.ts";
+export { parseJson } from "./node/json.ts";
 export { LITERAL_PROGRESS } from "./types.ts";
 export { matchesWildcard } from "./host/wildcard.ts";

@@ -1,5 +1,6 @@
 import { isPlainObject } from "../config/environment.ts";
 import { GatewayError } from "../errors.ts";
+import { withContainer } from "./container.ts";
 
 /** Flags of `start` and `dev` that override the config. */
 export interface ServeFlags {
@@ -39,7 +40,7 @@ export function applyFlags(
   written: Record<string, unknown>,
   flags: ServeFlags,
 ): Record<string, unknown> {
-  const value = flags.amend?.(written) ?? written;
+  const value = withContainer(flags.amend?.(written) ?? written);
   const result = { ...value };
   if (flags.port !== undefined || flags.host !== undefined || flags.listener !== undefined) {
     result["listeners"] = withListener(value["listeners"], flags);

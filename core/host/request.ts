@@ -43,6 +43,20 @@ export function isUnmodified({ req }: RouteEvent, etag: string): boolean {
   return tags.some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
 }
 
+/** Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1). */
+export function prefersEvents(accept: string | null): boolean {
+  if (accept === null || !/text\/event-stream/i.test(accept)) return false;
+  const wanted = accept.split(",").map((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const quality = parameters.find((parameter) => parameter.startsWith("q="));
+    return { type, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 };
+  });
+  const best = wanted
+    .filter(({ type }) => type === "text/event-stream" || type === "application/json")
+    .toSorted((a, b) => b.quality - a.quality);
+  return best[0]?.type === "text/event-stream" && best[0].quality > 0;
+}
+
 /**
  * A value of a request checked by a schema.
  *

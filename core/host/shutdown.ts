@@ -4,6 +4,8 @@ import { disposeScope } from "./scope.ts";
 
 /** After an abort, how long a call may take to end before it is given up on, in milliseconds. */
 const ABORT_MS = 1_000;
+/** What the aborted calls tell their clients has this long to be written, in milliseconds, when the grace time is over (R057). */
+const ANSWER_MS = 250;
 
 /**
  * Waits for the calls in flight, aborts those that take longer than the grace time, and undoes everything in reverse.
@@ -26,10 +28,11 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
       errors.push(error);
     }
   };
-  await step(() => Promise.all([...leaving].map((listener) => listener.close(left()))));
+  const rest = (): number => Math.max(left(), ANSWER_MS);
+  await step(() => Promise.all([...leaving].map((listener) => listener.close(rest()))));
   await step(() => Promise.all(retiring));
   await step(() => faces.close());
-  await step(() => sockets.close(left()));
+  await step(() => sockets.close(rest()));
   for (const scope of generation.scopes.toReversed()) errors.push(...(await disposeScope(scope)));
   errors.push(...(await kept.take(kept.plugins).run()));
   await step(() => pool.close(left()));

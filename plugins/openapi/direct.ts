@@ -1,4 +1,5 @@
 import {
+  prefersEvents,
   toEnvelope,
   toProblem,
   type DirectAnswer,
@@ -9,7 +10,7 @@ import {
 } from "propylon";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { isJson, toObject } from "./body.ts";
-import { callFailure, NOBODY, prefersEvents } from "./invocation.ts";
+import { callFailure, NOBODY } from "./invocation.ts";
 import { limitHeaders } from "./limits.ts";
 import type { Options } from "./options.ts";
 import { renderResult } from "./reply.ts";

@@ -1,6 +1,7 @@
 import {
   Cancellation,
   GatewayError,
+  prefersEvents,
   toEnvelope,
   toGatewayError,
   traceOf,
@@ -31,8 +32,6 @@ export interface InvocationHost {
   readonly limits: RateLimitsService | undefined;
   readonly jobs: Jobs;
 }
-
-const EVENT_STREAM = /text\/event-stream/i;
 
 /** A call that is not timed keeps nothing at its peer, so one serves all. */
 export const NOBODY = new HttpPeer();
@@ -172,20 +171,6 @@ function formatOf(header: string | null, fallback: Format): Format {
 /** RFC 7240. */
 function prefersAsync(header: string | null): boolean {
   return header !== null && /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(header);
-}
-
-/** Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1). */
-export function prefersEvents(accept: string | null): boolean {
-  if (accept === null || !EVENT_STREAM.test(accept)) return false;
-  const wanted = accept.split(",").map((range) => {
-    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-    const quality = parameters.find((parameter) => parameter.startsWith("q="));
-    return { type, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 };
-  });
-  const best = wanted
-    .filter(({ type }) => type === "text/event-stream" || type === "application/json")
-    .toSorted((a, b) => b.quality - a.quality);
-  return best[0]?.type === "text/event-stream" && best[0].quality > 0;
 }
 
 /** Ends a call when its client goes away before it has its answer. */

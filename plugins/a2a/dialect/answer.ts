@@ -1,0 +1,61 @@
+import { randomUUID } from "node:crypto";
+import {
+  STATES,
+  type Message,
+  type StreamEvent,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+} from "propylon/contract";
+
+/** What a client of the contract reads about an end that says nothing of itself (R025). */
+const WORDS: Partial<Record<TaskState, string>> = {
+  canceled: "canceled",
+  rejected: "rejected by the agent",
+};
+
+/** A task in the words of contract v1: its synchronous answers know three states (R023), and a failed one says why (R025). */
+export function toAnswer(task: Task): Task {
+  return { ...task, status: toStatus(task.status) };
+}
+
+/** An event of a stream in the words of contract v1 (R041, C43). */
+export function toEvent(event: StreamEvent): StreamEvent {
+  if ("task" in event) return { task: toAnswer(event.task as Task) };
+  if (!("statusUpdate" in event)) return event;
+  const update = event.statusUpdate as { readonly status: TaskStatus };
+  return { statusUpdate: { ...update, status: toStatus(update.status) } } as StreamEvent;
+}
+
+/** State in which an event leaves a task; `undefined` for one that is not about it. */
+export function stateOf(event: StreamEvent): TaskState | undefined {
+  const { task, statusUpdate } = event as {
+    readonly task?: { readonly status: TaskStatus };
+    readonly statusUpdate?: { readonly status: TaskStatus };
+  };
+  return (task ?? statusUpdate)?.status.state;
+}
+
+/** A task that never came to be, because nothing can be done with its message (C42). */
+export function failedTask({ id, message }: { id: string; message: Message }, why: string): Task {
+  const { contextId } = message;
+  return {
+    id,
+    ...(contextId !== undefined && { contextId }),
+    status: {
+      state: "failed",
+      message: fromAgent(why),
+      timestamp: new Date().toISOString(),
+    },
+  };
+}
+
+function toStatus(status: TaskStatus): TaskStatus {
+  const state = STATES[status.state].answer ?? status.state;
+  if (state !== "failed" || status.message) return { ...status, state };
+  return { ...status, state, message: fromAgent(WORDS[status.state] ?? "failed") };
+}
+
+function fromAgent(text: string): Message {
+  return { messageId: randomUUID(), role: "agent", parts: [{ text }] };
+}

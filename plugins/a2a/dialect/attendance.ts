@@ -1,0 +1,50 @@
+import { GatewayError } from "propylon";
+
+interface Seat {
+  count: number;
+  readonly abort: AbortController;
+}
+
+/** One client that waits for a task. */
+export interface Visit {
+  /** Ends the task: aborts when the last client of this task went away. */
+  readonly signal: AbortSignal;
+  /** The client has its answer. */
+  end(): void;
+  /** The client went away without it. */
+  leave(): void;
+}
+
+/**
+ * Who waits for which task. Contract v1 has no way to come back for one, so a task ends when nobody waits for it any more; a client
+ * that sends its message again meanwhile is one more that waits.
+ */
+export class Attendance {
+  readonly #seats = new Map<string, Seat>();
+
+  /** @param gone aborts when the client goes away */
+  enter(key: string, gone: AbortSignal): Visit {
+    const seat = this.#seats.get(key) ?? { count: 0, abort: new AbortController() };
+    this.#seats.set(key, seat);
+    seat.count++;
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      gone.removeEventListener("abort", leave);
+      if (--seat.count === 0) this.#seats.delete(key);
+    };
+    const leave = (): void => {
+      if (isOver) return;
+      end();
+      if (seat.count === 0) seat.abort.abort(clientGone());
+    };
+    if (gone.aborted) leave();
+    else gone.addEventListener("abort", leave);
+    return { signal: seat.abort.signal, end, leave };
+  }
+}
+
+function clientGone(): GatewayError {
+  return new GatewayError("cancelled", "The client went away before its answer was there.");
+}

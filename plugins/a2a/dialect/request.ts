@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { MIMEType } from "node:util";
+import { GatewayError, parseJson, type Json, type RouteEvent } from "propylon";
+import { sendMessageRequestSchema, type Message } from "propylon/contract";
+
+/** Deepest nesting of a body, as at the MCP endpoints. */
+const MAX_DEPTH = 64;
+/** Longest id that a client may choose: it becomes a key, a header and a part of subjects. */
+const MAX_ID = 1_024;
+/** Members that count as missing when they are null or empty, as other languages write what they have not (C42). */
+const OPTIONAL = new Set([
+  "messageId",
+  "taskId",
+  "contextId",
+  "parts",
+  "metadata",
+  "referenceTaskIds",
+]);
+
+/** A message of contract v1 and the id of its task. */
+export interface Envelope {
+  /** Id of its task: chosen by the client, or made up (R022, C42). */
+  readonly id: string;
+  readonly message: Message;
+  readonly metadata: Json | undefined;
+}
+
+/**
+ * The JSON object in the body of a `POST`.
+ *
+ * @throws {GatewayError} `unsupported_media_type` (R028), `bad_request` for what is no JSON object (R027), `too_large`
+ */
+export async function readObject({ req }: RouteEvent): Promise<Json> {
+  if (!isJson(req.headers.get("content-type")))
+    throw new GatewayError("unsupported_media_type", "The body must be JSON in UTF-8.", {
+      hint: "Send content-type: application/json.",
+    });
+  const value = parseJson(Buffer.from(await req.arrayBuffer()), MAX_DEPTH);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  throw new GatewayError("bad_request", "The body must be one JSON object.", {
+    hint: 'Send {"message": {...}} (contract v1) or {"jsonrpc": "2.0", ...} (A2A 1.0).',
+  });
+}
+
+/** Whether a content type is that of JSON, however it is spelled (RFC 9110 section 8.3.1): JSON is UTF-8 (RFC 8259 section 8.1). */
+export function isJson(type: string | null): boolean {
+  if (type === null || type.includes(",")) return false;
+  try {
+    const { essence, params } = new MIMEType(type);
+    const charset = params.get("charset")?.toLowerCase() ?? "utf-8";
+    return essence === "application/json" && ["utf-8", "utf8", "us-ascii"].includes(charset);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The message in a body. Members that nobody knows are kept; a message without parts has none (C42).
+ *
+ * @throws {GatewayError} `bad_request` that names each wrong member: contract v1 has no 422
+ */
+export function readEnvelope(body: Json): Envelope {
+  const checked = sendMessageRequestSchema.safeParse({ ...body, message: withParts(body) });
+  if (!checked.success) throw wrongShape(checked.error.issues);
+  const { message, metadata } = checked.data;
+  const { taskId = "", messageId = "" } = message;
+  const id = taskId || messageId || `anonymous-${randomUUID()}`;
+  if (Math.max(id.length, messageId.length, message.contextId?.length ?? 0) > MAX_ID)
+    throw new GatewayError("bad_request", `An id is longer than ${MAX_ID} characters.`, {
+      hint: "Choose a shorter one.",
+    });
+  return { id, metadata, message: { ...message, taskId: id } };
+}
+
+/** What is empty or null is missing; no parts are none. */
+function withParts({ message }: Json): unknown {
+  if (typeof message !== "object" || message === null || Array.isArray(message)) return message;
+  const given = Object.entries(message).filter(
+    ([key, value]) => !OPTIONAL.has(key) || (value !== null && value !== ""),
+  );
+  const filled: Json = { parts: [], ...Object.fromEntries(given) };
+  return filled;
+}
+
+function wrongShape(
+  issues: readonly { readonly path: PropertyKey[]; readonly message: string }[],
+): GatewayError {
+  const found = issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const words = found.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  return new GatewayError("bad_request", `The request is no SendMessageRequest. ${words}.`, {
+    data: { issues: found },
+    hint: 'Send {"message": {"messageId": "...", "role": "user", "parts": [{"text": "..."}]}}.',
+  });
+}
