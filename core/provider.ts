@@ -56,8 +56,8 @@ export type ProbeRung = "transport" | "handshake" | "auth" | "list" | "slow";
 export interface ProbeReport {
   /** Milliseconds until the answer: with the connection, where one was made. */
   readonly latency: number;
-  /** Era in which it was answered. */
-  readonly era: Era;
+  /** Era in which it was answered; absent for what speaks no MCP. */
+  readonly era?: Era | undefined;
 }
 
 /** What a provider reports on its own, outside any call. */

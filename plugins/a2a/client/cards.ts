@@ -1,0 +1,74 @@
+import { GatewayError } from "propylon";
+import { baseOf, readCard, type RemoteCard } from "./card.ts";
+import type { AgentReply, Exchange } from "./exchange.ts";
+import type { AgentOptions } from "./options.ts";
+
+/** Reads the card of one agent, again and again. */
+export class CardReader {
+  readonly #exchange: Exchange;
+  readonly #options: AgentOptions;
+  readonly #url: URL;
+  #last: { readonly card: RemoteCard; readonly etag: string | undefined } | undefined;
+
+  constructor(exchange: Exchange, options: AgentOptions) {
+    this.#exchange = exchange;
+    this.#options = options;
+    this.#url = new URL(options.card, baseOf(options));
+  }
+
+  /**
+   * The card as it is now; the very same object when it has not changed.
+   * @throws {GatewayError} `upstream_error` for an agent that cannot be reached; `invalid` for a card that cannot be used
+   */
+  async read(signal: AbortSignal): Promise<RemoteCard> {
+    const reply = await this.#get(signal);
+    if (reply.status === 304 && this.#last) {
+      reply.body.destroy();
+      return this.#last.card;
+    }
+    const card = readCard(await this.#bytes(reply, signal), this.#options);
+    const kept = card.hash === this.#last?.card.hash ? this.#last.card : card;
+    this.#last = { card: kept, etag: reply.headers["etag"] };
+    return kept;
+  }
+
+  #get(signal: AbortSignal): Promise<AgentReply> {
+    const etag = this.#last?.etag;
+    return this.#exchange.send(this.#url, {
+      method: "GET",
+      headers: {
+        ...this.#headers,
+        accept: "application/json",
+        ...(etag !== undefined && { "if-none-match": etag }),
+      },
+      signal,
+    });
+  }
+
+  /** The operator's headers are meant for the agent: a card on another host does not get them. */
+  get #headers(): Readonly<Record<string, string>> {
+    return this.#url.origin === baseOf(this.#options).origin ? this.#options.headers : {};
+  }
+
+  async #bytes({ status, body }: AgentReply, signal: AbortSignal): Promise<Buffer> {
+    try {
+      if (status !== 200) throw this.#refused(status);
+      const chunks: Buffer[] = [];
+      for await (const chunk of body) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw this.#exchange.faults.network(error);
+    } finally {
+      body.destroy();
+    }
+  }
+
+  #refused(status: number): GatewayError {
+    if (status !== 404) return this.#exchange.faults.status(status);
+    return new GatewayError("invalid", "The agent has no card there (HTTP 404).", {
+      data: { status },
+      hint: "Check url, or set card to where it is.",
+    });
+  }
+}

@@ -1,0 +1,107 @@
+import type { Readable } from "node:stream";
+import { isGatewayError, type Json } from "propylon";
+import type { RemoteCard } from "./card.ts";
+import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
+import type { AgentReply, Exchange } from "./exchange.ts";
+import { Refusal } from "./faults.ts";
+import { readEvents } from "./sse.ts";
+import { readEvent } from "./translation.ts";
+
+/** How much of an error body is read, in characters. */
+const EXCERPT = 2_000;
+
+/** What a {@link ContractChannel} is made of. */
+export interface ContractChannelOptions {
+  readonly card: RemoteCard;
+  readonly exchange: Exchange;
+  /** The operator's. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly maxResult: number;
+}
+
+/** A runtime of contract v1: `POST /` with a bare message, a bare task back; as events where it streams (R019-R025, R038-R042). */
+export class ContractChannel implements Channel {
+  readonly streams: boolean;
+  readonly #options: ContractChannelOptions;
+
+  constructor(options: ContractChannelOptions) {
+    this.#options = options;
+    this.streams = options.card.streams;
+  }
+
+  async *send({ message, metadata }: Letter, passage: Passage): AsyncIterable<AgentEvent> {
+    const { exchange } = this.#options;
+    const reply = await this.#post({ message, ...(metadata && { metadata }) }, passage);
+    try {
+      if (reply.status !== 200) throw await this.#refused(reply);
+      const type = reply.headers["content-type"] ?? "";
+      if (/^text\/event-stream\b/i.test(type)) yield* this.#read(reply.body);
+      else yield this.#event(await textOf(reply.body));
+    } catch (error) {
+      if (passage.signal.aborted) throw passage.signal.reason;
+      if (isGatewayError(error) || error instanceof Refusal) throw error;
+      throw exchange.faults.network(error);
+    } finally {
+      reply.body.destroy();
+    }
+  }
+
+  #post(body: Json, { signal, headers }: Passage): Promise<AgentReply> {
+    const { card, exchange, headers: own } = this.#options;
+    return exchange.send(card.interface.url, {
+      method: "POST",
+      headers: {
+        ...lower(own),
+        ...headers,
+        "content-type": "application/json",
+        accept: this.streams ? "text/event-stream" : "application/json",
+      },
+      body: JSON.stringify(body),
+      signal,
+    });
+  }
+
+  async *#read(body: Readable): AsyncIterable<AgentEvent> {
+    const { maxResult, exchange } = this.#options;
+    const onExcess = (): Error => exchange.faults.tooLarge(maxResult);
+    for await (const text of readEvents(body, maxResult, onExcess)) {
+      const event = readEvent(parse(text));
+      if (event) yield event;
+    }
+  }
+
+  #event(text: string): AgentEvent {
+    const event = readEvent(parse(text));
+    if (event) return event;
+    throw this.#options.exchange.faults.protocol("does not answer as runtime contract v1 wants");
+  }
+
+  /** 400 and its like are about the message (R026); the rest is about the runtime. */
+  async #refused({ status, body }: AgentReply): Promise<Error> {
+    const isAboutMessage = [400, 413, 415, 422].includes(status);
+    if (!isAboutMessage) return this.#options.exchange.faults.status(status);
+    const text = (await textOf(body)).slice(0, EXCERPT);
+    return new Refusal(`HTTP ${status}. ${text}`.trimEnd());
+  }
+}
+
+async function textOf(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names of headers in lower case, so that ours replace the operator's and are not sent beside them. */
+function lower(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+}

@@ -1,0 +1,112 @@
+import type { Answer, Call } from "propylon";
+import type { Channel, Passage } from "./channel.ts";
+import { Refusal } from "./faults.ts";
+import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts";
+import { HEADER_VALUE } from "./options.ts";
+import type { Owners } from "./owners.ts";
+import { askUser } from "./question.ts";
+import { failed, toAnswer } from "./result.ts";
+import { Turn, type TurnOptions } from "./turn.ts";
+import type { Outcome } from "./view.ts";
+
+/** W3C trace context and baggage: all of a caller's own that an agent gets to see (T1). */
+const TRACE = ["traceparent", "tracestate", "baggage"] as const;
+
+/** What a {@link Conversation} works with. */
+export interface ConversationOptions extends Omit<TurnOptions, "headers" | "report"> {
+  readonly owners: Owners;
+  /** Id of the skill called. */
+  readonly skill: string;
+}
+
+/** One call of a skill: a message to its agent and, while the agent asks and the user answers, the further ones. */
+export class Conversation {
+  readonly #call: Call;
+  readonly #options: ConversationOptions;
+  readonly #channel: Channel;
+  readonly #headers: Passage["headers"];
+  #turn: Turn | undefined;
+  #waiting: string | undefined;
+  #reports = 0;
+
+  constructor(call: Call, options: ConversationOptions) {
+    this.#call = call;
+    this.#options = options;
+    this.#channel = options.channel;
+    this.#headers = traceOf(call.meta);
+  }
+
+  /** @throws {GatewayError} `upstream_error`, `result_too_large`; why it was abandoned */
+  async run(): Promise<Answer> {
+    try {
+      const args = readArguments(this.#call.args);
+      const stranger = this.#strange(args.taskId ?? args.contextId, args.contextId);
+      if (stranger !== undefined) return failed(stranger);
+      return await this.#converse(messageOf(args, this.#options.skill));
+    } catch (error) {
+      if (error instanceof WrongArguments)
+        return failed(`The arguments are wrong: ${error.message}.`);
+      if (error instanceof Refusal) return failed(`The agent refused: ${error.message}`);
+      throw error;
+    }
+  }
+
+  /** Nobody waits any more: what the agent does is cancelled. Never rejects. */
+  async abandon(reason: unknown): Promise<void> {
+    if (this.#waiting === undefined) return this.#turn?.abandon(reason);
+    const passage = { signal: AbortSignal.timeout(PARTING_MS), headers: this.#headers };
+    await this.#channel.tasks?.cancel(this.#waiting, passage).catch(() => {});
+  }
+
+  /** Why an id is not taken from this caller. */
+  #strange(...ids: (string | undefined)[]): string | undefined {
+    const { owners } = this.#options;
+    const strange = ids.find((id) => id !== undefined && !owners.owns(id, this.#call.principal.id));
+    if (strange === undefined) return undefined;
+    return `There is no task or conversation ${JSON.stringify(strange)} of yours to go on with. Leave the id out to begin a new one.`;
+  }
+
+  async #converse(first: ReturnType<typeof messageOf>): Promise<Answer> {
+    const { peer, signal } = this.#call;
+    for (let message = first; ;) {
+      this.#turn = new Turn({
+        ...this.#options,
+        headers: this.#headers,
+        report: (words) => this.#report(words),
+      });
+      // The skill is told twice: agents look for it in either place.
+      const outcome = await this.#turn.run({ message, metadata: first.metadata });
+      this.#claim(outcome);
+      if ("message" in outcome) return toAnswer(outcome);
+      this.#waiting = outcome.task.id;
+      const answer = await askUser(peer, outcome.task, signal);
+      this.#waiting = undefined;
+      if (answer === undefined) return toAnswer(outcome);
+      message = answerTo(outcome.task, answer);
+    }
+  }
+
+  #claim(outcome: Outcome): void {
+    const { owners } = this.#options;
+    const { id } = this.#call.principal;
+    if ("task" in outcome) owners.claim(outcome.task.id, id);
+    const { contextId } = "task" in outcome ? outcome.task : outcome.message;
+    owners.claim(contextId, id);
+  }
+
+  #report(words: string): void {
+    this.#call.progress?.({ progress: ++this.#reports, ...(words !== "" && { message: words }) });
+  }
+}
+
+/** How long cancelling a task that waits may take, in milliseconds. */
+const PARTING_MS = 5_000;
+
+function traceOf(meta: Call["meta"]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of TRACE) {
+    const value = meta?.[name];
+    if (typeof value === "string" && HEADER_VALUE.test(value)) headers[name] = value;
+  }
+  return headers;
+}

@@ -1,0 +1,56 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { MAX_DELAY_MS, type Answer } from "propylon";
+import type { Conversation } from "./conversation.ts";
+
+/** The conversations that go on with one agent, until it has heard of their end. */
+export class Conversations {
+  /** With what is left to be told to the agent. */
+  readonly #running = new Map<Conversation, Promise<unknown>>();
+
+  /** Runs one. When its caller goes away, it rejects at once with the reason; what the agent does is cancelled behind it. */
+  async run(conversation: Conversation, signal: AbortSignal): Promise<Answer> {
+    if (signal.aborted) throw signal.reason;
+    const work = conversation.run();
+    this.#keep(conversation, work);
+    let leave!: () => void;
+    const left = new Promise<never>((_, reject) => {
+      leave = () => {
+        this.#part(conversation, signal.reason);
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", leave, { once: true });
+    });
+    try {
+      return await Promise.race([work, left]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  /** Ends those that go on. */
+  abandon(reason: unknown): void {
+    for (const conversation of this.#running.keys()) this.#part(conversation, reason);
+  }
+
+  /** Waits for the end of all, at most so many milliseconds. */
+  async settled(ms: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    const late = new AbortController();
+    const limit = Math.min(ms, MAX_DELAY_MS);
+    const waited = delay(limit, undefined, { ref: false, signal: late.signal }).catch(() => {});
+    await Promise.race([Promise.all(this.#running.values()), waited]);
+    late.abort();
+  }
+
+  #part(conversation: Conversation, reason: unknown): void {
+    const running = this.#running.get(conversation);
+    this.#keep(conversation, Promise.all([running, conversation.abandon(reason)]));
+  }
+
+  #keep(conversation: Conversation, work: Promise<unknown>): void {
+    const kept: Promise<unknown> = Promise.allSettled([work]).finally(() => {
+      if (this.#running.get(conversation) === kept) this.#running.delete(conversation);
+    });
+    this.#running.set(conversation, kept);
+  }
+}

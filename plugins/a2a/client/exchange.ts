@@ -1,0 +1,161 @@
+import { Transform, type Readable } from "node:stream";
+import type { Agent } from "undici";
+import { Faults } from "./faults.ts";
+
+/** How an agent is reached. */
+export interface ExchangeOptions {
+  /** Server name, for messages. */
+  readonly server: string;
+  readonly connectTimeout: number;
+  /** Largest response in bytes, unless it is a stream of events. */
+  readonly maxResult: number;
+}
+
+/** A request to an agent. */
+export interface AgentRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What came back; `body` must be read or destroyed. */
+export interface AgentReply {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readable;
+}
+
+/** Statuses that a Response may not have a body with. */
+const BODILESS = new Set([204, 205, 304]);
+
+/** HTTP to one agent. Tasks may take hours, so nothing but the caller ends a wait; redirects are not followed. */
+export class Exchange {
+  readonly faults: Faults;
+  readonly #options: ExchangeOptions;
+  #agent: Promise<Agent> | undefined;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    this.faults = new Faults(options.server);
+  }
+
+  /** @throws {GatewayError} `upstream_error` when the network fails; what aborted the signal */
+  async send(url: URL, { method, headers, body, signal }: AgentRequest): Promise<AgentReply> {
+    this.#agent ??= openAgent(this.#options.connectTimeout);
+    try {
+      const agent = await this.#agent;
+      const { origin, pathname, search } = url;
+      const path = `${pathname}${search}`;
+      const reply = await agent.request({
+        origin,
+        path,
+        method: method as "POST",
+        headers,
+        body: body ?? null,
+        signal: signal ?? null,
+      });
+      return {
+        status: reply.statusCode,
+        headers: flatten(reply.headers),
+        body: this.#bound(reply.body, reply.headers["content-type"]),
+      };
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw this.faults.network(error);
+    }
+  }
+
+  /**
+   * `fetch` with the operator's headers, for what speaks A2A over it.
+   * @throws {GatewayError} `upstream_error` also for a status that is the transport's and not A2A's
+   */
+  fetcher(own: Readonly<Record<string, string>>): typeof fetch {
+    return async (input, init = {}) => {
+      const headers = new Headers(own);
+      new Headers(init.headers).forEach((value, name) => headers.set(name, value));
+      const { status, ...reply } = await this.send(new URL(String(input)), {
+        method: init.method ?? "GET",
+        headers: Object.fromEntries(headers),
+        body: init.body as string | undefined,
+        signal: init.signal ?? undefined,
+      });
+      if (!isProtocol(status, reply.headers["content-type"])) {
+        reply.body.destroy();
+        throw this.faults.status(status);
+      }
+      if (!BODILESS.has(status))
+        return new Response(toStream(reply.body), { status, headers: reply.headers });
+      reply.body.destroy();
+      return new Response(null, { status, headers: reply.headers });
+    };
+  }
+
+  /** Ends at once. */
+  async destroy(): Promise<void> {
+    await (await this.#agent)?.destroy();
+  }
+
+  /** Events are bounded by whoever puts them together: a stream may tell of a task for hours. */
+  #bound(body: Readable, type: string | string[] | undefined): Readable {
+    if (String(type).startsWith("text/event-stream")) return body;
+    const { maxResult } = this.#options;
+    let size = 0;
+    const bounded = new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        size += chunk.length;
+        if (size > maxResult) done(this.faults.tooLarge(maxResult));
+        else done(null, chunk);
+      },
+    });
+    body.on("error", (error) => bounded.destroy(this.faults.network(error)));
+    bounded.on("close", () => body.destroy());
+    // A body that nobody reads any more must not end the process with its error.
+    bounded.on("error", () => {});
+    return body.pipe(bounded);
+  }
+}
+
+/** undici is only loaded once there is an agent to talk to: it costs tens of milliseconds of a start. */
+async function openAgent(connectTimeout: number): Promise<Agent> {
+  const { Agent: UndiciAgent } = await import("undici");
+  return new UndiciAgent({
+    connect: { timeout: connectTimeout },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+/** Whether an answer is for whoever speaks A2A; the rest is an error of HTTP. */
+function isProtocol(status: number, type = ""): boolean {
+  if (status < 300) return true;
+  if (status < 400 || status === 401 || status === 403) return false;
+  return /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
+}
+
+/** As the web has it, without the buffering of `Readable.toWeb`; ends when its reader gives up. */
+function toStream(body: Readable): ReadableStream<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel() {
+        body.destroy();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function flatten(headers: Readonly<Record<string, string | string[] | undefined>>) {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value]],
+    ),
+  );
+}

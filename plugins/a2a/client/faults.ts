@@ -1,0 +1,91 @@
+import { GatewayError, isGatewayError, networkReason } from "propylon";
+
+/** Errors of a connection that was never made, so that nothing can have been carried out. */
+const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
+
+/** The agent answered, and said no. Its caller is told as of a failed tool. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  /** Whether the agent knows no such task. */
+  readonly isUnknownTask: boolean;
+
+  constructor(message: string, isUnknownTask = false) {
+    super(message);
+    this.isUnknownTask = isUnknownTask;
+  }
+}
+
+/** Makes the errors of one agent. What the agent sent gets into none of them: it may hold secrets. */
+export class Faults {
+  readonly #server: string;
+
+  constructor(server: string) {
+    this.#server = server;
+  }
+
+  /** The network failed. */
+  network(error: unknown): GatewayError {
+    if (isGatewayError(error)) return error;
+    return this.#error(`cannot be used: ${networkReason(error)}`, { cause: error });
+  }
+
+  /** The agent refused with an HTTP status. */
+  status(status: number): GatewayError {
+    const data = { server: this.#server, status };
+    if (status === 401 || status === 403)
+      return this.#error(`denies access (HTTP ${status})`, {
+        data,
+        hint: "Check the headers of this server in the config.",
+      });
+    if (status >= 300 && status < 400)
+      return this.#error(`redirects (HTTP ${status}), which is not followed`, {
+        data,
+        hint: "Put the final URL into the config.",
+      });
+    if (status === 503)
+      return this.#error("takes no work now (HTTP 503)", { data, hint: "Try again later." });
+    return this.#error(`answered with HTTP ${status}`, { data });
+  }
+
+  /** What the agent sent is not what its dialect says. */
+  protocol(what: string, cause?: unknown): GatewayError {
+    return this.#error(what, { cause });
+  }
+
+  /** More than the limit. */
+  tooLarge(limit: number): GatewayError {
+    return new GatewayError(
+      "result_too_large",
+      `Server "${this.#server}" answered with more than ${limit} bytes.`,
+      {
+        data: { server: this.#server, limit },
+        hint: "Raise maxResult of this server, or ask it for less.",
+      },
+    );
+  }
+
+  #error(what: string, { data = { server: this.#server }, ...rest }: Details): GatewayError {
+    return new GatewayError("upstream_error", `Server "${this.#server}" ${what}.`, {
+      data,
+      ...rest,
+    });
+  }
+}
+
+interface Details {
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly hint?: string;
+  readonly cause?: unknown;
+}
+
+/** Whether an agent may have been lost on the way, so that looking again may find it. */
+export function isBroken(error: unknown): boolean {
+  return isGatewayError(error) && error.code === "upstream_error";
+}
+
+/** Whether a request certainly never reached its agent: it may be sent again without being carried out twice. */
+export function isUnsent(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+    if (UNSENT.has(String((cause as { code?: unknown }).code))) return true;
+  return false;
+}

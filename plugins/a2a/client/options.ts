@@ -1,0 +1,60 @@
+import { durationSchema, sizeSchema } from "propylon";
+import { CARD_PATH } from "propylon/contract";
+import { z } from "zod";
+
+/** RFC 9110 section 5.6.2. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** What a header value may hold: no line break, or a value could add headers of its own. */
+export const HEADER_VALUE: RegExp = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** What an agent can be spoken to in. */
+export const DIALECTS = ["contract-v1", "0.3", "1.0"] as const;
+/** One of {@link DIALECTS}. */
+export type Dialect = (typeof DIALECTS)[number];
+
+const address = () => z.url({ protocol: /^https?$/ });
+
+/** Options of an entry of `servers` with `type: a2a`, besides those that every entry has. */
+export const agentOptions = z.strictObject({
+  url: address().describe("Where the agent is."),
+  card: z
+    .string()
+    .min(1)
+    .default(CARD_PATH.slice(1))
+    .describe("Where its card is: a path below `url`, or a URL."),
+  endpoint: address()
+    .optional()
+    .describe("Where messages go; default: what the card says, if that is on the host of `url`."),
+  dialect: z
+    .enum(["auto", ...DIALECTS])
+    .default("auto")
+    .describe(
+      "Runtime contract v1, A2A 0.3 or A2A 1.0; `auto` takes what the card says of itself.",
+    ),
+  headers: z
+    .record(z.string().regex(TOKEN), z.string().regex(HEADER_VALUE))
+    .default({})
+    .describe("Headers sent with every request, e.g. Authorization."),
+  refresh: durationSchema()
+    .default(300_000)
+    .describe("How often the card is read again; a bare number is seconds. 0 = never."),
+  connectTimeout: durationSchema()
+    .default(10_000)
+    .describe("Longest connect, and longest reading of the card; a bare number is seconds."),
+  poll: durationSchema()
+    .default(2_000)
+    .describe(
+      "Longest wait between two looks at a task that cannot be streamed; a bare number is seconds.",
+    ),
+  resume: durationSchema()
+    .default(30_000)
+    .describe(
+      "How long a task is looked for when its agent is out of reach; a bare number is seconds.",
+    ),
+  maxResult: sizeSchema()
+    .default(16 * 1024 * 1024)
+    .describe("Largest result of a task, and largest card; a bare number is bytes."),
+});
+
+/** Checked options: durations in milliseconds, sizes in bytes. */
+export type AgentOptions = z.output<typeof agentOptions>;

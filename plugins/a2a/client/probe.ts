@@ -1,0 +1,65 @@
+import {
+  GatewayError,
+  isGatewayError,
+  toGatewayError,
+  type ProbeReport,
+  type ProbeRung,
+} from "propylon";
+import { baseOf } from "./card.ts";
+import type { CardReader } from "./cards.ts";
+import type { Exchange } from "./exchange.ts";
+import type { AgentOptions, Dialect } from "./options.ts";
+
+/** What a probe works with. */
+export interface ProbeInput {
+  readonly options: AgentOptions;
+  /** As far as it is known. */
+  readonly dialect: Dialect | undefined;
+  readonly exchange: Exchange;
+  readonly cards: CardReader;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks an agent whether it is there: a runtime of contract v1 for its health (R013), any other for its card.
+ * @throws {GatewayError} whose `data.failed` tells how far it came
+ */
+export async function probeAgent(input: ProbeInput): Promise<ProbeReport> {
+  const begun = performance.now();
+  try {
+    if (input.dialect === "contract-v1") await askHealth(input);
+    else await input.cards.read(input.signal);
+    return { latency: performance.now() - begun };
+  } catch (thrown) {
+    throw toRung(thrown);
+  }
+}
+
+async function askHealth({ options, exchange, signal }: ProbeInput): Promise<void> {
+  const { status, body } = await exchange.send(new URL("health", baseOf(options)), {
+    method: "GET",
+    headers: { ...options.headers, accept: "application/json" },
+    signal,
+  });
+  body.destroy();
+  if (status !== 200) throw exchange.faults.status(status);
+}
+
+function toRung(thrown: unknown): GatewayError {
+  const error = toGatewayError(thrown);
+  const { code, message, data, hint } = error;
+  return new GatewayError(code, message, {
+    data: { ...data, failed: rungOf(error) },
+    ...(hint !== undefined && { hint }),
+    cause: error,
+  });
+}
+
+function rungOf({ data, code, cause }: GatewayError): ProbeRung {
+  const status = data?.["status"];
+  if (status === 401 || status === 403) return "auth";
+  if (typeof status === "number") return status >= 300 && status < 400 ? "transport" : "handshake";
+  if (code === "invalid") return "list";
+  const isNetwork = code !== "upstream_error" || (cause instanceof Error && !isGatewayError(cause));
+  return isNetwork ? "transport" : "handshake";
+}

@@ -1,0 +1,30 @@
+import { GatewayError } from "propylon";
+
+/** The parts of `@a2a-js/sdk` that speak to agents. */
+export interface Sdk {
+  readonly types: typeof import("@a2a-js/sdk");
+  readonly client: typeof import("@a2a-js/sdk/client");
+  readonly errors: typeof import("@a2a-js/sdk/errors");
+  readonly former: typeof import("@a2a-js/sdk/compat/v0_3/client");
+}
+
+/**
+ * Imports the optional package at first use: most gateways have no A2A agents, and contract v1 does without.
+ * @throws {GatewayError} `invalid` when it is not installed; names the command that installs it
+ */
+export async function loadSdk(): Promise<Sdk> {
+  try {
+    const [types, client, errors, former] = await Promise.all([
+      import("@a2a-js/sdk"),
+      import("@a2a-js/sdk/client"),
+      import("@a2a-js/sdk/errors"),
+      import("@a2a-js/sdk/compat/v0_3/client"),
+    ]);
+    return { types, client, errors, former };
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new GatewayError("invalid", 'Agents that speak A2A need the package "@a2a-js/sdk".', {
+      hint: "Run: npm install @a2a-js/sdk",
+    });
+  }
+}

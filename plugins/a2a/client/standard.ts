@@ -1,0 +1,147 @@
+import type { SendMessageResult, StreamResponse, Task as SdkTask } from "@a2a-js/sdk";
+import type { RequestOptions, Transport } from "@a2a-js/sdk/client";
+import { isGatewayError } from "propylon";
+import type { Task } from "propylon/contract";
+import type { AgentInterface, RemoteCard } from "./card.ts";
+import type { AgentEvent, Channel, Letter, Passage, RemoteTasks } from "./channel.ts";
+import type { Exchange } from "./exchange.ts";
+import { Refusal } from "./faults.ts";
+import { loadSdk, type Sdk } from "./sdk.ts";
+import { readEvent, toStandardMessage, toTask } from "./translation.ts";
+
+/** An agent of A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON, through `@a2a-js/sdk`. */
+export class StandardChannel implements Channel, RemoteTasks {
+  readonly streams: boolean;
+  readonly tasks: RemoteTasks = this;
+  readonly #sdk: Sdk;
+  readonly #exchange: Exchange;
+  readonly #transport: Transport;
+  readonly #version: string;
+
+  private constructor(sdk: Sdk, exchange: Exchange, transport: Transport, card: RemoteCard) {
+    this.#sdk = sdk;
+    this.#exchange = exchange;
+    this.#transport = transport;
+    this.#version = card.interface.dialect;
+    this.streams = card.streams;
+  }
+
+  /** @throws {GatewayError} `invalid` when the package is not installed */
+  static async open(
+    card: RemoteCard,
+    exchange: Exchange,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<StandardChannel> {
+    const sdk = await loadSdk();
+    const fetchImpl = exchange.fetcher(headers);
+    const transport = await openTransport(sdk, card.interface, fetchImpl);
+    return new StandardChannel(sdk, exchange, transport, card);
+  }
+
+  async *send(letter: Letter, passage: Passage): AsyncIterable<AgentEvent> {
+    const request = this.#sdk.types.SendMessageRequest.fromJSON({
+      message: toStandardMessage(letter.message),
+      // A new task is known at once, so that it can be cancelled; one that goes on is known already.
+      configuration: { historyLength: 0, returnImmediately: letter.message.taskId === undefined },
+      ...(letter.metadata && { metadata: letter.metadata }),
+    });
+    const options = this.#options(passage);
+    if (this.streams)
+      return yield* this.#read(this.#transport.sendMessageStream(request, options), passage);
+    const sent = this.#transport.sendMessage(request, options);
+    yield this.#event(await this.#settle(sent, passage));
+  }
+
+  async *subscribe(id: string, passage: Passage): AsyncIterable<AgentEvent> {
+    const request = { id, tenant: "" };
+    yield* this.#read(this.#transport.resubscribeTask(request, this.#options(passage)), passage);
+  }
+
+  async get(id: string, passage: Passage): Promise<Task> {
+    const request = this.#sdk.types.GetTaskRequest.fromJSON({ id, historyLength: 0 });
+    const found = this.#transport.getTask(request, this.#options(passage));
+    return this.#task(await this.#settle(found, passage));
+  }
+
+  async cancel(id: string, passage: Passage): Promise<void> {
+    const request = this.#sdk.types.CancelTaskRequest.fromJSON({ id });
+    await this.#settle(this.#transport.cancelTask(request, this.#options(passage)), passage);
+  }
+
+  #options({ signal, headers }: Passage): RequestOptions {
+    return { signal, serviceParameters: { ...headers, "A2A-Version": this.#version } };
+  }
+
+  async *#read(events: AsyncIterable<StreamResponse>, passage: Passage): AsyncIterable<AgentEvent> {
+    try {
+      for await (const event of events) {
+        const read = readEvent(this.#sdk.types.StreamResponse.toJSON(event));
+        if (read) yield read;
+      }
+    } catch (error) {
+      throw this.#explain(error, passage);
+    }
+  }
+
+  #event(result: SendMessageResult): AgentEvent {
+    const { Message, Task: SdkTasks } = this.#sdk.types;
+    const read =
+      "parts" in result
+        ? readEvent({ message: Message.toJSON(result) })
+        : readEvent({ task: SdkTasks.toJSON(result) });
+    if (!read) throw this.#nonsense();
+    return read;
+  }
+
+  #task(task: SdkTask): Task {
+    const read = toTask(this.#sdk.types.Task.toJSON(task));
+    if (!read) throw this.#nonsense();
+    return read;
+  }
+
+  async #settle<T>(asked: Promise<T>, passage: Passage): Promise<T> {
+    try {
+      return await asked;
+    } catch (error) {
+      throw this.#explain(error, passage);
+    }
+  }
+
+  /** An error of A2A is the agent's answer; all else never got there, or is no A2A. */
+  #explain(error: unknown, { signal }: Passage): unknown {
+    if (signal.aborted) return signal.reason;
+    if (isGatewayError(error) || error instanceof Refusal) return error;
+    const { A2AError, JsonRpcTransportError, TaskNotFoundError } = this.#sdk.errors;
+    // The SDK wraps an error that came as an event.
+    const cause = error instanceof Error ? error.cause : undefined;
+    for (const each of [error, cause]) {
+      if (each instanceof JsonRpcTransportError)
+        return new Refusal(each.errorResponse.error.message);
+      if (each instanceof A2AError)
+        return new Refusal(each.message, each instanceof TaskNotFoundError);
+    }
+    if (error instanceof Error && "code" in error) return this.#exchange.faults.network(error);
+    return this.#nonsense(error);
+  }
+
+  #nonsense(cause?: unknown): Error {
+    return this.#exchange.faults.protocol(`does not answer as A2A ${this.#version} wants`, cause);
+  }
+}
+
+async function openTransport(
+  { client, former, types }: Sdk,
+  { dialect, binding, url, tenant }: AgentInterface,
+  fetchImpl: typeof fetch,
+): Promise<Transport> {
+  const isRpc = binding === "JSONRPC";
+  if (dialect === "0.3") {
+    const options = { endpoint: url.href, fetchImpl };
+    return isRpc
+      ? new former.LegacyJsonRpcTransport(options)
+      : new former.LegacyRestTransport(options);
+  }
+  const Factory = isRpc ? client.JsonRpcTransportFactory : client.RestTransportFactory;
+  const transport = await new Factory({ fetchImpl }).create(url.href, types.AgentCard.fromJSON({}));
+  return tenant === "" ? transport : new client.TenantTransportDecorator(transport, tenant);
+}

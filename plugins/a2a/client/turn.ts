@@ -1,0 +1,186 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { GatewayError } from "propylon";
+import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
+import { isBroken, isUnsent, Refusal, type Faults } from "./faults.ts";
+import { TaskView, type Outcome } from "./view.ts";
+
+/** Waits before a message that never left is sent again, in milliseconds. */
+const RESEND_MS = [200, 800];
+/** First wait between two looks at a task, in milliseconds; each further one is half as long again. */
+const FIRST_LOOK_MS = 100;
+/** How long an agent may take to say what its task is called, and to cancel it, once nobody waits any more, in milliseconds. */
+const PARTING_MS = 5_000;
+
+/** What a {@link Turn} works with. */
+export interface TurnOptions {
+  readonly channel: Channel;
+  readonly faults: Faults;
+  /** Trace context. */
+  readonly headers: Passage["headers"];
+  /** Longest wait between two looks, in milliseconds. */
+  readonly poll: number;
+  /** How long an agent out of reach is looked for, in milliseconds. */
+  readonly resume: number;
+  readonly maxResult: number;
+  /** Hears how the task is getting on. */
+  report(words: string): void;
+}
+
+/**
+ * One message to an agent and all that comes of it, until its task is final or waits for somebody. The message is sent again only
+ * when it certainly never arrived, so nothing is carried out twice; a task whose connection broke is found again by its id.
+ */
+export class Turn {
+  readonly #options: TurnOptions;
+  readonly #view: TaskView;
+  readonly #wire = new AbortController();
+  readonly #passage: Passage;
+  /** Events were missed. */
+  #isResumed = false;
+
+  constructor(options: TurnOptions) {
+    const { faults, headers, maxResult } = options;
+    this.#options = options;
+    this.#view = new TaskView(maxResult, () => faults.tooLarge(maxResult));
+    this.#passage = { signal: this.#wire.signal, headers };
+  }
+
+  /**
+   * @throws {Refusal} when the agent says no
+   * @throws {GatewayError} `upstream_error`, `result_too_large`; the reason of {@link abandon}
+   */
+  async run(letter: Letter): Promise<Outcome> {
+    if (letter.message.taskId !== undefined && this.#options.channel.tasks)
+      this.#view.expect(letter.message.taskId);
+    try {
+      await this.#send(letter);
+      await this.#follow();
+      return this.#view.outcome;
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === "result_too_large") await this.#cancel();
+      throw error;
+    } finally {
+      this.#wire.abort();
+    }
+  }
+
+  /** Nobody waits any more: the task is cancelled where that can be said, and the connection closed. Never rejects. */
+  async abandon(reason: unknown): Promise<void> {
+    if (this.#options.channel.tasks) await this.#cancel();
+    this.#wire.abort(reason);
+  }
+
+  async #cancel(): Promise<void> {
+    const { tasks } = this.#options.channel;
+    const signal = AbortSignal.timeout(PARTING_MS);
+    const named = new Promise<void>((resolve) => {
+      for (const each of [signal, this.#wire.signal])
+        each.addEventListener("abort", () => resolve(), { once: true });
+    });
+    const id = this.#view.id ?? (await Promise.race([this.#view.known, named]));
+    if (id === undefined || this.#view.isFinal || this.#wire.signal.aborted) return;
+    // An agent that cannot cancel, or is gone, is no concern of a caller who is gone too.
+    await tasks?.cancel(id, { ...this.#passage, signal }).catch(() => {});
+  }
+
+  async #send(letter: Letter): Promise<void> {
+    const { channel } = this.#options;
+    const isNew = letter.message.taskId === undefined || !channel.tasks;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await this.#read(channel.send(letter, this.#passage), isNew);
+        if (this.#view.isSettled || this.#isTold) return;
+        throw this.#options.faults.protocol("ended its answer without a task");
+      } catch (error) {
+        const wait = RESEND_MS[attempt];
+        if (isUnsent(error) && wait !== undefined) await this.#pause(wait);
+        else if (channel.tasks && this.#isTold && isBroken(error)) return void this.#miss();
+        else throw error;
+      }
+    }
+  }
+
+  /** Whether the agent has said anything of the task. */
+  #isTold = false;
+
+  #miss(): void {
+    this.#isResumed = true;
+  }
+
+  /**
+   * @param stopsWaiting whether a task that waits for somebody has settled. Not with the first event of one that goes on: that may
+   * show the task as it was
+   */
+  async #read(events: AsyncIterable<AgentEvent>, stopsWaiting: boolean): Promise<void> {
+    let isFirst = true;
+    for await (const event of events) {
+      const before = this.#view.words;
+      this.#view.add(event);
+      this.#isTold = true;
+      const { isFinal, isSettled, words } = this.#view;
+      if (!isSettled) this.#options.report(words === before ? "" : words);
+      if (isFinal || (isSettled && (stopsWaiting || !isFirst))) return;
+      isFirst = false;
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { channel, faults } = this.#options;
+    if (!channel.tasks && !this.#view.isSettled)
+      throw faults.protocol("ended its answer before its task had ended");
+    let subscribes = channel.streams;
+    let wait = FIRST_LOOK_MS;
+    let seen = performance.now();
+    while (!this.#view.isSettled) {
+      try {
+        if (subscribes) await this.#subscribe();
+        else await this.#look();
+        seen = performance.now();
+        subscribes = false;
+      } catch (error) {
+        subscribes = this.#judge(error, subscribes, seen);
+      }
+      if (this.#view.isSettled) break;
+      await this.#pause(wait);
+      wait = Math.min(wait * 1.5, this.#options.poll);
+    }
+    // What was told while nobody listened is in the task itself.
+    if (this.#isResumed && this.#view.id !== undefined && channel.tasks)
+      await this.#look().catch(() => {});
+  }
+
+  async #subscribe(): Promise<void> {
+    this.#miss();
+    await this.#read(this.#tasks.subscribe(this.#view.id!, this.#passage), true);
+  }
+
+  async #look(): Promise<void> {
+    const task = await this.#tasks.get(this.#view.id!, this.#passage);
+    const before = this.#view.words;
+    this.#view.add({ task });
+    if (this.#view.words !== before && !this.#view.isSettled)
+      this.#options.report(this.#view.words);
+  }
+
+  get #tasks() {
+    return this.#options.channel.tasks!;
+  }
+
+  /** @returns whether to subscribe (again) */
+  #judge(error: unknown, subscribed: boolean, seen: number): boolean {
+    const { faults, resume } = this.#options;
+    if (error instanceof Refusal) {
+      // A task that has ended, or an agent that does not stream, cannot be subscribed to.
+      if (subscribed && !error.isUnknownTask) return false;
+      throw error.isUnknownTask ? faults.protocol("has forgotten the task", error) : error;
+    }
+    if (!isBroken(error) || performance.now() - seen > resume) throw error;
+    return false;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#wire;
+    await delay(ms, undefined, { signal }).catch(() => {});
+    if (signal.aborted) throw signal.reason;
+  }
+}
