@@ -1,11 +1,11 @@
 import { SPELLINGS } from "./clients.ts";
 import { isPlainObject } from "./environment.ts";
 import { isLoopback } from "./loopback.ts";
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { AuthenticatorService } from "../auth.ts";
 import { hasCredentials } from "../auth/authenticator.ts";
 import type { AnyPlugin } from "../plugin.ts";
+import { hasPlugin } from "./code.ts";
 import type { PathIssue } from "./issue.ts";
 import type { GatewayConfig, ListenerConfig } from "./schema.ts";
 import { nearest } from "./spelling.ts";
@@ -198,7 +198,7 @@ function checkPlugins(config: GatewayConfig, context: CheckContext): PathIssue[]
   return Object.entries(config.plugins)
     .filter(
       ([key, options]) =>
-        options !== false && isLocalPlugin(key) && !existsSync(resolve(context.cwd, key)),
+        options !== false && isLocalPlugin(key) && !hasPlugin(resolve(context.cwd, key)),
     )
     .map(([key]) => ({
       path: ["plugins", key],

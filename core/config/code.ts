@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
+import { digestFiles } from "./digest.ts";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
 
@@ -28,6 +28,11 @@ export async function importCode(file: string): Promise<CodeModule> {
   return { exports, files, digest: digestFiles(files) };
 }
 
+/** Whether there is a file for a plugin. */
+export function hasPlugin(file: string): boolean {
+  return existsSync(file);
+}
+
 /**
  * The source of a module, to see that it is there and whether it changed.
  * @throws the error of the file system
@@ -42,22 +47,6 @@ export function readCode(file: string): Promise<Buffer> {
  */
 export function readText(file: string): Promise<string> {
   return readFile(file, "utf8");
-}
-
-/** Hash over the contents of files; a file that cannot be read counts as empty. */
-export function digestFiles(files: Iterable<string>): string {
-  const hash = createHash("sha256");
-  for (const file of [...files].toSorted())
-    hash.update(file).update("\0").update(contentOf(file)).update("\0");
-  return hash.digest("hex");
-}
-
-function contentOf(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch {
-    return Buffer.alloc(0);
-  }
 }
 
 async function createImporter(file: string, files: Set<string>): Promise<Jiti> {

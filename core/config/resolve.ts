@@ -5,8 +5,10 @@ import { GatewayError, isGatewayError } from "../errors.ts";
 import type { AnyPlugin } from "../plugin.ts";
 import { choose, isLocalPlugin } from "./checks.ts";
 import type { CodeModule } from "./code.ts";
-import { codeIssue, digestFiles, importCode } from "./code.ts";
+import { codeIssue, importCode } from "./code.ts";
+import { digestFiles } from "./digest.ts";
 import { placeText } from "./issue.ts";
+import { pluginOf } from "./plugin-module.ts";
 
 /** Plugins that come with Propylon, by name. */
 export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -101,25 +103,4 @@ function notFound(name: string, cause: unknown): GatewayError {
     hint: `Install it beside the config (npm install ${name}), or write ./path for a file.${firstParty}${meant}`,
     cause,
   });
-}
-
-function pluginOf(key: string, module: Record<string, unknown>): AnyPlugin {
-  const found = module["default"];
-  if (isPlugin(found)) return found;
-  const problem =
-    found === undefined ? "has no default export" : "does not export a plugin by default";
-  throw new GatewayError("invalid", `The plugin ${key} ${problem}.`, {
-    hint: 'Write export default definePlugin({ name: "...", setup(gateway) { ... } }).',
-  });
-}
-
-function isPlugin(value: unknown): value is AnyPlugin {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "name" in value &&
-    typeof value.name === "string" &&
-    "setup" in value &&
-    typeof value.setup === "function"
-  );
 }

@@ -1,0 +1,20 @@
+import { plugins } from "virtual:gateway/plugins";
+import { pluginOf } from "../../config/plugin-module.ts";
+import type { Resolver } from "../../config/plugins.ts";
+import { GatewayError } from "../../errors.ts";
+import type { AnyPlugin } from "../../plugin.ts";
+
+/** In place of core/config/resolve.ts in a build: the plugins are those that it was made with. */
+export class PluginSource implements Resolver {
+  /** None is read from disk. */
+  readonly files: readonly string[] = [];
+
+  /** @throws {GatewayError} `not_found` for a plugin that is not in the build */
+  resolve(key: string): Promise<AnyPlugin> {
+    if (Object.hasOwn(plugins, key)) return Promise.resolve(pluginOf(key, { ...plugins[key] }));
+    const names = Object.keys(plugins);
+    throw new GatewayError("not_found", `The plugin "${key}" is not in this build.`, {
+      hint: `Run propylon build again with this config. In it ${names.length === 0 ? "is no plugin" : `are: ${names.join(", ")}`}.`,
+    });
+  }
+}

@@ -1,0 +1,54 @@
+import { createUnplugin, type UnpluginInstance } from "unplugin";
+import { setUpEsbuild } from "./esbuild.ts";
+import { isMissingPeer, ownModule, PLUGINS, replacement, SERVER, writeServer } from "./modules.ts";
+import { findParts, writeParts, type GatewayParts } from "./parts.ts";
+
+/** Options of the bundler plugin. */
+export interface BuildOptions {
+  /** Config of the gateway; default: `gateway.yaml` (or .json, .ts ...) in the current folder. */
+  readonly config?: string;
+}
+
+/**
+ * Bundles a gateway to one file, in the bundler of your choice: `propylon.vite()`, `.rollup()`, `.rolldown()`, `.esbuild()`,
+ * `.webpack()`, `.rspack()`, `.farm()`. The entry is `virtual:gateway/server`; `virtual:gateway/plugins` has the plugins of the
+ * config alone. `propylon build` does all this without a bundler config. A wrong config fails the build.
+ *
+ * @example
+ * // rolldown.config.js
+ * import propylon from "propylon/unplugin";
+ * export default {
+ *   input: "virtual:gateway/server", platform: "node", plugins: [propylon.rolldown()],
+ *   output: { file: ".output/server.mjs", codeSplitting: false },
+ * };
+ */
+const propylon: UnpluginInstance<BuildOptions | undefined> = createUnplugin(
+  (options, { framework }) => {
+    let parts: Promise<GatewayParts> | undefined;
+    const find = (): Promise<GatewayParts> => (parts ??= findParts(options?.config));
+    if (framework === "esbuild")
+      return { name: "propylon", esbuild: { setup: (build) => setUpEsbuild(build, find) } };
+    return {
+      name: "propylon",
+      enforce: "pre",
+      buildStart() {
+        // Builders that watch build again with the config as it is then.
+        parts = undefined;
+      },
+      resolveId(id) {
+        if (id === PLUGINS || id === SERVER) return `\0${id}`;
+        return ownModule(id) ?? (isMissingPeer(id) ? { id, external: true } : undefined);
+      },
+      loadInclude: (id) => id.startsWith("\0virtual:gateway/") || replacement(id) !== undefined,
+      async load(id) {
+        if (id === `\0${SERVER}`) return writeServer();
+        if (id !== `\0${PLUGINS}`) return replacement(id);
+        const found = await find();
+        for (const file of found.files) this.addWatchFile(file);
+        return writeParts(found);
+      },
+    };
+  },
+);
+
+export default propylon;
