@@ -25,6 +25,11 @@ export interface RunningTask {
   readonly id: string;
   /** The task as it is now. Immutable; a change makes another. */
   readonly task: Task;
+  /**
+   * What the skill answered when it had no more than a word to say, once settled: A2A 1.0 may answer with it in place of a task. The
+   * task is there all the same, with it as its artifact.
+   */
+  readonly reply?: Message | undefined;
   /** Resolves with the task once it is final or waits for somebody. Never rejects. */
   readonly settled: Promise<Task>;
   /**

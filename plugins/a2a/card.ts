@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+import { isUnmodified, type PluginContext, type RouteEvent } from "propylon";
+import { CARD_PATH, type AgentCard, type Skill as CardSkill } from "propylon/contract";
+import type { A2aOptions } from "./options.ts";
+import type { Place } from "./place.ts";
+import type { Skill } from "./skills.ts";
+
+/** Version of A2A in the card. */
+export const A2A_VERSION = "1.0";
+
+/** The agent card, valid for contract v1 and A2A 1.0 alike (R030-R034, R043, T24). */
+export class Card {
+  readonly #gateway: PluginContext<A2aOptions>;
+  readonly #place: Place;
+  readonly #skills: readonly Skill[];
+  #cached: { readonly generation: number; readonly url: string; readonly sheet: Sheet } | undefined;
+
+  constructor(gateway: PluginContext<A2aOptions>, place: Place, skills: readonly Skill[]) {
+    this.#gateway = gateway;
+    this.#place = place;
+    this.#skills = skills;
+  }
+
+  /** Where the runtime answers. */
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** The card as it is now; changes only with the config. */
+  get document(): AgentCard {
+    return this.#sheet().document;
+  }
+
+  /** Serves the card, to everybody: it must be there before the first task is (R032). */
+  route(): void {
+    const { config } = this.#gateway;
+    const cacheControl = `public, max-age=${Math.round(config.cardAge / 1_000)}`;
+    const options = { access: "public", mutates: false, listener: this.#place.listener } as const;
+    this.#gateway.route("GET", CARD_PATH, options, (event: RouteEvent) => {
+      const { text, etag } = this.#sheet();
+      const headers = { etag, "cache-control": cacheControl, "content-type": "application/json" };
+      return isUnmodified(event, etag)
+        ? new Response(null, { status: 304, headers })
+        : new Response(text, { headers });
+    });
+  }
+
+  #sheet(): Sheet {
+    const { generation } = this.#gateway.control;
+    const url = this.#place.url();
+    if (this.#cached?.generation !== generation || this.#cached.url !== url) {
+      const document = this.#write(url);
+      const text = JSON.stringify(document);
+      const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
+      this.#cached = { generation, url, sheet: { document, text, etag } };
+    }
+    return this.#cached.sheet;
+  }
+
+  #write(url: string): AgentCard {
+    const { config, control } = this.#gateway;
+    const { name = control.describe().name, description, version, provider } = config;
+    const { documentationUrl, iconUrl, inputModes, outputModes } = config;
+    const skills = this.#skills.map((skill) => describeSkill(skill));
+    return {
+      name,
+      description: description ?? skills.map((skill) => skill.description).join(" "),
+      version,
+      // Of HTTP+JSON it is the base, below which its routes lie.
+      supportedInterfaces: (["JSONRPC", "HTTP+JSON"] as const).map((protocolBinding) => ({
+        url: protocolBinding === "JSONRPC" ? url : url.replace(/\/$/, ""),
+        protocolBinding,
+        protocolVersion: A2A_VERSION,
+      })),
+      ...(provider && { provider }),
+      ...(documentationUrl !== undefined && { documentationUrl }),
+      ...(iconUrl !== undefined && { iconUrl }),
+      capabilities: {
+        streaming: true,
+        pushNotifications: config.push.enabled,
+        extendedAgentCard: false,
+      },
+      ...(this.#isGuarded && GUARDED),
+      defaultInputModes: inputModes,
+      defaultOutputModes: outputModes,
+      skills,
+    };
+  }
+
+  /** Whether messages need credentials. */
+  get #isGuarded(): boolean {
+    const { routes } = this.#gateway.control.describe();
+    const { listener, path } = this.#place;
+    return routes.some(
+      (route) =>
+        route.listener === listener &&
+        route.path === path &&
+        route.method === "POST" &&
+        !route.open,
+    );
+  }
+}
+
+interface Sheet {
+  readonly document: AgentCard;
+  readonly text: string;
+  /** Strong: the same bytes. */
+  readonly etag: string;
+}
+
+/** How clients authenticate, where they must (A2A 1.0, section 4.5). */
+const GUARDED = {
+  securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
+  securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+};
+
+function describeSkill(skill: Skill): CardSkill {
+  const { id, name = id, tags, examples, inputModes, outputModes } = skill.options;
+  return {
+    id,
+    name,
+    description: skill.description(),
+    tags,
+    ...(examples && { examples }),
+    ...(inputModes && { inputModes }),
+    ...(outputModes && { outputModes }),
+  };
+}

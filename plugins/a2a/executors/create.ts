@@ -1,0 +1,40 @@
+import { GatewayError, type PluginContext } from "propylon";
+import type { AgentsService } from "propylon/plugins/agents";
+import type { A2aOptions, SkillOptions } from "../options.ts";
+import type { Skill } from "../skills.ts";
+import type { Engine } from "../tasks/engine.ts";
+import { functionExecutor } from "./function.ts";
+import { ownSkill, type Executor } from "./own.ts";
+import { toolSkill } from "./tool.ts";
+
+/** The door that the plugin's setup got, and the agents, if there are any. */
+export interface Door {
+  readonly gateway: PluginContext<A2aOptions>;
+  readonly agents: AgentsService | undefined;
+  readonly engine: Engine;
+}
+
+/**
+ * The skills of the config, by id and in its order.
+ *
+ * @throws {GatewayError} `invalid` or `io_error` for one that cannot work, naming its place in the config
+ */
+export async function createSkills(door: Door): Promise<ReadonlyMap<string, Skill>> {
+  const skills = new Map<string, Skill>();
+  for (const options of door.gateway.config.skills)
+    skills.set(options.id, await createSkill(door, options));
+  return skills;
+}
+
+async function createSkill(door: Door, options: SkillOptions): Promise<Skill> {
+  const { gateway, engine } = door;
+  if (options.tool) return toolSkill(options, gateway);
+  const executor = await createExecutor(door, options);
+  const { timeout = gateway.config.tasks.time } = options;
+  return ownSkill({ gateway, options, executor, timeout, workOf: (key) => engine.workOf(key) });
+}
+
+async function createExecutor({ gateway }: Door, options: SkillOptions): Promise<Executor> {
+  if (options.function !== undefined) return functionExecutor(options.function, gateway);
+  throw new GatewayError("invalid", `The skill ${options.id} has no executor yet.`);
+}

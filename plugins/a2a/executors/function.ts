@@ -1,0 +1,51 @@
+import { GatewayError, type Call, type PluginContext } from "propylon";
+import { textOf } from "propylon/contract";
+import { isSkillCode, type SkillTask } from "../define.ts";
+import type { Work } from "../tasks/work.ts";
+import type { Executor } from "./own.ts";
+
+/**
+ * A skill that is a TypeScript or JavaScript file.
+ *
+ * @throws {GatewayError} `io_error` when there is no such file; `invalid` when it is no skill
+ */
+export async function functionExecutor(
+  file: string,
+  gateway: Pick<PluginContext, "code" | "call">,
+): Promise<Executor> {
+  const { default: code } = await gateway.code(file);
+  if (!isSkillCode(code))
+    throw new GatewayError("invalid", `${file} does not export a skill.`, {
+      hint: "export default defineSkill({ run(task) { ... } }).",
+    });
+  return {
+    description: code.description ?? "Works on a message.",
+    async run(work, call) {
+      const said = await code.run(taskOf(work, call, gateway));
+      if (typeof said === "string") work.artifact({ parts: [{ text: said }], lastChunk: true });
+      else if (said) work.artifact({ parts: [...said], lastChunk: true });
+    },
+  };
+}
+
+function taskOf(work: Work, outer: Call, gateway: Pick<PluginContext, "call">): SkillTask {
+  const { taskId, contextId, message, history } = work;
+  const { principal, signal, meta } = outer;
+  return {
+    taskId,
+    contextId,
+    message,
+    text: textOf(message.parts),
+    history,
+    principal,
+    signal,
+    status: (text) => work.status([{ text }]),
+    write: (text) => work.artifact({ parts: [{ text }], append: work.hasWritten }),
+    artifact: (piece) => work.artifact(piece),
+    ask: (question, state) => work.ask([{ text: question }], state),
+    reject: (reason) => work.reject([{ text: reason }]),
+    reply: (text) => work.reply([{ text }]),
+    call: (server, name, args = {}) =>
+      gateway.call({ server, name, args, principal, signal, meta, source: "a2a" }),
+  };
+}

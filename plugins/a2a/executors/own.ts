@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { GatewayError, type Call, type Json, type PluginContext } from "propylon";
+import { textOf, type Message } from "propylon/contract";
+import { z } from "zod";
+import type { SkillOptions } from "../options.ts";
+import type { Skill } from "../skills.ts";
+import { LiveTask } from "../tasks/live-task.ts";
+import { Work } from "../tasks/work.ts";
+import { contentOf } from "./parts.ts";
+
+/** Does the work on a message; a throw fails the task with the words of a GatewayError. */
+export interface Executor {
+  /** What it is good for, where the config does not say. */
+  readonly description: string;
+  run(work: Work, call: Call): Promise<void>;
+}
+
+const inputSchema = z.looseObject({
+  message: z.string().describe("What to do."),
+  data: z.record(z.string(), z.unknown()).optional().describe("Facts that belong to it."),
+  contextId: z.string().optional().describe("Conversation to go on with."),
+});
+
+/** What our own skills are registered with. */
+export interface OwnSkillInput {
+  readonly gateway: Pick<PluginContext, "name" | "tool">;
+  readonly options: SkillOptions;
+  readonly executor: Executor;
+  /** Milliseconds. */
+  readonly timeout: number;
+  /** The work that a call is about; `undefined` when somebody just calls the tool. */
+  readonly workOf: (peerKey: string) => Work | undefined;
+}
+
+/** A skill that this plugin does itself: one of its tools, for MCP clients as well. */
+export function ownSkill({ gateway, options, executor, timeout, workOf }: OwnSkillInput): Skill {
+  const { id, name, description = executor.description } = options;
+  gateway.tool(id, {
+    ...(name !== undefined && { title: name }),
+    description,
+    input: inputSchema,
+    timeout,
+    async run(args, call) {
+      const work = workOf(call.peer.key);
+      if (!work) return runAlone(args, call, id, executor);
+      await runOn(work, call, executor);
+      // The artifacts are in the task already: this is for the history of calls.
+      return { content: contentOf(work.parts) };
+    },
+  });
+  return {
+    options,
+    description: () => description,
+    target: ({ message }) => ({
+      server: gateway.name,
+      name: id,
+      args: { message: textOf(message.parts) },
+    }),
+  };
+}
+
+/** @throws {GatewayError} what the executor throws */
+async function runOn(work: Work, call: Call, executor: Executor): Promise<void> {
+  const running = executor.run(work, call);
+  // The call may be given up before the executor has stopped.
+  work.over = running.catch(() => {});
+  await running;
+}
+
+/** Somebody calls the skill as a tool: a task that nobody else sees. */
+async function runAlone(
+  { message: text, data, contextId = randomUUID() }: z.output<typeof inputSchema>,
+  call: Call,
+  skill: string,
+  executor: Executor,
+): Promise<Json> {
+  const task = new LiveTask({ id: randomUUID(), contextId, owner: call.principal, skill });
+  const message: Message = {
+    messageId: randomUUID(),
+    role: "user",
+    parts: [{ text }, ...(data ? [{ data }] : [])],
+    contextId,
+  };
+  task.take(message);
+  task.move("working");
+  reportTo(call, task);
+  const work = new Work(task, message);
+  await runOn(work, call, executor);
+  if (work.verdict?.state === "rejected")
+    throw new GatewayError("invalid", textOf(work.verdict.parts ?? []) || "It was rejected.");
+  return { content: contentOf([...work.parts, ...(work.verdict?.parts ?? [])]) };
+}
+
+/** Tells the caller of a tool what is done, where it wants to know. */
+function reportTo({ progress }: Call, task: LiveTask): void {
+  if (!progress) return;
+  let count = 0;
+  task.watch((event) => {
+    if (!("statusUpdate" in event)) return;
+    const { message } = (event.statusUpdate as { status: { message?: Message } }).status;
+    if (message) progress({ progress: ++count, message: textOf(message.parts) });
+  });
+}

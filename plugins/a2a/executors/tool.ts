@@ -1,0 +1,70 @@
+import { GatewayError, type Json, type PluginContext, type Tool } from "propylon";
+import { textOf, type Part } from "propylon/contract";
+import type { SkillOptions } from "../options.ts";
+import type { Skill } from "../skills.ts";
+
+/** A skill that is one tool of any server. */
+export function toolSkill(options: SkillOptions, gateway: Pick<PluginContext, "servers">): Skill {
+  const { server, name, argument } = options.tool!;
+  const find = (): Tool | undefined =>
+    gateway.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
+  return {
+    options,
+    description: () => options.description ?? find()?.description ?? `Calls ${server}/${name}.`,
+    target: ({ message: { parts } }) => ({
+      server,
+      name,
+      args: argumentsOf(parts, find(), argument),
+      timeout: options.timeout,
+    }),
+  };
+}
+
+/**
+ * The arguments that a message makes: its data are arguments by name, its text is one of them.
+ *
+ * @throws {GatewayError} `invalid` for parts that are neither, or a text that no argument takes
+ */
+function argumentsOf(
+  parts: readonly Part[],
+  tool: Tool | undefined,
+  argument: string | undefined,
+): Json {
+  const args: Json = {};
+  for (const { data, raw, url } of parts) {
+    if (raw !== undefined || url !== undefined) throw noFiles();
+    if (data === undefined) continue;
+    if (!isObject(data)) throw noObject();
+    Object.assign(args, data);
+  }
+  const text = textOf(parts);
+  if (text !== "") args[argument ?? textArgument(tool)] = text;
+  return args;
+}
+
+/** The argument that a text is for: the only one required, else the only one there is, of type string. */
+function textArgument(tool: Tool | undefined): string {
+  const { properties = {}, required = [] } = (tool?.inputSchema ?? {}) as {
+    properties?: Record<string, { type?: unknown }>;
+    required?: string[];
+  };
+  const texts = Object.keys(properties).filter((name) => properties[name]?.type === "string");
+  const needed = texts.filter((name) => required.includes(name));
+  const [only, second] = needed.length > 0 ? needed : texts;
+  if (only !== undefined && second === undefined) return only;
+  throw new GatewayError("invalid", "It is not clear which argument of the tool the text is for.", {
+    hint: `Send a data part with the arguments by name${texts.length > 0 ? ` (texts: ${texts.join(", ")})` : ""}, or have tool.argument set.`,
+  });
+}
+
+function noFiles(): GatewayError {
+  return new GatewayError("invalid", "This skill takes text and data, and no files.");
+}
+
+function noObject(): GatewayError {
+  return new GatewayError("invalid", "The data of the message must be an object of arguments.");
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

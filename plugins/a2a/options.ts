@@ -1,0 +1,223 @@
+import { durationSchema, sizeSchema } from "propylon";
+import { manifestSchema } from "propylon/contract";
+import { z } from "zod";
+import { pushSchema } from "./standard/options.ts";
+
+const modes = z.array(z.string().min(1)).min(1);
+
+/** Where a skill's work is done: exactly one of these. */
+const KINDS = ["agent", "tool", "function", "command"] as const;
+
+/** One skill as the config has it. */
+export const skillOptionsSchema = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,64}$/)
+      .describe("Names it: in the card, in `metadata.skill` of messages, and as a tool."),
+    name: z.string().min(1).optional().describe("Name for people; default: the id."),
+    description: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("What it is good for; default: what its agent or tool says of itself."),
+    tags: z.array(z.string()).default([]).describe("Keywords for the card."),
+    examples: z.array(z.string()).optional().describe("Messages that it can work on."),
+    inputModes: modes.optional().describe("Media types it takes; default: inputModes of the card."),
+    outputModes: modes.optional().describe("Media types it makes; default: outputModes."),
+    agent: z.string().min(1).optional().describe("An agent of the config does the work."),
+    tool: z
+      .strictObject({
+        server: z.string().min(1).describe("Server in the config, or a plugin."),
+        name: z.string().min(1).describe("Name of the tool at its own server."),
+        argument: z
+          .string()
+          .min(1)
+          .optional()
+          .describe(
+            "Argument that takes the text of the message; default: the only text it takes.",
+          ),
+      })
+      .optional()
+      .describe("One tool of any server does the work."),
+    function: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        "A TypeScript or JavaScript file written with defineSkill, relative to the config.",
+      ),
+    command: z
+      .array(z.string())
+      .min(1)
+      .optional()
+      .describe("A program with its arguments; no shell. The text of the message is its input."),
+    env: z
+      .array(z.string().min(1))
+      .default([])
+      .describe("Variables of the gateway's environment that a command sees besides its own few."),
+    output: sizeSchema()
+      .default(1_048_576)
+      .describe("Most that a command may write; a bare number is bytes."),
+    asks: z
+      .boolean()
+      .default(true)
+      .describe("Whether an agent gets the tool ask_user, with which it asks for more."),
+    timeout: durationSchema()
+      .optional()
+      .describe("Longest work on one message; a bare number is seconds. Default: tasks.time."),
+  })
+  .superRefine((skill, context) => {
+    const given = KINDS.filter((kind) => skill[kind] !== undefined);
+    if (given.length !== 1)
+      context.addIssue({
+        code: "custom",
+        path: given.length > 1 ? [given[1]!] : [],
+        message: `needs exactly one of ${KINDS.join(", ")}`,
+      });
+  });
+
+/** One skill of the config, filled in. */
+export type SkillOptions = z.output<typeof skillOptionsSchema>;
+
+const skillsSchema = z
+  .array(skillOptionsSchema)
+  .min(1)
+  .superRefine((skills, context) => {
+    const seen = new Set<string>();
+    for (const [index, { id }] of skills.entries()) {
+      if (seen.has(id))
+        context.addIssue({ code: "custom", path: [index, "id"], message: "is there twice" });
+      seen.add(id);
+    }
+  })
+  .describe("What this runtime can do; the first one is the default.");
+
+const listenerSchema = z
+  .union([
+    z.string().min(1),
+    z.strictObject({
+      host: z.string().default("127.0.0.1").describe("Address to bind."),
+      port: z
+        .int()
+        .min(0)
+        .max(65_535)
+        .optional()
+        .describe("TCP port, 0 picks a free one; default: $A2A_PORT, else 8080."),
+    }),
+  ])
+  .prefault({})
+  .describe(
+    "A listener of its own ({ host, port }), or one of `listeners` by name; default: the listener that has port $A2A_PORT (8080) already, else one of its own on it.",
+  );
+
+const tasksSchema = z
+  .strictObject({
+    most: z.int().min(1).default(100).describe("Tasks at work at the same time; beyond it 429."),
+    keep: z.int().min(1).default(10_000).describe("Tasks kept; the oldest that ended go first."),
+    bytes: sizeSchema()
+      .default(256 * 1_048_576)
+      .describe("Room for all tasks that ended, as JSON; a bare number is bytes."),
+    age: durationSchema()
+      .default(86_400_000)
+      .describe("How long a task that ended is kept, or one waits for input before it fails."),
+    time: durationSchema()
+      .default(3_600_000)
+      .describe("Longest work on one message; a bare number is seconds."),
+    ending: durationSchema()
+      .default(5_000)
+      .describe("How long a cancelled task may take to end before it is given up on."),
+  })
+  .prefault({})
+  .describe("Bounds of tasks.");
+
+const sessionsSchema = z
+  .strictObject({
+    most: z
+      .int()
+      .min(1)
+      .default(1_000)
+      .describe("Conversations kept; the longest unused go first."),
+    age: durationSchema()
+      .default(86_400_000)
+      .describe("How long an unused conversation is kept; a bare number is seconds."),
+    compaction: z
+      .union([
+        z.literal(false),
+        z.strictObject({
+          above: z
+            .int()
+            .min(100)
+            .default(60_000)
+            .describe("Tokens of a conversation, estimated, above which it is compacted."),
+          keep: z
+            .number()
+            .min(0)
+            .max(0.9)
+            .default(0.4)
+            .describe("Share of them that the newest messages keep word for word."),
+          time: durationSchema()
+            .default(60_000)
+            .describe("Longest time for the summary; then the oldest messages are left out."),
+        }),
+      ])
+      .prefault({})
+      .describe("Replace the older part of a long conversation by a summary; false: never."),
+  })
+  .prefault({})
+  .describe("Conversations of agents over several tasks with the same contextId.");
+
+/** Options of the a2a plugin. */
+export const optionsSchema = z.strictObject({
+  name: z.string().min(1).optional().describe("Name in the card; default: that of the gateway."),
+  description: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("What the runtime is good for; default: made of its skills."),
+  version: z.string().min(1).default("1.0.0").describe("Version in the card and the manifest."),
+  provider: z
+    .strictObject({
+      organization: z.string().min(1).describe("Who offers the runtime."),
+      url: z.url().describe("Its website."),
+    })
+    .optional()
+    .describe("Who offers the runtime, for the card."),
+  documentationUrl: z.url().optional().describe("Where people read about it, for the card."),
+  iconUrl: z.url().optional().describe("An icon, for the card."),
+  inputModes: modes
+    .default(["text/plain", "application/json"])
+    .describe("Media types that skills take unless they say otherwise."),
+  outputModes: modes
+    .default(["text/plain", "application/json"])
+    .describe("Media types that skills make unless they say otherwise."),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("Where clients reach it, for the card; default: publicUrl, else the listener."),
+  path: z
+    .string()
+    .regex(/^\/(?:[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*)?$/)
+    .default("/")
+    .describe("Path that takes messages; the routes of A2A over HTTP+JSON lie below it."),
+  listener: listenerSchema,
+  workDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder that commands work in; default: $WORK_DIR, else /workspace."),
+  cardAge: durationSchema()
+    .default(300_000)
+    .describe("How long clients may keep the card (Cache-Control); a bare number is seconds."),
+  skills: skillsSchema,
+  tasks: tasksSchema,
+  sessions: sessionsSchema,
+  push: pushSchema.describe("Push notifications (A2A 1.0)."),
+  manifest: manifestSchema
+    .partial()
+    .optional()
+    .describe("What runtime-contract.json says differently from what is worked out."),
+});
+
+/** {@link optionsSchema} filled in. */
+export type A2aOptions = z.output<typeof optionsSchema>;

@@ -1,0 +1,85 @@
+import { GatewayError, type ListenerInput, type PluginContext } from "propylon";
+import type { A2aOptions } from "./options.ts";
+
+/** Name of the listener that the plugin brings. */
+const OWN = "a2a";
+/** Port of the container interface (R012, R045, R047). */
+const PORT = 8080;
+
+/** Where the runtime answers: which listener, which path, and what the outside calls it. */
+export interface Place {
+  /** For the `listener` of routes; `undefined` = the first. */
+  readonly listener: string;
+  /** Path that takes messages, `/` or without a slash at its end. */
+  readonly path: string;
+  /** Path below the runtime's own, e.g. `below("/message:send")`. */
+  below(path: string): string;
+  /** URL of {@link path}: of the config, never of a request (T24). Ends with a slash only for `/`. */
+  url(): string;
+}
+
+/**
+ * Finds the listener, or brings one (R012, R045-R047, C14).
+ *
+ * @throws {GatewayError} `invalid` for an A2A_PORT that is no port
+ */
+export function placeRuntime(gateway: PluginContext<A2aOptions>): Place {
+  const { path } = gateway.config;
+  const listener = findListener(gateway);
+  const base = path === "/" ? "" : path;
+  return {
+    listener,
+    path,
+    below: (rest) => `${base}${rest}`,
+    url: () => `${urlOf(gateway, listener)}${path}`,
+  };
+}
+
+function findListener({
+  config,
+  control,
+  listener,
+}: Pick<PluginContext<A2aOptions>, "config" | "control" | "listener">): string {
+  if (typeof config.listener === "string") return config.listener;
+  const { host, port = portOf(process.env["A2A_PORT"]) } = config.listener;
+  const { listeners = {} } = control.effectiveConfig() as {
+    listeners?: Record<string, ListenerInput>;
+  };
+  const shared = Object.entries(listeners).find(
+    ([name, settings]) => name !== OWN && port !== 0 && settings.port === port,
+  );
+  if (shared) return shared[0];
+  listener(OWN, { host, port });
+  return OWN;
+}
+
+/** @throws {GatewayError} `invalid` */
+function portOf(written: string | undefined): number {
+  if (written === undefined || written === "") return PORT;
+  const port = Number(written);
+  if (/^\d+$/.test(written) && port <= 65_535) return port;
+  throw new GatewayError("invalid", "A2A_PORT is no TCP port.", {
+    hint: "Set it to a number from 0 to 65535, or leave it out for 8080.",
+  });
+}
+
+/** Without a slash at its end. */
+function urlOf(
+  { config, control }: Pick<PluginContext<A2aOptions>, "config" | "control">,
+  listener: string,
+): string {
+  const { listeners } = control.describe();
+  const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
+  const found = listeners.find(({ name }) => name === listener);
+  const isFirst = found !== undefined && found === listeners[0];
+  const url = config.url ?? (isFirst ? publicUrl : undefined) ?? reachable(found?.url, publicUrl);
+  return url.replace(/\/+$/, "");
+}
+
+/** Nobody can connect to "any address": the public name of the host is meant, or else this machine. */
+function reachable(url = `http://127.0.0.1:${PORT}`, publicUrl: string | undefined): string {
+  const own = new URL(url);
+  if (publicUrl !== undefined) own.hostname = new URL(publicUrl).hostname;
+  else if (own.hostname === "0.0.0.0" || own.hostname === "[::]") own.hostname = "127.0.0.1";
+  return own.href;
+}

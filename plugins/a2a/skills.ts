@@ -1,0 +1,24 @@
+import type { Json } from "propylon";
+import type { SkillOptions } from "./options.ts";
+import type { Work } from "./tasks/work.ts";
+
+/** Where the work on a message is done. */
+export interface Target {
+  readonly server: string;
+  readonly name: string;
+  readonly args: Json;
+  /** Milliseconds; default: what its server says. */
+  readonly timeout?: number | undefined;
+}
+
+/** Something that this runtime can do. */
+export interface Skill {
+  readonly options: SkillOptions;
+  /** What it is good for, as things are now. */
+  description(): string;
+  /**
+   * The call that does the work: every skill is a tool of a server, so that all rules of the pipeline hold for it.
+   * @throws {GatewayError} `invalid` for a message that it cannot take
+   */
+  target(work: Work): Target;
+}

@@ -1,0 +1,249 @@
+import { randomUUID } from "node:crypto";
+import { GatewayError, type PluginContext, type Principal } from "propylon";
+import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
+import type { Logger } from "pino";
+import type { A2aOptions } from "../options.ts";
+import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../service.ts";
+import type { Skill } from "../skills.ts";
+import { LiveTask } from "./live-task.ts";
+import { Shelf } from "./shelf.ts";
+import { Tally } from "./tally.ts";
+import { callSkill, settle, within } from "./turn.ts";
+import { Work } from "./work.ts";
+
+/** What tasks are worked on with: of the config in force, so it changes while tasks live. */
+export interface Means {
+  readonly options: A2aOptions["tasks"];
+  /** By id; the first is the default. */
+  readonly skills: ReadonlyMap<string, Skill>;
+  readonly call: PluginContext["call"];
+  readonly log: Logger;
+}
+
+type Watcher = (task: Task, event: StreamEvent, principal: Principal) => void;
+
+/** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
+export class Engine implements RuntimeService {
+  /** How tasks ended, since the process started. */
+  readonly tally = new Tally();
+  readonly #shelf = new Shelf();
+  /** At work now, with what resolves when nothing of it goes on any more. */
+  readonly #busy = new Map<LiveTask, Promise<void>>();
+  /** The work that calls of our own tools are about, by the key of their peer. */
+  readonly #works = new Map<string, Work>();
+  readonly #watchers = new Set<Watcher>();
+  #means: Means | undefined;
+  #draining = false;
+
+  /** Works with these from now on; the returned function goes back, for a reload that fails. */
+  adopt(means: Means): () => void {
+    const before = this.#means;
+    this.#means = means;
+    return () => {
+      if (this.#means === means && before) this.#means = before;
+    };
+  }
+
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
+  /** Every task kept. */
+  get tasks(): Iterable<LiveTask> {
+    return this.#shelf;
+  }
+
+  /** The work that a call of one of our own tools is about; `undefined` when it is not about a task. */
+  workOf(peerKey: string): Work | undefined {
+    return this.#works.get(peerKey);
+  }
+
+  async send(message: Message, options: SendOptions): Promise<RunningTask> {
+    if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
+    const known = this.#findFor(message, options);
+    if (known?.hasTaken(message)) return known;
+    if (known && !STATES[known.state].isInterrupted) throw refuseMessage(known);
+    this.#admit();
+    return this.#begin(known ?? this.#create(message, options), message, options);
+  }
+
+  get(id: string, principal: Principal): LiveTask {
+    const task = this.#shelf.find(id, principal);
+    if (task) return task;
+    throw new GatewayError("not_found", "There is no such task.", {
+      hint: "Tasks that ended are kept for a while only.",
+    });
+  }
+
+  list({ contextId, state, since }: TaskFilter, principal: Principal): readonly Task[] {
+    return [...this.#shelf]
+      .filter(({ owner }) => owner.id === principal.id && owner.kind === principal.kind)
+      .map(({ task }) => task)
+      .filter(
+        (task) =>
+          (contextId === undefined || task.contextId === contextId) &&
+          (state === undefined || task.status.state === state) &&
+          (since === undefined || Date.parse(task.status.timestamp!) >= Date.parse(since)),
+      )
+      .toReversed()
+      .toSorted((a, b) => Date.parse(b.status.timestamp!) - Date.parse(a.status.timestamp!));
+  }
+
+  async cancel(id: string, principal: Principal): Promise<Task> {
+    const task = this.get(id, principal);
+    if (task.isFinal) throw refuseCancel(task);
+    await this.#end(task);
+    if (task.state !== "canceled") throw refuseCancel(task);
+    return task.task;
+  }
+
+  watchAll(listener: Watcher): () => void {
+    this.#watchers.add(listener);
+    return () => void this.#watchers.delete(listener);
+  }
+
+  /** Takes no more messages; what is at work goes on. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Ends everything at work, and waits until nothing of it goes on. */
+  async close(): Promise<void> {
+    this.drain();
+    for (const { cancellation } of this.#busy.keys()) cancellation.abort(SHUTDOWN);
+    await Promise.all(this.#busy.values());
+  }
+
+  /** Drops what is kept no longer; who waited too long for an answer fails. */
+  sweep(now = Date.now()): void {
+    const { options } = this.#current;
+    for (const task of this.#shelf) {
+      if (!STATES[task.state].isInterrupted || now - task.changedAt <= options.age) continue;
+      this.#finish(task, () => task.move("failed", [{ text: "No answer came in time." }]));
+    }
+    this.#shelf.sweep(options, now);
+  }
+
+  get #current(): Means {
+    return this.#means!;
+  }
+
+  /**
+   * The task that a message is for, if it is there.
+   * @throws {GatewayError} `not_found` when it names one that is not, and is not allowed to make it
+   */
+  #findFor(message: Message, { id, principal }: SendOptions): LiveTask | undefined {
+    const wanted = id ?? message.taskId;
+    const known = wanted === undefined ? undefined : this.#shelf.find(wanted, principal);
+    if (known) return known;
+    if (id === undefined && message.taskId !== undefined)
+      return this.get(message.taskId, principal);
+    // A caller that chooses ids means by another id another task.
+    return id === undefined ? this.#shelf.findByMessage(message, principal) : undefined;
+  }
+
+  #admit(): void {
+    this.sweep();
+    const { most, keep } = this.#current.options;
+    if (this.#busy.size < most && this.#shelf.size < keep + this.#busy.size) return;
+    throw new GatewayError(
+      "rate_limited",
+      `There are ${this.#busy.size} tasks under way already.`,
+      {
+        hint: "Try again when some have ended.",
+        headers: { "retry-after": "5" },
+      },
+    );
+  }
+
+  /** @throws {GatewayError} `not_found` for a skill that is not there */
+  #create(message: Message, { id, principal, skill, metadata }: SendOptions): LiveTask {
+    const wanted = skill ?? message.metadata?.["skill"] ?? metadata?.["skill"];
+    const { options } = this.#skill(wanted);
+    const task = new LiveTask({
+      id: id ?? randomUUID(),
+      contextId: message.contextId ?? randomUUID(),
+      owner: principal,
+      skill: options.id,
+    });
+    this.#shelf.add(task);
+    return task;
+  }
+
+  #skill(id: unknown): Skill {
+    const { skills } = this.#current;
+    const named = typeof id === "string" ? skills.get(id) : undefined;
+    const skill = id === undefined ? [...skills.values()][0] : named;
+    if (skill) return skill;
+    throw new GatewayError("not_found", "This runtime has no such skill.", {
+      hint: `It has: ${[...skills.keys()].join(", ")}.`,
+    });
+  }
+
+  #begin(task: LiveTask, message: Message, options: SendOptions): LiveTask {
+    task.take(message);
+    this.#shelf.note(task, message);
+    task.watch((event) => this.#tell(task, event));
+    // Whoever starts a task has it, and can watch it, before anything happens.
+    const work = new Promise<void>((resolve) => void setImmediate(resolve)).then(() =>
+      this.#work(task, new Work(task, message), options),
+    );
+    this.#busy.set(task, work);
+    return task;
+  }
+
+  async #work(task: LiveTask, work: Work, options: SendOptions): Promise<void> {
+    const means = this.#current;
+    const end = await callSkill(task, work, {
+      ...means,
+      ...options,
+      skill: means.skills.get(task.skill),
+      works: this.#works,
+      isDraining: () => this.#draining,
+    });
+    const { ending } = means.options;
+    // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
+    if (!this.#draining) await within(work.over, ending);
+    this.#finish(task, () => settle(task, work, end));
+    await within(work.over, ending);
+    this.#busy.delete(task);
+  }
+
+  #finish(task: LiveTask, move: () => void): void {
+    move();
+    if (!task.isFinal) return;
+    this.tally.count(task);
+    this.#shelf.file(task);
+    this.#shelf.sweep(this.#current.options);
+  }
+
+  /** Ends a task by the wish of its owner. */
+  async #end(task: LiveTask): Promise<void> {
+    task.isUnwanted = true;
+    if (task.isSettled) return this.#finish(task, () => task.move("canceled"));
+    task.cancellation.abort(new GatewayError("cancelled", "The task was canceled."));
+    await task.settled;
+  }
+
+  #tell(task: LiveTask, event: StreamEvent): void {
+    for (const watcher of this.#watchers) watcher(task.task, event, task.owner);
+  }
+}
+
+const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting down.");
+
+function refuseMessage({ state, isFinal }: LiveTask): GatewayError {
+  return new GatewayError("exists", `The task is ${state} and takes no message.`, {
+    hint: isFinal
+      ? "Send the message without its id, with its contextId to go on in the same conversation."
+      : "Wait until it has ended or asks for something.",
+    data: { state },
+  });
+}
+
+function refuseCancel({ state }: LiveTask): GatewayError {
+  return new GatewayError("exists", `The task is ${state} already.`, {
+    hint: "There is nothing to cancel.",
+    data: { state },
+  });
+}

@@ -1,0 +1,81 @@
+import type { Principal } from "propylon";
+import type { Message } from "propylon/contract";
+import type { LiveTask } from "./live-task.ts";
+
+/** How much is kept. */
+export interface ShelfLimits {
+  readonly keep: number;
+  readonly bytes: number;
+  /** Milliseconds. */
+  readonly age: number;
+}
+
+/** The tasks by who owns them: whoever does not own one does not find it (T4). */
+export class Shelf {
+  /** By owner and id, in the order in which they were made. */
+  readonly #tasks = new Map<string, LiveTask>();
+  /** By owner and the id of a message that they took. */
+  readonly #messages = new Map<string, LiveTask>();
+  readonly #taken = new Map<LiveTask, string[]>();
+  /** Those that ended, the oldest first. */
+  readonly #over = new Set<LiveTask>();
+  #bytes = 0;
+
+  get size(): number {
+    return this.#tasks.size;
+  }
+
+  [Symbol.iterator](): IterableIterator<LiveTask> {
+    return this.#tasks.values();
+  }
+
+  add(task: LiveTask): void {
+    this.#tasks.set(keyOf(task.owner, task.id), task);
+  }
+
+  find(id: string, owner: Principal): LiveTask | undefined {
+    return this.#tasks.get(keyOf(owner, id));
+  }
+
+  /** The task that took this very message. */
+  findByMessage({ messageId }: Message, owner: Principal): LiveTask | undefined {
+    return messageId === undefined ? undefined : this.#messages.get(keyOf(owner, messageId));
+  }
+
+  /** Remembers that a task took a message. */
+  note(task: LiveTask, { messageId }: Message): void {
+    if (messageId === undefined) return;
+    const key = keyOf(task.owner, messageId);
+    this.#messages.set(key, task);
+    this.#taken.set(task, [...(this.#taken.get(task) ?? []), key]);
+  }
+
+  /** Files a task that ended. */
+  file(task: LiveTask): void {
+    if (!this.#tasks.has(keyOf(task.owner, task.id)) || this.#over.has(task)) return;
+    this.#over.add(task);
+    this.#bytes += task.bytes;
+  }
+
+  /** Drops what is kept no longer. */
+  sweep({ keep, bytes, age }: ShelfLimits, now = Date.now()): void {
+    for (const task of this.#over) {
+      const isTooOld = now - task.changedAt > age;
+      if (!isTooOld && this.#tasks.size <= keep && this.#bytes <= bytes) return;
+      this.#drop(task);
+    }
+  }
+
+  #drop(task: LiveTask): void {
+    this.#over.delete(task);
+    this.#bytes -= task.bytes;
+    this.#tasks.delete(keyOf(task.owner, task.id));
+    for (const key of this.#taken.get(task) ?? []) this.#messages.delete(key);
+    this.#taken.delete(task);
+  }
+}
+
+/** Ids are chosen by clients: no id of one principal looks like one of another. */
+function keyOf({ kind, id }: Principal, own: string): string {
+  return JSON.stringify([kind, id, own]);
+}

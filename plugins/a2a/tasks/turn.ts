@@ -1,0 +1,172 @@
+import { randomUUID } from "node:crypto";
+import {
+  GatewayError,
+  isGatewayError,
+  toGatewayError,
+  type Answer,
+  type Cancellation,
+  type Json,
+  type Peer,
+  type PluginContext,
+  type Principal,
+  type Progress,
+} from "propylon";
+import type { Logger } from "pino";
+import type { Part, TaskState } from "propylon/contract";
+import { partsOf, wordsOf } from "../executors/parts.ts";
+import type { SendOptions } from "../service.ts";
+import type { Skill } from "../skills.ts";
+import type { LiveTask } from "./live-task.ts";
+import type { Work } from "./work.ts";
+
+/** What the work on one message needs. */
+export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
+  readonly principal: Principal;
+  readonly skill: Skill | undefined;
+  readonly call: PluginContext["call"];
+  readonly options: { readonly ending: number };
+  readonly log: Logger;
+  /** Where our own tools find the work that a call is about. */
+  readonly works: Map<string, Work>;
+  isDraining(): boolean;
+}
+
+/** How the work on a message ended. */
+export interface Ending {
+  readonly state: TaskState;
+  readonly parts?: readonly Part[] | undefined;
+  /** What the tool answered, for work that wrote nothing itself. */
+  readonly result?: readonly Part[] | undefined;
+  readonly metadata?: Json | undefined;
+}
+
+/** Has one message worked on by one call through the pipeline. Never rejects. */
+export async function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {
+  const { cancellation } = task;
+  const forget = follow(context.signal, task);
+  const key = randomUUID();
+  context.works.set(key, work);
+  if (task.state === "submitted") task.move("working");
+  try {
+    const calling = makeCall(work, cancellation, peerOf(key), context);
+    // Everyone in the pipeline heeds the signal, or is raced against it, but for a middleware that does neither.
+    return endOf(work, await orAborted(calling, cancellation, context.options.ending));
+  } catch (thrown) {
+    if (!isGatewayError(thrown))
+      context.log.error({ err: thrown, task: task.id, skill: task.skill }, "a task failed");
+    return endOfThrown(thrown, task, context.isDraining());
+  } finally {
+    context.works.delete(key);
+    forget();
+  }
+}
+
+async function makeCall(
+  work: Work,
+  cancellation: Cancellation,
+  peer: Peer,
+  { skill, call, principal, meta }: TurnContext,
+): Promise<Answer> {
+  if (!skill) throw new GatewayError("not_found", "The skill of this task is gone.");
+  if (cancellation.aborted) throw toGatewayError(cancellation.reason);
+  return call({
+    ...skill.target(work),
+    source: "a2a",
+    principal,
+    meta,
+    cancellation,
+    peer,
+    progress: (report) => tellProgress(work, report),
+  });
+}
+
+function tellProgress(work: Work, { progress, total, message }: Progress): void {
+  const amount = total === undefined ? `${progress}` : `${progress}/${total}`;
+  work.status([{ text: message ?? amount }], {
+    progress: { progress, ...(total !== undefined && { total }) },
+  });
+}
+
+/** Puts a task into the state that its work came to, with what it made. */
+export function settle(task: LiveTask, { hasWritten }: Work, end: Ending): void {
+  const { state, parts, result = [], metadata } = end;
+  // A completed task has an artifact, even where there was nothing to say (R024, R065).
+  if (state === "completed" && !hasWritten)
+    task.write({ parts: result.length > 0 ? result : [{ text: "" }], lastChunk: true });
+  task.move(state, parts, metadata);
+}
+
+function endOf({ verdict }: Work, answer: Answer): Ending {
+  const { error } = answer;
+  if (error) return failure(error.message, { code: error.code });
+  if (answer.isError) return { ...failure(wordsOf(answer)), metadata: { code: "tool_error" } };
+  if (verdict) return verdict;
+  const type = answer.result?.["resultType"];
+  if (type !== undefined && type !== "complete")
+    return failure(`The tool answered ${JSON.stringify(type)}, which a task cannot go on from.`);
+  return { state: "completed", result: partsOf(answer.result ?? {}) };
+}
+
+function endOfThrown(thrown: unknown, { isUnwanted }: LiveTask, isDraining: boolean): Ending {
+  const { code, message, hint } = toGatewayError(thrown);
+  if (isUnwanted) return { state: "canceled" };
+  // What a caller of contract v1 is told (C43).
+  if (code === "cancelled" && isDraining) return failure("canceled by shutdown", { code });
+  if (code === "cancelled") return failure("canceled by a reload of the configuration", { code });
+  return failure(hint === undefined ? message : `${message} ${hint}`, { code });
+}
+
+/** Failed tasks say why (R025, R066). */
+function failure(text: string, metadata?: Json): Ending {
+  return {
+    state: "failed",
+    parts: [{ text: text === "" ? "The work failed and nothing was said about it." : text }],
+    metadata,
+  };
+}
+
+/** Cancels a task when somebody who would not come back for it goes away. */
+function follow(signal: AbortSignal | undefined, task: LiveTask): () => void {
+  const leave = (): void => {
+    task.isUnwanted = true;
+    task.cancellation.abort(new GatewayError("cancelled", "The client went away."));
+  };
+  if (signal?.aborted) leave();
+  signal?.addEventListener("abort", leave, { once: true });
+  return () => signal?.removeEventListener("abort", leave);
+}
+
+/** A task has nobody who could answer in the middle of a call. */
+function peerOf(key: string): Peer {
+  return {
+    key,
+    capabilities: {},
+    ask: (method) =>
+      Promise.reject(new GatewayError("invalid", `Nobody can answer ${method} in a task.`)),
+    tell: () => {},
+  };
+}
+
+/** What work comes to; some time after it was aborted it has to. */
+function orAborted<T>(work: Promise<T>, cancellation: Cancellation, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const abort = (): void => {
+      timer = setTimeout(() => reject(toGatewayError(cancellation.reason)), ms);
+    };
+    if (cancellation.aborted) abort();
+    else cancellation.addEventListener("abort", abort);
+    work.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      cancellation.removeEventListener("abort", abort);
+    });
+  });
+}
+
+/** Waits for something, at most so many milliseconds. Never rejects. */
+export async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work.catch(() => {}), late]);
+  clearTimeout(timer);
+}
