@@ -1,0 +1,113 @@
+import { GatewayError } from "propylon";
+import { STATES, type Artifact, type Part, type StreamEvent, type Task } from "propylon/contract";
+
+/** Bytes that may wait for a reader, roughly (characters). */
+const LIMIT = 1024 * 1024;
+
+/**
+ * The events of one task as one reader takes them. A reader that does not keep up loses interim reports first; what must not be
+ * lost ends the stream with an error instead, and the reader can subscribe anew.
+ */
+export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined> {
+  readonly #limit: number;
+  readonly #stopsWaiting: boolean;
+  #waiting: { readonly event: StreamEvent; readonly weight: number }[] = [];
+  #weight = 0;
+  #task: Task["status"]["state"] = "submitted";
+  #fault: GatewayError | undefined;
+  #ended = false;
+  #wake: (() => void) | undefined;
+
+  /** @param options.stopsWaiting whether the events end when the task waits for somebody, and not only when it is final */
+  constructor({ limit = LIMIT, stopsWaiting }: { limit?: number; stopsWaiting: boolean }) {
+    this.#limit = limit;
+    this.#stopsWaiting = stopsWaiting;
+  }
+
+  /** Takes an event; after the one that ends the task nothing more. */
+  push(event: StreamEvent): void {
+    if (this.#ended) return;
+    const state = stateOf(event);
+    const weight = weightOf(event);
+    const isFull = this.#waiting.length > 0 && this.#weight + weight > this.#limit;
+    if (state) this.#task = state;
+    if (isFull && state === "working" && "statusUpdate" in event) return;
+    if (isFull) this.#fail();
+    else this.#take(event, weight);
+    if (this.#isOver) this.end();
+  }
+
+  /** Nothing more will come; what waits is still handed out. */
+  end(): void {
+    this.#ended = true;
+    this.#wake?.();
+  }
+
+  /** Ends it if the task waits for somebody, when nobody can say anything more. */
+  endIfWaiting(): void {
+    if (STATES[this.#task].isInterrupted) this.end();
+  }
+
+  async next(): Promise<IteratorResult<StreamEvent, undefined>> {
+    while (this.#waiting.length === 0 && !this.#ended)
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    const next = this.#waiting.shift();
+    if (next) this.#weight -= next.weight;
+    else if (this.#fault) throw this.#fault;
+    return next ? { done: false, value: next.event } : { done: true, value: undefined };
+  }
+
+  return(): Promise<IteratorResult<StreamEvent, undefined>> {
+    this.#waiting = [];
+    this.end();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  get #isOver(): boolean {
+    const { isFinal, isInterrupted } = STATES[this.#task];
+    return isFinal || (isInterrupted && this.#stopsWaiting);
+  }
+
+  #take(event: StreamEvent, weight: number): void {
+    this.#waiting.push({ event, weight });
+    this.#weight += weight;
+    this.#wake?.();
+  }
+
+  #fail(): void {
+    this.#waiting = [];
+    this.#fault = new GatewayError("too_large", "The stream was read too slowly.", {
+      hint: "Subscribe to the task again.",
+    });
+    this.end();
+  }
+}
+
+/** The state that an event tells of, if it does. */
+export function stateOf(event: StreamEvent): Task["status"]["state"] | undefined {
+  if ("task" in event) return (event.task as Task).status.state;
+  return "statusUpdate" in event
+    ? (event.statusUpdate as Pick<Task, "status">).status.state
+    : undefined;
+}
+
+function weightOf(event: StreamEvent): number {
+  if ("artifactUpdate" in event)
+    return weightOfParts((event.artifactUpdate as { artifact: Artifact }).artifact.parts);
+  // What a whole task holds is held by the runtime anyway.
+  if ("task" in event) return 1;
+  return weightOfParts((event.statusUpdate as Pick<Task, "status">).status.message?.parts ?? []);
+}
+
+function weightOfParts(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => sum + weightOfPart(part), 1);
+}
+
+function weightOfPart({ text, raw, data }: Part): number {
+  const size = (text?.length ?? 0) + (raw?.length ?? 0);
+  return data === undefined ? size : size + JSON.stringify(data).length;
+}

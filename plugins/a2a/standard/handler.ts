@@ -1,0 +1,258 @@
+import type * as Wire from "@a2a-js/sdk";
+import type { A2ARequestHandler } from "@a2a-js/sdk/server";
+import { isGatewayError, type Json } from "propylon";
+import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
+import type { RunningTask, RuntimeService } from "../service.ts";
+import { toStandardError } from "./errors.ts";
+import { TaskEvents } from "./events.ts";
+import { pageOf } from "./list.ts";
+import {
+  eventToStandard,
+  messageFromStandard,
+  messageToStandard,
+  stateFromStandard,
+  taskToStandard,
+} from "./mapping.ts";
+import type { Pushes } from "./pushes.ts";
+import { checkHistoryLength, checkRequest, type CheckedRequest } from "./request.ts";
+import type { Visit } from "./visit.ts";
+
+type Stream = AsyncGenerator<Wire.StreamResponse, void, undefined>;
+
+/** What outlives a request. */
+export interface Surroundings {
+  readonly runtime: RuntimeService;
+  readonly pushes: Pushes;
+  /** Streams of tasks that wait for somebody, so that a shutdown can end them. */
+  readonly subscriptions: Set<TaskEvents>;
+}
+
+/** The operations of A2A 1.0 (section 3.1) on the tasks of the runtime, for one request. */
+export class StandardHandler implements A2ARequestHandler {
+  readonly #visit: Visit;
+  readonly #around: Surroundings;
+
+  constructor(visit: Visit, around: Surroundings) {
+    this.#visit = visit;
+    this.#around = around;
+  }
+
+  getAgentCard(): Promise<Wire.AgentCard> {
+    return Promise.resolve(this.#visit.card);
+  }
+
+  /** There is one card for everybody. */
+  getAuthenticatedExtendedAgentCard(): Promise<Wire.AgentCard> {
+    return this.#answer(() => {
+      throw new this.#visit.sdk.UnsupportedOperationError("The agent has no extended card.");
+    });
+  }
+
+  sendMessage(request: Wire.SendMessageRequest): Promise<Wire.Message | Wire.Task> {
+    return this.#answer(async () => {
+      const { sdk } = this.#visit;
+      const { task: first, running } = await this.#send(request);
+      const { returnImmediately, historyLength } = request.configuration ?? {};
+      const task = returnImmediately ? first : await running.settled;
+      return running.reply && STATES[task.status.state].isFinal
+        ? sdk.Message.fromJSON(messageToStandard(running.reply))
+        : this.#show(task, historyLength);
+    });
+  }
+
+  async *sendMessageStream(request: Wire.SendMessageRequest): Stream {
+    const events = new TaskEvents({ stopsWaiting: true });
+    yield* this.#stream(events, request.configuration?.historyLength, async () => {
+      const { running } = await this.#send(request);
+      return running.watch((event) => events.push(event));
+    });
+  }
+
+  async *resubscribe({ id }: Wire.SubscribeToTaskRequest): Stream {
+    const events = new TaskEvents({ stopsWaiting: false });
+    yield* this.#stream(events, undefined, () => this.#subscribe(events, id));
+  }
+
+  getTask({ id, historyLength }: Wire.GetTaskRequest): Promise<Wire.Task> {
+    return this.#answer(() => {
+      checkHistoryLength(this.#visit.sdk, historyLength);
+      return this.#show(this.#find(id).task, historyLength);
+    });
+  }
+
+  listTasks(request: Wire.ListTasksRequest): Promise<Wire.ListTasksResponse> {
+    return this.#answer(() => {
+      const { historyLength, includeArtifacts = false } = request;
+      checkHistoryLength(this.#visit.sdk, historyLength);
+      const page = pageOf(this.#list(request), request);
+      const show = (task: Task): Wire.Task =>
+        this.#show(includeArtifacts ? task : { ...task, artifacts: [] }, historyLength);
+      return { ...page, tasks: page.tasks.map(show) };
+    });
+  }
+
+  cancelTask({ id }: Wire.CancelTaskRequest): Promise<Wire.Task> {
+    const { sdk, principal } = this.#visit;
+    return this.#answer(async () => {
+      this.#find(id);
+      try {
+        return this.#show(await this.#around.runtime.cancel(id, principal));
+      } catch (error) {
+        if (!isGatewayError(error) || error.code !== "exists") throw error;
+        throw new sdk.TaskNotCancelableError(error.message);
+      }
+    });
+  }
+
+  createTaskPushNotificationConfig(
+    config: Wire.TaskPushNotificationConfig,
+  ): Promise<Wire.TaskPushNotificationConfig> {
+    return this.#answer(() => this.#pushes.add(config, this.#find(config.taskId), this.#visit));
+  }
+
+  getTaskPushNotificationConfig({
+    taskId,
+    id,
+  }: Wire.GetTaskPushNotificationConfigRequest): Promise<Wire.TaskPushNotificationConfig> {
+    return this.#answer(() => {
+      const configs = this.#pushes.of(this.#find(taskId), this.#visit);
+      const config = configs.find((candidate) => candidate.id === id);
+      if (config) return config;
+      throw new this.#visit.sdk.TaskNotFoundError("The task has no such push notification config.");
+    });
+  }
+
+  listTaskPushNotificationConfigs({
+    taskId,
+  }: Wire.ListTaskPushNotificationConfigsRequest): Promise<Wire.ListTaskPushNotificationConfigsResponse> {
+    return this.#answer(() => {
+      const configs = [...this.#pushes.of(this.#find(taskId), this.#visit)];
+      return { configs, nextPageToken: "" };
+    });
+  }
+
+  deleteTaskPushNotificationConfig({
+    taskId,
+    id,
+  }: Wire.DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    return this.#answer(() => this.#pushes.remove(id, this.#find(taskId), this.#visit));
+  }
+
+  /** @throws {A2AError} `PushNotificationNotSupportedError`, before anything is said about the task */
+  get #pushes(): Pushes {
+    const { pushes } = this.#around;
+    if (pushes.isEnabled) return pushes;
+    throw new this.#visit.sdk.PushNotificationNotSupportedError(
+      "The agent sends no push notifications.",
+    );
+  }
+
+  async #send(request: Wire.SendMessageRequest): Promise<{ running: RunningTask; task: Task }> {
+    const { sdk, card, extensions, principal, meta } = this.#visit;
+    checkRequest(sdk, request, card, extensions);
+    const config = request.configuration?.taskPushNotificationConfig;
+    if (config) this.#pushes.check(config);
+    this.#checkTarget(request);
+    const message = messageOf(sdk.Message.toJSON(request.message) as Json);
+    const { runtime } = this.#around;
+    const running = await runtime.send(message, { principal, meta, metadata: request.metadata });
+    if (config) this.#pushes.add(config, running, this.#visit, true);
+    return { running, task: running.task };
+  }
+
+  /** What a message says of its task must be true (A2A 1.0, 3.4.3), and the task must be there. */
+  #checkTarget({ message: { taskId, contextId } }: CheckedRequest): void {
+    if (taskId === "") return;
+    const { task } = this.#find(taskId);
+    if (contextId !== "" && task.contextId !== contextId)
+      throw new this.#visit.sdk.RequestMalformedError(
+        "message.contextId is not the context of the task that message.taskId names.",
+      );
+  }
+
+  #subscribe(events: TaskEvents, id: string): () => void {
+    const { sdk, principal } = this.#visit;
+    const { runtime, subscriptions } = this.#around;
+    const { task } = this.#find(id);
+    if (STATES[task.status.state].isFinal)
+      throw new sdk.UnsupportedOperationError("The task has ended; read it with GetTask.");
+    events.push({ task });
+    subscriptions.add(events);
+    // A task that waits goes on with the next message, in a new turn: the stream lives until its end (A2A 1.0, 3.1.6).
+    const unwatch = runtime.watchAll((changed, event, owner) => {
+      const isOurs = owner.id === principal.id && owner.kind === principal.kind;
+      if (isOurs && changed.id === id && !("task" in event)) events.push(event);
+    });
+    return () => {
+      unwatch();
+      subscriptions.delete(events);
+    };
+  }
+
+  /** Hands out what is pushed into `events`, until its end or that of the reader. */
+  async *#stream(
+    events: TaskEvents,
+    historyLength: number | undefined,
+    open: () => (() => void) | Promise<() => void>,
+  ): Stream {
+    const { signal } = this.#visit.gone;
+    const leave = (): void => void events.return();
+    signal.addEventListener("abort", leave);
+    let close: (() => void) | undefined;
+    try {
+      close = await open();
+      for await (const event of events) yield this.#render(event, historyLength);
+    } catch (error) {
+      throw toStandardError(this.#visit.sdk, error);
+    } finally {
+      close?.();
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  /** @throws {A2AError} `RequestMalformedError` without an id; {GatewayError} `not_found` */
+  #find(id: string): RunningTask {
+    const { sdk, principal } = this.#visit;
+    if (id.trim() === "") throw new sdk.RequestMalformedError("The id of the task is required.");
+    return this.#around.runtime.get(id, principal);
+  }
+
+  #list({ contextId, status, statusTimestampAfter }: Wire.ListTasksRequest): readonly Task[] {
+    const { sdk, principal } = this.#visit;
+    const isAny = status === sdk.TaskState.TASK_STATE_UNSPECIFIED;
+    const state = isAny ? undefined : stateFromStandard(sdk.taskStateToJSON(status));
+    if (!isAny && state === undefined)
+      throw new sdk.RequestMalformedError("status is no state of a task.");
+    if (statusTimestampAfter !== undefined && Number.isNaN(Date.parse(statusTimestampAfter)))
+      throw new sdk.RequestMalformedError("statusTimestampAfter is no ISO 8601 time.");
+    const filter = { contextId: contextId || undefined, state, since: statusTimestampAfter };
+    return this.#around.runtime.list(filter, principal);
+  }
+
+  #show(task: Task, historyLength?: number): Wire.Task {
+    return this.#visit.sdk.Task.fromJSON(taskToStandard(shorten(task, historyLength)));
+  }
+
+  #render(event: StreamEvent, historyLength: number | undefined): Wire.StreamResponse {
+    const shown = "task" in event ? { task: shorten(event.task as Task, historyLength) } : event;
+    return this.#visit.sdk.StreamResponse.fromJSON(eventToStandard(shown));
+  }
+
+  async #answer<T>(work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw toStandardError(this.#visit.sdk, error);
+    }
+  }
+}
+
+/** At most the newest messages of the history; all when nothing is said (A2A 1.0, 3.2.4). */
+function shorten(task: Task, historyLength: number | undefined): Task {
+  if (historyLength === undefined || !task.history) return task;
+  return { ...task, history: historyLength === 0 ? [] : task.history.slice(-historyLength) };
+}
+
+function messageOf(json: Json): Message {
+  return messageFromStandard(json);
+}

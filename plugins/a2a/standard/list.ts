@@ -1,0 +1,83 @@
+import type { ListTasksRequest } from "@a2a-js/sdk";
+import { GatewayError } from "propylon";
+import type { Task } from "propylon/contract";
+
+const DEFAULT_SIZE = 50;
+const LARGEST = 100;
+
+/** Some of the tasks, and where to go on. */
+export interface Page {
+  readonly tasks: readonly Task[];
+  /** `""` at the end. */
+  readonly nextPageToken: string;
+  readonly pageSize: number;
+  /** Over all pages. */
+  readonly totalSize: number;
+}
+
+/**
+ * One page of a list, the task that changed last first (A2A 1.0, 3.1.4). A token names the last task shown by time and id, so
+ * that tasks that come or go in between neither repeat nor hide others.
+ * @throws {GatewayError} `invalid` for a page size outside 1 to 100 or a token that is not ours
+ */
+export function pageOf(
+  tasks: readonly Task[],
+  { pageSize = DEFAULT_SIZE, pageToken }: Pick<ListTasksRequest, "pageSize" | "pageToken">,
+): Page {
+  if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LARGEST)
+    throw new GatewayError("invalid", `pageSize must be a whole number from 1 to ${LARGEST}.`);
+  const sorted = tasks.map((task) => ({ task, key: keyOf(task) })).toSorted(byKey);
+  const rest = pageToken === "" ? sorted : after(sorted, readToken(pageToken));
+  const shown = rest.slice(0, pageSize);
+  const last = shown.at(-1);
+  return {
+    tasks: shown.map(({ task }) => task),
+    nextPageToken: last && rest.length > shown.length ? writeToken(last.key) : "",
+    pageSize,
+    totalSize: tasks.length,
+  };
+}
+
+/** Time of the last change, id. */
+type Key = readonly [string, string];
+
+interface Keyed {
+  readonly task: Task;
+  readonly key: Key;
+}
+
+function keyOf({ id, status }: Task): Key {
+  return [status.timestamp ?? "", id];
+}
+
+function compare([leftTime, leftId]: Key, [rightTime, rightId]: Key): number {
+  if (leftTime !== rightTime) return leftTime < rightTime ? 1 : -1;
+  if (leftId === rightId) return 0;
+  return leftId < rightId ? 1 : -1;
+}
+
+function byKey(left: Keyed, right: Keyed): number {
+  return compare(left.key, right.key);
+}
+
+function after(sorted: readonly Keyed[], key: Key): readonly Keyed[] {
+  const next = sorted.findIndex((task) => compare(task.key, key) > 0);
+  return next < 0 ? [] : sorted.slice(next);
+}
+
+function writeToken(key: Key): string {
+  return Buffer.from(JSON.stringify(key)).toString("base64url");
+}
+
+function readToken(token: string): Key {
+  try {
+    const key: unknown = JSON.parse(Buffer.from(token, "base64url").toString());
+    if (Array.isArray(key) && key.length === 2 && key.every((item) => typeof item === "string"))
+      return key as unknown as Key;
+  } catch {
+    // Told below.
+  }
+  throw new GatewayError("invalid", "pageToken is not one of this server.", {
+    hint: "Send the nextPageToken of the page before, or none for the first page.",
+  });
+}

@@ -1,0 +1,85 @@
+import type { Json } from "propylon";
+import {
+  STATES,
+  TASK_STATES,
+  type Message,
+  type StreamEvent,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+} from "propylon/contract";
+
+// Contract v1 and the JSON of A2A 1.0 share every shape; they differ in the names of states and roles (C41).
+
+const ROLE_NAMES = { user: "ROLE_USER", agent: "ROLE_AGENT" } as const;
+const STATE_OF = new Map<unknown, TaskState>(
+  TASK_STATES.map((state) => [STATES[state].standard, state]),
+);
+
+/** A message as A2A 1.0 writes it. */
+export function messageToStandard(message: Message): Json {
+  return { ...message, role: ROLE_NAMES[message.role] };
+}
+
+/** A message of A2A 1.0 in the words of the contract. A role that is not the agent's is the user's. */
+export function messageFromStandard(message: Json): Message {
+  return { ...message, role: message["role"] === "ROLE_AGENT" ? "agent" : "user" } as Message;
+}
+
+/** A task as A2A 1.0 writes it. */
+export function taskToStandard({ history, status, ...task }: Task): Json {
+  return {
+    ...task,
+    status: statusToStandard(status),
+    ...(history && { history: history.map(messageToStandard) }),
+  };
+}
+
+/** A task of A2A 1.0 in the words of the contract; a state that is not known counts as `failed`. */
+export function taskFromStandard({ history, status, ...task }: Json): Task {
+  return {
+    ...task,
+    status: statusFromStandard((status ?? {}) as Json),
+    ...(Array.isArray(history) && { history: (history as Json[]).map(messageFromStandard) }),
+  } as unknown as Task;
+}
+
+/** An event of a stream as A2A 1.0 writes it. */
+export function eventToStandard(event: StreamEvent): Json {
+  if ("task" in event) return { task: taskToStandard(event.task as Task) };
+  if (!("statusUpdate" in event)) return { ...event };
+  const { status, ...update } = event.statusUpdate as { status: TaskStatus };
+  return { statusUpdate: { ...update, status: statusToStandard(status) } };
+}
+
+/** An event of an A2A 1.0 stream in the words of the contract. */
+export function eventFromStandard(event: Json): StreamEvent {
+  const { task, statusUpdate } = event as Record<string, Json | undefined>;
+  if (task) return { task: taskFromStandard(task) };
+  if (!statusUpdate) return event as StreamEvent;
+  const { status, ...update } = statusUpdate;
+  return {
+    statusUpdate: { ...update, status: statusFromStandard((status ?? {}) as Json) },
+  } as unknown as StreamEvent;
+}
+
+/** The state of the contract for a state of A2A 1.0; `undefined` for one that there is not. */
+export function stateFromStandard(state: unknown): TaskState | undefined {
+  return STATE_OF.get(state);
+}
+
+function statusToStandard({ state, message, ...status }: TaskStatus): Json {
+  return {
+    ...status,
+    state: STATES[state].standard,
+    ...(message && { message: messageToStandard(message) }),
+  };
+}
+
+function statusFromStandard({ state, message, ...status }: Json): TaskStatus {
+  return {
+    ...status,
+    state: stateFromStandard(state) ?? "failed",
+    ...(message !== undefined && { message: messageFromStandard(message as Json) }),
+  };
+}

@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
+import { GatewayError, type PluginContext, type Principal } from "propylon";
+import type { PushOptions } from "../options.ts";
+import { Outbox, type PostOffice } from "./outbox.ts";
+import { Webhooks, type Resolve } from "./webhook.ts";
+
+/** Webhooks of one task. */
+const MOST_PER_TASK = 16;
+/** Tasks with webhooks above which those of forgotten tasks are looked for. */
+const SWEEP_ABOVE = 1_000;
+/** Header of the token (A2A 1.0, 4.3.3), where there are no credentials for `Authorization`. */
+const TOKEN_HEADER = "x-a2a-notification-token";
+const CONTENT_TYPE = "application/a2a+json";
+const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+const VISIBLE = /^[\x20-\x7e]{0,8192}$/;
+
+/** One webhook of a task. */
+interface Hook {
+  readonly config: TaskPushNotificationConfig;
+  readonly outbox: Outbox;
+}
+
+interface Owned {
+  readonly taskId: string;
+  readonly owner: Principal;
+  readonly hooks: Map<string, Hook>;
+}
+
+/** What a reload may change. */
+interface Means {
+  readonly options: PushOptions;
+  readonly webhooks: Webhooks;
+  readonly log: PluginContext["log"];
+}
+
+/** The webhooks of tasks and what is sent to them (A2A 1.0, 3.1.7 to 3.1.10 and 4.3). Lives through reloads. */
+export class PushNotifications implements PostOffice {
+  /** How notifications ended, since the start. */
+  readonly ends = { delivered: 0, failed: 0, dropped: 0 };
+  waiting = 0;
+  readonly #tasks = new Map<string, Owned>();
+  readonly #resolve: Resolve | undefined;
+  #means: Means | undefined;
+
+  /** @param resolve finds the addresses of names; default: that of the system */
+  constructor(resolve?: Resolve) {
+    this.#resolve = resolve;
+  }
+
+  get most(): number {
+    return this.#given.options.most;
+  }
+
+  get retries(): number {
+    return this.#given.options.retries;
+  }
+
+  /**
+   * Sets the options that are in force.
+   * @throws {GatewayError} `invalid` for a wrong entry of `allow`
+   */
+  use(options: PushOptions, log: PluginContext["log"]): void {
+    const webhooks = new Webhooks(options, this.#resolve);
+    const before = this.#means;
+    this.#means = { options, webhooks, log };
+    void before?.webhooks.close();
+  }
+
+  /**
+   * Checks a webhook before its task is there.
+   * @throws {GatewayError} `invalid` for a URL, id, token or credentials that cannot be
+   */
+  check({ id, url, token, authentication }: TaskPushNotificationConfig): void {
+    this.#given.webhooks.check(url);
+    if (id.length > 256 || !VISIBLE.test(token))
+      throw new GatewayError("invalid", "The id or token of the webhook cannot be sent.");
+    if (!authentication) return;
+    const { scheme, credentials } = authentication;
+    if (!SCHEME.test(scheme) || !VISIBLE.test(credentials))
+      throw new GatewayError("invalid", "The authentication of the webhook cannot be sent.", {
+        hint: 'Give a scheme such as "Bearer", and credentials of visible characters.',
+      });
+  }
+
+  /**
+   * Adds a webhook to a task, or replaces the one with its id.
+   * @returns the webhook with its id, which is made up when it has none
+   * @throws {GatewayError} `invalid` for a URL or credentials that cannot be; `rate_limited` for too many
+   */
+  add(
+    given: TaskPushNotificationConfig,
+    taskId: string,
+    owner: Principal,
+  ): TaskPushNotificationConfig {
+    this.check(given);
+    const owned = this.#tasks.get(keyOf(taskId, owner)) ?? { taskId, owner, hooks: new Map() };
+    const config = { ...given, taskId, id: given.id === "" ? randomUUID() : given.id };
+    if (!owned.hooks.has(config.id) && owned.hooks.size >= MOST_PER_TASK)
+      throw new GatewayError("rate_limited", `A task has ${MOST_PER_TASK} webhooks at most.`, {
+        hint: "Delete one of them first.",
+      });
+    owned.hooks.get(config.id)?.outbox.close();
+    owned.hooks.set(config.id, { config, outbox: this.#openOutbox(config) });
+    this.#tasks.set(keyOf(taskId, owner), owned);
+    return config;
+  }
+
+  /** The webhooks of a task, in the order in which they were added. */
+  of(taskId: string, owner: Principal): readonly TaskPushNotificationConfig[] {
+    const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
+    return hooks ? [...hooks.values()].map(({ config }) => config) : [];
+  }
+
+  /** Removes a webhook and what waits for it; does nothing when there is none. */
+  remove(id: string, taskId: string, owner: Principal): void {
+    const owned = this.#tasks.get(keyOf(taskId, owner));
+    owned?.hooks.get(id)?.outbox.close();
+    owned?.hooks.delete(id);
+    if (owned?.hooks.size === 0) this.#tasks.delete(keyOf(taskId, owner));
+  }
+
+  /** Whether anybody wants to hear of a task. */
+  wants(taskId: string, owner: Principal): boolean {
+    return this.#tasks.has(keyOf(taskId, owner));
+  }
+
+  /**
+   * Tells the webhooks of a task.
+   * @param only the one webhook to tell; default: all
+   */
+  tell(
+    { taskId, owner, only }: { taskId: string; owner: Principal; only?: string },
+    letter: { readonly body: string; readonly isLast: boolean },
+  ): void {
+    const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [];
+    for (const [id, { outbox }] of hooks) if (only === undefined || id === only) outbox.put(letter);
+  }
+
+  /** Forgets the webhooks of tasks that are no more, once there are many. */
+  sweep(isThere: (taskId: string, owner: Principal) => boolean): void {
+    if (this.#tasks.size <= SWEEP_ABOVE) return;
+    for (const [key, { taskId, owner, hooks }] of this.#tasks) {
+      if (isThere(taskId, owner)) continue;
+      for (const { outbox } of hooks.values()) outbox.close();
+      this.#tasks.delete(key);
+    }
+  }
+
+  report(outcome: keyof PushNotifications["ends"], reason?: string): void {
+    this.ends[outcome]++;
+    // Neither URL nor host: both are the client's, and a URL may hold a secret.
+    if (outcome === "failed")
+      this.#given.log.warn({ reason }, "a push notification was not delivered");
+  }
+
+  /** Gives what waits one delivery's time, then gives up. */
+  async close(): Promise<void> {
+    if (!this.#means) return;
+    const outboxes = [...this.#tasks.values()].flatMap(({ hooks }) =>
+      [...hooks.values()].map(({ outbox }) => outbox),
+    );
+    const { options, webhooks } = this.#means;
+    await within(Promise.all(outboxes.map((outbox) => outbox.idle())), options.timeout);
+    for (const outbox of outboxes) outbox.close();
+    await webhooks.close();
+  }
+
+  get #given(): Means {
+    return this.#means!;
+  }
+
+  #openOutbox({ url, token, authentication }: TaskPushNotificationConfig): Outbox {
+    const headers = {
+      "content-type": CONTENT_TYPE,
+      ...(token !== "" && { [TOKEN_HEADER]: token }),
+      ...(authentication && {
+        authorization: `${authentication.scheme} ${authentication.credentials}`.trimEnd(),
+      }),
+    };
+    return new Outbox(
+      () => this,
+      (body, signal) => this.#given.webhooks.post({ url, headers, body, signal }),
+    );
+  }
+}
+
+function keyOf(taskId: string, { kind, id }: Principal): string {
+  return JSON.stringify([kind, id, taskId]);
+}
+
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,113 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { isGatewayError } from "propylon";
+
+/** Pause before the first retry, in milliseconds; doubled each time, up to {@link LONGEST_PAUSE_MS}. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+/** Statuses below 500 that may be different next time (RFC 9110, RFC 8470, RFC 6585). */
+const PASSING_STATUS = new Set([408, 425, 429]);
+
+/** One notification. */
+export interface Letter {
+  readonly body: string;
+  /** Whether it tells of the end of a task: it is never left out. */
+  readonly isLast: boolean;
+}
+
+/** What all outboxes share. */
+export interface PostOffice {
+  /** Notifications that wait, over all outboxes. */
+  waiting: number;
+  readonly most: number;
+  readonly retries: number;
+  /** Told of each notification once. */
+  report(outcome: "delivered" | "failed" | "dropped", reason?: string): void;
+}
+
+/** Posts once and tells the status of the answer. */
+export type Post = (body: string, signal: AbortSignal) => Promise<number>;
+
+/** The notifications for one URL about one task, delivered one after the other in their order. */
+export class Outbox {
+  readonly #office: () => PostOffice;
+  readonly #post: Post;
+  readonly #letters: Letter[] = [];
+  readonly #closing = new AbortController();
+  #work: Promise<void> | undefined;
+
+  /** @param office read at each step, since a reload changes the limits */
+  constructor(office: () => PostOffice, post: Post) {
+    this.#office = office;
+    this.#post = post;
+  }
+
+  /** Takes a notification; drops it when too many wait, unless it is the last. */
+  put(letter: Letter): void {
+    const office = this.#office();
+    if (this.#closing.signal.aborted) return;
+    if (office.waiting >= office.most && !letter.isLast) return office.report("dropped");
+    office.waiting++;
+    this.#letters.push(letter);
+    this.#work ??= this.#deliverAll();
+  }
+
+  /** Resolves when nothing waits any more. */
+  async idle(): Promise<void> {
+    await this.#work;
+  }
+
+  /** Gives up what waits. */
+  close(): void {
+    this.#office().waiting -= this.#letters.length;
+    this.#letters.length = 0;
+    this.#closing.abort();
+  }
+
+  async #deliverAll(): Promise<void> {
+    for (let letter = this.#letters.shift(); letter; letter = this.#letters.shift()) {
+      await this.#deliver(letter);
+      this.#office().waiting--;
+    }
+    this.#work = undefined;
+  }
+
+  async #deliver({ body }: Letter): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      const { isDelivered, mayRetry, reason } = await this.#attempt(body);
+      const office = this.#office();
+      if (isDelivered) return office.report("delivered");
+      if (this.#closing.signal.aborted) return office.report("dropped");
+      if (!mayRetry || attempt >= office.retries) return office.report("failed", reason);
+      await this.#pause(attempt);
+    }
+  }
+
+  async #attempt(
+    body: string,
+  ): Promise<{ isDelivered: boolean; mayRetry: boolean; reason: string }> {
+    try {
+      const status = await this.#post(body, this.#closing.signal);
+      const isDelivered = status >= 200 && status < 300;
+      const mayRetry = status >= 500 || PASSING_STATUS.has(status);
+      return { isDelivered, mayRetry, reason: `status ${status}` };
+    } catch (error) {
+      return { isDelivered: false, mayRetry: !isGatewayError(error), reason: reasonOf(error) };
+    }
+  }
+
+  /** With jitter, so that receivers that come back are not met by everyone at once. */
+  async #pause(attempt: number): Promise<void> {
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
+    const { signal } = this.#closing;
+    await pause(longest * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(
+      () => {},
+    );
+  }
+}
+
+/** A code, or a sentence of ours: messages of sockets and parsers may hold the URL, which may hold a secret. */
+function reasonOf(error: unknown): string {
+  if (isGatewayError(error)) return error.message;
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  return [code, name].find((word) => typeof word === "string") ?? "unknown";
+}

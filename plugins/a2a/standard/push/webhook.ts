@@ -1,0 +1,117 @@
+import { lookup } from "node:dns";
+import type { LookupFunction } from "node:net";
+import { GatewayError } from "propylon";
+import { Agent, request } from "undici";
+import { AllowedAddresses } from "./addresses.ts";
+
+/** Longest URL that is taken. */
+const MAX_URL = 2_048;
+/** How much of an answer is read so that its connection can be used again, in bytes. */
+const MAX_ANSWER = 64 * 1024;
+
+/** Finds every address of a name, as `dns.lookup` does. */
+export type Resolve = (
+  host: string,
+  options: { readonly all: true },
+  done: (error: Error | null, found: { address: string; family: number }[]) => void,
+) => void;
+
+/** What one delivery sends. */
+export interface Delivery {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Posts to URLs that strangers chose (T7, T24). A name is resolved once and the connection goes to that very address, so that a
+ * resolver that answers differently the second time gains nothing; redirects are not followed.
+ */
+export class Webhooks {
+  readonly #addresses: AllowedAddresses;
+  readonly #agent: Agent;
+  readonly #timeout: number;
+
+  /** @throws {GatewayError} `invalid` for a wrong entry of `allow` */
+  constructor(
+    { allow, timeout }: { readonly allow: readonly string[]; readonly timeout: number },
+    resolve: Resolve = lookup,
+  ) {
+    this.#addresses = new AllowedAddresses(allow);
+    this.#timeout = timeout;
+    this.#agent = new Agent({
+      connect: { lookup: guardLookup(this.#addresses, resolve), timeout },
+      keepAliveTimeout: 10_000,
+    });
+  }
+
+  /**
+   * Checks what can be known of a URL before its name is resolved.
+   * @throws {GatewayError} `invalid`
+   */
+  check(url: string): URL {
+    const parsed = url.length <= MAX_URL && URL.canParse(url) ? new URL(url) : undefined;
+    if (parsed?.protocol !== "https:" && parsed?.protocol !== "http:")
+      throw refusal("The URL for push notifications must be an http or https URL.");
+    if (parsed.username !== "" || parsed.password !== "")
+      throw refusal("The URL for push notifications must not hold credentials.");
+    const host = hostOf(parsed);
+    const isAddress = /^[\d.]+$/.test(host) || host.includes(":");
+    if (isAddress && !this.#addresses.permits(host)) throw notPublic();
+    return parsed;
+  }
+
+  /**
+   * Posts once.
+   * @returns the status of the answer, which may be that of a failure or redirect
+   * @throws {GatewayError} `invalid` for an address that must not be connected to; whatever undici throws
+   */
+  async post({ url, headers, body, signal }: Delivery): Promise<number> {
+    // An address needs no lookup, so it would pass by the guard there.
+    const target = this.check(url);
+    const response = await request(target, {
+      method: "POST",
+      headers: { ...headers },
+      body,
+      dispatcher: this.#agent,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(this.#timeout)]),
+    });
+    await response.body.dump({ limit: MAX_ANSWER });
+    return response.statusCode;
+  }
+
+  /** Ends every connection. */
+  close(): Promise<void> {
+    return this.#agent.destroy();
+  }
+}
+
+function guardLookup(addresses: AllowedAddresses, resolve: Resolve): LookupFunction {
+  return (host, options, done) => {
+    resolve(host, { all: true }, (error, found) => {
+      // Node gives no list with an error, whatever its types say.
+      const first = error ? undefined : found[0];
+      if (error || !first) return done(error ?? notPublic(), "");
+      // One private address among public ones is what an attacker would add.
+      if (!found.every(({ address }) => addresses.permits(address, host)))
+        return done(notPublic(), "");
+      if (options.all === true) return done(null, found);
+      return done(null, first.address, first.family);
+    });
+  };
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, "$1");
+}
+
+function notPublic(): GatewayError {
+  return refusal("The URL for push notifications does not lead to a public address.");
+}
+
+function refusal(message: string): GatewayError {
+  return new GatewayError("invalid", message, {
+    hint: "Give a public https URL, or have the operator allow the host in push.allow.",
+  });
+}

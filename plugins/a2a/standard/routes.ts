@@ -1,0 +1,67 @@
+import type { AgentCard } from "@a2a-js/sdk";
+import type { PluginContext, RouteEvent } from "propylon";
+import type { Card } from "../card.ts";
+import type { RuntimeService } from "../service.ts";
+import type { TaskEvents } from "./events.ts";
+import type { Surroundings } from "./handler.ts";
+import type { PushOptions } from "./options.ts";
+import { createPushes } from "./pushes.ts";
+import { answerRest, REST_ROUTES } from "./rest.ts";
+import { answerRpc, refuseRpc } from "./rpc.ts";
+import { openSdk, type Sdk } from "./sdk.ts";
+import { readVisit } from "./visit.ts";
+
+/** What answers the requests of A2A 1.0 that come to the path which both dialects share (C41). */
+export interface StandardFace {
+  /** Answers a JSON-RPC request; one that is wrong as well. */
+  handle(event: RouteEvent, body: unknown): Promise<Response>;
+  /**
+   * Answers a request that could not even be read, in the words of JSON-RPC and with the status of the error, if its header says
+   * that it is one of A2A 1.0.
+   * @throws the error, if not
+   */
+  refuse(event: RouteEvent, error: unknown): Promise<Response>;
+}
+
+/**
+ * The face of A2A 1.0: the routes of the HTTP+JSON binding below the path of the runtime, and the answers to JSON-RPC. A message
+ * is a call, not a change of the gateway, so read-only mode lets it pass, as it does with MCP and OpenAPI.
+ */
+export function standardFace(
+  gateway: PluginContext<{ readonly push: PushOptions }>,
+  runtime: RuntimeService,
+  card: Card,
+): StandardFace {
+  const subscriptions = new Set<TaskEvents>();
+  const around: Surroundings = { runtime, pushes: createPushes(gateway, runtime), subscriptions };
+  // No message comes any more, so a task that waits for one would keep its streams open until the grace is over.
+  gateway.hook("gateway:drain", () => {
+    for (const events of subscriptions) events.endIfWaiting();
+  });
+  const cards = new WeakMap<object, AgentCard>();
+  const visit = async (event: RouteEvent) => {
+    const sdk = await openSdk();
+    return readVisit(event, sdk, readCard(sdk, card.document, cards));
+  };
+  const { listener } = card.place;
+  for (const route of REST_ROUTES) {
+    const policy = { access: "caller", mutates: false, listener } as const;
+    gateway.route(route.method, card.place.below(route.path), policy, async (event) =>
+      answerRest(route, event, await visit(event), around),
+    );
+  }
+  return {
+    handle: async (event, body) => answerRpc(await visit(event), body, around),
+    async refuse({ req }, error) {
+      if (!req.headers.has("a2a-version")) throw error;
+      return refuseRpc(await openSdk(), error);
+    },
+  };
+}
+
+/** The card as the SDK has it, read once per document. */
+function readCard(sdk: Sdk, document: object, known: WeakMap<object, AgentCard>): AgentCard {
+  const card = known.get(document) ?? sdk.AgentCard.fromJSON(document);
+  known.set(document, card);
+  return card;
+}

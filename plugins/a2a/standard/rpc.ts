@@ -1,0 +1,132 @@
+import { isGatewayError, toGatewayError, type GatewayError, type Json } from "propylon";
+import { toStandardError } from "./errors.ts";
+import { StandardHandler, type Surroundings } from "./handler.ts";
+import type { Sdk } from "./sdk.ts";
+import { streamFrames } from "./sse.ts";
+import { checkVersion, type Visit } from "./visit.ts";
+
+type RpcId = string | number | null;
+
+/**
+ * Answers a JSON-RPC request of A2A 1.0 (section 9). Errors are answers with status 200, as JSON-RPC has it; a stream that fails
+ * before its first event is answered with one too.
+ */
+export async function answerRpc(
+  visit: Visit,
+  body: unknown,
+  around: Surroundings,
+): Promise<Response> {
+  const { sdk, context } = visit;
+  const fault = faultOf(sdk, body);
+  if (fault) return reply(idOf(body), fault);
+  const request = body as Json;
+  const id = idOf(body);
+  try {
+    checkVersion(visit, "JSONRPC");
+    checkParameters(sdk, request);
+    const handler = new sdk.JsonRpcTransportHandler(new StandardHandler(visit, around));
+    const answer = await handler.handle(request, context);
+    if (!isStream(answer)) return Response.json(answer, { headers: NO_STORE });
+    const first = await answer.next();
+    return streamFrames(frames(sdk, id, first, answer), () => visit.gone.abort());
+  } catch (error) {
+    return reply(id, sdk.toJsonRpcError(toStandardError(sdk, error)));
+  }
+}
+
+/** What went wrong before there was a request to answer, in the words of JSON-RPC and with the status of HTTP. */
+export function refuseRpc(sdk: Sdk, thrown: unknown): Response {
+  const error = toGatewayError(thrown);
+  const known = toStandardError(sdk, error);
+  const code = isBadJson(error) ? sdk.A2A_ERROR_CODE.PARSE_ERROR : undefined;
+  const body = { ...sdk.toJsonRpcError(known), ...(code !== undefined && { code }) };
+  return reply(null, body, error.status);
+}
+
+function isBadJson(error: GatewayError): boolean {
+  return isGatewayError(error) && error.code === "bad_request";
+}
+
+const NO_STORE = { "cache-control": "no-store" };
+
+function reply(id: RpcId, error: object, status = 200): Response {
+  return Response.json({ jsonrpc: "2.0", id, error }, { status, headers: NO_STORE });
+}
+
+/** JSON-RPC 2.0, section 4; the SDK would call each of these wrong parameters. */
+function faultOf(sdk: Sdk, body: unknown): { code: number; message: string } | undefined {
+  const invalid = (message: string) => ({ code: sdk.A2A_ERROR_CODE.INVALID_REQUEST, message });
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    return invalid("The request must be one JSON-RPC object.");
+  const { jsonrpc, method, id } = body as Json;
+  if (jsonrpc !== "2.0") return invalid('jsonrpc must be "2.0".');
+  if (typeof method !== "string" || method === "") return invalid("method must be a name.");
+  if (id !== undefined && id !== null && typeof id !== "string" && !Number.isInteger(id))
+    return invalid("id must be a string, a whole number or null.");
+  return undefined;
+}
+
+function idOf(body: unknown): RpcId {
+  const { id } = (typeof body === "object" && body !== null ? body : {}) as Json;
+  return typeof id === "string" || Number.isInteger(id) ? (id as RpcId) : null;
+}
+
+/** Methods whose parameters hold more than plain values. */
+const REQUESTS = {
+  SendMessage: "SendMessageRequest",
+  SendStreamingMessage: "SendMessageRequest",
+  CreateTaskPushNotificationConfig: "TaskPushNotificationConfig",
+  ListTasks: "ListTasksRequest",
+  GetTask: "GetTaskRequest",
+  CancelTask: "CancelTaskRequest",
+  SubscribeToTask: "SubscribeToTaskRequest",
+  GetTaskPushNotificationConfig: "GetTaskPushNotificationConfigRequest",
+  ListTaskPushNotificationConfigs: "ListTaskPushNotificationConfigsRequest",
+  DeleteTaskPushNotificationConfig: "DeleteTaskPushNotificationConfigRequest",
+} as const;
+
+/**
+ * The SDK's codecs trip over values of the wrong shape, and the SDK would call that an internal error in the engine's own words.
+ * @throws {A2AError} `RequestMalformedError`
+ */
+function checkParameters(sdk: Sdk, { method, params }: Json): void {
+  if (!Object.hasOwn(REQUESTS, method as string)) return;
+  if (typeof params !== "object" || params === null || Array.isArray(params))
+    throw new sdk.RequestMalformedError("params must be an object.");
+  const codec: Codec<unknown> = sdk[REQUESTS[method as keyof typeof REQUESTS]];
+  decode(sdk, codec, params);
+}
+
+/** A codec of the SDK. */
+interface Codec<T> {
+  fromJSON(value: unknown): T;
+}
+
+/** @throws {A2AError} `RequestMalformedError` for a value that the codec cannot read */
+export function decode<T>(sdk: Sdk, codec: Codec<T>, value: unknown): T {
+  try {
+    return codec.fromJSON(value);
+  } catch {
+    throw new sdk.RequestMalformedError("The request has values of the wrong type.");
+  }
+}
+
+function isStream(answer: object): answer is AsyncGenerator<Json, void, undefined> {
+  return Symbol.asyncIterator in answer;
+}
+
+/** What a stream throws after its first event is its last one: the client knows the id, and so whom it concerns. */
+async function* frames(
+  sdk: Sdk,
+  id: RpcId,
+  first: IteratorResult<Json, void>,
+  rest: AsyncGenerator<Json, void, undefined>,
+): AsyncGenerator<string, undefined> {
+  try {
+    if (first.done !== true) yield sdk.formatSSEEvent(first.value);
+    for await (const event of rest) yield sdk.formatSSEEvent(event);
+  } catch (thrown) {
+    const error = sdk.toJsonRpcError(toStandardError(sdk, thrown));
+    yield sdk.formatSSEEvent({ jsonrpc: "2.0", id, error });
+  }
+}

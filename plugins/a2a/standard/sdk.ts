@@ -1,0 +1,32 @@
+import { GatewayError } from "propylon";
+
+/** What the face takes from `@a2a-js/sdk`: types with their codecs, the JSON-RPC handler, and the errors. */
+export type Sdk = typeof import("@a2a-js/sdk") &
+  typeof import("@a2a-js/sdk/server") &
+  typeof import("@a2a-js/sdk/errors");
+
+let opened: Promise<Sdk> | undefined;
+
+/**
+ * Imports `@a2a-js/sdk`, once.
+ * @throws {GatewayError} `invalid` when it is not installed; names the command that installs it
+ */
+export function openSdk(): Promise<Sdk> {
+  return (opened ??= importSdk());
+}
+
+async function importSdk(): Promise<Sdk> {
+  try {
+    const [types, server, errors] = await Promise.all([
+      import("@a2a-js/sdk"),
+      import("@a2a-js/sdk/server"),
+      import("@a2a-js/sdk/errors"),
+    ]);
+    return { ...types, ...server, ...errors };
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new GatewayError("invalid", 'Speaking A2A 1.0 needs the package "@a2a-js/sdk".', {
+      hint: "Run: npm install @a2a-js/sdk",
+    });
+  }
+}

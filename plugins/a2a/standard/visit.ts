@@ -1,0 +1,53 @@
+import type { AgentCard } from "@a2a-js/sdk";
+import type { ServerCallContext } from "@a2a-js/sdk/server";
+import { traceOf, type Json, type Principal, type RouteEvent } from "propylon";
+import type { Sdk } from "./sdk.ts";
+
+/** The binding through which a request came. */
+export type Binding = "JSONRPC" | "HTTP+JSON";
+
+/** One request of a client of A2A 1.0. */
+export interface Visit {
+  readonly sdk: Sdk;
+  readonly card: AgentCard;
+  readonly principal: Principal;
+  /** Trace context for the call. */
+  readonly meta: Json | undefined;
+  /** URIs of the extensions that the client knows. */
+  readonly extensions: readonly string[];
+  readonly context: ServerCallContext;
+  /** Aborts when the reader of a stream went away; the task goes on. */
+  readonly gone: AbortController;
+}
+
+/** Reads the head of a request; {@link checkVersion} is for whoever has read it. */
+export function readVisit({ req, url, context }: RouteEvent, sdk: Sdk, card: AgentCard): Visit {
+  // An absent version means 0.3 (A2A 1.0, 3.6.2); so does an empty one, and the SDK knows it.
+  const version =
+    req.headers.get(sdk.A2A_VERSION_HEADER) ?? url.searchParams.get(sdk.A2A_VERSION_HEADER);
+  const extensions = sdk.Extensions.parseServiceParameter(
+    req.headers.get(sdk.HTTP_EXTENSION_HEADER) ?? undefined,
+  );
+  return {
+    sdk,
+    card,
+    principal: context.principal,
+    meta: traceOf(req.headers),
+    extensions,
+    context: new sdk.ServerCallContext({
+      requestedExtensions: extensions,
+      ...(version && { requestedVersion: majorMinor(version) }),
+    }),
+    gone: new AbortController(),
+  };
+}
+
+/** @throws {A2AError} `VersionNotSupportedError` */
+export function checkVersion({ sdk, card, context }: Visit, binding: Binding): void {
+  sdk.validateVersion(context.requestedVersion, card, binding);
+}
+
+/** Patch versions are not negotiated (A2A 1.0, 3.6). */
+function majorMinor(version: string): string {
+  return version.trim().split(".").slice(0, 2).join(".");
+}
