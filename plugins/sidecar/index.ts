@@ -1,5 +1,139 @@
-import { definePlugin } from "propylon";
-import { z } from "zod";
+import { definePlugin, type PluginContext } from "propylon";
+import type { Ending } from "./execution.ts";
+import { JetstreamTransport } from "./jetstream/transport.ts";
+import { MemoryTransport } from "./memory.ts";
+import { registerMetrics } from "./metrics.ts";
+import { optionsSchema, type SidecarOptions } from "./options.ts";
+import { Queue } from "./queue.ts";
+import { registerRoutes } from "./routes.ts";
+import { RuntimeChild } from "./runtime/child.ts";
+import { Runtime } from "./runtime/runtime.ts";
+import { TaskQueue } from "./service.ts";
+import { settle, type Settings } from "./settings.ts";
+import type { Sidecar } from "./sidecar.ts";
+import { registerTools } from "./tools.ts";
+import type { Transport } from "./transport.ts";
+import { Worker } from "./worker.ts";
 
-/** Feeds a runtime from a durable queue. */
-export default definePlugin({ name: "sidecar", config: z.strictObject({}), setup() {} });
+export * from "./service.ts";
+
+declare module "propylon" {
+  interface GatewayHooks {
+    /** The sidecar's worker came to another state; `reason` says why it takes no tasks. */
+    "sidecar:state": (state: Worker["state"], reason: string | undefined) => void;
+    /** A delivery of a task ended. */
+    "sidecar:task": (id: string, outcome: Ending["outcome"]) => void;
+  }
+}
+
+/** Feeds a runtime from a durable queue (R001-R011), and takes tasks for it. */
+export default definePlugin({
+  name: "sidecar",
+  config: optionsSchema,
+  provides: TaskQueue,
+  setup(gateway) {
+    const settings = settle(gateway.config, process.env, gateway.cwd);
+    const sidecar = assemble(gateway, settings);
+    registerRoutes(gateway, sidecar);
+    registerTools(gateway, sidecar);
+    run(gateway, sidecar);
+    return sidecar.queue;
+  },
+});
+
+function assemble(gateway: PluginContext<SidecarOptions>, settings: Settings): Sidecar {
+  const { log } = gateway;
+  const transport = transportFor(gateway, settings);
+  const runtime = new Runtime(settings.runtime, settings.name, (message) => log.warn(message));
+  const worker = new Worker(
+    { transport, runtime, settings },
+    {
+      began({ attempt }) {
+        const begun = performance.now();
+        return (ending) => {
+          tell(gateway, ending, attempt);
+          count(ending, attempt, performance.now() - begun);
+        };
+      },
+      changed() {
+        const { state, reason } = worker;
+        log.info({ state, reason }, "sidecar");
+        gateway.emit("sidecar:state", state, reason);
+      },
+    },
+  );
+  const count = registerMetrics(gateway.metrics, transport, worker);
+  const child =
+    settings.runtime.command &&
+    new RuntimeChild(settings.runtime, gateway.cwd, {
+      info: (data, message) => log.info(data, message),
+      warn: (data, message) => log.warn(data, message),
+    });
+  return { settings, transport, runtime, worker, child, queue: new Queue(transport, settings) };
+}
+
+/** What is kept in memory outlives a reload; a connection does not. */
+function transportFor(gateway: PluginContext<SidecarOptions>, settings: Settings): Transport {
+  const { log } = gateway;
+  if (settings.nats)
+    return new JetstreamTransport(settings, {
+      info: (data, message) => log.info(data, message),
+      warn: (data, message) => log.warn(data, message),
+      error: (data, message) => log.error(data, message),
+    });
+  const transport = gateway.keep("queue", () => new MemoryTransport(settings));
+  transport.configure(settings);
+  return transport;
+}
+
+function tell(gateway: PluginContext<SidecarOptions>, ending: Ending, attempt: number): void {
+  const { log } = gateway;
+  const { id, outcome } = ending;
+  const failure = "failure" in ending ? ending.failure : undefined;
+  const data = {
+    task: id,
+    outcome,
+    attempt,
+    ...(failure && { reason: failure.reason, why: failure.message }),
+  };
+  if (failure || outcome === "handed_back") log.warn(data, "task");
+  else log.info(data, "task");
+  gateway.emit("sidecar:task", id, outcome);
+}
+
+/** Life and death: what a reload takes out ends its tasks in the background, a shutdown waits for them (R059). */
+function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): void {
+  const { settings, transport, runtime, worker, child } = sidecar;
+  const leaving = gateway.keep(
+    "leaving",
+    () => new Set<(grace: number) => Promise<void>>(),
+    async (ends) => void (await Promise.all([...ends].map((end) => end(settings.grace)))),
+  );
+  let drainsSince: number | undefined;
+  const end = async (grace: number): Promise<void> => {
+    await worker.end(grace);
+    await child?.end();
+    await Promise.all([transport.close(), runtime.close()]);
+    leaving.delete(end);
+  };
+  gateway.hook("gateway:drain", () => {
+    drainsSince = performance.now();
+    void worker.end(settings.grace);
+  });
+  gateway.onStart(() => {
+    const before = Promise.all([...leaving].map((each) => each(settings.timeout)));
+    transport.open();
+    // Two runtimes would want the same port.
+    void before.then(() => child?.start());
+    if (settings.work) worker.start(before);
+    return () => {
+      leaving.add(end);
+      const isShutdown = drainsSince !== undefined;
+      const left = isShutdown
+        ? Math.max(0, settings.grace - (performance.now() - drainsSince!))
+        : settings.timeout;
+      const ended = end(left);
+      return isShutdown || worker.tasks.length === 0 ? ended : undefined;
+    };
+  });
+}

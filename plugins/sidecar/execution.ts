@@ -1,0 +1,240 @@
+import type { SendMessageRequest, Task } from "propylon/contract";
+import { Failure } from "./failure.ts";
+import { harmless, headerOf, headerText, MESSAGE_ID, OWNER } from "./headers.ts";
+import { backoff, persist } from "./pause.ts";
+import type { Runtime } from "./runtime/runtime.ts";
+import type { Settings } from "./settings.ts";
+import { derivedId, failedTask, keyOf, readOrder, statusEvent, type Order } from "./task.ts";
+import { SpanKind, Step } from "./trace.ts";
+import type { Delivery, LedgerEntry, Transport } from "./transport.ts";
+
+/** How one delivery ended. */
+export type Ending =
+  /** The runtime did it; `failed` is a result like any other. */
+  | { readonly outcome: "completed" | "failed" | "input_required"; readonly id: string }
+  /** Its result was there already. */
+  | { readonly outcome: "known"; readonly id: string }
+  | { readonly outcome: "dead"; readonly id: string; readonly failure: Failure }
+  /** It will be delivered again. */
+  | { readonly outcome: "retried"; readonly id: string; readonly failure: Failure }
+  /** The grace time was over: somebody else gets it at once. */
+  | { readonly outcome: "handed_back"; readonly id: string };
+
+/** What a task is run with. */
+export interface Means {
+  readonly transport: Transport;
+  readonly runtime: Runtime;
+  readonly settings: Settings;
+}
+
+/** Room for the headers of a message and what the server adds, in bytes. */
+const HEADER_ROOM = 4_096;
+
+/**
+ * Runs one delivery to its end. What is stored is stored before the ack, so that a crash at any point means another delivery, which
+ * finds in the ledger what was done. Never rejects.
+ */
+export class Execution {
+  readonly #delivery: Delivery;
+  readonly #means: Means;
+  readonly #stop: AbortSignal;
+  readonly #step: Step;
+  #order: Order | undefined;
+  #replaces: LedgerEntry | undefined;
+
+  /** @param stop aborts when the grace time is over */
+  constructor(delivery: Delivery, means: Means, stop: AbortSignal) {
+    this.#delivery = delivery;
+    this.#means = means;
+    this.#stop = stop;
+    this.#step = Step.begin(`process ${delivery.subject}`, SpanKind.CONSUMER, delivery.headers, {
+      "messaging.system": means.transport.status.kind,
+      "messaging.operation.type": "process",
+      "messaging.destination.name": delivery.subject,
+      "propylon.delivery.attempt": delivery.attempt,
+    });
+  }
+
+  /** Id of the task, as far as it has one. */
+  get id(): string {
+    return this.#order?.id ?? derivedId(this.#delivery);
+  }
+
+  async run(): Promise<Ending> {
+    const beat = setInterval(() => this.#delivery.keep(), this.#means.settings.ackWait / 3);
+    beat.unref();
+    let ending: Ending;
+    try {
+      ending = await this.#perform();
+    } catch (error) {
+      ending = await this.#settle(error);
+    } finally {
+      clearInterval(beat);
+    }
+    const error = "failure" in ending ? ending.failure.reason : undefined;
+    this.#step.end({ "a2a.task.id": this.id, "propylon.outcome": ending.outcome }, error);
+    return ending;
+  }
+
+  async #perform(): Promise<Ending> {
+    const { attempt } = this.#delivery;
+    this.#order = readOrder(this.#delivery);
+    const before = await this.#persist(() => this.#means.transport.find(this.id));
+    if (before && !this.#goesOn(before)) return this.#finish("known");
+    this.#replaces = before;
+    if (attempt > this.#means.settings.maxDeliver)
+      throw new Failure("lost", "Whoever had it last did not live to tell.");
+    const task = await this.#forward(this.#order);
+    await this.#publish(task);
+    const { state } = task.status;
+    if (state === "completed" || state === "failed") return this.#finish(state);
+    return this.#finish(state.endsWith("-required") ? "input_required" : "failed");
+  }
+
+  /** Whether the message goes on with a task that waits for somebody, and is not the one that made it wait. */
+  #goesOn({ task, messageId }: LedgerEntry): boolean {
+    return task.status.state.endsWith("-required") && messageId !== this.#order?.messageId;
+  }
+
+  async #forward(order: Order): Promise<Task> {
+    const { transport, runtime, settings } = this.#means;
+    const step = this.#step.next("SendMessage", SpanKind.CLIENT, {
+      "a2a.method.name": "SendMessage",
+      "a2a.task.id": order.id,
+    });
+    const late = AbortSignal.timeout(settings.timeout);
+    const signal = AbortSignal.any([this.#stop, late]);
+    const { headers } = step;
+    transport.tell(
+      order.id,
+      statusEvent(order, "working", { attempt: this.#delivery.attempt }),
+      headers,
+    );
+    try {
+      const task = await step.run(() =>
+        runtime.send(withIds(order), {
+          id: order.id,
+          headers,
+          signal,
+          tell: (event) => transport.tell(order.id, event, headers),
+        }),
+      );
+      step.end({ "a2a.task.state": task.status.state });
+      return task;
+    } catch (error) {
+      step.end({}, error instanceof Failure ? error.reason : "aborted");
+      if (!late.aborted || this.#stop.aborted) throw error;
+      throw new Failure("timeout", `The runtime took longer than ${settings.timeout / 1_000} s.`);
+    }
+  }
+
+  async #publish(task: Task): Promise<void> {
+    const { transport } = this.#means;
+    const { length } = Buffer.from(JSON.stringify(task));
+    if (length + HEADER_ROOM > transport.limit)
+      throw new Failure(
+        "result_too_large",
+        `Its result has ${length} bytes; the queue takes ${transport.limit - HEADER_ROOM}.`,
+      );
+    const { id } = this;
+    const messageId = this.#order?.messageId;
+    const owner = headerOf(this.#delivery.headers, OWNER);
+    const step = this.#step.next(`publish ${id}`, SpanKind.PRODUCER, {
+      "messaging.operation.type": "send",
+      "a2a.task.id": id,
+    });
+    const headers = {
+      ...step.headers,
+      ...(messageId !== undefined && { [MESSAGE_ID]: messageId }),
+      ...(owner !== undefined && { [OWNER]: owner }),
+    };
+    const { status, contextId } = task;
+    transport.tell(
+      id,
+      { statusUpdate: { taskId: id, ...(contextId !== undefined && { contextId }), status } },
+      headers,
+    );
+    const entry = { task, messageId, headers, replaces: this.#replaces };
+    try {
+      await this.#persist(() =>
+        transport.record(id, { ...entry, key: keyOf("result", id, messageId) }),
+      );
+    } finally {
+      step.end();
+    }
+  }
+
+  async #finish(outcome: "completed" | "failed" | "input_required" | "known"): Promise<Ending> {
+    await this.#acknowledge();
+    return { outcome, id: this.id };
+  }
+
+  /** Tried once: a task whose ack is lost is delivered again, and found in the ledger. */
+  async #acknowledge(): Promise<void> {
+    await this.#delivery.ack().catch(() => {});
+  }
+
+  async #settle(error: unknown): Promise<Ending> {
+    const { id } = this;
+    const { settings } = this.#means;
+    const failure =
+      error instanceof Failure
+        ? error
+        : new Failure("unreachable", "The task was interrupted.", error);
+    if (this.#stop.aborted) return this.#handBack();
+    const { attempt } = this.#delivery;
+    if (failure.isPassing && attempt < settings.maxDeliver) {
+      this.#delivery.giveBack(backoff(attempt, settings.backoff));
+      return { outcome: "retried", id, failure };
+    }
+    try {
+      await this.#bury(failure);
+      return { outcome: "dead", id, failure };
+    } catch {
+      return this.#handBack();
+    }
+  }
+
+  #handBack(): Ending {
+    this.#delivery.giveBack(0);
+    return { outcome: "handed_back", id: this.id };
+  }
+
+  /** Gives the task up: stored as it came, with the reason, and with a failed result (R025). */
+  async #bury(failure: Failure): Promise<void> {
+    const { transport } = this.#means;
+    const { data, headers, subject, sequence, storedAt, attempt } = this.#delivery;
+    const isTooLarge = data.length + HEADER_ROOM > transport.limit;
+    await this.#persist(() =>
+      transport.bury({
+        data: isTooLarge ? new Uint8Array() : data,
+        key: `dead-${sequence}-${storedAt}`,
+        headers: {
+          ...harmless(headers),
+          "Dead-Reason": failure.reason,
+          "Dead-Message": headerText(failure.message),
+          "Dead-Deliveries": String(attempt),
+          "Dead-Subject": subject,
+          "Dead-Sequence": String(sequence),
+          "Dead-Task": headerText(encodeURIComponent(this.id)),
+          ...(isTooLarge && { "Dead-Body": "too large" }),
+        },
+      }),
+    );
+    const { contextId } = this.#order?.request.message ?? {};
+    await this.#publish(failedTask(this.id, failure, attempt, contextId));
+    await this.#acknowledge();
+  }
+
+  /** The queue may be away for a while: what has to be stored waits for it. */
+  #persist<T>(work: () => Promise<T>): Promise<T> {
+    return persist(work, this.#stop);
+  }
+}
+
+/** A message without a messageId still has a task id, which the runtime answers with (R022). */
+function withIds({ id, request }: Order): SendMessageRequest {
+  const { message } = request;
+  if ((message.taskId ?? "") !== "" || message.messageId === id) return request;
+  return { ...request, message: { ...message, taskId: id } };
+}

@@ -1,0 +1,32 @@
+import { traceOf } from "propylon";
+import type { Headers } from "./transport.ts";
+
+/** Id of the message that a result answers. */
+export const MESSAGE_ID = "Task-Message-Id";
+/** Principal that handed the task in, on tasks and results. */
+export const OWNER = "Task-Owner";
+
+/** What a publisher's header may not reach: the server's own commands, and credentials (T1). */
+const WITHHELD = /^(?:nats-|dead-|authorization$|proxy-authorization$|cookie$|x-api-key$)/i;
+
+/** The value of a header, whatever the case of its name. */
+export function headerOf(headers: Headers, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  return Object.entries(headers).find(([key]) => key.toLowerCase() === wanted)?.[1];
+}
+
+/** Headers without commands to the server and without credentials, to be stored beside what they came with. */
+export function harmless(headers: Headers): Headers {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !WITHHELD.test(name)));
+}
+
+/** The trace context of a message (R010); nothing else of it is forwarded (T1). */
+export function traceHeaders(headers: Headers): Record<string, string> {
+  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return (traceOf(Object.fromEntries(lower)) ?? {}) as Record<string, string>;
+}
+
+/** A text as the value of a header: one line, no control characters, not too long. */
+export function headerText(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 1_000);
+}

@@ -1,0 +1,73 @@
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import type { Delivery, Headers } from "../transport.ts";
+
+/** Longest wait for the confirmation of an ack, in milliseconds. */
+const CONFIRM_MS = 5_000;
+
+/**
+ * A message of a pull consumer. Its answers are written here and not left to the client, whose `ackAck` cannot be repeated when
+ * the connection drops under it (JetStream wire API: +ACK, -NAK, +WPI to the reply subject).
+ */
+export class NatsDelivery implements Delivery {
+  readonly data: Uint8Array;
+  readonly headers: Headers;
+  readonly subject: string;
+  readonly sequence: number;
+  readonly storedAt: number;
+  readonly attempt: number;
+  readonly #connection: NatsConnection;
+  readonly #isConnected: () => boolean;
+  readonly #reply: string;
+
+  constructor(message: Msg, connection: NatsConnection, isConnected: () => boolean) {
+    this.data = message.data;
+    this.subject = message.subject;
+    this.headers = headersOf(message.headers);
+    this.#connection = connection;
+    this.#isConnected = isConnected;
+    this.#reply = message.reply ?? "";
+    const [attempt, sequence, , nanoseconds] = factsOf(this.#reply);
+    this.attempt = Number(attempt);
+    this.sequence = Number(sequence);
+    this.storedAt = Number(BigInt(nanoseconds ?? "0") / 1_000_000n);
+  }
+
+  keep(): void {
+    this.#answer("+WPI");
+  }
+
+  async ack(): Promise<void> {
+    await this.#connection.request(this.#reply, "+ACK", { timeout: CONFIRM_MS });
+  }
+
+  giveBack(delay: number): void {
+    this.#answer(delay > 0 ? `-NAK ${JSON.stringify({ delay: delay * 1_000_000 })}` : "-NAK");
+  }
+
+  /** Not while the connection is down: the client would say it once it is back, when the task may be with somebody else. */
+  #answer(word: string): void {
+    if (!this.#isConnected()) return;
+    try {
+      this.#connection.publish(this.#reply, word);
+    } catch {
+      // The connection was closed: silence says the same after ackWait.
+    }
+  }
+}
+
+/**
+ * Attempt, stream sequence, consumer sequence and time of `$JS.ACK.<stream>.<consumer>.` ..., which newer servers write with domain
+ * and account in front, and something random behind.
+ */
+function factsOf(reply: string): readonly (string | undefined)[] {
+  const tokens = reply.split(".");
+  return tokens.slice(tokens.length === 9 ? 4 : 6);
+}
+
+/** Of a header that came more than once, the first counts. */
+export function headersOf(
+  headers: { keys(): string[]; get(name: string): string } | undefined,
+): Headers {
+  if (!headers) return {};
+  return Object.fromEntries(headers.keys().map((name) => [name, headers.get(name)]));
+}

@@ -1,0 +1,27 @@
+import { GatewayError } from "propylon";
+
+/** The NATS client. */
+export interface Packages {
+  readonly core: typeof import("@nats-io/transport-node");
+  readonly jetstream: typeof import("@nats-io/jetstream");
+}
+
+/**
+ * Imports the client at first use: a queue in memory needs none.
+ * @throws {GatewayError} `invalid` when it is not installed
+ */
+export async function loadPackages(): Promise<Packages> {
+  try {
+    const [core, jetstream] = await Promise.all([
+      import("@nats-io/transport-node"),
+      import("@nats-io/jetstream"),
+    ]);
+    return { core, jetstream };
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new GatewayError("invalid", "A queue in NATS needs its client.", {
+      hint: "Run: npm install @nats-io/transport-node @nats-io/jetstream",
+      cause,
+    });
+  }
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+import { GatewayError, toGatewayError } from "propylon";
+import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
+import { harmless, OWNER } from "./headers.ts";
+import { pause } from "./pause.ts";
+import type { SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
+import type { Settings } from "./settings.ts";
+import { keyOf } from "./task.ts";
+import { SpanKind, Step } from "./trace.ts";
+import type { Transport } from "./transport.ts";
+
+/** Between two looks at the ledger while somebody waits, should the news of a result be lost, in milliseconds. */
+const LOOK_MS = 2_000;
+
+/** The queue as those see it who hand tasks in. */
+export class Queue implements TaskQueueService {
+  readonly #transport: Transport;
+  readonly #settings: Settings;
+
+  constructor(transport: Transport, settings: Settings) {
+    this.#transport = transport;
+    this.#settings = settings;
+  }
+
+  async submit(
+    input: Message | SendMessageRequest,
+    { agent = this.#settings.name, headers = {}, owner }: SubmitOptions = {},
+  ): Promise<{ readonly id: string }> {
+    const { id, messageId, request } = named(input);
+    const step = Step.begin(`send ${agent}`, SpanKind.PRODUCER, headers, {
+      "messaging.system": this.#transport.status.kind,
+      "messaging.operation.type": "send",
+      "a2a.task.id": id,
+    });
+    const data = Buffer.from(JSON.stringify(request));
+    const full = {
+      ...harmless(headers),
+      ...step.headers,
+      ...(owner !== undefined && { [OWNER]: owner }),
+    };
+    try {
+      this.#checkSize(data.length);
+      const key = keyOf("task", id, messageId);
+      await this.#transport.submit(agent, { data, key, headers: full });
+      return { id };
+    } catch (error) {
+      throw unavailable(error);
+    } finally {
+      step.end();
+    }
+  }
+
+  async result(
+    id: string,
+    { wait = 0, signal }: { readonly wait?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<TaskResult | undefined> {
+    const limit = AbortSignal.timeout(wait);
+    const over = signal ? AbortSignal.any([limit, signal]) : limit;
+    let news = new AbortController();
+    const stop = this.#transport.watch(id, (event) => void (event ?? news.abort()));
+    try {
+      for (;;) {
+        news = new AbortController();
+        const found = await this.#find(id);
+        if (found || wait === 0 || over.aborted) return found;
+        await pause(LOOK_MS, AbortSignal.any([news.signal, over]));
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  watch(id: string, listener: (event: StreamEvent) => void): () => void {
+    return this.#transport.watch(id, (event) => event && listener(event));
+  }
+
+  async #find(id: string): Promise<TaskResult | undefined> {
+    try {
+      const entry = await this.#transport.find(id);
+      return entry && { task: entry.task, owner: entry.owner };
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  #checkSize(length: number): void {
+    const room = this.#transport.limit - 4_096;
+    if (length <= room) return;
+    throw new GatewayError("too_large", `The task has ${length} bytes; the queue takes ${room}.`, {
+      hint: "Send a reference to large inputs, or raise max_payload of the NATS server.",
+      data: { size: length, limit: room },
+    });
+  }
+}
+
+/** A request whose task has an id. */
+function named(input: Message | SendMessageRequest): {
+  readonly id: string;
+  readonly messageId: string | undefined;
+  readonly request: SendMessageRequest;
+} {
+  const request = "message" in input ? (input as SendMessageRequest) : { message: input };
+  const { taskId = "", messageId = "" } = request.message;
+  const id = taskId || messageId || randomUUID();
+  const message = taskId || messageId ? request.message : { ...request.message, taskId: id };
+  return { id, messageId: messageId || undefined, request: { ...request, message } };
+}
+
+/** What the client throws has words of its own. */
+function unavailable(error: unknown): GatewayError {
+  const known = toGatewayError(error);
+  if (known.code !== "internal") return known;
+  return new GatewayError("upstream_error", "The queue did not answer.", {
+    hint: "Try again; the same id twice is one task.",
+    cause: error,
+  });
+}

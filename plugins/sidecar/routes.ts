@@ -1,0 +1,102 @@
+import {
+  admits,
+  checkInput,
+  durationSchema,
+  pathParameter,
+  readJson,
+  traceOf,
+  type PluginContext,
+  type Principal,
+} from "propylon";
+import { CONTRACT_VERSIONS, sendMessageRequestSchema, type Task } from "propylon/contract";
+import { z } from "zod";
+import type { Sidecar } from "./sidecar.ts";
+
+/** Longest wait for a result in one request, in milliseconds; proxies give up on longer ones. */
+const MOST_WAIT = 300_000;
+
+const querySchema = z.strictObject({
+  wait: durationSchema()
+    .optional()
+    .transform((ms = 0) => Math.min(ms, MOST_WAIT)),
+});
+
+/** How the sidecar is, its drain, and a door to the queue for those without a NATS client. */
+export function registerRoutes(gateway: PluginContext, sidecar: Sidecar): void {
+  const { worker, queue } = sidecar;
+  gateway.route("GET", "/sidecar", { access: "viewer", mutates: false }, () => statusOf(sidecar));
+  gateway.route("GET", "/sidecar/ready", { access: "public", mutates: false }, () => {
+    const isReady = worker.state === "ready" || !sidecar.settings.work;
+    return Response.json(
+      { ready: isReady, state: worker.state },
+      { status: isReady ? 200 : 503, headers: { "cache-control": "no-store" } },
+    );
+  });
+  gateway.route("POST", "/sidecar/drain", { access: "operator", mutates: true }, async () => {
+    await worker.end(sidecar.settings.timeout);
+    return statusOf(sidecar);
+  });
+  gateway.route("POST", "/sidecar/tasks", { access: "caller", mutates: true }, async (event) => {
+    const request = await readJson(event, sendMessageRequestSchema);
+    const headers = (traceOf(event.req.headers) ?? {}) as Record<string, string>;
+    const owner = event.context.principal.id;
+    const { id } = await queue.submit(request, { headers, owner });
+    return Response.json(
+      { id },
+      { status: 202, headers: { location: `/sidecar/tasks/${encodeURIComponent(id)}` } },
+    );
+  });
+  gateway.route(
+    "GET",
+    "/sidecar/tasks/:id",
+    { access: "caller", mutates: false },
+    async (event) => {
+      const { wait } = checkInput(Object.fromEntries(event.url.searchParams), querySchema);
+      const id = pathParameter(event, "id");
+      const task = await resultFor(sidecar, event.context.principal, id, wait, event.req.signal);
+      return task ?? Response.json({ id, pending: true }, { status: 202 });
+    },
+  );
+}
+
+/**
+ * The result of a task for somebody: of their own, or of anybody's for operators (T4). Another's looks like one that is not there.
+ */
+export async function resultFor(
+  { queue }: Sidecar,
+  principal: Principal,
+  id: string,
+  wait: number,
+  signal: AbortSignal,
+): Promise<Task | undefined> {
+  const found = await queue.result(id, { wait, signal });
+  const mayRead = admits(principal, "operator") || found?.owner === principal.id;
+  return mayRead ? found?.task : undefined;
+}
+
+function statusOf({ worker, transport, runtime, settings, child }: Sidecar): object {
+  const { kind, isConnected, reason, server } = transport.status;
+  return {
+    name: settings.name,
+    state: worker.state,
+    reason: worker.reason ?? null,
+    contractVersions: CONTRACT_VERSIONS,
+    concurrency: settings.concurrency,
+    running: worker.tasks,
+    queue: {
+      kind,
+      connected: isConnected,
+      ...(reason !== undefined && { reason }),
+      ...(server !== undefined && { server }),
+    },
+    runtime: {
+      url: runtime.url,
+      healthy: runtime.isHealthy,
+      ...(!runtime.isHealthy && { reason: runtime.reason }),
+      ...(child?.pid !== undefined && { pid: child.pid }),
+      contractVersion: runtime.manifest?.contractVersion ?? null,
+      card: runtime.card ? { name: runtime.card.name, version: runtime.card.version } : null,
+      streaming: runtime.card?.capabilities.streaming === true,
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { spawnChild, toGatewayError, type Child } from "propylon";
+import { backoff, pause } from "../pause.ts";
+import type { Settings } from "../settings.ts";
+
+const RETRY = { initial: 500, max: 30_000 };
+/** A child that ran this long is not one that fails at every start, in milliseconds. */
+const STEADY_MS = 60_000;
+
+/** What the child need not know: our way into the queue, and the key of our own door (T1). */
+const WITHHELD = /^(?:NATS_|PROPYLON_)/;
+
+/** Whom it tells. */
+export interface ChildReports {
+  readonly info: (data: object, message: string) => void;
+  readonly warn: (data: object, message: string) => void;
+}
+
+/** The runtime as a child of ours: started, started again when it ends, and ended with all that it started (R054). */
+export class RuntimeChild {
+  readonly #settings: Settings["runtime"];
+  readonly #cwd: string;
+  readonly #reports: ChildReports;
+  readonly #leaving = new AbortController();
+  #child: Child | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(settings: Settings["runtime"], cwd: string, reports: ChildReports) {
+    this.#settings = settings;
+    this.#cwd = cwd;
+    this.#reports = reports;
+  }
+
+  /** Process id while it runs. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** SIGTERM to the whole group, SIGKILL after `stop`. Resolves when nothing is left of it. */
+  async end(): Promise<void> {
+    this.#leaving.abort();
+    await this.#child?.close(0);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#leaving;
+    for (let failures = 1; !signal.aborted; failures++) {
+      const begun = performance.now();
+      try {
+        const child = await this.#spawn();
+        const { code, signal: by } = await child.exited;
+        await child.close(0);
+        this.#child = undefined;
+        if (!signal.aborted) this.#reports.warn({ code, signal: by }, "the runtime ended");
+      } catch (error) {
+        const { message, hint } = toGatewayError(error);
+        this.#reports.warn({ hint }, message);
+      }
+      if (performance.now() - begun > STEADY_MS) failures = 1;
+      await pause(backoff(failures, RETRY), signal);
+    }
+  }
+
+  async #spawn(): Promise<Child> {
+    const [command = "", ...args] = this.#settings.command ?? [];
+    const launch = {
+      name: "runtime",
+      command,
+      args,
+      cwd: this.#cwd,
+      env: environment(this.#settings.url),
+    };
+    const child = await spawnChild(launch, { term: this.#settings.stop });
+    // What it writes is its log, not ours (R069).
+    child.stdout.pipe(process.stdout, { end: false });
+    child.stderr.pipe(process.stderr, { end: false });
+    this.#child = child;
+    if (this.#leaving.signal.aborted) await child.close(0);
+    else this.#reports.info({ pid: child.pid }, "the runtime was started");
+    return child;
+  }
+}
+
+/** Our own environment, as in a container of its own, with the port that we look for it at. */
+function environment(url: string): Record<string, string> {
+  const own = Object.entries(process.env).filter(([name]) => !WITHHELD.test(name));
+  const defined = own.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  const port = new URL(url).port || "80";
+  return { ...Object.fromEntries(defined), A2A_PORT: port } as Record<string, string>;
+}

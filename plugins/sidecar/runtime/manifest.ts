@@ -1,0 +1,67 @@
+import { readFile } from "node:fs/promises";
+import { GatewayError } from "propylon";
+import {
+  CONTRACT_VERSIONS,
+  contractVersionSchema,
+  MANIFEST_FILE,
+  manifestSchema,
+  type Manifest,
+} from "propylon/contract";
+
+/**
+ * The manifest of a text.
+ * @throws {GatewayError} `invalid` for another major version (R089), or naming the field that is wrong
+ */
+export function parseManifest(text: string): Manifest {
+  const value = json(text);
+  const version = (value as { contractVersion?: unknown }).contractVersion;
+  if (typeof version === "string" && !contractVersionSchema.safeParse(version).success)
+    throw new GatewayError("invalid", `The runtime implements contract ${version.slice(0, 50)}.`, {
+      hint: `This sidecar speaks ${CONTRACT_VERSIONS.join(", ")} and their minor versions.`,
+    });
+  const checked = manifestSchema.safeParse(value);
+  if (checked.success) return checked.data;
+  const [issue] = checked.error.issues;
+  throw new GatewayError(
+    "invalid",
+    `The runtime's ${MANIFEST_FILE} is wrong: ${issue?.path.join(".") || "it"}: ${issue?.message}.`,
+    { hint: "Correct it: see propylon conformance runtime." },
+  );
+}
+
+/** @throws {GatewayError} `io_error` when it cannot be read; `invalid` as {@link parseManifest} */
+export async function readManifest(file: string): Promise<Manifest> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? "unknown error";
+    throw new GatewayError("io_error", `The manifest cannot be read (${code}).`, {
+      hint: "Check runtime.manifest.",
+      cause,
+    });
+  }
+  return parseManifest(text);
+}
+
+/** A manifest that is served; something else that a catch-all route answers is none. */
+export function servedManifest(text: string): Manifest | undefined {
+  try {
+    if (!Object.hasOwn(JSON.parse(text) as object, "contractVersion")) return undefined;
+  } catch {
+    return undefined;
+  }
+  return parseManifest(text);
+}
+
+function json(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // Said below.
+  }
+  throw new GatewayError("invalid", `The runtime's ${MANIFEST_FILE} is not a JSON object.`, {
+    hint: "Correct it: see propylon conformance runtime.",
+  });
+}

@@ -1,0 +1,98 @@
+import { resolve } from "node:path";
+import { GatewayError, parseDuration } from "propylon";
+import type { SidecarOptions } from "./options.ts";
+
+/** What the contract and NATS set by environment (R007, R047, R050, R051). */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How to reach NATS. */
+export interface NatsSettings extends Pick<SidecarOptions["nats"], "provision" | "replicas"> {
+  readonly servers: string[];
+  readonly credentials: string | undefined;
+  readonly token: string | undefined;
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+  readonly tls: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string };
+}
+
+/** The options with the environment and defaults filled in. Times in milliseconds. */
+export interface Settings extends Omit<SidecarOptions, "name" | "nats" | "runtime" | "grace"> {
+  readonly name: string;
+  readonly grace: number;
+  /** `undefined` = the queue is kept in memory. */
+  readonly nats: NatsSettings | undefined;
+  readonly runtime: Omit<SidecarOptions["runtime"], "startup" | "url"> & {
+    readonly startup: number;
+    readonly url: string;
+    /** Whether somebody said where it is; else the manifest's port counts (R080). */
+    readonly isPlaced: boolean;
+  };
+}
+
+/**
+ * Fills options in. What the config says wins over the environment.
+ *
+ * @param cwd where relative files start from
+ * @throws {GatewayError} `invalid` for a variable that cannot be read
+ */
+export function settle(options: SidecarOptions, env: Environment, cwd: string): Settings {
+  const { runtime } = options;
+  const name = options.name ?? env["AGENT_NAME"] ?? "agent";
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+    throw unreadable("AGENT_NAME", "1 to 64 letters, digits, - and _");
+  const port = env["A2A_PORT"];
+  if (port !== undefined && !/^[1-9]\d{0,4}$/.test(port)) throw unreadable("A2A_PORT", "a port");
+  return {
+    ...options,
+    name,
+    grace: options.grace ?? durationOf(env, "TERMINATION_GRACE_PERIOD", 30_000),
+    nats: natsOf(options.nats, env, cwd),
+    runtime: {
+      ...runtime,
+      startup: runtime.startup ?? durationOf(env, "STARTUP_TIMEOUT", 60_000),
+      url: (runtime.url ?? `http://localhost:${port ?? "8080"}`).replace(/\/+$/, ""),
+      isPlaced: runtime.url !== undefined || port !== undefined,
+      manifest: runtime.manifest && resolve(cwd, runtime.manifest),
+    },
+  };
+}
+
+function natsOf(
+  options: SidecarOptions["nats"],
+  env: Environment,
+  cwd: string,
+): NatsSettings | undefined {
+  const url = options.url ?? env["NATS_URL"]?.split(",").map((each) => each.trim());
+  const servers = [url ?? []].flat().filter((each) => each !== "");
+  if (servers.length === 0) return undefined;
+  const { ca = env["NATS_CA"], cert = env["NATS_CERT"], key = env["NATS_KEY"] } = options.tls;
+  const credentials = options.credentials ?? env["NATS_CREDS"];
+  return {
+    servers,
+    provision: options.provision,
+    replicas: options.replicas,
+    credentials: credentials && resolve(cwd, credentials),
+    token: options.token ?? env["NATS_TOKEN"],
+    user: options.user ?? env["NATS_USER"],
+    password: options.password ?? env["NATS_PASSWORD"],
+    tls: {
+      ...(ca !== undefined && { caFile: resolve(cwd, ca) }),
+      ...(cert !== undefined && { certFile: resolve(cwd, cert) }),
+      ...(key !== undefined && { keyFile: resolve(cwd, key) }),
+    },
+  };
+}
+
+function durationOf(env: Environment, variable: string, otherwise: number): number {
+  const text = env[variable];
+  if (text === undefined || text === "") return otherwise;
+  const ms = parseDuration(text, "s");
+  if (ms === undefined) throw unreadable(variable, "a duration such as 30s");
+  return ms;
+}
+
+function unreadable(variable: string, wanted: string): GatewayError {
+  return new GatewayError("invalid", `The variable ${variable} must be ${wanted}.`, {
+    hint: "Correct or unset it.",
+  });
+}

@@ -1,0 +1,106 @@
+import { createHash, randomUUID } from "node:crypto";
+import {
+  sendMessageRequestSchema,
+  type SendMessageRequest,
+  type StreamEvent,
+  type Task,
+  type TaskState,
+} from "propylon/contract";
+import { Failure } from "./failure.ts";
+import { tokenOf } from "./subjects.ts";
+import type { Delivery } from "./transport.ts";
+
+/** A task as handed in. */
+export interface Order {
+  readonly id: string;
+  readonly request: SendMessageRequest;
+  readonly messageId: string | undefined;
+}
+
+/**
+ * The task in a delivery.
+ * @throws {Failure} for what is none, and never will be
+ */
+export function readOrder({ data, ...delivery }: Delivery): Order {
+  const request = parseRequest(data);
+  const { taskId, messageId } = request.message;
+  const id = nonEmpty(taskId) ?? nonEmpty(messageId);
+  if (id !== undefined) return { id, request, messageId: nonEmpty(messageId) };
+  // Nobody named it: its place in the queue does, so that every delivery of it has the same id.
+  const derived = derivedId(delivery);
+  const message = { ...request.message, taskId: derived };
+  return { id: derived, request: { ...request, message }, messageId: undefined };
+}
+
+/** Place and time: a stream that was made anew counts from 1 again. */
+export function derivedId({ sequence, storedAt }: Pick<Delivery, "sequence" | "storedAt">): string {
+  return `task-${sequence}-${storedAt}`;
+}
+
+function parseRequest(data: Uint8Array): SendMessageRequest {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(data));
+  } catch (cause) {
+    throw new Failure("invalid_json", "What was handed in is not JSON.", cause);
+  }
+  const checked = sendMessageRequestSchema.safeParse(value);
+  if (checked.success) return checked.data;
+  const [issue] = checked.error.issues;
+  const field = issue?.path.join(".") ?? "";
+  throw new Failure(
+    "invalid_request",
+    `What was handed in is no SendMessageRequest (${field || "the body"}).`,
+  );
+}
+
+/** `Nats-Msg-Id` of what belongs to one message of one task: the same for all its executions. */
+export function keyOf(kind: "task" | "result", id: string, messageId: string | undefined): string {
+  const part = messageId === undefined || messageId === id ? "" : `.${digest(messageId)}`;
+  return `${kind}-${tokenOf(id)}${part}`;
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text, "utf8").digest("base64url").slice(0, 22);
+}
+
+/** The result of a task that was given up, so that nobody waits for it for ever (R025). */
+export function failedTask(
+  id: string,
+  { reason, message }: Failure,
+  deliveries: number,
+  contextId: string | undefined,
+): Task {
+  const text = `The task was given up after ${deliveries === 1 ? "one delivery" : `${deliveries} deliveries`}: ${message}`;
+  return {
+    id,
+    ...(contextId !== undefined && { contextId }),
+    status: {
+      state: "failed",
+      timestamp: new Date().toISOString(),
+      message: { messageId: randomUUID(), role: "agent", taskId: id, parts: [{ text }] },
+    },
+    metadata: { deadLetter: { reason, deliveries } },
+  };
+}
+
+/** An event that says where a task is. */
+export function statusEvent(
+  { id, request }: Pick<Order, "id" | "request">,
+  state: TaskState,
+  metadata?: Record<string, unknown>,
+): StreamEvent {
+  const { contextId } = request.message;
+  return {
+    statusUpdate: {
+      taskId: id,
+      ...(contextId !== undefined && { contextId }),
+      status: { state, timestamp: new Date().toISOString() },
+      ...(metadata && { metadata }),
+    },
+  };
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}

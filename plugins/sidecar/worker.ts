@@ -1,0 +1,172 @@
+import { toGatewayError, type GatewayError } from "propylon";
+import { Execution, type Ending, type Means } from "./execution.ts";
+import { pause } from "./pause.ts";
+
+/** Where a worker is. */
+export type WorkerState =
+  /** Waits for the runtime's first health. */
+  | "starting"
+  /** Takes tasks. */
+  | "ready"
+  /** The queue or the runtime is away; it goes on by itself. */
+  | "waiting"
+  /** The runtime did not become healthy in time, speaks another contract, or a stream is not as it must be. */
+  | "failed"
+  /** Takes no more; what runs may end. */
+  | "draining"
+  | "stopped";
+
+/** Whom a worker tells. */
+export interface Reports {
+  /** A task begins; the function it returns is told how it ends. */
+  readonly began: (facts: { readonly attempt: number }) => (ending: Ending) => void;
+  readonly changed: () => void;
+}
+
+/** Takes tasks from the queue and has the runtime do them, as many at a time as it was told (R018). */
+export class Worker {
+  readonly #means: Means;
+  readonly #reports: Reports;
+  /** Takes no more tasks. */
+  readonly #leaving = new AbortController();
+  /** Ends those that run. */
+  readonly #ending = new AbortController();
+  readonly #running = new Set<Execution>();
+  #state: WorkerState = "starting";
+  #failure: GatewayError | undefined;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(means: Means, reports: Reports) {
+    this.#means = means;
+    this.#reports = reports;
+    means.transport.onStatus(() => this.#look());
+  }
+
+  get state(): WorkerState {
+    return this.#state;
+  }
+
+  /** Why it failed. */
+  get failure(): GatewayError | undefined {
+    return this.#failure;
+  }
+
+  /** Why it takes no tasks, as a sentence; `undefined` while it does. */
+  get reason(): string | undefined {
+    const { transport, runtime } = this.#means;
+    if (this.#failure) return this.#failure.message;
+    if (this.#state === "draining" || this.#state === "stopped") return "It takes no more tasks.";
+    if (!transport.status.isConnected) return transport.status.reason ?? "The queue is away.";
+    return runtime.isHealthy ? undefined : `The runtime is not healthy. ${runtime.reason}`;
+  }
+
+  /** Ids of the tasks that run. */
+  get tasks(): readonly string[] {
+    return [...this.#running].map(({ id }) => id);
+  }
+
+  /** Begins, once those before it are done. */
+  start(before: Promise<unknown>): void {
+    this.#work = this.#run(before);
+  }
+
+  /**
+   * Takes no more tasks, and resolves when those that run have ended; after so many milliseconds they are handed to somebody else
+   * (R059). May be called again, with less.
+   */
+  async end(grace: number): Promise<void> {
+    this.#leaving.abort();
+    if (this.#state !== "stopped") this.#set("draining");
+    const over = new AbortController();
+    void pause(grace, over.signal).then(() => over.signal.aborted || this.#ending.abort());
+    await this.#work;
+    over.abort();
+    this.#set("stopped");
+  }
+
+  async #run(before: Promise<unknown>): Promise<void> {
+    const { signal } = this.#leaving;
+    const { concurrency } = this.#means.settings;
+    await before;
+    await this.#begin();
+    if (signal.aborted) return;
+    const lanes = Array.from({ length: concurrency }, () => this.#takeTasks());
+    await Promise.all([...lanes, this.#watchHealth()]);
+  }
+
+  /** Waits for the runtime; one that failed may still come (R038). */
+  async #begin(): Promise<void> {
+    const { runtime } = this.#means;
+    const { signal } = this.#leaving;
+    while (!signal.aborted) {
+      try {
+        await runtime.start(signal);
+        this.#failure = undefined;
+        return this.#look();
+      } catch (error) {
+        this.#failure = toGatewayError(error);
+        this.#set("failed");
+        await pause(1_000, signal);
+      }
+    }
+  }
+
+  async #takeTasks(): Promise<void> {
+    const { transport, runtime } = this.#means;
+    const { signal } = this.#leaving;
+    while (!signal.aborted) {
+      this.#look();
+      await runtime.whenHealthy(signal);
+      this.#look();
+      const delivery = await transport.pull(signal).catch(() => undefined);
+      if (!delivery) continue;
+      // It came in the moment we stopped.
+      if (signal.aborted) delivery.giveBack(0);
+      else await this.#execute(new Execution(delivery, this.#means, this.#ending.signal), delivery);
+    }
+  }
+
+  async #execute(execution: Execution, { attempt }: { readonly attempt: number }): Promise<void> {
+    this.#running.add(execution);
+    const tell = this.#reports.began({ attempt });
+    const ending = await execution.run();
+    this.#running.delete(execution);
+    if ("failure" in ending && ending.failure.isAbsence)
+      this.#means.runtime.lose(ending.failure.message);
+    tell(ending);
+    this.#look();
+  }
+
+  /** Between tasks, too: whoever looks at us sees how the runtime is (R009). */
+  async #watchHealth(): Promise<void> {
+    const { signal } = this.#leaving;
+    const { runtime, settings } = this.#means;
+    while (!signal.aborted) {
+      await pause(settings.runtime.interval, signal);
+      if (signal.aborted) return;
+      if (runtime.isHealthy) await runtime.look(signal);
+      this.#look();
+    }
+  }
+
+  /** Finds out where it is. */
+  #look(): void {
+    if (this.#leaving.signal.aborted) return;
+    const { transport, runtime } = this.#means;
+    const { fault, isConnected } = transport.status;
+    if (fault) {
+      this.#failure = fault;
+      return this.#set("failed");
+    }
+    if (this.#state === "failed" && isConnected && runtime.isHealthy) this.#failure = undefined;
+    if (this.#failure) return;
+    if (isConnected && runtime.isHealthy) this.#set("ready");
+    else if (this.#state !== "starting") this.#set("waiting");
+  }
+
+  #set(state: WorkerState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#reports.changed();
+  }
+}
