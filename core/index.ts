@@ -40,6 +40,9 @@ export type { ConfigEdit } from "./config/write.ts";
 export type { Changes, GatewayHooks, Mutation, ReloadReport } from "./hooks.ts";
 export { createLogger } from "./log.ts";
 export { networkReason } from "./upstream/faults.ts";
+export { type Child, type CloseTimes, type Exit, spawnChild } from "./upstream/child.ts";
+export type { Launch } from "./upstream/launch.ts";
+export { SseParser, type SseSink } from "./upstream/sse.ts";
 export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "./outcome.ts";
 export {
