@@ -25,6 +25,8 @@ export interface SkillTask {
   /** What was said in this task before. */
   readonly history: readonly Message[];
   readonly principal: Principal;
+  /** Folder to work in ($WORK_DIR), which may be missing: only commands need it. */
+  readonly workDir: string;
   /** Ends with the task: it was cancelled, or the time is over. */
   readonly signal: AbortSignal;
   /** Says what it is doing. */

@@ -1,13 +1,17 @@
+import { resolve } from "node:path";
 import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
 import { Card } from "./card.ts";
 import { a2aServerType } from "./client/server-type.ts";
 import { contractRoutes } from "./dialect/routes.ts";
+import { checkWorkDir } from "./executors/command.ts";
 import { createSkills } from "./executors/create.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { placeRuntime } from "./place.ts";
 import { Runtime } from "./service.ts";
+import { standardFace } from "./standard/routes.ts";
+import { Conversations } from "./tasks/conversations.ts";
 import { Engine } from "./tasks/engine.ts";
 
 export * from "./service.ts";
@@ -24,19 +28,27 @@ export default definePlugin({
   inject: { agents: optional(Agents) },
   provides: Runtime,
   async setup(gateway) {
-    const { tasks } = gateway.config;
+    const { config } = gateway;
+    const { tasks, sessions } = config;
     const engine = gateway.keep(
       "engine",
       () => new Engine(),
       (kept) => kept.close(),
     );
     const place = placeRuntime(gateway);
-    const skills = await createSkills({ gateway, agents: gateway.services.agents, engine });
+    const conversations = gateway.keep("conversations", () => new Conversations());
+    const workDir = resolve(
+      gateway.cwd,
+      config.workDir ?? (process.env["WORK_DIR"] || "/workspace"),
+    );
+    const { agents } = gateway.services;
+    const skills = await createSkills({ gateway, agents, engine, conversations, workDir });
     const card = new Card(gateway, place, [...skills.values()]);
     card.route();
     gateway.serverType("a2a", a2aServerType(gateway));
-    contractRoutes(gateway, engine, card);
-    gateway.onStart(() => {
+    contractRoutes(gateway, engine, card, standardFace(gateway, engine, card));
+    gateway.onStart(async () => {
+      if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);
       const giveBack = engine.adopt({
         options: tasks,
         skills,
@@ -44,7 +56,10 @@ export default definePlugin({
         log: gateway.log,
       });
       const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], tasks.age));
-      const timer = setInterval(() => engine.sweep(), every);
+      const timer = setInterval(() => {
+        engine.sweep();
+        conversations.sweep(sessions);
+      }, every);
       timer.unref();
       return () => {
         clearInterval(timer);

@@ -1,5 +1,5 @@
 import { durationSchema, sizeSchema } from "propylon";
-import { manifestSchema } from "propylon/contract";
+import { contractVersionSchema, manifestSchema } from "propylon/contract";
 import { z } from "zod";
 import { pushSchema } from "./standard/options.ts";
 
@@ -167,6 +167,50 @@ const sessionsSchema = z
   .prefault({})
   .describe("Conversations of agents over several tasks with the same contextId.");
 
+const path = z.string().startsWith("/").optional();
+const flag = z.boolean().optional();
+
+/** Not the schema of the contract: its defaults would stand in the way of what is worked out. */
+const manifestOptionsSchema = z
+  .strictObject({
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("File that it is written to, relative to the config; default: it is only served."),
+    contractVersion: contractVersionSchema.optional().describe("Default: v1."),
+    conformanceLevel: z
+      .int()
+      .min(1)
+      .max(3)
+      .optional()
+      .describe("Default: 3, without compaction of sessions 2."),
+    runtime: manifestSchema.shape.runtime
+      .partial()
+      .optional()
+      .describe("Default: name, version and description of the card."),
+    server: z
+      .looseObject({
+        port: z.int().min(1).max(65_535).optional(),
+        healthPath: path,
+        agentCardPath: path,
+        taskPath: path,
+      })
+      .optional()
+      .describe("Default: the port of the listener, and the paths as they are."),
+    capabilities: z
+      .looseObject({
+        streaming: flag,
+        traceContext: flag,
+        gracefulShutdown: flag,
+        contextCompaction: flag,
+      })
+      .optional()
+      .describe("Default: all of them, but compaction only where it is on."),
+  })
+  .prefault({})
+  .describe("What runtime-contract.json says differently from what is worked out.");
+
 /** Options of the a2a plugin. */
 export const optionsSchema = z.strictObject({
   name: z.string().min(1).optional().describe("Name in the card; default: that of the gateway."),
@@ -213,10 +257,7 @@ export const optionsSchema = z.strictObject({
   tasks: tasksSchema,
   sessions: sessionsSchema,
   push: pushSchema.describe("Push notifications (A2A 1.0)."),
-  manifest: manifestSchema
-    .partial()
-    .optional()
-    .describe("What runtime-contract.json says differently from what is worked out."),
+  manifest: manifestOptionsSchema,
 });
 
 /** {@link optionsSchema} filled in. */

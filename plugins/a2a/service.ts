@@ -16,7 +16,10 @@ export interface SendOptions {
   readonly meta?: Json | undefined;
   /** Metadata of the request around the message. */
   readonly metadata?: Json | undefined;
-  /** Ends the task when it aborts, for callers that would not come back for it (contract v1). */
+  /**
+   * Ends the task when it aborts, for callers that would not come back for it (contract v1). One who sends the message again all
+   * the same has it worked on anew: nobody has an answer yet.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 

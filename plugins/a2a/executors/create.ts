@@ -3,6 +3,9 @@ import type { AgentsService } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";
 import type { Engine } from "../tasks/engine.ts";
+import type { Conversations } from "../tasks/conversations.ts";
+import { agentExecutor } from "./agent.ts";
+import { commandExecutor } from "./command.ts";
 import { functionExecutor } from "./function.ts";
 import { ownSkill, type Executor } from "./own.ts";
 import { toolSkill } from "./tool.ts";
@@ -12,6 +15,8 @@ export interface Door {
   readonly gateway: PluginContext<A2aOptions>;
   readonly agents: AgentsService | undefined;
   readonly engine: Engine;
+  readonly conversations: Conversations;
+  readonly workDir: string;
 }
 
 /**
@@ -34,7 +39,14 @@ async function createSkill(door: Door, options: SkillOptions): Promise<Skill> {
   return ownSkill({ gateway, options, executor, timeout, workOf: (key) => engine.workOf(key) });
 }
 
-async function createExecutor({ gateway }: Door, options: SkillOptions): Promise<Executor> {
-  if (options.function !== undefined) return functionExecutor(options.function, gateway);
-  throw new GatewayError("invalid", `The skill ${options.id} has no executor yet.`);
+async function createExecutor(door: Door, options: SkillOptions): Promise<Executor> {
+  const { gateway, agents, conversations, workDir } = door;
+  if (options.function !== undefined) return functionExecutor(options.function, gateway, workDir);
+  if (options.command) return commandExecutor(options, workDir);
+  if (agents)
+    return agentExecutor({ options, agents, conversations, sessions: gateway.config.sessions });
+  throw new GatewayError("invalid", `The skill "${options.id}" is an agent, and there are none.`, {
+    hint: "Add agents to the config.",
+    data: { path: "plugins.a2a.skills" },
+  });
 }

@@ -12,6 +12,7 @@ import type { Executor } from "./own.ts";
 export async function functionExecutor(
   file: string,
   gateway: Pick<PluginContext, "code" | "call">,
+  workDir: string,
 ): Promise<Executor> {
   const { default: code } = await gateway.code(file);
   if (!isSkillCode(code))
@@ -21,14 +22,18 @@ export async function functionExecutor(
   return {
     description: code.description ?? "Works on a message.",
     async run(work, call) {
-      const said = await code.run(taskOf(work, call, gateway));
+      const said = await code.run({ ...taskOf(work, call, gateway), workDir });
       if (typeof said === "string") work.artifact({ parts: [{ text: said }], lastChunk: true });
       else if (said) work.artifact({ parts: [...said], lastChunk: true });
     },
   };
 }
 
-function taskOf(work: Work, outer: Call, gateway: Pick<PluginContext, "call">): SkillTask {
+function taskOf(
+  work: Work,
+  outer: Call,
+  gateway: Pick<PluginContext, "call">,
+): Omit<SkillTask, "workDir"> {
   const { taskId, contextId, message, history } = work;
   const { principal, signal, meta } = outer;
   return {

@@ -61,10 +61,19 @@ export class Engine implements RuntimeService {
   async send(message: Message, options: SendOptions): Promise<RunningTask> {
     if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
     const known = this.#findFor(message, options);
-    if (known?.hasTaken(message)) return known;
+    if (known?.hasTaken(message))
+      return known.isForsaken ? this.#redo(known, message, options) : known;
     if (known && !STATES[known.state].isInterrupted) throw refuseMessage(known);
     this.#admit();
     return this.#begin(known ?? this.#create(message, options), message, options);
+  }
+
+  /** Somebody who went away without an answer is back: a queue delivers again what it has no result of. */
+  async #redo(task: LiveTask, message: Message, options: SendOptions): Promise<RunningTask> {
+    await task.settled;
+    if (task.state !== "canceled") return task;
+    this.#shelf.drop(task);
+    return this.send(message, options);
   }
 
   get(id: string, principal: Principal): LiveTask {
@@ -138,8 +147,10 @@ export class Engine implements RuntimeService {
     if (known) return known;
     if (id === undefined && message.taskId !== undefined)
       return this.get(message.taskId, principal);
-    // A caller that chooses ids means by another id another task.
-    return id === undefined ? this.#shelf.findByMessage(message, principal) : undefined;
+    // A caller that chooses ids means by another id another task. One that does not may use a message's id again once its task is
+    // over, as the public kit of A2A does: it gets a new one.
+    const met = id === undefined ? this.#shelf.findByMessage(message, principal) : undefined;
+    return met?.isFinal ? undefined : met;
   }
 
   #admit(): void {

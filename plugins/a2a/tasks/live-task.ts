@@ -38,6 +38,8 @@ export class LiveTask implements RunningTask {
   cancellation = new Cancellation();
   /** Whether somebody asked for its end. */
   isUnwanted = false;
+  /** Whether it was ended because whoever waited for it went away. */
+  isForsaken = false;
   /** What the skill answered when it had but a word to say. */
   reply: Message | undefined;
   readonly #accepted: Message[] = [];

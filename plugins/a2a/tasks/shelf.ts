@@ -62,12 +62,13 @@ export class Shelf {
     for (const task of this.#over) {
       const isTooOld = now - task.changedAt > age;
       if (!isTooOld && this.#tasks.size <= keep && this.#bytes <= bytes) return;
-      this.#drop(task);
+      this.drop(task);
     }
   }
 
-  #drop(task: LiveTask): void {
-    this.#over.delete(task);
+  /** Forgets a task that ended. */
+  drop(task: LiveTask): void {
+    if (!this.#over.delete(task)) return;
     this.#bytes -= task.bytes;
     this.#tasks.delete(keyOf(task.owner, task.id));
     for (const key of this.#taken.get(task) ?? []) this.#messages.delete(key);

@@ -129,6 +129,7 @@ function failure(text: string, metadata?: Json): Ending {
 function follow(signal: AbortSignal | undefined, task: LiveTask): () => void {
   const leave = (): void => {
     task.isUnwanted = true;
+    task.isForsaken = true;
     task.cancellation.abort(new GatewayError("cancelled", "The client went away."));
   };
   if (signal?.aborted) leave();

@@ -1,0 +1,101 @@
+import { GatewayError, type Call } from "propylon";
+import type { AgentsService, Message, RunResult } from "propylon/plugins/agents";
+import type { A2aOptions, SkillOptions } from "../options.ts";
+import { compact } from "../tasks/compaction.ts";
+import type { Conversation, Conversations } from "../tasks/conversations.ts";
+import type { Work } from "../tasks/work.ts";
+import { fromAgent, historyOf, toAgent } from "./agent-parts.ts";
+import { askUser } from "./ask-user.ts";
+import type { Executor } from "./own.ts";
+import { AgentReporter } from "./reporter.ts";
+import { summariser } from "./summary.ts";
+
+/** What agent skills work with. */
+export interface AgentSkillInput {
+  readonly options: SkillOptions;
+  readonly agents: AgentsService;
+  readonly conversations: Conversations;
+  readonly sessions: A2aOptions["sessions"];
+}
+
+/**
+ * A skill that is an agent of the config, which goes on with the conversation of the same context (R076).
+ *
+ * @throws {GatewayError} `invalid` when there is no such agent
+ */
+export function agentExecutor(input: AgentSkillInput): Executor {
+  const { options, agents, conversations, sessions } = input;
+  const name = options.agent!;
+  const agent = agents.get(name);
+  if (!agent)
+    throw new GatewayError("invalid", `The skill "${options.id}" names no agent of the config.`, {
+      hint: `Agents: ${
+        agents
+          .list()
+          .map((each) => each.name)
+          .join(", ") || "none"
+      }.`,
+      data: { path: "plugins.a2a.skills" },
+    });
+  return {
+    description: agent.description ?? `Asks the agent "${agent.title ?? name}".`,
+    run: (work, call) =>
+      // Another's conversation is not found, whatever context they name (T4).
+      conversations.use(
+        JSON.stringify([call.principal.kind, call.principal.id, work.contextId, name]),
+        sessions,
+        call.signal,
+        (conversation) => converse(conversation, work, call, input),
+      ),
+  };
+}
+
+/** One turn of a conversation. */
+async function converse(
+  { messages: before }: Conversation,
+  work: Work,
+  call: Call,
+  input: AgentSkillInput,
+): Promise<Conversation> {
+  const { options, agents } = input;
+  const name = options.agent!;
+  const hasVision = agents.get(name)?.capabilities?.["vision"] === true;
+  const said: Message = { role: "user", parts: toAgent(work.message.parts, hasVision) };
+  // A conversation that is kept no longer goes on from what the task itself knows.
+  const known = before.length > 0 ? before : historyOf(work.history);
+  const messages = await shorten([...known, said], work, call, input);
+  const reporter = new AgentReporter(work);
+  const result = await agents.run(name, messages, {
+    signal: call.signal,
+    principal: call.principal,
+    deltas: true,
+    onEvent: (event) => reporter.hear(event),
+    mayContinue: () => work.verdict === undefined,
+    ...(options.asks && { tools: [askUser(work)] }),
+  });
+  conclude(result, work, reporter);
+  return { messages: result.messages };
+}
+
+/** Compacts a conversation that is too long, and says so (R075). */
+async function shorten(
+  messages: readonly Message[],
+  work: Work,
+  call: Call,
+  { options, agents, sessions: { compaction } }: AgentSkillInput,
+): Promise<readonly Message[]> {
+  if (compaction === false) return messages;
+  const summarise = summariser(agents, options.agent!, call, compaction.time);
+  const compacted = await compact(messages, compaction, summarise);
+  if (!compacted) return messages;
+  work.status([{ text: "The conversation was compacted." }], { compaction: compacted.report });
+  return compacted.messages;
+}
+
+/** @throws {GatewayError} `upstream_error` when a budget ran out: half an answer must not pass for a whole one */
+function conclude(result: RunResult, work: Work, reporter: AgentReporter): void {
+  const { end, text, parts } = result;
+  if (work.verdict) return;
+  if (end !== "finished" && end !== "prevented") throw new GatewayError("upstream_error", text);
+  reporter.finish(fromAgent(parts));
+}

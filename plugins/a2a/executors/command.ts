@@ -1,0 +1,101 @@
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { GatewayError, type Call } from "propylon";
+import type { Part } from "propylon/contract";
+import type { SkillOptions } from "../options.ts";
+import type { Work } from "../tasks/work.ts";
+import type { Executor } from "./own.ts";
+import { runProgram, type Exit } from "./process.ts";
+
+/** What programs need to find each other and speak the user's language, and what holds no secret. */
+const ALWAYS = ["PATH", "HOME", "USER", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
+
+/** A skill that is a program: the message is its input, what it writes is the artifact. */
+export function commandExecutor(options: SkillOptions, workDir: string): Executor {
+  const argv = options.command!;
+  return {
+    description: `Runs ${basename(argv[0]!)}.`,
+    async run(work, call) {
+      const exit = await runProgram({
+        argv,
+        env: environmentOf(work, call, options.env, workDir),
+        cwd: workDir,
+        input: inputOf(work.message.parts),
+        most: options.output,
+        signal: call.signal,
+        onText: (text) => work.artifact({ parts: [{ text }], append: work.hasWritten }),
+      });
+      if (exit.code !== 0) throw failed(argv[0]!, exit);
+      work.artifact({ parts: [{ text: "" }], append: work.hasWritten, lastChunk: true });
+    },
+  };
+}
+
+/** The environment of a program: a few variables by name, and what it is about (R048, R049). */
+function environmentOf(
+  { taskId, contextId }: Work,
+  { meta }: Call,
+  names: readonly string[],
+  workDir: string,
+): NodeJS.ProcessEnv {
+  const traceparent = meta?.["traceparent"];
+  const allowed = [...ALWAYS, "GITHUB_TOKEN", ...names].flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return {
+    ...Object.fromEntries(allowed),
+    WORK_DIR: workDir,
+    TASK_ID: taskId,
+    CONTEXT_ID: contextId,
+    ...(typeof traceparent === "string" && { TRACEPARENT: traceparent }),
+  };
+}
+
+/**
+ * Texts as they are and data as JSON, one per line.
+ *
+ * @throws {GatewayError} `invalid` for files
+ */
+function inputOf(parts: readonly Part[]): string {
+  if (parts.some(({ raw, url }) => raw !== undefined || url !== undefined))
+    throw new GatewayError("invalid", "This skill takes text and data, and no files.");
+  return parts.map(({ text, data }) => text ?? JSON.stringify(data)).join("\n");
+}
+
+/** Why a program failed, in its own last words, without the one secret it was given. */
+function failed(program: string, { code, signal, complaint }: Exit): GatewayError {
+  const how = signal === null ? `exited with ${code}` : `was ended by ${signal}`;
+  const token = process.env["GITHUB_TOKEN"];
+  const words = token ? complaint.replaceAll(token, "[GITHUB_TOKEN]") : complaint;
+  return new GatewayError(
+    "upstream_error",
+    `${basename(program)} ${how}${words === "" ? "." : `:\n${words}`}`,
+  );
+}
+
+/**
+ * Whether programs can work in the folder (R048, R053).
+ *
+ * @throws {GatewayError} `io_error`
+ */
+export async function checkWorkDir(folder: string): Promise<void> {
+  const reason = await findFault(folder);
+  if (reason === undefined) return;
+  throw new GatewayError("io_error", `The work directory ${folder} ${reason}.`, {
+    hint: "Make it, or set WORK_DIR or plugins.a2a.workDir to a folder that can be written to.",
+    data: { path: "plugins.a2a.workDir" },
+  });
+}
+
+async function findFault(folder: string): Promise<string | undefined> {
+  try {
+    if (!(await stat(folder)).isDirectory()) return "is no folder";
+    await access(folder, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" ? "does not exist" : `cannot be written to (${code})`;
+  }
+}

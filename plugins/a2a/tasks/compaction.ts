@@ -1,0 +1,83 @@
+import type { Message } from "propylon/plugins/agents";
+import { estimateTokens, tokensOf, writeTranscript } from "./transcript.ts";
+
+/** When and how far a conversation is compacted. */
+export interface CompactionLimits {
+  /** Tokens, estimated, above which it is. */
+  readonly above: number;
+  /** Share of them that the newest messages keep. */
+  readonly keep: number;
+}
+
+/** What was done to a conversation: `metadata.compaction` of the task (R075). Tokens are estimated. */
+export interface CompactionReport {
+  readonly compacted: true;
+  /** `trim`: no summary could be had, so the oldest messages were left out. */
+  readonly method: "summary" | "trim";
+  readonly before: { readonly messages: number; readonly tokens: number };
+  readonly after: { readonly messages: number; readonly tokens: number };
+}
+
+/** A conversation that was made shorter. */
+export interface Compacted {
+  readonly messages: readonly Message[];
+  readonly report: CompactionReport;
+}
+
+/** Share of the tokens that a summary may take. */
+const SUMMARY = 0.3;
+
+/**
+ * Makes a conversation that is too long shorter: its older part becomes a summary at the beginning of the first message that stays.
+ * The last message, which is yet to be answered, always stays whole.
+ *
+ * @param summarise makes a summary of a transcript; may fail
+ * @returns `undefined` when it is short enough, or there is nothing to leave out
+ */
+export async function compact(
+  messages: readonly Message[],
+  limits: CompactionLimits,
+  summarise: (transcript: string) => Promise<string>,
+): Promise<Compacted | undefined> {
+  if (estimateTokens(messages) <= limits.above) return undefined;
+  const cut = findCut(messages, limits);
+  if (cut === 0) return undefined;
+  const older = messages.slice(0, cut);
+  const summary = await summarise(writeTranscript(older)).catch(() => "");
+  const room = Math.floor(limits.above * SUMMARY) * 4;
+  const preface =
+    summary === ""
+      ? `[The ${cut} messages before this were left out, because the conversation got too long.]`
+      : `[Summary of the conversation before this: ${summary.slice(0, room)}]`;
+  const shorter = withPreface(messages.slice(cut), preface);
+  const method = summary === "" ? "trim" : "summary";
+  return { messages: shorter, report: { ...describe(messages, shorter), method } };
+}
+
+/** Where the part that stays begins: with a message of the user, so that no result loses its call. */
+function findCut(messages: readonly Message[], { above, keep }: CompactionLimits): number {
+  const last = messages.length - 1;
+  let left = above * keep - tokensOf(messages[last]!);
+  let cut = last;
+  for (let at = last - 1; at >= 0; at--) {
+    left -= tokensOf(messages[at]!);
+    if (left < 0) break;
+    if (messages[at]!.role === "user") cut = at;
+  }
+  return cut;
+}
+
+function withPreface([first, ...rest]: readonly Message[], text: string): readonly Message[] {
+  return [{ role: "user", parts: [{ type: "text", text }, ...first!.parts] }, ...rest];
+}
+
+function describe(
+  before: readonly Message[],
+  after: readonly Message[],
+): Omit<CompactionReport, "method"> {
+  const sizeOf = (messages: readonly Message[]): CompactionReport["before"] => ({
+    messages: messages.length,
+    tokens: estimateTokens(messages),
+  });
+  return { compacted: true, before: sizeOf(before), after: sizeOf(after) };
+}

@@ -1,0 +1,96 @@
+import type { Message } from "propylon/plugins/agents";
+
+/** What an agent and one principal said to each other in one context. */
+export interface Conversation {
+  readonly messages: readonly Message[];
+}
+
+/** How many are kept, and how long. */
+export interface ConversationLimits {
+  readonly most: number;
+  /** Milliseconds since it was used last. */
+  readonly age: number;
+}
+
+interface Entry {
+  messages: readonly Message[];
+  usedAt: number;
+  /** Settles when everybody who waits for it or uses it is done. */
+  queue: Promise<unknown>;
+  users: number;
+}
+
+/** The conversations of agents over several tasks (R076). Live through reloads, like the tasks. */
+export class Conversations {
+  /** The longest unused first. */
+  readonly #entries = new Map<string, Entry>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /**
+   * Continues a conversation, one turn at a time: who comes meanwhile waits. What `turn` returns is what was said by then.
+   *
+   * @param key says whose conversation it is
+   * @throws the signal's reason when it aborts before its turn; whatever `turn` throws, and then nothing was said
+   */
+  async use(
+    key: string,
+    limits: ConversationLimits,
+    signal: AbortSignal,
+    turn: (conversation: Conversation) => Promise<Conversation>,
+  ): Promise<void> {
+    const entry = this.#enter(key);
+    const before = entry.queue;
+    let leave!: () => void;
+    entry.queue = Promise.all([before, new Promise<void>((resolve) => (leave = resolve))]);
+    try {
+      await orAborted(before, signal);
+      entry.messages = (await turn({ messages: entry.messages })).messages;
+    } finally {
+      leave();
+      entry.users--;
+      this.#touch(key, entry);
+      this.sweep(limits);
+    }
+  }
+
+  /** Drops what is kept no longer; those in use stay. */
+  sweep({ most, age }: ConversationLimits, now = Date.now()): void {
+    for (const [key, { usedAt, users, messages }] of this.#entries) {
+      const isOld = now - usedAt > age || this.#entries.size > most;
+      if (users === 0 && (isOld || messages.length === 0)) this.#entries.delete(key);
+    }
+  }
+
+  #enter(key: string): Entry {
+    const entry = this.#entries.get(key) ?? {
+      messages: [],
+      usedAt: 0,
+      queue: Promise.resolve(),
+      users: 0,
+    };
+    entry.users++;
+    this.#touch(key, entry);
+    return entry;
+  }
+
+  #touch(key: string, entry: Entry): void {
+    entry.usedAt = Date.now();
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+  }
+}
+
+function orAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    void work.then(() => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+  });
+}
