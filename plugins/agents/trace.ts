@@ -1,20 +1,8 @@
-import {
-  context,
-  metrics,
-  propagation,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  type Attributes,
-  type Span,
-} from "@opentelemetry/api";
-import { toGatewayError, type Json } from "propylon";
+import { metrics, SpanKind, type Attributes } from "@opentelemetry/api";
+import { toGatewayError } from "propylon";
+import { SCOPE, withSpan } from "propylon/plugins/telemetry";
 import type { ModelReply, ModelRequest } from "./model.ts";
 import type { RunOptions, RunResult } from "./service.ts";
-
-/** Scope of spans and metrics. */
-const SCOPE = "propylon";
 
 /** Buckets that the GenAI conventions give for tokens. */
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
@@ -23,95 +11,71 @@ const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
 
 /**
  * Runs an agent within a span `invoke_agent <name>` of the OpenTelemetry GenAI conventions. The run gets `meta` with that span, so
- * that its tool calls belong below it; where no SDK is registered (plugin telemetry), with what it came with. Costs about a
- * microsecond then.
+ * that its tool calls belong below it; where no SDK is registered (plugin telemetry), with what it came with.
  */
-export async function traceRun(
+export function traceRun(
   name: string,
   options: RunOptions,
   work: (options: RunOptions) => Promise<RunResult>,
 ): Promise<RunResult> {
-  // Whoever says where it belongs, means it: a run that waited for its turn starts in the context of the one that ended.
-  const around = options.meta === undefined ? context.active() : ROOT_CONTEXT;
-  const parent = propagation.extract(around, options.meta ?? {});
   const attributes = { "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name };
-  const tracer = trace.getTracer(SCOPE);
-  const span = tracer.startSpan(`invoke_agent ${name}`, { attributes }, parent);
-  const own = trace.setSpan(parent, span);
-  const carrier: Json = {};
-  propagation.inject(own, carrier);
-  const meta = { ...options.meta, ...carrier };
-  return context.with(own, () =>
-    finish(
-      span,
-      () => work({ ...options, meta }),
-      ({ usage, end, turns }) => ({
-        ...usageOf(usage),
-        "propylon.agent.end": end,
-        "propylon.agent.turns": turns,
-      }),
-    ),
-  );
+  const input = { attributes, meta: options.meta };
+  return withSpan(`invoke_agent ${name}`, input, async ({ span, meta }) => {
+    const result = await work({ ...options, meta });
+    const { usage, end, turns } = result;
+    span.setAttributes({
+      ...usageOf(usage),
+      "propylon.agent.end": end,
+      "propylon.agent.turns": turns,
+    });
+    return result;
+  });
 }
 
 /**
  * Makes a request to a model within a span `chat <model>`, and counts its tokens and time.
- * @param type kind of the provider, e.g. `anthropic`
- * @param model name at the provider
+ * @param asked kind of the provider, e.g. `anthropic`, and name of the model there
  */
 export async function traceChat(
-  { type, model }: { readonly type: string; readonly model: string },
-  { maxOutputTokens, temperature }: ModelRequest,
+  asked: { readonly type: string; readonly model: string },
+  request: ModelRequest,
   work: () => Promise<ModelReply>,
 ): Promise<ModelReply> {
-  const about: Attributes = {
+  const about = describe(asked);
+  const input = { kind: SpanKind.CLIENT, attributes: { ...about, ...describeRequest(request) } };
+  const started = performance.now();
+  let failure: Attributes = {};
+  try {
+    return await withSpan(`chat ${asked.model}`, input, async ({ span }) => {
+      const reply = await work();
+      span.setAttributes({
+        ...usageOf(reply.usage),
+        "gen_ai.response.finish_reasons": [reply.finish],
+      });
+      recordTokens(reply.usage, about);
+      return reply;
+    });
+  } catch (thrown) {
+    failure = { "error.type": toGatewayError(thrown).code };
+    throw thrown;
+  } finally {
+    recordTime(performance.now() - started, { ...about, ...failure });
+  }
+}
+
+function describe({ type, model }: { readonly type: string; readonly model: string }): Attributes {
+  return {
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": type,
     "gen_ai.request.model": model,
   };
-  const attributes = {
-    ...about,
+}
+
+function describeRequest({ maxOutputTokens, temperature }: ModelRequest): Attributes {
+  return {
     ...(maxOutputTokens !== undefined && { "gen_ai.request.max_tokens": maxOutputTokens }),
     ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
   };
-  const tracer = trace.getTracer(SCOPE);
-  const span = tracer.startSpan(`chat ${model}`, { kind: SpanKind.CLIENT, attributes });
-  const started = performance.now();
-  const reply = context.with(trace.setSpan(context.active(), span), () =>
-    finish(span, work, ({ usage, finish: reason }) => ({
-      ...usageOf(usage),
-      "gen_ai.response.finish_reasons": [reason],
-    })),
-  );
-  const time = (more?: Attributes): void =>
-    recordTime(performance.now() - started, { ...about, ...more });
-  reply.then(
-    ({ usage }) => {
-      time();
-      recordTokens(usage, about);
-    },
-    (thrown: unknown) => time({ "error.type": toGatewayError(thrown).code }),
-  );
-  return reply;
-}
-
-/** Ends a span with what the work came to. No text gets into it: neither what was said nor what an error says. */
-async function finish<T>(
-  span: Span,
-  work: () => Promise<T>,
-  describe: (value: T) => Attributes,
-): Promise<T> {
-  try {
-    const value = await work();
-    span.setAttributes(describe(value));
-    return value;
-  } catch (thrown) {
-    span.setAttribute("error.type", toGatewayError(thrown).code);
-    span.setStatus({ code: SpanStatusCode.ERROR });
-    throw thrown;
-  } finally {
-    span.end();
-  }
 }
 
 function usageOf({ inputTokens, outputTokens }: RunResult["usage"]): Attributes {

@@ -1,5 +1,46 @@
+import { trace } from "@opentelemetry/api";
 import { definePlugin } from "propylon";
-import { z } from "zod";
+import { observeCalls, observeHops, type Observation } from "./calls.ts";
+import { createDurations, timeSessions, type Durations } from "./durations.ts";
+import { Exports } from "./exports.ts";
+import { optionsSchema, settingsOf } from "./options.ts";
+import type { Pipeline } from "./pipeline.ts";
+import { SCOPE } from "./span.ts";
 
-/** Traces and metrics by OpenTelemetry. */
-export default definePlugin({ name: "telemetry", config: z.strictObject({}), setup() {} });
+export { contextOf, metaOf } from "./context.ts";
+export { failSpan, SCOPE, withSpan, type Spanned, type SpanInput } from "./span.ts";
+
+/** Traces and metrics by OpenTelemetry, under the names of its MCP and GenAI conventions (R010, R052, R070). */
+export default definePlugin({
+  name: "telemetry",
+  config: optionsSchema,
+  setup(gateway) {
+    const { config, log } = gateway;
+    const { name } = gateway.control.effectiveConfig() as { name?: string };
+    const settings = settingsOf(config, process.env, name ?? "propylon");
+    const exports = gateway.keep("exports", () => new Exports());
+    let pipeline: Pipeline | undefined;
+    let durations: Durations | undefined;
+    const observation: Observation = {
+      // Without an exporter of its own it records with the SDK of the application around it, if there is one.
+      tracer: () => (pipeline?.tracers ?? trace).getTracer(SCOPE),
+      durations: () => (durations ??= createDurations(pipeline?.meters)),
+      get servers() {
+        return gateway.servers;
+      },
+      captureArguments: config.captureArguments,
+    };
+    gateway.use("observe", observeCalls(observation));
+    gateway.use("progress", observeHops(observation));
+    timeSessions(gateway, observation.durations);
+    gateway.onStart(async () => {
+      if (!settings) {
+        log.info("no OTLP endpoint is set: trace context is passed on, nothing is exported");
+        return undefined;
+      }
+      const acquired = await exports.acquire(settings, log);
+      ({ pipeline } = acquired);
+      return acquired.release;
+    });
+  },
+});

@@ -1,0 +1,72 @@
+import { SpanKind, type Attributes } from "@opentelemetry/api";
+import { outcomeOf, type Answer, type Call, type Provider } from "propylon";
+
+/** Most characters of arguments in a span. */
+const MAX_ARGUMENTS = 4_096;
+/** Names whose values are left out of arguments. */
+const SECRET = /pass|pwd|secret|token|api[-_]?key|private[-_]?key|credential|authorization|cookie/i;
+
+/** `mcp.method.name`, with what it is about: the low-cardinality part, which metrics have too. */
+export function describeOperation({ method, name }: Call): Attributes {
+  if (method === "tools/call")
+    return {
+      "mcp.method.name": method,
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": name,
+    };
+  return method === "prompts/get"
+    ? { "mcp.method.name": method, "gen_ai.prompt.name": name }
+    : { "mcp.method.name": method };
+}
+
+/** Name of a span: the method, and the tool or prompt; URIs have too many values for a name. */
+export function nameOf({ method, name }: Call): string {
+  return method === "tools/call" || method === "prompts/get" ? `${method} ${name}` : method;
+}
+
+/** What else a span tells of a call: nothing that anybody wrote. */
+export function describeCall(call: Call): Attributes {
+  const { server, endpoint, source, method, name } = call;
+  return {
+    ...describeOperation(call),
+    "propylon.server": server,
+    "propylon.call.id": call.id,
+    "propylon.call.source": source,
+    ...(endpoint !== "" && { "propylon.endpoint": endpoint }),
+    ...(method === "resources/read" && { "mcp.resource.uri": withoutSecrets(name) }),
+  };
+}
+
+/** Who is called: the transport and protocol version of a server. */
+export function describeServer({ status }: Provider): Attributes {
+  const { transport, protocolVersion } = status;
+  return {
+    "network.transport": transport === "stdio" ? "pipe" : "tcp",
+    ...(protocolVersion !== undefined && { "mcp.protocol.version": protocolVersion }),
+  };
+}
+
+/** Calls from the network are served; those from inside the process are steps of something else. */
+export function kindOf({ source }: Call): SpanKind {
+  return source === "agent" || source === "local" ? SpanKind.INTERNAL : SpanKind.SERVER;
+}
+
+/** How a call failed, as `error.type` and the JSON-RPC code; `undefined` when it did not. No message: it may quote arguments. */
+export function describeFailure(end: Answer | Error): Attributes | undefined {
+  const { transport, rpc, tool } = outcomeOf(end);
+  if (transport !== "ok") return { "error.type": transport };
+  if (rpc !== "ok") return { "error.type": String(rpc), "rpc.response.status_code": String(rpc) };
+  return tool === "error" ? { "error.type": "tool_error" } : undefined;
+}
+
+/** Arguments as JSON, cut to a length, without the values of secret names. */
+export function describeArguments({ args }: Call): Attributes {
+  if (args === undefined) return {};
+  const hide = (key: string, value: unknown): unknown => (SECRET.test(key) ? "[redacted]" : value);
+  return { "gen_ai.tool.call.arguments": JSON.stringify(args, hide).slice(0, MAX_ARGUMENTS) };
+}
+
+/** User information and query of a URI may be credentials. */
+function withoutSecrets(uri: string): string {
+  return uri.replace(/[?#].*$/s, "").replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, "$1");
+}

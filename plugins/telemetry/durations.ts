@@ -1,0 +1,65 @@
+import { metrics, type Attributes, type Histogram, type MeterProvider } from "@opentelemetry/api";
+import type { PluginContext } from "propylon";
+import { SCOPE } from "./span.ts";
+
+/** Buckets of the MCP conventions, in seconds. */
+const SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+
+/** The histograms of the MCP conventions. */
+export interface Durations {
+  /** Requests of clients and calls inside the process. */
+  readonly served: Histogram;
+  /** Requests to servers. */
+  readonly relayed: Histogram;
+  readonly serverSession: Histogram;
+  readonly clientSession: Histogram;
+}
+
+/** Makes the histograms; of the registered SDK where the gateway exports no metrics itself. */
+export function createDurations(meters: MeterProvider | undefined): Durations {
+  const meter = meters ? meters.getMeter(SCOPE) : metrics.getMeter(SCOPE);
+  const histogram = (name: string, description: string): Histogram =>
+    meter.createHistogram(name, {
+      unit: "s",
+      description,
+      advice: { explicitBucketBoundaries: SECONDS },
+    });
+  return {
+    served: histogram("mcp.server.operation.duration", "Duration of requests to the gateway."),
+    relayed: histogram("mcp.client.operation.duration", "Duration of requests to MCP servers."),
+    serverSession: histogram("mcp.server.session.duration", "Duration of sessions of clients."),
+    clientSession: histogram("mcp.client.session.duration", "Duration of connections to servers."),
+  };
+}
+
+/** Times sessions of clients, and connections to servers. Their beginnings outlive a reload. */
+export function timeSessions(
+  gateway: Pick<PluginContext, "hook" | "keep" | "servers">,
+  durations: () => Durations,
+): void {
+  const sessions = gateway.keep("sessions", () => new Map<string, number>());
+  const connections = gateway.keep("connections", () => new Map<string, number>());
+  const end = (starts: Map<string, number>, key: string, tell: (seconds: number) => void): void => {
+    const start = starts.get(key);
+    if (start !== undefined && starts.delete(key)) tell((performance.now() - start) / 1_000);
+  };
+  gateway.hook("session:open", (_endpoint, id) => void sessions.set(id, performance.now()));
+  gateway.hook("session:close", (endpoint, id, reason) =>
+    end(sessions, id, (seconds) =>
+      durations().serverSession.record(seconds, {
+        "propylon.endpoint": endpoint,
+        "propylon.session.end": reason,
+      }),
+    ),
+  );
+  gateway.hook("upstream:state", (server, { state, transport }) => {
+    const attributes: Attributes = {
+      "propylon.server": server,
+      "network.transport": transport === "stdio" ? "pipe" : "tcp",
+    };
+    if (state === "ready") {
+      if (!connections.has(server)) connections.set(server, performance.now());
+    } else if (state !== "degraded")
+      end(connections, server, (seconds) => durations().clientSession.record(seconds, attributes));
+  });
+}

@@ -1,0 +1,89 @@
+import type { Agent } from "node:http";
+import type { ContextManager, MeterProvider, TracerProvider } from "@opentelemetry/api";
+import type { ExportSettings } from "./options.ts";
+import type { Sdk } from "./sdk.ts";
+
+/** How long the last export may take, in milliseconds: a collector that is away must not hold up a shutdown. */
+const FLUSH_MS = 5_000;
+
+/** Something of the SDK that hands on what it has, and ends. */
+interface Closable {
+  shutdown(): Promise<void>;
+}
+
+/** One set of providers with their exporters: what is recorded there goes to one collector. */
+export class Pipeline {
+  readonly tracers: (TracerProvider & Closable) | undefined;
+  readonly meters: (MeterProvider & Closable) | undefined;
+  /** A new one: it cannot be used again once it was disabled. */
+  readonly createContexts: () => ContextManager;
+  readonly #agents = new Set<Agent>();
+
+  constructor(sdk: Sdk, settings: ExportSettings) {
+    const resource = describe(sdk, settings);
+    this.createContexts = () => new sdk.contexts.AsyncLocalStorageContextManager();
+    if (settings.traces) this.tracers = this.#createTracers(sdk, settings, resource);
+    if (settings.metrics) this.meters = this.#createMeters(sdk, settings, resource);
+  }
+
+  /** Exports what is left, for a bounded time, and ends. Never rejects. */
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise((resolve) => (timer = setTimeout(resolve, FLUSH_MS)));
+    const ended = Promise.allSettled([this.tracers?.shutdown(), this.meters?.shutdown()]);
+    await Promise.race([ended, limit]);
+    clearTimeout(timer);
+    for (const agent of this.#agents) agent.destroy();
+  }
+
+  #createTracers(sdk: Sdk, settings: ExportSettings, resource: Resource): Pipeline["tracers"] {
+    const { BasicTracerProvider, BatchSpanProcessor } = sdk.traces;
+    const { ParentBasedSampler, TraceIdRatioBasedSampler } = sdk.traces;
+    const exporter = new sdk.traceExport.OTLPTraceExporter(this.#target(settings, "traces"));
+    const { sampling } = settings;
+    return new BasicTracerProvider({
+      resource,
+      spanProcessors: [new BatchSpanProcessor(exporter)],
+      ...(sampling !== undefined && {
+        sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampling) }),
+      }),
+    });
+  }
+
+  #createMeters(sdk: Sdk, settings: ExportSettings, resource: Resource): Pipeline["meters"] {
+    const exporter = new sdk.metricExport.OTLPMetricExporter(this.#target(settings, "metrics"));
+    const { interval } = settings;
+    const reader = new sdk.metrics.PeriodicExportingMetricReader({
+      exporter,
+      exportIntervalMillis: interval,
+      exportTimeoutMillis: Math.min(interval, 30_000),
+    });
+    return new sdk.metrics.MeterProvider({ resource, readers: [reader] });
+  }
+
+  /** Where an exporter sends to. Its sockets are ours, or they would outlive it. */
+  #target({ endpoint, headers }: ExportSettings, signal: "traces" | "metrics") {
+    return {
+      headers: { ...headers },
+      ...(endpoint !== undefined && { url: `${endpoint}/v1/${signal}` }),
+      httpAgentOptions: async (protocol: string) => {
+        const { Agent } = await (protocol === "http:" ? import("node:http") : import("node:https"));
+        const agent = new Agent({ keepAlive: true });
+        this.#agents.add(agent);
+        return agent;
+      },
+    };
+  }
+}
+
+type Resource = ReturnType<Sdk["resources"]["defaultResource"]>;
+
+/** Who exports: the options, else OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME, else the gateway's name. */
+function describe({ resources }: Sdk, { serviceName, fallbackName }: ExportSettings): Resource {
+  const { defaultResource, detectResources, envDetector, resourceFromAttributes } = resources;
+  const named = (name: string): Resource => resourceFromAttributes({ "service.name": name });
+  const resource = defaultResource()
+    .merge(named(fallbackName))
+    .merge(detectResources({ detectors: [envDetector, resources.serviceInstanceIdDetector] }));
+  return serviceName === undefined ? resource : resource.merge(named(serviceName));
+}

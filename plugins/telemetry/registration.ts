@@ -1,0 +1,87 @@
+import {
+  context,
+  diag,
+  DiagLogLevel,
+  metrics,
+  propagation,
+  trace,
+  type Context,
+  type TextMapGetter,
+  type TextMapPropagator,
+  type TextMapSetter,
+} from "@opentelemetry/api";
+import type { PluginContext } from "propylon";
+import { metaOf, spanContextOf } from "./context.ts";
+import type { Pipeline } from "./pipeline.ts";
+
+/** Pipelines of this process; the first one is registered, as far as an embedding application left room. */
+const live: Pipeline[] = [];
+/** Takes the providers back that are registered now. */
+let undoProviders = (): void => {};
+/** Takes back what all pipelines share. */
+let undoShared = (): void => {};
+
+/**
+ * Registers a pipeline with `@opentelemetry/api`, so that everything that makes spans of its own finds it. What somebody else
+ * registered stays.
+ * @returns takes it back; another pipeline of the process takes its place
+ */
+export function register(pipeline: Pipeline, log: PluginContext["log"]): () => void {
+  live.push(pipeline);
+  if (live.length === 1) {
+    undoShared = registerShared(pipeline, log);
+    undoProviders = registerProviders(pipeline);
+  }
+  return () => {
+    const wasFirst = live[0] === pipeline;
+    live.splice(live.indexOf(pipeline), 1);
+    if (!wasFirst) return;
+    undoProviders();
+    if (live[0]) undoProviders = registerProviders(live[0]);
+    else undoShared();
+  };
+}
+
+function registerProviders({ tracers, meters }: Pipeline): () => void {
+  const hasTraces = tracers !== undefined && trace.setGlobalTracerProvider(tracers);
+  const hasMetrics = meters !== undefined && metrics.setGlobalMeterProvider(meters);
+  return () => {
+    if (hasTraces) trace.disable();
+    if (hasMetrics) metrics.disable();
+  };
+}
+
+/** What stays while one pipeline follows another: calls in flight must not lose the span they are in. */
+function registerShared({ createContexts }: Pipeline, log: PluginContext["log"]): () => void {
+  const hasContexts = context.setGlobalContextManager(createContexts().enable());
+  const hasPropagator = propagation.setGlobalPropagator(new MetaPropagator());
+  // An SDK tells of exports that failed here and nowhere else. Its words, not its objects: those hold the headers of requests.
+  const tell = (message: string): void =>
+    log.warn({ reason: message.slice(0, 500) }, "telemetry could not be exported");
+  const logger = { error: tell, warn: tell, info() {}, debug() {}, verbose() {} };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  return () => {
+    if (hasContexts) context.disable();
+    if (hasPropagator) propagation.disable();
+    diag.disable();
+  };
+}
+
+/** W3C Trace Context for whoever uses the propagation API. */
+class MetaPropagator implements TextMapPropagator {
+  inject(from: Context, carrier: unknown, setter: TextMapSetter): void {
+    const span = trace.getSpanContext(from);
+    for (const [key, value] of Object.entries(span ? metaOf(span) : {}))
+      setter.set(carrier, key, value);
+  }
+
+  extract(onto: Context, carrier: unknown, getter: TextMapGetter): Context {
+    const pairs = this.fields().map((key) => [key, [getter.get(carrier, key) ?? []].flat().join()]);
+    const span = spanContextOf(Object.fromEntries(pairs));
+    return span ? trace.setSpanContext(onto, span) : onto;
+  }
+
+  fields(): string[] {
+    return ["traceparent", "tracestate"];
+  }
+}
