@@ -153,13 +153,11 @@ describe("a call", () => {
     await client.callTool({ name: "fails", arguments: {} });
     await gateway.close();
     const series = [...collector.histograms.values()];
-    const rows = series.map(({ name, count, attributes }) => [
-      name,
-      count,
-      attributes["gen_ai.tool.name"] ?? "",
-      attributes["error.type"] ?? "",
-    ]);
-    expect(rows.map((row) => row.join(" ").trim()).toSorted()).toEqual([
+    const rows = series.map(({ name, count, attributes }) => {
+      const labels = [attributes["gen_ai.tool.name"], attributes["error.type"]];
+      return [name, count, ...labels.filter((label) => label !== undefined)].map(String).join(" ");
+    });
+    expect(rows.toSorted()).toEqual([
       "mcp.client.operation.duration 1 t",
       "mcp.server.operation.duration 1 fails tool_error",
       "mcp.server.operation.duration 1 t",
