@@ -45,10 +45,10 @@ export function writeServer(): string {
 
 /**
  * The file behind a public name of Propylon, wherever it is imported: two copies would have two of every class. Files beside a
- * config may import zod without having it installed, as when they are not built (see `importCode`).
+ * config may import zod and prom-client without having them installed, as when they are not built (see `importCode`).
  */
 export function ownModule(id: string): string | undefined {
-  if (id === "zod") return fileURLToPath(import.meta.resolve("zod"));
+  if (id === "zod" || id === "prom-client") return fileURLToPath(import.meta.resolve(id));
   if (id !== "propylon" && !id.startsWith("propylon/")) return undefined;
   const entry = exports[`.${id.slice("propylon".length)}`];
   if (entry === undefined || typeof entry === "string") return undefined;

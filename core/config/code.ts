@@ -19,7 +19,8 @@ export interface CodeModule {
  * Imports a TypeScript or JavaScript file beside a config. Through jiti, since Node 20 cannot strip types and no Node can load
  * an edited module a second time: nothing is cached, so the file and what it imports are always as they are on disk.
  *
- * `propylon`, its agents and `zod` are those of the running gateway, wherever the file lies: a second copy would have its own classes.
+ * `propylon`, its agents, `zod` and `prom-client` are those of the running gateway, wherever the file lies: a second copy would
+ * have its own classes.
  */
 export async function importCode(file: string): Promise<CodeModule> {
   const files = new Set([file]);
@@ -56,6 +57,7 @@ async function createImporter(file: string, files: Set<string>): Promise<Jiti> {
     propylon: await import("propylon"),
     "propylon/plugins/agents": await import("propylon/plugins/agents"),
     zod: await import("zod"),
+    "prom-client": await import("prom-client"),
   };
   const plain = createJiti(file, { fsCache: false });
   return createJiti(file, {

@@ -15,14 +15,16 @@ export type PluginEntry =
 export interface GatewaySetup extends Omit<GatewayOptions, "plugins" | "file"> {
   /**
    * Path of a config file to run in place of {@link config}, with reload, plan and edit. {@link plugins} are at hand for the
-   * keys it names, without options; it must say its own `listeners`, with port 0.
+   * keys it names, without options. Its `listeners` are put on free ports.
    */
   readonly file?: string;
+  /** Variables for the config {@link file}, above those of the process and of `.env`. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Plugins under their own names. */
   readonly plugins?: readonly PluginEntry[];
   /** The rest of the config; `listeners` default to one on a free port of 127.0.0.1. */
   readonly config?: GatewayConfigInput;
-  /** How the client presents itself; `false` connects none. */
+  /** How the client presents itself; `false` connects none. It has the config's `auth.apiKey`, unless it brings headers. */
   readonly client?: ClientOptions | false;
 }
 
@@ -46,7 +48,9 @@ export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGatewa
   const [address] = gateway.addresses.values();
   const [endpoint] = gateway.endpoints;
   if (wanted === false || !endpoint) return { gateway, url: address!.url, client: absentClient() };
-  const client = await connectClient(endpoint.url, wanted);
+  const { apiKey } = gateway.config.auth;
+  const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  const client = await connectClient(endpoint.url, { headers, ...wanted });
   onTestFinished(() => client.close());
   return { gateway, client, url: address!.url };
 }
@@ -55,11 +59,18 @@ function createUnderTest({
   plugins = [],
   config = {},
   file,
+  environment = {},
   ...options
 }: Omit<GatewaySetup, "client">): Promise<Gateway> {
   const named = toRecords(plugins);
   const log = options.log ?? pino({ level: "silent" });
-  if (file !== undefined) return createFileGateway(file, { log, plugins: named.plugins });
+  if (file !== undefined)
+    return createFileGateway(file, {
+      log,
+      plugins: named.plugins,
+      environment: { ...process.env, ...environment },
+      adjust: freePorts,
+    });
   return createGateway(
     {
       listeners: { main: { port: 0 } },
@@ -68,6 +79,13 @@ function createUnderTest({
     },
     { ...options, log, plugins: named.plugins },
   );
+}
+
+/** So that a test can run the very config that is deployed, beside others and itself. */
+function freePorts(value: Record<string, unknown>): Record<string, unknown> {
+  const listeners = (value["listeners"] ?? { main: {} }) as Record<string, object | null>;
+  const entries = Object.entries(listeners).map(([name, each]) => [name, { ...each, port: 0 }]);
+  return { ...value, listeners: Object.fromEntries(entries) as unknown };
 }
 
 /** Plugins and their options by name, as a config and `createGateway` want them. */

@@ -4,7 +4,20 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, setupGateway } from "../../core/testing/index.ts";
+import { TEMPLATES as TEMPLATE_TABLE } from "../../templates/src/template.ts";
 import { startModel } from "../fixtures/model/model.mjs";
+
+/** What else lies beside the templates. */
+const NO_TEMPLATE = new Set([
+  "src",
+  "shared",
+  "dist",
+  "node_modules",
+  "package.json",
+  "build.mjs",
+  "README.md",
+  "LICENSE",
+]);
 
 const TEMPLATES = fileURLToPath(new URL("../../templates", import.meta.url));
 
@@ -33,7 +46,9 @@ async function fill(name: string): Promise<string> {
 
 describe("templates", () => {
   it("are these", async () => {
-    expect((await readdir(TEMPLATES)).toSorted()).toEqual(["agent-team", "lifecycle"]);
+    const known = TEMPLATE_TABLE.map(({ name }) => name as string);
+    const there = (await readdir(TEMPLATES)).filter((name) => !NO_TEMPLATE.has(name));
+    expect(there.toSorted()).toEqual(known.toSorted());
   });
 
   it(

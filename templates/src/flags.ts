@@ -1,0 +1,126 @@
+import { parseArgs } from "node:util";
+import { Failure } from "./failure.ts";
+import { EXTRAS, findTemplate, TEMPLATES, type Extra } from "./template.ts";
+
+/** What the command line says; what it does not say is asked, or has a default. */
+export interface Flags {
+  readonly directory: string | undefined;
+  readonly template: string | undefined;
+  /** Files with `mcpServers` to take over. */
+  readonly import: readonly string[];
+  readonly with: readonly Extra[] | undefined;
+  readonly production: boolean;
+  readonly install: boolean | undefined;
+  readonly git: boolean | undefined;
+  readonly start: boolean | undefined;
+  readonly manager: string | undefined;
+  /** What package.json asks for as `propylon`; default: the version this was released with. */
+  readonly propylon: string | undefined;
+  readonly overwrite: boolean;
+  readonly dryRun: boolean;
+  readonly json: boolean;
+  readonly yes: boolean;
+  readonly help: boolean;
+  readonly version: boolean;
+}
+
+const OPTIONS = {
+  template: { type: "string", short: "t" },
+  import: { type: "string", multiple: true },
+  with: { type: "string" },
+  production: { type: "boolean" },
+  install: { type: "boolean" },
+  git: { type: "boolean" },
+  start: { type: "boolean" },
+  pm: { type: "string" },
+  propylon: { type: "string" },
+  overwrite: { type: "boolean" },
+  "dry-run": { type: "boolean" },
+  json: { type: "boolean" },
+  yes: { type: "boolean", short: "y" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+} as const;
+
+const MANAGERS = ["npm", "pnpm", "yarn", "bun"];
+
+/**
+ * Reads the command line.
+ *
+ * @throws {Failure} for anything unknown or wrong
+ */
+export function readFlags(words: readonly string[]): Flags {
+  const { values, positionals } = parse(words);
+  if (positionals.length > 1)
+    throw new Failure(`One directory, please; there are ${positionals.length}. See --help.`);
+  if (values.template !== undefined && !findTemplate(values.template))
+    throw new Failure(
+      `There is no template "${values.template}". There are: ${TEMPLATES.map(({ name }) => name).join(", ")}.`,
+    );
+  if (values.pm !== undefined && !MANAGERS.includes(values.pm))
+    throw new Failure(`--pm must be one of ${MANAGERS.join(", ")}.`);
+  return {
+    directory: positionals[0],
+    template: values.template,
+    import: values.import ?? [],
+    with: values.with === undefined ? undefined : readExtras(values.with),
+    production: values.production ?? false,
+    install: values.install,
+    git: values.git,
+    start: values.start,
+    manager: values.pm,
+    propylon: values.propylon,
+    overwrite: values.overwrite ?? false,
+    dryRun: values["dry-run"] ?? false,
+    json: values.json ?? false,
+    yes: values.yes ?? false,
+    help: values.help ?? false,
+    version: values.version ?? false,
+  };
+}
+
+function parse(words: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...words],
+      options: OPTIONS,
+      allowPositionals: true,
+      allowNegative: true,
+    });
+  } catch (error) {
+    const [sentence] = (error as Error).message.split(". ");
+    throw new Failure(`${sentence.replace(/\.$/, "")}. See --help.`);
+  }
+}
+
+function readExtras(text: string): readonly Extra[] {
+  const words = text.split(",").filter((word) => word !== "" && word !== "none");
+  const wrong = words.find((word) => !(EXTRAS as readonly string[]).includes(word));
+  if (wrong !== undefined)
+    throw new Failure(`--with knows ${EXTRAS.join(", ")} and none, but not "${wrong}".`);
+  return words as Extra[];
+}
+
+/** What --help prints. */
+export const HELP = `create-gateway [directory] [options]
+
+Makes a gateway: config, a plugin, a test, and what it takes to deploy it.
+
+  -t, --template <name>   ${TEMPLATES.map(({ name }) => name).join(", ")}
+      --import <file>     take over the mcpServers of a file (repeatable)
+      --with <list>       docker,compose,kubernetes (default: all; none: none)
+      --production        a config that nobody can change while it runs
+      --[no-]install      install the dependencies
+      --[no-]git          make a git repository
+      --[no-]start        start it at the end
+      --pm <name>         npm, pnpm, yarn, bun (default: the one that runs this)
+      --propylon <spec>   what to install as propylon, e.g. file:../propylon.tgz
+      --overwrite         write into a directory that is not empty; files of the same name are replaced
+      --dry-run           print what would be written
+      --json              print the result as JSON
+  -y, --yes               ask nothing
+  -h, --help              this
+  -v, --version           the version
+
+Without a terminal nothing is asked. To create in one go: create-gateway my-gateway --yes --template minimal
+`;

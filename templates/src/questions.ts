@@ -1,0 +1,128 @@
+import { join } from "node:path";
+import {
+  CANCEL_SYMBOL,
+  confirm,
+  intro,
+  isCancel,
+  multiselect,
+  outro,
+  select,
+  text,
+} from "@clack/prompts";
+import { checkDirectory, nameOf } from "./directory.ts";
+import { Failure } from "./failure.ts";
+import type { Flags } from "./flags.ts";
+import { findServerFiles } from "./servers.ts";
+import { EXTRAS, findTemplate, TEMPLATES, type Extra, type Template } from "./template.ts";
+
+/** Everything that has to be known to make a project. */
+export interface Answers {
+  readonly directory: string;
+  readonly template: Template;
+  readonly imports: readonly string[];
+  readonly extras: readonly Extra[];
+  readonly install: boolean;
+  readonly start: boolean;
+}
+
+/** Answers without anybody to ask: what the flags say, and defaults. */
+export function defaultAnswers(flags: Flags): Answers {
+  const template = findTemplate(flags.template ?? TEMPLATES[0].name)!;
+  return {
+    directory: flags.directory ?? (template.name === "plugin" ? "my-plugin" : "my-gateway"),
+    template,
+    imports: flags.import,
+    extras: flags.with ?? EXTRAS,
+    install: flags.install ?? flags.start ?? false,
+    start: flags.start ?? false,
+  };
+}
+
+/**
+ * Asks what the flags do not say: at most five questions, and Enter answers every one.
+ *
+ * @throws {Failure} with code 130 when they are broken off; nothing is written before the last
+ */
+export async function ask(flags: Flags): Promise<Answers> {
+  intro("create-gateway");
+  const defaults = defaultAnswers(flags);
+  const directory = flags.directory ?? (await askDirectory(defaults.directory, flags.overwrite));
+  const template = flags.template === undefined ? await askTemplate() : defaults.template;
+  const isGateway = template.name !== "plugin";
+  const imports =
+    isGateway && flags.import.length === 0 ? await askImports(process.cwd()) : flags.import;
+  const extras = isGateway && flags.with === undefined ? await askExtras() : defaults.extras;
+  const { install, start } = await askFinish(flags, isGateway);
+  outro("That is all. Making it.");
+  return { directory, template, imports, extras, install, start };
+}
+
+async function askDirectory(initial: string, overwrite: boolean): Promise<string> {
+  const answer = await text({
+    message: "Directory of the new gateway?",
+    placeholder: initial,
+    defaultValue: initial,
+    validate: (value) => problemOf(value || initial, overwrite),
+  });
+  return given(answer);
+}
+
+function problemOf(directory: string, overwrite: boolean): string | undefined {
+  try {
+    nameOf(directory);
+    checkDirectory(directory, overwrite);
+    return undefined;
+  } catch (error) {
+    return (error as Failure).message;
+  }
+}
+
+async function askTemplate(): Promise<Template> {
+  const answer = await select({
+    message: "What is it for?",
+    options: TEMPLATES.map(({ name, hint }) => ({ value: name as string, label: name, hint })),
+  });
+  return findTemplate(given(answer))!;
+}
+
+/** Only asked when there is something to take over. */
+async function askImports(folder: string): Promise<readonly string[]> {
+  const found = findServerFiles(folder);
+  if (found.length === 0) return [];
+  const answer = await multiselect({
+    message: "Take over the MCP servers of these files?",
+    options: found.map((value) => ({ value })),
+    initialValues: [...found],
+    required: false,
+  });
+  return given(answer).map((name) => join(folder, name));
+}
+
+async function askExtras(): Promise<readonly Extra[]> {
+  const answer = await multiselect({
+    message: "What should be there to deploy it?",
+    options: EXTRAS.map((value) => ({ value })),
+    initialValues: [...EXTRAS],
+    required: false,
+  });
+  return given(answer);
+}
+
+async function askFinish(
+  flags: Flags,
+  isGateway: boolean,
+): Promise<{ install: boolean; start: boolean }> {
+  if (flags.install !== undefined || flags.start !== undefined) {
+    const { install, start } = defaultAnswers(flags);
+    return { install, start };
+  }
+  const answer = given(
+    await confirm({ message: isGateway ? "Install and start it now?" : "Install it now?" }),
+  );
+  return { install: answer, start: answer && isGateway };
+}
+
+function given<T>(answer: T): Exclude<T, typeof CANCEL_SYMBOL> {
+  if (isCancel(answer)) throw new Failure("Broken off. Nothing was written.", 130);
+  return answer as Exclude<T, typeof CANCEL_SYMBOL>;
+}
