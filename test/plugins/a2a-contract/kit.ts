@@ -1,0 +1,121 @@
+import { request, type IncomingMessage } from "node:http";
+import { folder, startRuntime, type RuntimeSetup, type TestRuntime } from "../a2a/kit.ts";
+import { streamEventSchema, type StreamEvent, type Task } from "../../../contract/index.ts";
+
+/** A skill whose message says how it behaves. */
+const SCRIPTED = `
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Work that outlives its call. */
+const deaf = () => new Promise(() => {});
+
+export default {
+  description: "Does what the message says.",
+  async run({ text, message, status, write, ask, reject, signal, history }) {
+    const [verb = "", ...rest] = text.split(" ");
+    if (verb === "wait") {
+      await pause(Number(rest[0]), undefined, { signal });
+      return "waited";
+    }
+    if (verb === "hang") return new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
+    if (verb === "deaf") return deaf();
+    if (verb === "ask") return history.length > 0 ? "thanks" : ask("What exactly?");
+    if (verb === "reject") return reject("I do not want to.");
+    if (verb === "fail") throw Object.assign(new Error("It is broken."), { name: "GatewayError", code: "upstream_error" });
+    if (verb === "stream") {
+      for (const word of rest) write(word + " ");
+      status("nearly there");
+      return;
+    }
+    if (verb === "count") return String(text.length);
+    if (text === "") return JSON.stringify(message.parts);
+    return text;
+  },
+};
+`;
+
+/** Starts a runtime whose first skill does what the message says. */
+export async function startScripted(setup: Partial<RuntimeSetup> = {}): Promise<TestRuntime> {
+  const cwd = await folder({ "scripted.mjs": SCRIPTED });
+  const skills = [{ id: "scripted", function: "./scripted.mjs" }, ...(setup.skills ?? [])];
+  return startRuntime({ ...setup, cwd, skills });
+}
+
+/** What a request is made of. */
+export interface PostOptions {
+  /** `content-type`; several are several headers. Default: JSON. */
+  readonly type?: string | readonly string[] | undefined;
+  readonly accept?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sends the body without saying how long it is. */
+  readonly isChunked?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** An answer as it came. */
+export interface PostAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly text: string;
+}
+
+/** Sends bytes to `POST /`, whatever they are. */
+export function post(
+  url: string,
+  body: string | Uint8Array,
+  options: PostOptions = {},
+): Promise<PostAnswer> {
+  const { accept, headers, isChunked = false, signal } = options;
+  const type = "type" in options ? options.type : "application/json";
+  return new Promise((resolve, reject) => {
+    const req = request(new URL("/", url), {
+      method: "POST",
+      agent: false,
+      headers: {
+        ...headers,
+        ...(type !== undefined && { "content-type": type as string }),
+        ...(accept !== undefined && { accept }),
+        ...(!isChunked && { "content-length": Buffer.byteLength(body) }),
+      },
+      ...(signal && { signal }),
+    });
+    req.on("error", reject);
+    req.on("response", (res) => {
+      const chunks: Buffer[] = [];
+      res.on("data", (chunk: Buffer) => chunks.push(chunk));
+      res.on("error", reject);
+      res.on("end", () => {
+        const text = Buffer.concat(chunks).toString();
+        resolve({ status: res.statusCode!, headers: res.headers, text });
+      });
+    });
+    if (isChunked) req.flushHeaders();
+    req.end(body);
+  });
+}
+
+/** A message as JSON. */
+export function messageOf(text: string, rest: Readonly<Record<string, unknown>> = {}): string {
+  return JSON.stringify({
+    message: { messageId: "m-1", role: "user", parts: [{ text }], ...rest },
+  });
+}
+
+/** Sends a message, and reads the task that answers it. */
+export async function send(
+  url: string,
+  text: string,
+  rest: Readonly<Record<string, unknown>> = {},
+  options: PostOptions = {},
+): Promise<Task> {
+  const answer = await post(url, messageOf(text, rest), options);
+  return JSON.parse(answer.text) as Task;
+}
+
+/** The events of a stream, each checked by the schema of the contract. */
+export function eventsIn(text: string): StreamEvent[] {
+  return text
+    .split("\n\n")
+    .filter((frame) => frame.startsWith("data: "))
+    .map((frame) => streamEventSchema.parse(JSON.parse(frame.slice("data: ".length))));
+}
