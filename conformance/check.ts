@@ -9,6 +9,14 @@ export interface Check<Scene> {
   readonly run: (scene: Scene) => void | Promise<void>;
 }
 
+/** Checks that a level asks for. */
+export function atLevel<Scene>(
+  level: Level,
+  checks: readonly Omit<Check<Scene>, "level">[],
+): readonly Check<Scene>[] {
+  return checks.map((check) => ({ ...check, level }));
+}
+
 /** Something is not as it has to be. The message says in a sentence what was expected and what came. */
 export class Deviation extends Error {
   override readonly name = "Deviation";

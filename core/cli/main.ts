@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../config/units.ts";
 import { VERSION } from "../version.ts";
+import { describeConformance } from "./conformance-flags.ts";
 import { EXIT, tellFailure } from "./exit.ts";
 import type { KeyOptions } from "./key.ts";
 import type { McpoFlags } from "./mcpo.ts";
@@ -127,6 +128,7 @@ function createProgram(command: readonly string[] | undefined): Command {
       const { printKey } = await import("./key.ts");
       printKey(options);
     });
+  describeConformance(program.command("conformance"), command);
   return program;
 }
 

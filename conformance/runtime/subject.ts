@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { CARD_PATH, MANIFEST_FILE, manifestSchema, type Part } from "../../contract/index.ts";
+import { exchange, parsed, type Outgoing, type Reply } from "./exchange.ts";
+import type { RuntimeKitOptions } from "./options.ts";
+
+/** Health, card and manifest are simple to answer: longer than this is as good as never. Milliseconds. */
+const LOOK_MS = 10_000;
+
+/** What a message is made of. */
+export interface Words {
+  readonly text?: string;
+  /** In place of one part with the text. */
+  readonly parts?: readonly Part[];
+  readonly taskId?: string;
+  readonly contextId?: string;
+}
+
+/** Which path is for what; those of the contract unless the runtime's manifest says otherwise (R080). */
+export interface Paths {
+  readonly health: string;
+  readonly card: string;
+  readonly task: string;
+}
+
+const PATHS: Paths = { health: "/health", card: CARD_PATH, task: "/" };
+
+/** A runtime as a client sees it. */
+export class Subject {
+  readonly #base: URL;
+  readonly #options: Pick<RuntimeKitOptions, "headers" | "timeout">;
+  #paths = PATHS;
+  /** Answer to the manifest's path, once {@link findPaths} has run. */
+  manifest: Reply | undefined;
+
+  constructor(url: string, options: Pick<RuntimeKitOptions, "headers" | "timeout">) {
+    this.#base = new URL(url.endsWith("/") ? url : `${url}/`);
+    this.#options = options;
+  }
+
+  health(): Promise<Reply> {
+    return this.#look(this.#paths.health);
+  }
+
+  card(): Promise<Reply> {
+    return this.#look(this.#paths.card);
+  }
+
+  /** Reads the manifest, where the runtime serves one, and follows its paths. */
+  async findPaths(): Promise<void> {
+    this.manifest = await this.#look(`/${MANIFEST_FILE}`);
+    const { data } = manifestSchema.safeParse(parsed(this.manifest.text));
+    if (this.manifest.status !== 200 || !data) return;
+    const { healthPath, agentCardPath, taskPath } = data.server;
+    this.#paths = { health: healthPath, card: agentCardPath, task: taskPath };
+  }
+
+  /** Sends a task as the sidecar would (R007). */
+  send(words: Words, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+    return this.post(JSON.stringify(requestOf(words)), headers);
+  }
+
+  /** Sends any body at all. */
+  post(
+    body: string,
+    headers: Readonly<Record<string, string>> = {},
+    timeout = this.#options.timeout,
+  ): Promise<Reply> {
+    const json = { "content-type": "application/json", accept: "application/json", ...headers };
+    return this.#exchange(this.#paths.task, { method: "POST", headers: json, body, timeout });
+  }
+
+  #look(path: string): Promise<Reply> {
+    return this.#exchange(path, { headers: { accept: "application/json" }, timeout: LOOK_MS });
+  }
+
+  #exchange(path: string, outgoing: Outgoing): Promise<Reply> {
+    const url = new URL(path.slice(1), this.#base);
+    const length = Buffer.byteLength(outgoing.body ?? "");
+    const headers = {
+      ...this.#options.headers,
+      ...outgoing.headers,
+      ...(outgoing.method === "POST" && { "content-length": String(length) }),
+    };
+    return exchange(url, { ...outgoing, headers });
+  }
+}
+
+/** The body of `POST /` for some words, with a message id of its own. */
+export function requestOf({ text = "", parts, ...ids }: Words): {
+  readonly message: { readonly messageId: string; readonly [member: string]: unknown };
+} {
+  const messageId = `conformance-${randomUUID()}`;
+  return { message: { messageId, role: "user", parts: parts ?? [{ text }], ...ids } };
+}

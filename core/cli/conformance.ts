@@ -1,0 +1,138 @@
+import { writeFile } from "node:fs/promises";
+import { junitOf } from "../../conformance/junit.ts";
+import { isConformant, type Level, type Report } from "../../conformance/report.ts";
+import { PROBES, type Probes, type RuntimeKitOptions } from "../../conformance/runtime/options.ts";
+import { summaryOf, tableOf } from "../../conformance/table.ts";
+import { parseDuration } from "../config/units.ts";
+import { GatewayError } from "../errors.ts";
+import { EXIT } from "./exit.ts";
+
+/** Flags that the kits share. */
+export interface ReportFlags {
+  readonly apiKey?: string;
+  readonly timeout: string;
+  readonly json?: string;
+  readonly junit?: string;
+}
+
+/** Flags of `propylon conformance runtime`. */
+export interface RuntimeFlags extends ReportFlags, Partial<Probes> {
+  readonly level: string;
+  readonly startupTimeout: string;
+  readonly grace: string;
+  readonly rounds: string;
+  readonly characters: string;
+}
+
+/** Flags of `propylon conformance mcp`. */
+export interface McpFlags extends ReportFlags {
+  readonly era: "legacy" | "modern" | "both";
+}
+
+/** Checks a runtime of contract v1. Returns the exit code: 0 when the level is reached, 1 when not (R060). */
+export async function conformanceRuntime(
+  url: string | undefined,
+  flags: RuntimeFlags,
+  command: readonly string[] | undefined,
+): Promise<number> {
+  if (url === undefined && command === undefined)
+    throw new GatewayError("invalid", "There is no runtime to check.", {
+      hint: "Give its URL, or its command: propylon conformance runtime -- node my-agent.mjs.",
+    });
+  const { checkRuntime } = await import("../../conformance/runtime/kit.ts");
+  return publish(await checkRuntime(runtimeOptions(url, flags, command)), flags);
+}
+
+function runtimeOptions(
+  url: string | undefined,
+  flags: RuntimeFlags,
+  command: readonly string[] | undefined,
+): RuntimeKitOptions {
+  return {
+    level: Number(flags.level) as Level,
+    url: url === undefined ? undefined : readUrl(url),
+    command,
+    headers: headersOf(flags),
+    probes: { ...PROBES, ...probesOf(flags) },
+    filling: {
+      rounds: readCount("--rounds", flags.rounds),
+      characters: readCount("--characters", flags.characters),
+    },
+    timeout: readDuration("--timeout", flags.timeout),
+    startup: readDuration("--startup-timeout", flags.startupTimeout),
+    grace: readDuration("--grace", flags.grace),
+  };
+}
+
+function probesOf(flags: RuntimeFlags): Partial<Probes> {
+  const names = ["message", "failing", "slow", "remember", "recall"] as const;
+  return Object.fromEntries(
+    names.filter((name) => flags[name] !== undefined).map((name) => [name, flags[name]]),
+  );
+}
+
+/** Checks an MCP endpoint. Returns the exit code: 0 when nothing failed, 1 when something did. */
+export async function conformanceMcp(url: string, flags: McpFlags): Promise<number> {
+  const { checkMcp } = await import("../../conformance/mcp/kit.ts");
+  const report = await checkMcp({
+    url: readUrl(url),
+    eras: flags.era === "both" ? ["legacy", "modern"] : [flags.era],
+    headers: headersOf(flags),
+    timeout: readDuration("--timeout", flags.timeout),
+  });
+  return publish(report, flags);
+}
+
+/** Runs the fixture server until the process is told to end. Over HTTP it prints its URL as one line of JSON. */
+export async function conformanceFixture(flags: {
+  readonly port: string;
+  readonly stdio?: boolean;
+}): Promise<void> {
+  const { serveFixture, speakFixture } = await import("../../conformance/mcp/fixture/serve.ts");
+  if (flags.stdio) return speakFixture();
+  const { url } = await serveFixture(readCount("--port", flags.port, 0));
+  console.log(JSON.stringify({ url }));
+}
+
+/** Writes the report where it is wanted; what goes to standard output stands there alone. */
+async function publish(report: Report, { json, junit }: ReportFlags): Promise<number> {
+  if (json === "-" && junit === "-")
+    throw new GatewayError("invalid", "--json and --junit cannot both write to standard output.", {
+      hint: "Give one of them a file.",
+    });
+  await write(json, () => `${JSON.stringify(report, null, 2)}\n`);
+  await write(junit, () => junitOf(report));
+  if (json === "-" || junit === "-") console.error(summaryOf(report));
+  else console.log(tableOf(report));
+  return isConformant(report) ? EXIT.ok : EXIT.invalid;
+}
+
+async function write(file: string | undefined, render: () => string): Promise<void> {
+  if (file === "-") process.stdout.write(render());
+  else if (file !== undefined) await writeFile(file, render());
+}
+
+function headersOf({ apiKey }: ReportFlags): Readonly<Record<string, string>> {
+  return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+}
+
+function readUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new GatewayError("invalid", `${text} is not a URL.`, {
+    hint: "Write e.g. http://127.0.0.1:8080.",
+  });
+}
+
+function readCount(flag: string, text: string, least = 1): number {
+  const count = Number(text);
+  if (/^\d{1,6}$/.test(text) && count >= least) return count;
+  throw new GatewayError("invalid", `${flag} ${text} is not a whole number of at least ${least}.`);
+}
+
+function readDuration(flag: string, text: string): number {
+  const ms = parseDuration(text, "s");
+  if (ms !== undefined && ms > 0) return ms;
+  throw new GatewayError("invalid", `${flag} ${text} is not a duration.`, {
+    hint: "Write e.g. 30s, 1500ms or 2m.",
+  });
+}
