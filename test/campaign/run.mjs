@@ -48,6 +48,12 @@ const CAMPAIGNS = {
     each: "1,000 gateways killed with SIGKILL while they edit their config",
   },
   relay: { args: vitest("test/e2e/relay"), times: 5, each: "the relay matrix" },
+  queue: {
+    args: vitest("test/e2e/queue-campaign.test.ts"),
+    env: { QUEUE_TASKS: "2000", QUEUE_KILLS: "50", QUEUE_OUTAGE: "30" },
+    times: 1,
+    each: "2,000 tasks, and 50 SIGKILL each of sidecar, runtime and nats-server",
+  },
   soak: {
     args: ["test/bench/run.mjs", "--only", "memory", "--long"],
     times: 1,
