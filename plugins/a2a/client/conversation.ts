@@ -1,16 +1,15 @@
-import type { Answer, Call } from "propylon";
+import { traceOf, type Answer, type Call } from "propylon";
 import type { Channel, Passage } from "./channel.ts";
 import { Refusal } from "./faults.ts";
 import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts";
-import { HEADER_VALUE } from "./options.ts";
 import type { Owners } from "./owners.ts";
 import { askUser } from "./question.ts";
 import { failed, toAnswer } from "./result.ts";
 import { Turn, type TurnOptions } from "./turn.ts";
 import type { Outcome } from "./view.ts";
 
-/** W3C trace context and baggage: all of a caller's own that an agent gets to see (T1). */
-const TRACE = ["traceparent", "tracestate", "baggage"] as const;
+/** How long cancelling a task that waits may take, in milliseconds. */
+const PARTING_MS = 5_000;
 
 /** What a {@link Conversation} works with. */
 export interface ConversationOptions extends Omit<TurnOptions, "headers" | "report"> {
@@ -33,7 +32,8 @@ export class Conversation {
     this.#call = call;
     this.#options = options;
     this.#channel = options.channel;
-    this.#headers = traceOf(call.meta);
+    // All of a caller's own that an agent gets to see (T1).
+    this.#headers = (traceOf(call.meta ?? {}) ?? {}) as Passage["headers"];
   }
 
   /** @throws {GatewayError} `upstream_error`, `result_too_large`; why it was abandoned */
@@ -97,16 +97,4 @@ export class Conversation {
   #report(words: string): void {
     this.#call.progress?.({ progress: ++this.#reports, ...(words !== "" && { message: words }) });
   }
-}
-
-/** How long cancelling a task that waits may take, in milliseconds. */
-const PARTING_MS = 5_000;
-
-function traceOf(meta: Call["meta"]): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const name of TRACE) {
-    const value = meta?.[name];
-    if (typeof value === "string" && HEADER_VALUE.test(value)) headers[name] = value;
-  }
-  return headers;
 }

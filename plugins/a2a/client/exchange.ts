@@ -13,7 +13,7 @@ export interface ExchangeOptions {
 
 /** A request to an agent. */
 export interface AgentRequest {
-  readonly method: string;
+  readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   readonly signal: AbortSignal | undefined;
@@ -51,7 +51,7 @@ export class Exchange {
       const reply = await agent.request({
         origin,
         path,
-        method: method as "POST",
+        method,
         headers,
         body: body ?? null,
         signal: signal ?? null,
@@ -75,8 +75,9 @@ export class Exchange {
     return async (input, init = {}) => {
       const headers = new Headers(own);
       new Headers(init.headers).forEach((value, name) => headers.set(name, value));
-      const { status, ...reply } = await this.send(new URL(String(input)), {
-        method: init.method ?? "GET",
+      const url = new URL(input instanceof Request ? input.url : input);
+      const { status, ...reply } = await this.send(url, {
+        method: init.method === "POST" ? "POST" : "GET",
         headers: Object.fromEntries(headers),
         body: init.body as string | undefined,
         signal: init.signal ?? undefined,

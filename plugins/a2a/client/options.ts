@@ -5,7 +5,7 @@ import { z } from "zod";
 /** RFC 9110 section 5.6.2. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** What a header value may hold: no line break, or a value could add headers of its own. */
-export const HEADER_VALUE: RegExp = /^[\t\x20-\x7e\x80-\xff]*$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** What an agent can be spoken to in. */
 export const DIALECTS = ["contract-v1", "0.3", "1.0"] as const;

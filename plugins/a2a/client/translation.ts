@@ -6,7 +6,6 @@ import {
   TASK_STATES,
   taskSchema,
   type Message,
-  type Part,
   type Task,
   type TaskState,
 } from "propylon/contract";
@@ -93,9 +92,4 @@ function readMessage(message: Json): Json {
 
 function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Bytes that parts take as JSON. */
-export function sizeOf(parts: readonly Part[]): number {
-  return parts.reduce((sum, part) => sum + Buffer.byteLength(JSON.stringify(part)), 0);
 }

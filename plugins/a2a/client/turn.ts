@@ -1,5 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { GatewayError } from "propylon";
+import { isDeepStrictEqual } from "node:util";
+import { isGatewayError } from "propylon";
+import type { Task } from "propylon/contract";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
 import { isBroken, isUnsent, Refusal, type Faults } from "./faults.ts";
 import { TaskView, type Outcome } from "./view.ts";
@@ -57,7 +59,7 @@ export class Turn {
       await this.#follow();
       return this.#view.outcome;
     } catch (error) {
-      if (error instanceof GatewayError && error.code === "result_too_large") await this.#cancel();
+      if (isGatewayError(error) && error.code === "result_too_large") void this.#cancel();
       throw error;
     } finally {
       this.#wire.abort();
@@ -70,17 +72,14 @@ export class Turn {
     this.#wire.abort(reason);
   }
 
+  /** Its id may still be on its way. */
   async #cancel(): Promise<void> {
-    const { tasks } = this.#options.channel;
+    const { signal: wire } = this.#wire;
     const signal = AbortSignal.timeout(PARTING_MS);
-    const named = new Promise<void>((resolve) => {
-      for (const each of [signal, this.#wire.signal])
-        each.addEventListener("abort", () => resolve(), { once: true });
-    });
-    const id = this.#view.id ?? (await Promise.race([this.#view.known, named]));
-    if (id === undefined || this.#view.isFinal || this.#wire.signal.aborted) return;
+    const id = this.#view.id ?? (await Promise.race([this.#view.known, aborted(signal, wire)]));
+    if (id === undefined || this.#view.isFinal || wire.aborted) return;
     // An agent that cannot cancel, or is gone, is no concern of a caller who is gone too.
-    await tasks?.cancel(id, { ...this.#passage, signal }).catch(() => {});
+    await this.#options.channel.tasks?.cancel(id, { ...this.#passage, signal }).catch(() => {});
   }
 
   async #send(letter: Letter): Promise<void> {
@@ -89,38 +88,33 @@ export class Turn {
     for (let attempt = 0; ; attempt++) {
       try {
         await this.#read(channel.send(letter, this.#passage), isNew);
-        if (this.#view.isSettled || this.#isTold) return;
+        if (this.#view.isSettled || this.#view.isTold) return;
         throw this.#options.faults.protocol("ended its answer without a task");
       } catch (error) {
         const wait = RESEND_MS[attempt];
         if (isUnsent(error) && wait !== undefined) await this.#pause(wait);
-        else if (channel.tasks && this.#isTold && isBroken(error)) return void this.#miss();
+        else if (channel.tasks && this.#view.isTold && isBroken(error)) return;
         else throw error;
       }
     }
   }
 
-  /** Whether the agent has said anything of the task. */
-  #isTold = false;
-
-  #miss(): void {
-    this.#isResumed = true;
-  }
-
   /**
-   * @param stopsWaiting whether a task that waits for somebody has settled. Not with the first event of one that goes on: that may
-   * show the task as it was
+   * Reads until the task has settled, or nothing comes any more.
+   * @param isNew whether whatever is told is news. A task that goes on may be shown as it was, waiting, before it moves
    */
-  async #read(events: AsyncIterable<AgentEvent>, stopsWaiting: boolean): Promise<void> {
-    let isFirst = true;
+  async #read(events: AsyncIterable<AgentEvent>, isNew: boolean): Promise<void> {
+    let isNews = isNew;
+    let last: Task["status"] | undefined;
     for await (const event of events) {
       const before = this.#view.words;
       this.#view.add(event);
-      this.#isTold = true;
-      const { isFinal, isSettled, words } = this.#view;
+      const { isFinal, isSettled, words, status } = this.#view;
+      isNews ||=
+        "statusUpdate" in event || (last !== undefined && !isDeepStrictEqual(last, status));
+      last = status;
       if (!isSettled) this.#options.report(words === before ? "" : words);
-      if (isFinal || (isSettled && (stopsWaiting || !isFirst))) return;
-      isFirst = false;
+      if (isFinal || (isSettled && isNews)) return;
     }
   }
 
@@ -150,7 +144,7 @@ export class Turn {
   }
 
   async #subscribe(): Promise<void> {
-    this.#miss();
+    this.#isResumed = true;
     await this.#read(this.#tasks.subscribe(this.#view.id!, this.#passage), true);
   }
 
@@ -183,4 +177,12 @@ export class Turn {
     await delay(ms, undefined, { signal }).catch(() => {});
     if (signal.aborted) throw signal.reason;
   }
+}
+
+/** Resolves when the first of the signals aborts. */
+function aborted(...signals: readonly AbortSignal[]): Promise<undefined> {
+  return new Promise((resolve) => {
+    for (const signal of signals)
+      signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
 }

@@ -1,14 +1,15 @@
 import {
   STATES,
   textOf,
-  type Artifact,
   type Message,
   type Part,
+  type StreamEvent,
   type Task,
-  type TaskStatus,
+  type TaskArtifactUpdate,
+  type TaskStatusUpdate,
 } from "propylon/contract";
+import { applyEvent } from "../tasks/fold.ts";
 import type { AgentEvent } from "./channel.ts";
-import { sizeOf } from "./translation.ts";
 
 /** How a turn ended: with a task that is final or waits for somebody, or with nothing but a message. */
 export type Outcome = { readonly task: Task } | { readonly message: Message };
@@ -17,15 +18,12 @@ export type Outcome = { readonly task: Task } | { readonly message: Message };
 export class TaskView {
   readonly #limit: number;
   readonly #onExcess: () => Error;
-  readonly #artifacts = new Map<string, Artifact>();
   readonly #known: Promise<string>;
   #tellKnown!: (id: string) => void;
-  #size = 0;
   #id: string | undefined;
-  #contextId: string | undefined;
-  #status: TaskStatus | undefined;
-  #metadata: Task["metadata"];
+  #task: Task | undefined;
   #message: Message | undefined;
+  #size = 0;
 
   /**
    * @param limit bytes of all artifacts
@@ -46,6 +44,11 @@ export class TaskView {
     return this.#known;
   }
 
+  /** Whether the agent has said anything yet. */
+  get isTold(): boolean {
+    return this.#task !== undefined || this.#message !== undefined;
+  }
+
   /** Whether nothing follows. */
   get isFinal(): boolean {
     return this.#message !== undefined || this.#facts?.isFinal === true;
@@ -56,24 +59,19 @@ export class TaskView {
     return this.isFinal || this.#facts?.isInterrupted === true;
   }
 
+  get status(): Task["status"] | undefined {
+    return this.#task?.status;
+  }
+
   /** What the agent last said about how it is getting on, or the state. */
   get words(): string {
-    const said = this.#status?.message && textOf(this.#status.message.parts);
-    return said || (this.#status?.state ?? "");
+    const { message, state = "" } = this.status ?? {};
+    return (message && textOf(message.parts)) || state;
   }
 
   /** Call once settled. */
   get outcome(): Outcome {
-    if (this.#message) return { message: this.#message };
-    return {
-      task: {
-        id: this.#id!,
-        contextId: this.#contextId,
-        status: this.#status!,
-        artifacts: [...this.#artifacts.values()],
-        metadata: this.#metadata,
-      },
-    };
+    return this.#message ? { message: this.#message } : { task: this.#task! };
   }
 
   /** A task whose id is known before anything was told of it. */
@@ -85,79 +83,39 @@ export class TaskView {
   /** @throws what `onExcess` makes */
   add(event: AgentEvent): void {
     if (isMessage(event)) this.#message = event.message;
-    else if ("task" in event) this.#replace(event.task as Task);
-    else if ("statusUpdate" in event)
-      this.#update(event.statusUpdate as { taskId: string; status: TaskStatus });
-    else this.#addArtifact(event.artifactUpdate as ArtifactUpdate);
+    else this.#apply(event);
   }
 
   get #facts() {
-    return this.#status && STATES[this.#status.state];
+    return this.status && STATES[this.status.state];
   }
 
-  #replace({ id, contextId, status, artifacts = [], metadata }: Task): void {
-    this.expect(id);
-    this.#contextId = contextId ?? this.#contextId;
-    this.#status = status;
-    this.#metadata = metadata;
-    this.#artifacts.clear();
-    this.#size = 0;
-    for (const [at, artifact] of artifacts.entries()) {
-      this.#count(artifact.parts);
-      this.#artifacts.set(artifact.artifactId ?? String(at), artifact);
-    }
-  }
-
-  #update({ taskId, contextId, status }: StatusUpdate): void {
-    this.expect(taskId);
-    this.#contextId = contextId ?? this.#contextId;
-    this.#status = status;
-  }
-
-  #addArtifact({ taskId, contextId, artifact, append = false }: ArtifactUpdate): void {
-    this.expect(taskId);
-    this.#contextId = contextId ?? this.#contextId;
-    const key = artifact.artifactId ?? "";
-    const before = this.#artifacts.get(key);
-    this.#count(artifact.parts);
-    if (!append || !before) {
-      if (before) this.#size -= sizeOf(before.parts);
-      this.#artifacts.set(key, artifact);
-    } else {
-      this.#artifacts.set(key, { ...before, parts: join(before.parts, artifact.parts) });
-    }
-  }
-
-  #count(parts: readonly Part[]): void {
-    this.#size += sizeOf(parts);
+  #apply(event: StreamEvent): void {
+    this.#task = applyEvent(this.#task ?? begun(event), event);
+    this.expect(this.#task.id);
+    const more =
+      "artifactUpdate" in event ? (event.artifactUpdate as TaskArtifactUpdate) : undefined;
+    this.#size = more?.append
+      ? this.#size + sizeOf(more.artifact.parts)
+      : (this.#task.artifacts ?? []).reduce((sum, { parts }) => sum + sizeOf(parts), 0);
     if (this.#size > this.#limit) throw this.#onExcess();
   }
 }
 
-interface StatusUpdate {
-  readonly taskId: string;
-  readonly contextId?: string | undefined;
-  readonly status: TaskStatus;
-}
-interface ArtifactUpdate {
-  readonly taskId: string;
-  readonly contextId?: string | undefined;
-  readonly artifact: Artifact;
-  readonly append?: boolean | undefined;
+/** A task that an update is the first to tell of: contract v1 does not say that the task itself comes first. */
+function begun(event: StreamEvent): Task {
+  if ("task" in event) return event.task as Task;
+  const { taskId: id, contextId } = (
+    "artifactUpdate" in event ? event.artifactUpdate : event["statusUpdate"]
+  ) as TaskArtifactUpdate | TaskStatusUpdate;
+  return { id, contextId, status: { state: "working" } };
 }
 
 function isMessage(event: AgentEvent): event is { readonly message: Message } {
   return "message" in event;
 }
 
-/** Parts behind others. Text that goes on where the last one ended is one text: agents send it as they write it. */
-function join(before: readonly Part[], parts: readonly Part[]): Part[] {
-  const [first, ...rest] = parts;
-  const last = before.at(-1);
-  if (!first || !last || !isPlainText(first) || !isPlainText(last)) return [...before, ...parts];
-  return [...before.slice(0, -1), { ...last, text: last.text! + first.text! }, ...rest];
-}
-
-function isPlainText({ text, filename, metadata }: Part): boolean {
-  return text !== undefined && !filename && !metadata;
+/** Bytes that parts take as JSON. */
+function sizeOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => sum + Buffer.byteLength(JSON.stringify(part)), 0);
 }
