@@ -46,9 +46,9 @@ export function describeServer({ status }: Provider): Attributes {
   };
 }
 
-/** Calls from the network are served; those from inside the process are steps of something else. */
+/** Calls of clients are served; others are steps of something that has a span: an agent, a task, a tool. */
 export function kindOf({ source }: Call): SpanKind {
-  return source === "agent" || source === "local" ? SpanKind.INTERNAL : SpanKind.SERVER;
+  return source === "mcp" || source === "http" ? SpanKind.SERVER : SpanKind.INTERNAL;
 }
 
 /** How a call failed, as `error.type` and the JSON-RPC code; `undefined` when it did not. No message: it may quote arguments. */

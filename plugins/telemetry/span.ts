@@ -41,8 +41,13 @@ export function withSpan<T>(
   const options = { ...(kind !== undefined && { kind }), ...(attributes && { attributes }) };
   const span = trace.getTracer(SCOPE).startSpan(name, options, parent);
   const own = metaOf(span.spanContext());
-  const spanned = { span, meta: own.traceparent === undefined ? meta : { ...meta, ...own } };
+  const spanned = { span, meta: withKeys({ ...meta, ...own }) };
   return context.with(trace.setSpan(parent, span), () => endWith(span, () => work(spanned)));
+}
+
+/** An empty `_meta` would be sent as one. */
+function withKeys(meta: Json): Json | undefined {
+  return Object.keys(meta).length === 0 ? undefined : meta;
 }
 
 async function endWith<T>(span: Span, work: () => Promise<T>): Promise<T> {

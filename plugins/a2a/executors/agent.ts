@@ -1,4 +1,5 @@
-import { GatewayError, type Call } from "propylon";
+import { GatewayError, traceOf, type Call } from "propylon";
+import { textOf } from "propylon/contract";
 import type { AgentsService, Message, RunResult } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
 import { compact } from "../tasks/compaction.ts";
@@ -68,13 +69,21 @@ async function converse(
   const result = await agents.run(name, messages, {
     signal: call.signal,
     principal: call.principal,
+    meta: traceOf(call.meta ?? {}),
     deltas: true,
     onEvent: (event) => reporter.hear(event),
     mayContinue: () => work.verdict === undefined,
     ...(options.asks && { tools: [askUser(work)] }),
   });
   conclude(result, work, reporter);
-  return { messages: result.messages };
+  return { messages: withQuestion(result.messages, work) };
+}
+
+/** What was asked with a tool stands in the conversation as said: models expect an answer to that, and not to a result. */
+function withQuestion(messages: readonly Message[], { verdict }: Work): readonly Message[] {
+  if (messages.at(-1)?.role !== "tool" || !verdict?.parts) return messages;
+  const parts = [{ type: "text" as const, text: textOf(verdict.parts) }];
+  return [...messages, { role: "assistant", parts }];
 }
 
 /** Compacts a conversation that is too long, and says so (R075). */

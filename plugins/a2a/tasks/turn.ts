@@ -17,6 +17,7 @@ import { partsOf, wordsOf } from "../executors/parts.ts";
 import type { SendOptions } from "../service.ts";
 import type { Skill } from "../skills.ts";
 import type { LiveTask } from "./live-task.ts";
+import { traceTurn } from "./trace.ts";
 import type { Work } from "./work.ts";
 
 /** What the work on one message needs. */
@@ -41,7 +42,11 @@ export interface Ending {
 }
 
 /** Has one message worked on by one call through the pipeline. Never rejects. */
-export async function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {
+export function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {
+  return traceTurn(task, context, (traced) => perform(task, work, traced));
+}
+
+async function perform(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {
   const { cancellation } = task;
   const forget = follow(context.signal, task);
   const key = randomUUID();

@@ -1,0 +1,31 @@
+import { SpanKind } from "@opentelemetry/api";
+import { failSpan, withSpan } from "propylon/plugins/telemetry";
+import type { LiveTask } from "./live-task.ts";
+import type { Ending, TurnContext } from "./turn.ts";
+
+/**
+ * Works on one message within a span of the A2A conventions, below the trace context it came with (R010, R070). A message without
+ * any begins a trace: the engine starts it in whatever context the moment has.
+ */
+export function traceTurn(
+  task: LiveTask,
+  context: TurnContext,
+  work: (context: TurnContext) => Promise<Ending>,
+): Promise<Ending> {
+  const input = {
+    kind: SpanKind.SERVER,
+    meta: context.meta ?? {},
+    attributes: {
+      "a2a.method.name": "SendMessage",
+      "a2a.task.id": task.id,
+      "propylon.skill": task.skill,
+    },
+  };
+  return withSpan("SendMessage", input, async ({ span, meta }) => {
+    const end = await work({ ...context, meta });
+    const { state, metadata } = end;
+    span.setAttribute("a2a.task.state", state);
+    if (state === "failed") failSpan(span, String(metadata?.["code"] ?? "task_failed"));
+    return end;
+  });
+}
