@@ -24,8 +24,9 @@ export function traceTurn(
   return withSpan("SendMessage", input, async ({ span, meta }) => {
     const end = await work({ ...context, meta });
     const { state, metadata } = end;
+    const code = metadata?.["code"];
     span.setAttribute("a2a.task.state", state);
-    if (state === "failed") failSpan(span, String(metadata?.["code"] ?? "task_failed"));
+    if (state === "failed") failSpan(span, typeof code === "string" ? code : "task_failed");
     return end;
   });
 }
