@@ -1,4 +1,4 @@
-import { definePlugin, type PluginContext } from "propylon";
+import { definePlugin, type GatewayError, type PluginContext } from "propylon";
 import type { Ending } from "./execution.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
 import { MemoryTransport } from "./memory.ts";
@@ -19,8 +19,12 @@ export * from "./service.ts";
 
 declare module "propylon" {
   interface GatewayHooks {
-    /** The sidecar's worker came to another state; `reason` says why it takes no tasks. */
-    "sidecar:state": (state: Worker["state"], reason: string | undefined) => void;
+    /** The sidecar's worker came to another state; `reason` says why it takes no tasks, `failure` is set when it `failed`. */
+    "sidecar:state": (
+      state: Worker["state"],
+      reason: string | undefined,
+      failure: GatewayError | undefined,
+    ) => void;
     /** A delivery of a task ended. */
     "sidecar:task": (id: string, outcome: Ending["outcome"]) => void;
   }
@@ -58,7 +62,7 @@ function assemble(gateway: PluginContext<SidecarOptions>, settings: Settings): S
       changed() {
         const { state, reason } = worker;
         log.info({ state, reason }, "sidecar");
-        gateway.emit("sidecar:state", state, reason);
+        gateway.emit("sidecar:state", state, reason, worker.failure);
       },
     },
   );
@@ -118,7 +122,7 @@ function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): void {
   };
   gateway.hook("gateway:drain", () => {
     drainsSince = performance.now();
-    void worker.end(settings.grace);
+    void worker.end(graceOf(gateway, settings));
   });
   gateway.onStart(() => {
     const before = Promise.all([...leaving].map((each) => each(settings.timeout)));
@@ -130,10 +134,17 @@ function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): void {
       leaving.add(end);
       const isShutdown = drainsSince !== undefined;
       const left = isShutdown
-        ? Math.max(0, settings.grace - (performance.now() - drainsSince!))
+        ? Math.max(0, graceOf(gateway, settings) - (performance.now() - drainsSince!))
         : settings.timeout;
       const ended = end(left);
       return isShutdown || worker.tasks.length === 0 ? ended : undefined;
     };
   });
+}
+
+/** What is left of the process's own grace once a child had time to end. */
+function graceOf({ control }: PluginContext<SidecarOptions>, settings: Settings): number {
+  const { timeouts } = control.effectiveConfig() as { timeouts: { grace: number } };
+  const stop = settings.runtime.command ? settings.runtime.stop : 0;
+  return Math.max(0, Math.min(settings.grace, timeouts.grace - stop));
 }

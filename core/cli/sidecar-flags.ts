@@ -1,0 +1,105 @@
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { parseDuration } from "../config/units.ts";
+
+/** Flags of `propylon sidecar`; the environment says the same (R007, R047, R050, R051). */
+export interface SidecarFlags {
+  readonly name?: string;
+  readonly nats?: string;
+  readonly natsCreds?: string;
+  readonly runtime?: string;
+  readonly manifest?: string;
+  readonly verify?: boolean;
+  readonly concurrency?: number;
+  readonly ackWait?: string;
+  readonly maxDeliver?: number;
+  readonly timeout?: string;
+  readonly startupTimeout?: string;
+  readonly grace?: string;
+  readonly port: number;
+  readonly host: string;
+  readonly apiKey?: string;
+  readonly logLevel?: string;
+}
+
+/** The command `propylon sidecar`. */
+export function describeSidecar(command: Command, words: readonly string[] | undefined): void {
+  command
+    .description(
+      "Feed a runtime of contract v1 from a durable queue; behind -- its command, to run it as well.",
+    )
+    .addOption(new Option("--name <name>", "agent whose tasks are taken").env("AGENT_NAME"))
+    .addOption(
+      new Option("--nats <urls>", "NATS servers (default: a queue in memory)").env("NATS_URL"),
+    )
+    .addOption(new Option("--nats-creds <file>", "credentials of the NATS user").env("NATS_CREDS"))
+    .option(
+      "--runtime <url>",
+      "where the runtime listens (default: localhost at $A2A_PORT or 8080)",
+    )
+    .option("--manifest <file>", "the runtime's runtime-contract.json (default: asked from it)")
+    .option("--verify", "only check streams and consumer, create none")
+    .option("--concurrency <count>", "tasks at a time (default: 1)", readCount)
+    .option(
+      "--ack-wait <duration>",
+      "silence after which a task goes elsewhere (default: 30s)",
+      readDuration,
+    )
+    .option(
+      "--max-deliver <count>",
+      "deliveries of a task before it is given up (default: 5)",
+      readCount,
+    )
+    .option("--timeout <duration>", "longest run of a task (default: 1h)", readDuration)
+    .addOption(
+      new Option("--startup-timeout <duration>", "how long the runtime may take to become healthy")
+        .env("STARTUP_TIMEOUT")
+        .argParser(readDuration)
+        .default("60s"),
+    )
+    .addOption(
+      new Option("--grace <duration>", "how long running tasks get at a shutdown")
+        .env("TERMINATION_GRACE_PERIOD")
+        .argParser(readDuration)
+        .default("30s"),
+    )
+    .addOption(
+      new Option("--port <port>", "port of status, drain and metrics")
+        .env("SIDECAR_PORT")
+        .argParser(readPort)
+        .default(8081),
+    )
+    .option("--host <address>", "address of it; another one than loopback needs a key", "127.0.0.1")
+    .addOption(
+      new Option("--api-key <key>", "bearer token clients must send").env("PROPYLON_API_KEY"),
+    )
+    .addOption(
+      new Option("--log-level <level>", "least severe level of the log").choices([
+        "silent",
+        "fatal",
+        "error",
+        "warn",
+        "info",
+        "debug",
+        "trace",
+      ]),
+    )
+    .action(async (flags: SidecarFlags) => {
+      const { sidecar } = await import("./sidecar.ts");
+      await sidecar(flags, words);
+    });
+}
+
+function readCount(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a number from 1 to 9999.");
+}
+
+function readPort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError("It must be a number from 0 to 65535.");
+}
+
+function readDuration(text: string): string {
+  if (parseDuration(text, "s") !== undefined) return text;
+  throw new InvalidArgumentError("It must be a duration such as 30s, 1500ms or 10m.");
+}
