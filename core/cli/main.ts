@@ -4,6 +4,7 @@ import { parseDuration } from "../config/units.ts";
 import { VERSION } from "../version.ts";
 import { describeConformance } from "./conformance-flags.ts";
 import { EXIT, tellFailure } from "./exit.ts";
+import { describeSidecar } from "./sidecar-flags.ts";
 import type { KeyOptions } from "./key.ts";
 import type { McpoFlags } from "./mcpo.ts";
 
@@ -129,6 +130,7 @@ function createProgram(command: readonly string[] | undefined): Command {
       printKey(options);
     });
   describeConformance(program.command("conformance"), command);
+  describeSidecar(program.command("sidecar"), command);
   return program;
 }
 
