@@ -6,6 +6,7 @@ import { ConfigFile, type ConfigFileOptions } from "./config/file.ts";
 import { parseConfig } from "./config/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "./config/schema.ts";
 import { ConfigWatcher, type WatchTimes } from "./config/watch.ts";
+import { composition, type PluginComposition } from "./host/composition.ts";
 import type { Control } from "./control.ts";
 import { describeGateway, type GatewayDescription } from "./host/describe.ts";
 import { HookEmitter } from "./host/emitter.ts";
@@ -248,6 +249,11 @@ export class Gateway {
   /** What runs, as data for a start-up summary. */
   describe(): GatewayDescription {
     return describeGateway(this.#parts.generation, this.addresses, this.#parts.faces.problems);
+  }
+
+  /** What every plugin brings, in the order of their set-up. */
+  composition(): readonly PluginComposition[] {
+    return composition(this.#parts.generation);
   }
 
   /** Refuses new work from now on; calls in flight go on. */

@@ -14,6 +14,7 @@ export type {
 export { configSchema } from "./config/schema.ts";
 export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";
 export { Cancellation } from "./host/cancellation.ts";
+export type { PluginComposition } from "./host/composition.ts";
 export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
 export {
   ERROR_STATUS,

@@ -10,6 +10,13 @@ import type { McpoFlags } from "./mcpo.ts";
 
 const LOG_LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"];
 
+/** Flags of `check`. */
+interface CheckFlags {
+  readonly connect?: boolean;
+  readonly explain?: string;
+  readonly json?: boolean;
+}
+
 /** What stands behind `--`: the command of a server to run without a config. */
 interface Split {
   readonly own: string[];
@@ -61,10 +68,32 @@ function createProgram(command: readonly string[] | undefined): Command {
     .command("check [config]")
     .description("Check a config, its plugins and its names; prints one line for every problem.")
     .option("--connect", "also connect to every server")
+    .option("--explain <plugin>", "print what a plugin brings, and how it is joined to the others")
     .option("--json", "print JSON")
-    .action(async (config: string | undefined, options: { connect?: boolean; json?: boolean }) => {
+    .action(async (config: string | undefined, options: CheckFlags) => {
+      if (options.explain !== undefined) {
+        const { explain } = await import("./explain.ts");
+        return explain(options.explain, config, options);
+      }
       const { check } = await import("./check.ts");
       process.exitCode = await check(config, options);
+    });
+  program
+    .command("graph [config]")
+    .description("Print the composed gateway as a Mermaid flow chart.")
+    .action(async (config: string | undefined) => {
+      const { graph } = await import("./graph.ts");
+      await graph(config);
+    });
+  program
+    .command("build [config]")
+    .description("Build a gateway to one file that runs without node_modules.")
+    .option("--out <folder>", "folder to write", ".output")
+    .option("--readable", "leave names and spaces as they are")
+    .option("--sourcemap", "write a source map too")
+    .action(async (config: string | undefined, options: Record<string, unknown>) => {
+      const { build } = await import("./build.ts");
+      await build({ ...options, config });
     });
   program
     .command("schema [config]")
