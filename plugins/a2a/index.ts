@@ -35,6 +35,9 @@ export default definePlugin({
       () => new Engine(),
       (kept) => kept.close(),
     );
+    gateway.serverType("a2a", a2aServerType(gateway));
+    // The plugin is there for the agents of others only.
+    if (config.skills.length === 0) return engine;
     const place = placeRuntime(gateway);
     const conversations = gateway.keep("conversations", () => new Conversations());
     const workDir = resolve(
@@ -45,7 +48,6 @@ export default definePlugin({
     const skills = await createSkills({ gateway, agents, engine, conversations, workDir });
     const card = new Card(gateway, place, [...skills.values()]);
     card.route();
-    gateway.serverType("a2a", a2aServerType(gateway));
     contractRoutes(gateway, engine, card, standardFace(gateway, engine, card));
     gateway.onStart(async () => {
       if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);

@@ -82,7 +82,7 @@ export type SkillOptions = z.output<typeof skillOptionsSchema>;
 
 const skillsSchema = z
   .array(skillOptionsSchema)
-  .min(1)
+  .default([])
   .superRefine((skills, context) => {
     const seen = new Set<string>();
     for (const [index, { id }] of skills.entries()) {
@@ -91,7 +91,9 @@ const skillsSchema = z
       seen.add(id);
     }
   })
-  .describe("What this runtime can do; the first one is the default.");
+  .describe(
+    "What this runtime can do; the first one is the default. Without any there is no runtime, only servers of type a2a.",
+  );
 
 const listenerSchema = z
   .union([

@@ -6,7 +6,7 @@ import type { Part } from "propylon/contract";
 import type { SkillOptions } from "../options.ts";
 import type { Work } from "../tasks/work.ts";
 import type { Executor } from "./own.ts";
-import { runProgram, type Exit } from "./process.ts";
+import { runProgram, type ProgramEnd } from "./process.ts";
 
 /** What programs need to find each other and speak the user's language, and what holds no secret. */
 const ALWAYS = ["PATH", "HOME", "USER", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
@@ -18,6 +18,7 @@ export function commandExecutor(options: SkillOptions, workDir: string): Executo
     description: `Runs ${basename(argv[0]!)}.`,
     async run(work, call) {
       const exit = await runProgram({
+        name: options.id,
         argv,
         env: environmentOf(work, call, options.env, workDir),
         cwd: workDir,
@@ -38,7 +39,7 @@ function environmentOf(
   { meta }: Call,
   names: readonly string[],
   workDir: string,
-): NodeJS.ProcessEnv {
+): Readonly<Record<string, string>> {
   const traceparent = meta?.["traceparent"];
   const allowed = [...ALWAYS, "GITHUB_TOKEN", ...names].flatMap((name) => {
     const value = process.env[name];
@@ -65,7 +66,7 @@ function inputOf(parts: readonly Part[]): string {
 }
 
 /** Why a program failed, in its own last words, without the one secret it was given. */
-function failed(program: string, { code, signal, complaint }: Exit): GatewayError {
+function failed(program: string, { code, signal, complaint }: ProgramEnd): GatewayError {
   const how = signal === null ? `exited with ${code}` : `was ended by ${signal}`;
   const token = process.env["GITHUB_TOKEN"];
   const words = token ? complaint.replaceAll(token, "[GITHUB_TOKEN]") : complaint;

@@ -8,7 +8,8 @@ import type { Skill } from "../skills.ts";
 import { LiveTask } from "./live-task.ts";
 import { Shelf } from "./shelf.ts";
 import { Tally } from "./tally.ts";
-import { callSkill, settle, within } from "./turn.ts";
+import { callSkill, settle } from "./turn.ts";
+import { within } from "./within.ts";
 import { Work } from "./work.ts";
 
 /** What tasks are worked on with: of the config in force, so it changes while tasks live. */

@@ -140,7 +140,7 @@ describe("a command", () => {
     });
     expect(words((await send(runtime, say("go"))).task)).toBe("$(id); `id`\n");
     const { task } = await send(runtime, say("go", { metadata: { skill: "missing" } }));
-    expect(reason(task)).toMatch(/cannot be started \(ENOENT\)/);
+    expect(reason(task)).toMatch(/"there-is-no-such-program" was not found/);
   });
 
   it("that writes too much is ended and fails", async () => {
