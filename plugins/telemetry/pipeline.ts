@@ -4,7 +4,7 @@ import type { ExportSettings } from "./options.ts";
 import type { Sdk } from "./sdk.ts";
 
 /** How long the last export may take, in milliseconds: a collector that is away must not hold up a shutdown. */
-const FLUSH_MS = 5_000;
+const FLUSH_MS = 3_000;
 
 /** Something of the SDK that hands on what it has, and ends. */
 interface Closable {

@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { definePlugin, GatewayError, type Json } from "../../../core/index.ts";
 import { setupGateway, testPlugin, type GatewaySetup } from "../../../core/testing/index.ts";
 import telemetry from "../../../plugins/telemetry/index.ts";
-import { rpc, serveHttp, type Running } from "../../core/upstream/support/servers.ts";
 import { orphans, startCollector } from "./collector.ts";
+import { serveUpstream } from "./upstream.ts";
 
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const PARENT_ID = "b7ad6b7169203331";
@@ -38,23 +38,6 @@ const tools = definePlugin({
     });
   },
 });
-
-/** A legacy MCP server with the tools `t` and `broken`; it records what it is sent. */
-async function serveUpstream(): Promise<Running> {
-  const server = await serveHttp((req, res, body) => {
-    if (req.method === "GET") return void res.writeHead(405).end();
-    const { id, method, params } = body;
-    if (id === undefined) return void res.writeHead(202).end();
-    const info = { capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } };
-    const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
-    if (method === "initialize") rpc(res, id, { protocolVersion: "2025-11-25", ...info });
-    else if (method === "tools/list") rpc(res, id, { tools: [tool("t"), tool("broken")] });
-    else if (method === "tools/call" && params["name"] === "t") rpc(res, id, { content: [] });
-    else rpc(res, id, undefined, { code: -32050, message: "my-secret" });
-  });
-  onTestFinished(() => server.close());
-  return server;
-}
 
 async function start(setup: Omit<GatewaySetup, "plugins"> & { options?: Json } = {}) {
   const collector = await startCollector();
