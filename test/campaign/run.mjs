@@ -25,6 +25,12 @@ const CAMPAIGNS = {
     each: "100,000 fuzzed messages and 20,000 raw requests",
   },
   sigterm: { args: vitest("test/e2e/sigterm.test.ts"), times: 4, each: "50 shutdowns under load" },
+  "a2a-sigterm": {
+    args: vitest("test/e2e/a2a-sigterm.test.ts"),
+    env: { A2A_SIGTERM_RUNS: "100" },
+    times: 1,
+    each: "100 shutdowns of a runtime under load, and every other one with its true times",
+  },
   spawn: {
     args: vitest("test/core/stdio/supervision.test.ts"),
     times: 3,

@@ -1,44 +1,17 @@
 import { request, type IncomingMessage } from "node:http";
-import { folder, startRuntime, type RuntimeSetup, type TestRuntime } from "../a2a/kit.ts";
+import { fileURLToPath } from "node:url";
+import { startRuntime, type RuntimeSetup, type TestRuntime } from "../a2a/kit.ts";
 import { streamEventSchema, type StreamEvent, type Task } from "../../../contract/index.ts";
 
 /** A skill whose message says how it behaves. */
-const SCRIPTED = `
-import { setTimeout as pause } from "node:timers/promises";
-
-/** Work that outlives its call. */
-const deaf = () => new Promise(() => {});
-
-export default {
-  description: "Does what the message says.",
-  async run({ text, message, status, write, ask, reject, signal, history }) {
-    const [verb = "", ...rest] = text.split(" ");
-    if (verb === "wait") {
-      await pause(Number(rest[0]), undefined, { signal });
-      return "waited";
-    }
-    if (verb === "hang") return new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
-    if (verb === "deaf") return deaf();
-    if (verb === "ask") return history.length > 0 ? "thanks" : ask("What exactly?");
-    if (verb === "reject") return reject("I do not want to.");
-    if (verb === "fail") throw Object.assign(new Error("It is broken."), { name: "GatewayError", code: "upstream_error" });
-    if (verb === "stream") {
-      for (const word of rest) write(word + " ");
-      status("nearly there");
-      return;
-    }
-    if (verb === "count") return String(text.length);
-    if (text === "") return JSON.stringify(message.parts);
-    return text;
-  },
-};
-`;
+export const SCRIPTED = fileURLToPath(
+  new URL("../../fixtures/skills/scripted.mjs", import.meta.url),
+);
 
 /** Starts a runtime whose first skill does what the message says. */
 export async function startScripted(setup: Partial<RuntimeSetup> = {}): Promise<TestRuntime> {
-  const cwd = await folder({ "scripted.mjs": SCRIPTED });
-  const skills = [{ id: "scripted", function: "./scripted.mjs" }, ...(setup.skills ?? [])];
-  return startRuntime({ ...setup, cwd, skills });
+  const skills = [{ id: "scripted", function: SCRIPTED }, ...(setup.skills ?? [])];
+  return startRuntime({ ...setup, skills });
 }
 
 /** What a request is made of. */
