@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { factsOf, say, startBridge, textOf, until } from "./kit.ts";
 import { reply, startRuntime, tell, type WireMessage } from "./runtime.ts";
 
+const TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const idOf = ({ taskId, messageId }: WireMessage): string => taskId ?? messageId;
 
 function completed(message: WireMessage, text: string) {
@@ -32,6 +33,23 @@ describe("a runtime of contract v1", () => {
     expect(runtime.headers[0]).toMatchObject({
       "content-type": "application/json",
       accept: "application/json",
+    });
+  });
+
+  it("T1: gets nothing of the caller's request but arguments and trace context", async () => {
+    const runtime = await startRuntime((message, res) => reply(res, 200, completed(message, "ok")));
+    const canary = "CANARY-51b7";
+    const { client } = await startBridge(
+      { url: runtime.url, headers: { Authorization: "Bearer own", Accept: "text/html" } },
+      { client: { headers: { authorization: `Bearer ${canary}`, cookie: canary } } },
+    );
+    const _meta = { traceparent: TRACE, note: canary };
+    await client.callTool({ name: "talk", arguments: { message: "hi" }, _meta });
+    expect(JSON.stringify([runtime.headers, runtime.messages])).not.toContain(canary);
+    expect(runtime.headers[0]).toMatchObject({
+      authorization: "Bearer own",
+      accept: "application/json",
+      traceparent: expect.stringContaining(TRACE.slice(3, 35)) as string,
     });
   });
 

@@ -219,6 +219,16 @@ describe("a call", () => {
     expect(agent.script.cancelled).toHaveLength(2);
   });
 
+  it("takes an event that is too large for the stream by looking at the task", async () => {
+    const agent = await startAgent();
+    const { gateway } = await startBridge({ url: agent.url });
+    const text = "x".repeat(5 * 1024 * 1024);
+    const result = await say(gateway, `parts ${JSON.stringify([{ text }])}`);
+    expect(textOf(result)).toHaveLength(text.length);
+    expect(agent.asked()).toContain("GetTask");
+    expect(agent.script.messages).toHaveLength(1);
+  });
+
   it.each([
     ["streamed", true],
     ["looked at", false],
