@@ -88,8 +88,8 @@ function parse(words: readonly string[]) {
       allowNegative: true,
     });
   } catch (error) {
-    const [sentence] = (error as Error).message.split(". ");
-    throw new Failure(`${sentence.replace(/\.$/, "")}. See --help.`);
+    const { message } = error as Error;
+    throw new Failure(`${message.replace(/\.(?: .*)?$/s, "")}. See --help.`);
   }
 }
 

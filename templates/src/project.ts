@@ -35,10 +35,11 @@ const EXTRA_FILES: Readonly<Record<Extra, (path: string) => boolean>> = {
 
 /** The files of a project, all in memory: nothing is written unless everything can be. */
 export function makeProject(root: string, order: Order): readonly ProjectFile[] {
-  // A template's own file takes the place of the shared one.
+  // What gateways share is no use to a package; a template's own file takes the place of the shared one.
+  const folders = order.template.name === "plugin" ? ["plugin"] : ["shared", order.template.name];
   const files = new Map(
-    [join(root, "shared"), join(root, order.template.name)].flatMap((folder) =>
-      readTree(folder).map((file) => [file.path, file] as const),
+    folders.flatMap((folder) =>
+      readTree(join(root, folder)).map((file) => [file.path, file] as const),
     ),
   );
   const kept = [...files.values()].filter(({ path }) => isWanted(path, order));
@@ -48,11 +49,9 @@ export function makeProject(root: string, order: Order): readonly ProjectFile[] 
   );
 }
 
-function isWanted(path: string, { template, extras }: Order): boolean {
-  // What deploys a gateway is no use to a package.
-  const wanted = template.name === "plugin" ? [] : extras;
+function isWanted(path: string, { extras }: Order): boolean {
   return (Object.keys(EXTRA_FILES) as Extra[]).every(
-    (extra) => wanted.includes(extra) || !EXTRA_FILES[extra](path),
+    (extra) => extras.includes(extra) || !EXTRA_FILES[extra](path),
   );
 }
 
