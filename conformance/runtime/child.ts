@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { GatewayError } from "../../core/errors.ts";
@@ -64,7 +64,23 @@ export async function startChild(command: readonly string[], around: Surrounding
       },
     );
   }
-  return watched(child, clean);
+  const end = (): void => {
+    endGroup(child.pid);
+    clean();
+  };
+  return watched(child, end, endWith(end));
+}
+
+/** A process in a group of its own hears nothing of Ctrl-C, and would outlive the kit. @returns ends this */
+function endWith(end: () => void): () => void {
+  const leave = (signal: NodeJS.Signals): void => {
+    end();
+    process.exit(128 + constants.signals[signal]);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, leave);
+  return () => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, leave);
+  };
 }
 
 function variablesOf(
@@ -83,7 +99,7 @@ function variablesOf(
   };
 }
 
-function watched(child: ChildProcess, clean: () => void): Child {
+function watched(child: ChildProcess, end: () => void, release: () => void): Child {
   const lines: string[] = [];
   const events = new EventEmitter().setMaxListeners(0);
   createInterface({ input: child.stdout! }).on("line", (line) => {
@@ -102,9 +118,9 @@ function watched(child: ChildProcess, clean: () => void): Child {
     hasEnded,
     terminate: () => void child.kill("SIGTERM"),
     async destroy() {
-      endGroup(child.pid);
+      release();
+      end();
       await exit;
-      clean();
     },
   };
 }

@@ -61,8 +61,19 @@ it("2 when nobody is there, 1 for a wrong command line", async () => {
     propylon([...runtime, "http://h", "--grace", "soon"]),
   ]);
   expect(wrong.map(({ code }) => code)).toEqual([1, 1, 1, 1, 1]);
-  expect(wrong[0]!.stderr).toContain("propylon conformance runtime -- node my-agent.mjs");
+  expect(wrong[0].stderr).toContain("propylon conformance runtime -- node my-agent.mjs");
   expect(wrong.map(({ stderr }) => stderr).join("")).not.toContain("    at ");
+});
+
+it("takes what it started along when it is interrupted", async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const words = [...runtime, url, "--level", "2", "--slow", "sleep 60000", "--grace", "60s"];
+  const kit = spawnPropylon([...words, "--", ...commandOf("full")]);
+  await expect.poll(() => statusOf(url), { timeout: 10_000 }).toBe(200);
+  const exit = once(kit, "exit");
+  kit.kill("SIGINT");
+  expect(await exit).toEqual([130, null]);
+  await expect.poll(() => statusOf(url)).toBe(0);
 });
 
 it("checks the fixture, started on a port, as an MCP endpoint", async () => {
@@ -82,13 +93,14 @@ async function startReference(): Promise<{ url: string }> {
   const child = spawn(program, args, { env: { ...process.env, A2A_PORT: String(port) } });
   onTestFinished(() => void child.kill());
   const url = `http://127.0.0.1:${port}`;
-  await expect
-    .poll(() =>
-      fetch(`${url}/health`).then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    )
-    .toBe(200);
+  await expect.poll(() => statusOf(url)).toBe(200);
   return { url };
+}
+
+/** Status of a runtime's health; 0 when nobody answers. */
+function statusOf(url: string): Promise<number> {
+  return fetch(`${url}/health`).then(
+    ({ status }) => status,
+    () => 0,
+  );
 }

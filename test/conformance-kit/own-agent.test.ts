@@ -42,7 +42,7 @@ function configOf(model: string): object {
   };
 }
 
-it("R013, R014, R072: an agent of ours, started by the command line, reaches level 3", async () => {
+it("R012, R013, R014, R032, R072: an agent of ours, started by the command line, reaches level 3", async () => {
   const model = await startModel({ script: follow });
   onTestFinished(() => model.close());
   const folder = mkdtempSync(join(tmpdir(), "propylon-own-agent-"));

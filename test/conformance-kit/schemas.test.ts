@@ -125,7 +125,7 @@ it("R084, R085, R088: a manifest of another major version, or without one, is re
   expect(taken).toEqual(["v1", "v1.1", "v1.20"]);
 });
 
-it("R031: a card whose skills lack id, name, description or tags, or that has none, is refused", () => {
+it("R031, R034: a card whose skills lack id, name, description or tags, or that has none, is refused", () => {
   const validator = validatorOf("agent-card");
   const [skill] = SEED.card.skills;
   const lists = [
@@ -133,6 +133,10 @@ it("R031: a card whose skills lack id, name, description or tags, or that has no
     ...["id", "name", "description", "tags"].map((key) => [{ ...skill, [key]: undefined }]),
   ].map((skills) => JSON.parse(JSON.stringify({ ...SEED.card, skills })) as unknown);
   expect(lists.map((card) => validator.validate(card).valid)).toEqual(Array(5).fill(false));
+  const lacking = Object.keys(SEED.card).map(
+    (key) => JSON.parse(JSON.stringify({ ...SEED.card, [key]: undefined })) as unknown,
+  );
+  expect(lacking.map((card) => validator.validate(card).valid)).toEqual(Array(7).fill(false));
 });
 
 /** What stands in place of a value; `undefined` takes the member away. */

@@ -18,6 +18,9 @@ const COMMANDS = [
   "key",
 ];
 
+/** Listed below a command of their own. */
+const CONFORMANCE = ["conformance runtime", "conformance mcp", "conformance fixture"];
+
 it("the page of the command line is current and has every command", async () => {
   const folder = await workFolder();
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -34,7 +37,9 @@ it("the page of the command line is current and has every command", async () => 
     .filter((name) => name !== "help");
   expect(listed).toEqual(COMMANDS);
   const sections = await Promise.all(
-    COMMANDS.map(async (name) => `## propylon ${name}\n\n${block(await help(name))}`),
+    [...COMMANDS, ...CONFORMANCE].map(
+      async (name) => `## propylon ${name}\n\n${block(await help(...name.split(" ")))}`,
+    ),
   );
   expectPage("cli.md", page("Command line", block(overview), ...sections));
 });
