@@ -79,6 +79,15 @@ function createProgram(command: readonly string[] | undefined): Command {
       process.exitCode = await check(config, options);
     });
   program
+    .command("plugin")
+    .description("Work on plugins of your own.")
+    .command("new <name> [config]")
+    .description("Add a plugin to a gateway: its file, a test, and its line in the config.")
+    .action(async (name: string, config: string | undefined) => {
+      const { newPlugin } = await import("./plugin-new.ts");
+      await newPlugin(name, config);
+    });
+  program
     .command("graph [config]")
     .description("Print the composed gateway as a Mermaid flow chart.")
     .action(async (config: string | undefined) => {
