@@ -165,7 +165,7 @@ function checkServers(config: GatewayConfig): PathIssue[] {
 }
 
 /** Server types of the plugins that come with Propylon, and which plugin that is. */
-const TYPE_PLUGINS: Readonly<Record<string, string>> = { openapi: "openapi" };
+const TYPE_PLUGINS: Readonly<Record<string, string>> = { a2a: "a2a", openapi: "openapi" };
 
 /** Without any plugin there is nobody to bring a type; what plugins bring only shows when they are set up. */
 function checkTypes(config: GatewayConfig): PathIssue[] {

@@ -5,11 +5,11 @@ import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts
 import type { Owners } from "./owners.ts";
 import { askUser } from "./question.ts";
 import { failed, toAnswer } from "./result.ts";
-import { Turn, type TurnOptions } from "./turn.ts";
+import { PARTING_MS, Turn, type TurnOptions } from "./turn.ts";
 import type { Outcome } from "./view.ts";
 
-/** How long cancelling a task that waits may take, in milliseconds. */
-const PARTING_MS = 5_000;
+/** How much of a refusal is passed on, in characters. */
+const EXCERPT = 2_000;
 
 /** What a {@link Conversation} works with. */
 export interface ConversationOptions extends Omit<TurnOptions, "headers" | "report"> {
@@ -40,13 +40,14 @@ export class Conversation {
   async run(): Promise<Answer> {
     try {
       const args = readArguments(this.#call.args);
-      const stranger = this.#strange(args.taskId ?? args.contextId, args.contextId);
+      const stranger = this.#strange(args.taskId, args.contextId);
       if (stranger !== undefined) return failed(stranger);
       return await this.#converse(messageOf(args, this.#options.skill));
     } catch (error) {
       if (error instanceof WrongArguments)
         return failed(`The arguments are wrong: ${error.message}.`);
-      if (error instanceof Refusal) return failed(`The agent refused: ${error.message}`);
+      if (error instanceof Refusal)
+        return failed(`The agent refused: ${error.message.slice(0, EXCERPT)}`);
       throw error;
     }
   }

@@ -10,8 +10,8 @@ import { TaskView, type Outcome } from "./view.ts";
 const RESEND_MS = [200, 800];
 /** First wait between two looks at a task, in milliseconds; each further one is half as long again. */
 const FIRST_LOOK_MS = 100;
-/** How long an agent may take to say what its task is called, and to cancel it, once nobody waits any more, in milliseconds. */
-const PARTING_MS = 5_000;
+/** How long an agent may take to name its task, and to cancel it, once nobody waits any more, in milliseconds. */
+export const PARTING_MS = 5_000;
 
 /** What a {@link Turn} works with. */
 export interface TurnOptions {
@@ -88,7 +88,7 @@ export class Turn {
     for (let attempt = 0; ; attempt++) {
       try {
         await this.#read(channel.send(letter, this.#passage), isNew);
-        if (this.#view.isSettled || this.#view.isTold) return;
+        if (this.#view.isTold) return;
         throw this.#options.faults.protocol("ended its answer without a task");
       } catch (error) {
         const wait = RESEND_MS[attempt];
@@ -138,9 +138,16 @@ export class Turn {
       await this.#pause(wait);
       wait = Math.min(wait * 1.5, this.#options.poll);
     }
-    // What was told while nobody listened is in the task itself.
-    if (this.#isResumed && this.#view.id !== undefined && channel.tasks)
-      await this.#look().catch(() => {});
+    if (this.#isResumed) await this.#catchUp();
+  }
+
+  /** What was told while nobody listened is in the task itself; an agent that is gone by now has told the rest. */
+  async #catchUp(): Promise<void> {
+    try {
+      await this.#look();
+    } catch (error) {
+      if (!isBroken(error) && !(error instanceof Refusal)) throw error;
+    }
   }
 
   async #subscribe(): Promise<void> {

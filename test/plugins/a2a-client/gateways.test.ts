@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { definePlugin, type Json } from "../../../core/index.ts";
+import { createGateway, definePlugin, type Json } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { factsOf, say, settled, startBridge, textOf, until } from "./kit.ts";
@@ -117,5 +117,12 @@ describe("the plugin a2a without skills", () => {
     expect(gateway.describe().listeners.map(({ name }) => name)).toEqual(["main"]);
     const { tools: listed } = await client.listTools();
     expect(listed.map(({ name }) => name)).toEqual(["echo", "facts", "linger"]);
+  });
+
+  it("is named where it is missing", async () => {
+    const url = "http://agent.example";
+    await expect(
+      createGateway({ listeners: {}, servers: { far: { type: "a2a", url } } }),
+    ).rejects.toMatchObject({ hint: expect.stringMatching(/plugins.*a2a|a2a.*plugins/) as string });
   });
 });
