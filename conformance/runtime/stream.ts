@@ -40,10 +40,11 @@ export function readStream(text: string): readonly AnyEvent[] {
 function dataOf(text: string): readonly string[] {
   return text
     .replace(/^\uFEFF/, "")
-    .split(/(?:\r\n|\r|\n){2,}/)
+    .replaceAll(/\r\n?/g, "\n")
+    .split(/\n{2,}/)
     .map((block) =>
       block
-        .split(/\r\n|\r|\n/)
+        .split("\n")
         .filter((line) => line.startsWith("data:"))
         .map((line) => line.slice("data:".length).replace(/^ /, ""))
         .join("\n"),
