@@ -28,20 +28,26 @@ function withGrace(
   return { ...value, timeouts: { ...timeouts, grace } };
 }
 
+/** The runtime's listener is the gateway's, where it is the only one: whatever its plugin says of it holds for both. */
 function withPort(
   value: Record<string, unknown>,
   environment: NodeJS.ProcessEnv,
 ): Record<string, unknown> {
-  const { listeners, plugins } = value;
+  const own = ownListener(value);
+  if (value["listeners"] !== undefined || own === undefined) return value;
   const port = variable(environment, "A2A_PORT");
-  if (port === undefined || listeners !== undefined || !servesA2a(plugins)) return value;
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+  if (port !== undefined && (!/^\d{1,5}$/.test(port) || Number(port) > 65_535))
     throw unreadable("A2A_PORT", "a port, from 0 to 65535");
-  return { ...value, listeners: { main: { port: Number(port) } } };
+  const main = { ...(port !== undefined && { port: Number(port) }), ...own };
+  return Object.keys(main).length === 0 ? value : { ...value, listeners: { main } };
 }
 
-function servesA2a(plugins: unknown): boolean {
-  return isPlainObject(plugins) && Object.hasOwn(plugins, "a2a") && plugins["a2a"] !== false;
+/** What the option `listener` of the plugin says; `undefined` when there is no such plugin. */
+function ownListener({ plugins }: Record<string, unknown>): object | undefined {
+  if (!isPlainObject(plugins) || !Object.hasOwn(plugins, "a2a") || plugins["a2a"] === false)
+    return undefined;
+  const { listener = {} } = isPlainObject(plugins["a2a"]) ? plugins["a2a"] : {};
+  return isPlainObject(listener) ? listener : {};
 }
 
 /** What is set to nothing is not set: that is how a manifest leaves a variable out. */

@@ -5,6 +5,7 @@ import type { A2aOptions } from "./options.ts";
 const OWN = "a2a";
 /** Port of the container interface (R012, R045, R047). */
 const PORT = 8080;
+const LOOPBACK = "127.0.0.1";
 
 /** Where the runtime answers: which listener, which path, and what the outside calls it. */
 export interface Place {
@@ -48,9 +49,19 @@ function findListener({
   const shared = Object.entries(listeners).find(
     ([name, settings]) => name !== OWN && port !== 0 && settings.port === port,
   );
-  if (shared) return shared[0];
+  if (shared) return share(shared, host);
   listener(OWN, { host, port });
   return OWN;
+}
+
+/** @throws {GatewayError} `invalid` for an address that a listener with that port does not have: nobody would be reached there */
+function share([name, { host, port }]: [string, ListenerInput], wanted: string): string {
+  if (wanted === LOOPBACK || wanted === host) return name;
+  throw new GatewayError(
+    "invalid",
+    `plugins.a2a.listener.host is ${wanted}, but the listener "${name}" has port ${port} on ${host}.`,
+    { hint: `Set listeners.${name}.host and plugins.a2a.listener: ${name}, or another port.` },
+  );
 }
 
 /** @throws {GatewayError} `invalid` */

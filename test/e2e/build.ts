@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -36,6 +36,14 @@ export async function buildCommand(folder: string): Promise<string> {
     "--outDir",
     join(folder, "dist"),
   ]);
-  await writeFile(join(folder, "dist/package.json"), '{"type":"module"}');
+  await writeFile(join(folder, "package.json"), await describePackage());
   return join(folder, "dist/core/cli/main.js");
+}
+
+/** What makes the folder the package itself: its plugins would come from the last build of the working tree otherwise. */
+async function describePackage(): Promise<string> {
+  const { name, version, type, exports } = JSON.parse(
+    await readFile(join(ROOT, "package.json"), "utf8"),
+  ) as Record<string, unknown>;
+  return JSON.stringify({ name, version, type, exports });
 }

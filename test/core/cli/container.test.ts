@@ -26,6 +26,19 @@ describe("what the container says", () => {
       expect(port(value)).toEqual(value);
   });
 
+  it("R045: the address that the plugin says is that of the gateway, so that nothing listens elsewhere", () => {
+    const value = { plugins: { a2a: { listener: { host: "0.0.0.0" } } } };
+    const listeners = (environment: NodeJS.ProcessEnv): unknown =>
+      withContainer(value, environment)["listeners"];
+    expect(listeners({})).toEqual({ main: { host: "0.0.0.0" } });
+    expect(listeners({ A2A_PORT: "9000" })).toEqual({ main: { host: "0.0.0.0", port: 9000 } });
+    const named = { plugins: { a2a: { listener: "main" } } };
+    expect(withContainer(named, { A2A_PORT: "9000" })).toEqual({
+      ...named,
+      listeners: { main: { port: 9000 } },
+    });
+  });
+
   it("C55: what is unset or empty changes nothing", () => {
     expect(withContainer(A2A, {})).toEqual(A2A);
     expect(withContainer(A2A, { A2A_PORT: "", TERMINATION_GRACE_PERIOD: " " })).toEqual(A2A);
