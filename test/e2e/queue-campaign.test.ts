@@ -12,6 +12,8 @@ const KILLS = Number(process.env["QUEUE_KILLS"] ?? 1);
 /** Seconds without NATS at the end. */
 const OUTAGE = Number(process.env["QUEUE_OUTAGE"] ?? 1);
 const SEED = Number(process.env["QUEUE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+/** Tasks that wait while the next fault strikes. */
+const BACKLOG = 20;
 const isCampaign = process.env["QUEUE_TASKS"] !== undefined;
 
 const some = Math.ceil(KILLS / 5);
@@ -50,29 +52,32 @@ async function publish({ observer }: Rig, index: number, random: () => number): 
   else await observer.publish(task, orders);
 }
 
-/** Hands tasks in as the faults go on, so that there is always work for them to hit. */
+/** Hands tasks in as the faults go on, no faster than they are done, so that there is always one that runs for a fault to hit. */
 async function storm(rig: Rig, random: () => number): Promise<void> {
   const faults = shuffled(COUNTS, random);
   let published = 0;
-  const publishUntil = async (share: number): Promise<void> => {
-    while (published < Math.min(TASKS, Math.ceil(TASKS * share)))
-      await publish(rig, published++, random);
-  };
   for (const [index, name] of faults.entries()) {
-    const handingIn = publishUntil((index + 2) / faults.length);
-    await lasting(random() * 800);
+    const share = Math.ceil((TASKS * (index + 2)) / faults.length);
+    while (published < Math.min(TASKS, share)) await publish(rig, published++, random);
+    await caughtUp(rig, published - BACKLOG);
+    await lasting(random() * 500);
     await FAULTS[name](rig, random);
-    await handingIn;
     if (index % Math.ceil(faults.length / 20) === 0) {
       const { results, dead } = await rig.observer.counts();
-      tell(
-        `${index + 1}/${faults.length} faults, ${published} tasks, ${results} results, ${dead} dead letters`,
-      );
+      const figures = `${published} tasks, ${results} results, ${dead} dead letters`;
+      tell(`${index + 1}/${faults.length} faults, ${figures}`);
     }
   }
   await rig.nats.kill();
   await lasting(OUTAGE * 1_000);
   await rig.nats.start();
+}
+
+/** Resolves when there are so many results, or it takes too long: faults go on also where nothing else does. */
+async function caughtUp({ observer }: Rig, results: number): Promise<void> {
+  const until = performance.now() + 10_000;
+  while ((await observer.counts()).results < results && performance.now() < until)
+    await lasting(50);
 }
 
 function table(verdict: Verdict, seconds: number, drain: number): string {
