@@ -45,7 +45,11 @@ export class Link {
   readonly #followers: Followers;
   readonly #closing = new AbortController();
   readonly #listeners = new Set<() => void>();
-  #status: TransportStatus = { kind: "jetstream", isConnected: false, reason: "It connects." };
+  #status: TransportStatus = {
+    kind: "jetstream",
+    isConnected: false,
+    reason: "NATS is being connected to.",
+  };
   #connection: NatsConnection | undefined;
   #verified: Promise<void> | undefined;
   #running: Promise<void> = Promise.resolve();
