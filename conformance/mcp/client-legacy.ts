@@ -4,12 +4,12 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   CAPABILITIES,
   CLIENT,
-  FILLED,
+  PERSON,
   promptOf,
-  SAMPLED,
   type Json,
   type KitClient,
   type ListName,
+  type Person,
 } from "./client.ts";
 import { Heard } from "./heard.ts";
 import { loadPeer } from "./peer.ts";
@@ -31,11 +31,15 @@ function loadSdk() {
 type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
 /** The client that nearly everyone has: SDK 1, up to 2025-11-25. */
-export async function connectLegacy(url: string, headers: Headers): Promise<KitClient> {
+export async function connectLegacy(
+  url: string,
+  headers: Headers,
+  person = PERSON,
+): Promise<KitClient> {
   const sdk = await loadSdk();
   const heard = new Heard();
   const client = new sdk.Client(CLIENT, { capabilities: CAPABILITIES });
-  hear(sdk, client, heard);
+  hear(sdk, client, heard, person);
   const { fetch, streaming } = watchStream();
   const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
     fetch,
@@ -87,7 +91,7 @@ async function listAll(client: Client, name: ListName): Promise<readonly Json[]>
   return items;
 }
 
-function hear(sdk: Sdk, client: Client, heard: Heard): void {
+function hear(sdk: Sdk, client: Client, heard: Heard, person: Person): void {
   client.setNotificationHandler(sdk.LoggingMessageNotificationSchema, ({ params }) =>
     heard.note("log", (params.data as { nonce?: string } | undefined)?.nonce, params),
   );
@@ -102,11 +106,11 @@ function hear(sdk: Sdk, client: Client, heard: Heard): void {
   );
   client.setRequestHandler(sdk.CreateMessageRequestSchema, ({ params }) => {
     heard.note("asked", promptOf(params), params);
-    return SAMPLED;
+    return person.sampled;
   });
   client.setRequestHandler(sdk.ElicitRequestSchema, ({ params }) => {
     heard.note("asked", params.message, params);
-    return FILLED;
+    return person.filled;
   });
 }
 

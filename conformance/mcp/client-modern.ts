@@ -3,12 +3,12 @@ import { z } from "zod";
 import {
   CAPABILITIES,
   CLIENT,
-  FILLED,
+  PERSON,
   promptOf,
-  SAMPLED,
   type Json,
   type KitClient,
   type ListName,
+  type Person,
 } from "./client.ts";
 import { Heard } from "./heard.ts";
 import { loadPeer } from "./peer.ts";
@@ -17,6 +17,7 @@ import { loadPeer } from "./peer.ts";
 export async function connectModern(
   url: string,
   headers: Readonly<Record<string, string>>,
+  person = PERSON,
 ): Promise<KitClient> {
   const sdk = await loadPeer(
     "@modelcontextprotocol/client",
@@ -27,7 +28,7 @@ export async function connectModern(
     capabilities: CAPABILITIES,
     versionNegotiation: { mode: { pin: "2026-07-28" } },
   });
-  hear(client, heard);
+  hear(client, heard, person);
   const requestInit = { headers };
   await client.connect(new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit }));
   return {
@@ -70,7 +71,7 @@ async function listAll(client: Client, name: ListName): Promise<readonly Json[]>
   return (await client.listResourceTemplates({}, fresh)).resourceTemplates;
 }
 
-function hear(client: Client, heard: Heard): void {
+function hear(client: Client, heard: Heard, person: Person): void {
   client.setNotificationHandler("notifications/message", ({ params }) =>
     heard.note("log", (params.data as { nonce?: string } | undefined)?.nonce, params),
   );
@@ -85,10 +86,10 @@ function hear(client: Client, heard: Heard): void {
   );
   client.setRequestHandler("sampling/createMessage", ({ params }) => {
     heard.note("asked", promptOf(params), params);
-    return SAMPLED;
+    return person.sampled;
   });
   client.setRequestHandler("elicitation/create", ({ params }) => {
     heard.note("asked", params.message, params);
-    return FILLED;
+    return person.filled;
   });
 }

@@ -42,14 +42,25 @@ export const CLIENT = { name: "propylon-conformance", version: "1.0.0" };
 /** What the kit's clients let servers ask of them. */
 export const CAPABILITIES = { sampling: {}, elicitation: {} };
 
-/** What the client's model says. */
-export const SAMPLED = {
-  role: "assistant" as const,
-  content: { type: "text" as const, text: "the model says" },
-  model: "conformance",
+/** What the model and the user behind a client answer. */
+export interface Person {
+  readonly sampled: {
+    readonly role: "assistant";
+    readonly content: { readonly type: "text"; readonly text: string };
+    readonly model: string;
+  };
+  readonly filled: { readonly action: "accept"; readonly content: Record<string, string> };
+}
+
+/** Whom the fixture asks. */
+export const PERSON: Person = {
+  sampled: {
+    role: "assistant",
+    content: { type: "text", text: "the model says" },
+    model: "conformance",
+  },
+  filled: { action: "accept", content: { answer: "the user says" } },
 };
-/** What the client's user fills in. */
-export const FILLED = { action: "accept" as const, content: { answer: "the user says" } };
 
 /** The text of a sampling request. */
 export function promptOf(params: unknown): unknown {

@@ -19,6 +19,7 @@ export interface McpKitOptions {
   readonly timeout: number;
 }
 
+/** How a client of an era connects. */
 const CONNECT = { legacy: connectLegacy, modern: connectModern } as const;
 const CHECKS = [...LISTS, ...RELAY];
 

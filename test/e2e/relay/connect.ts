@@ -1,9 +1,13 @@
+import { connectLegacy } from "../../../conformance/mcp/client-legacy.ts";
+import { connectModern } from "../../../conformance/mcp/client-modern.ts";
 import type { Era } from "../../../core/types.ts";
-import { connectLegacy } from "./client-legacy.ts";
-import { connectModern } from "./client-modern.ts";
-import type { RelayClient } from "./person.ts";
+import { personOf, type RelayClient } from "./person.ts";
 
 /** Connects a client that answers every question with its own name. */
-export function connect(era: Era, url: string, name: string): Promise<RelayClient> {
-  return era === "legacy" ? connectLegacy(url, name) : connectModern(url, name);
+export async function connect(era: Era, url: string, name: string): Promise<RelayClient> {
+  const connectEra = era === "legacy" ? connectLegacy : connectModern;
+  const client = await connectEra(url, {}, personOf(name));
+  const listTools = async (): Promise<readonly string[]> =>
+    (await client.list("tools")).map((tool) => String(tool["name"]));
+  return { ...client, listTools };
 }
