@@ -18,6 +18,8 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
   const until = performance.now() + grace;
   const left = (): number => Math.max(0, until - performance.now());
   const errors: unknown[] = [];
+  // What was accepted in this very turn may be a turn away from its call.
+  await new Promise((resolve) => void setImmediate(resolve));
   // A call that came before a reload is one in flight like any other.
   await Promise.all([generation, ...parts.outgoing].map((each) => finish(each, grace, log)));
   const step = async (work: () => unknown): Promise<void> => {

@@ -52,6 +52,27 @@ describe("a shutdown", () => {
     expect(await leakedResources(before)).toEqual([]);
   });
 
+  it("R057: lets clients read how their calls ended when the grace time is over, before it cuts them off", async () => {
+    const { plugin, inside } = holder();
+    const pad = "x".repeat(2_000_000);
+    const face = definePlugin({
+      name: "face",
+      setup(gateway) {
+        gateway.route("GET", "/hold", { access: "public", mutates: false }, async () => {
+          const end = await gateway
+            .call({ server: "holder", name: "hold" })
+            .catch((error: unknown) => error);
+          return `${(end as Error).message} ${pad}`;
+        });
+      },
+    });
+    const { gateway, url } = await setupGateway({ plugins: [plugin, face], client: false });
+    const answer = fetch(`${url}/hold`).then((res) => res.text());
+    await inside;
+    await gateway.close({ grace: 0 });
+    expect(await answer).toBe(`The gateway is shutting down. ${pad}`);
+  });
+
   it("gives calls of a configuration that was replaced the grace time too, not the longer drain time", async () => {
     const { plugin, inside } = holder();
     const { gateway } = await setupGateway({ plugins: [plugin], client: false });

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { pino } from "pino";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Client } from "undici";
 import {
   agentCardSchema,
@@ -10,6 +11,8 @@ import {
   type Task,
 } from "../../../contract/index.ts";
 import { definePlugin, type Call, type Principal } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+import a2a from "../../../plugins/a2a/index.ts";
 import { folder, startRuntime } from "../a2a/kit.ts";
 import { eventsIn, messageOf, post, send, startScripted } from "./kit.ts";
 
@@ -281,7 +284,7 @@ describe("what the runtime says of itself", () => {
     expect(await answer.json()).toEqual({ status: "ok" });
   });
 
-  it("R029, R036: it is not ready until the server of a skill was connected, and then stays so", async () => {
+  it("R029, R036: it is not ready until the server of a skill was connected", async () => {
     const late = await startRuntime({
       skills: [{ id: "late", tool: { server: "late", name: "say" } }],
       config: { servers: { late: { url: "http://127.0.0.1:9/mcp" } } },
@@ -290,6 +293,30 @@ describe("what the runtime says of itself", () => {
     const refused = await post(late.url, messageOf("hello"));
     expect(refused.status).toBe(503);
     expect(refused.headers["retry-after"]).toBe("1");
+  });
+
+  it("R037: says in the log when it is not ready within STARTUP_TIMEOUT, and what is missing", async () => {
+    vi.stubEnv("STARTUP_TIMEOUT", "50ms");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const lines: Record<string, unknown>[] = [];
+    const log = pino(
+      { level: "error" },
+      { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) },
+    );
+    await setupGateway({
+      plugins: [
+        [
+          a2a,
+          { listener: "main", skills: [{ id: "late", tool: { server: "late", name: "say" } }] },
+        ],
+      ],
+      config: { servers: { late: { url: "http://127.0.0.1:9/mcp" } } },
+      client: false,
+      log,
+    });
+    await expect
+      .poll(() => lines.find(({ startupTimeoutMs }) => startupTimeoutMs === 50), { timeout: 5_000 })
+      .toMatchObject({ servers: ["late"], plugin: "a2a" });
   });
 
   it("R077-R079, R083, R086, R088: serves its manifest, worked out from its config", async () => {
