@@ -21,6 +21,9 @@ export interface Means {
   readonly log: Logger;
 }
 
+/** How long the last step of a shutdown waits for what does not stop, in milliseconds; programs end with the process. */
+const LAST_MS = 1_000;
+
 type Watcher = (task: Task, event: StreamEvent, principal: Principal) => void;
 
 /** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
@@ -134,8 +137,12 @@ export class Engine implements RuntimeService {
     this.#shelf.sweep(options, now);
   }
 
+  /** @throws {GatewayError} `disabled` before there was any skill */
   get #current(): Means {
-    return this.#means!;
+    if (this.#means) return this.#means;
+    throw new GatewayError("disabled", "This runtime has no skills.", {
+      hint: "Add plugins.a2a.skills.",
+    });
   }
 
   /**
@@ -214,10 +221,11 @@ export class Engine implements RuntimeService {
       isDraining: () => this.#draining,
     });
     const { ending } = means.options;
+    const over = within(work.over, this.#draining ? Math.min(ending, LAST_MS) : ending);
     // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
-    if (!this.#draining) await within(work.over, ending);
+    if (!this.#draining) await over;
     this.#finish(task, () => settle(task, work, end));
-    await within(work.over, ending);
+    await over;
     this.#busy.delete(task);
   }
 

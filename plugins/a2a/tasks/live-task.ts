@@ -94,13 +94,15 @@ export class LiveTask implements RunningTask {
     return () => void this.#watchers.delete(listener);
   }
 
-  /** Whether a message is one that it has taken before: by its id, or word for word where it has none. */
+  /**
+   * Whether a message is one that it has taken before: by its id; where it has none, the last one word for word, unless something was
+   * asked since, because the same words may be the answer.
+   */
   hasTaken({ messageId, parts }: Message): boolean {
-    return this.#accepted.some((before) =>
-      messageId !== undefined && before.messageId !== undefined
-        ? before.messageId === messageId
-        : JSON.stringify(before.parts) === JSON.stringify(parts),
-    );
+    if (messageId !== undefined)
+      return this.#accepted.some((before) => before.messageId === messageId);
+    const last = JSON.stringify(this.#accepted.at(-1)?.parts);
+    return !STATES[this.state].isInterrupted && last === JSON.stringify(parts);
   }
 
   /** Takes a message: the first, or the answer to what it asked, which goes on at once. The question becomes history. */

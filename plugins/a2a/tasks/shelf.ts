@@ -71,7 +71,9 @@ export class Shelf {
     if (!this.#over.delete(task)) return;
     this.#bytes -= task.bytes;
     this.#tasks.delete(keyOf(task.owner, task.id));
-    for (const key of this.#taken.get(task) ?? []) this.#messages.delete(key);
+    // The id of a message may have been used again since.
+    for (const key of this.#taken.get(task) ?? [])
+      if (this.#messages.get(key) === task) this.#messages.delete(key);
     this.#taken.delete(task);
   }
 }
