@@ -1,0 +1,54 @@
+import { once } from "node:events";
+import { rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { send } from "../plugins/a2a-contract/kit.ts";
+import { startRuntimeProcess, writeConfig } from "./a2a-runtime.ts";
+import { buildCommand, workFolder } from "./build.ts";
+
+let folder: string;
+let main: string;
+
+beforeAll(async () => {
+  folder = await workFolder();
+  main = await buildCommand(folder);
+}, 120_000);
+
+afterAll(() => rm(folder, { recursive: true }));
+
+/** A port that nobody had a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+it(
+  "R012, R013, R045, R047, R050: a gateway whose config names only the plugin is what the container says",
+  { timeout: 60_000 },
+  async () => {
+    const port = await freePort();
+    const runtime = await startRuntimeProcess(main, await writeConfig(folder), {
+      A2A_PORT: String(port),
+      TERMINATION_GRACE_PERIOD: "400ms",
+    });
+    onTestFinished(() => void runtime.child.kill("SIGKILL"));
+    const url = `http://127.0.0.1:${port}`;
+    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "ok" });
+    const card = await fetch(`${url}/.well-known/agent-card.json`);
+    expect(await card.json()).toMatchObject({ supportedInterfaces: [{ url: `${url}/` }, { url }] });
+    expect(await (await fetch(`${url}/runtime-contract.json`)).json()).toMatchObject({
+      server: { port },
+    });
+    expect((await send(url, "hello")).status.state).toBe("completed");
+    runtime.child.kill("SIGTERM");
+    expect((await runtime.exit).code).toBe(0);
+    const ending = runtime.lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .find(({ msg }) => msg === "shutting down");
+    expect(ending).toMatchObject({ signal: "SIGTERM", graceMs: 400 });
+  },
+);
