@@ -65,11 +65,14 @@ export function assignRoutes(
 
 /** A path with the names of its parameters left out: `/a/:x` and `/a/:y` match the same requests. */
 export function shapeOf(path: string): string {
-  const segments = path
-    .split("/")
-    .map((segment) =>
-      segment.startsWith("**") ? "**" : segment.startsWith(":") || segment === "*" ? ":" : segment,
-    );
+  const segments = path.split("/").map((segment) =>
+    segment.startsWith("**")
+      ? "**"
+      : segment.startsWith(":") || segment === "*"
+        ? ":"
+        : // A colon inside a segment is escaped for the router: it would begin a parameter.
+          segment.replaceAll("\\:", ":"),
+  );
   return segments.join("/").replace(/(?<=.)\/$/, "");
 }
 

@@ -1,4 +1,10 @@
-import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
+import {
+  GatewayError,
+  pathParameter,
+  type Json,
+  type RouteEvent,
+  type RouteMethod,
+} from "propylon";
 import { statusOf, toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";
 import { decode } from "./rpc.ts";
@@ -163,25 +169,17 @@ async function* frames(
   }
 }
 
-/** The parameters of the path. The verb behind the last raw colon is none of the id, in which a colon may be written as %3A. */
-function readPath({ context: { params = {} } }: RouteEvent): Readonly<Record<string, string>> {
-  const { id = "", config } = params;
-  const colon = config === undefined ? id.lastIndexOf(":") : -1;
-  const verb = colon < 0 ? undefined : id.slice(colon + 1);
-  const isVerb = verb === "cancel" || verb === "subscribe";
-  return {
-    id: decodePart(isVerb ? id.slice(0, colon) : id),
-    ...(isVerb && { verb }),
-    ...(config !== undefined && { config: decodePart(config) }),
-  };
-}
+const VERB = /:(cancel|subscribe)$/;
 
-function decodePart(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw new GatewayError("bad_request", "The path is not percent-encoded properly.");
-  }
+/** The parameters of the path. A colon of an id may be written as %3A, which tells it from that before a verb. */
+function readPath(event: RouteEvent): Readonly<Record<string, string>> {
+  const id = pathParameter(event, "id");
+  const verb = VERB.exec(new URL(event.req.url).pathname)?.[1];
+  return {
+    id: verb === undefined ? id : id.slice(0, -(verb.length + 1)),
+    config: pathParameter(event, "config"),
+    ...(verb !== undefined && { verb }),
+  };
 }
 
 const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;

@@ -1,4 +1,4 @@
-import { isGatewayError, toGatewayError, type GatewayError, type Json } from "propylon";
+import { toGatewayError, type Json } from "propylon";
 import { toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";
 import type { Sdk } from "./sdk.ts";
@@ -34,17 +34,15 @@ export async function answerRpc(
   }
 }
 
-/** What went wrong before there was a request to answer, in the words of JSON-RPC and with the status of HTTP. */
+/** The answer to a request that could not be read, in the words of JSON-RPC (2.0, section 5.1) and with the status of HTTP. */
 export function refuseRpc(sdk: Sdk, thrown: unknown): Response {
-  const error = toGatewayError(thrown);
-  const known = toStandardError(sdk, error);
-  const code = isBadJson(error) ? sdk.A2A_ERROR_CODE.PARSE_ERROR : undefined;
-  const body = { ...sdk.toJsonRpcError(known), ...(code !== undefined && { code }) };
-  return reply(null, body, error.status);
-}
-
-function isBadJson(error: GatewayError): boolean {
-  return isGatewayError(error) && error.code === "bad_request";
+  const { status, code, data } = toGatewayError(thrown);
+  const error = sdk.toJsonRpcError(toStandardError(sdk, thrown));
+  if (code !== "bad_request") return reply(null, error, status);
+  // The core says where the text stops being JSON; of JSON that is no object it says nothing.
+  const { PARSE_ERROR, INVALID_REQUEST } = sdk.A2A_ERROR_CODE;
+  const isText = data?.["reason"] !== undefined;
+  return reply(null, { ...error, code: isText ? PARSE_ERROR : INVALID_REQUEST }, status);
 }
 
 const NO_STORE = { "cache-control": "no-store" };
