@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { checkMcp, type McpKitOptions } from "../../conformance/mcp/kit.ts";
+import { loadPeer } from "../../conformance/mcp/peer.ts";
 import { serveFixture, type Served } from "../../conformance/mcp/fixture/serve.ts";
 import { isConformant, type Report } from "../../conformance/report.ts";
 import { createGateway, type Gateway } from "../../core/gateway.ts";
@@ -105,6 +106,18 @@ it("names what a relay spoils", async () => {
 it("tells that nobody is there, and keeps credentials out of it", async () => {
   await expect(check("http://me:secret@127.0.0.1:9/mcp?key=secret")).rejects.toThrow(
     /^No client could connect to http:\/\/127\.0\.0\.1:9\/mcp: /,
+  );
+});
+
+it("names the package to install where an SDK is not there, and hides no other failure", async () => {
+  const missing = Object.assign(new Error("no"), { code: "ERR_MODULE_NOT_FOUND" });
+  await expect(loadPeer("@x/sdk", () => Promise.reject(missing))).rejects.toMatchObject({
+    code: "invalid",
+    message: "The package @x/sdk is not installed.",
+    hint: "Run npm install @x/sdk.",
+  });
+  await expect(loadPeer("@x/sdk", () => Promise.reject(new Error("broken")))).rejects.toThrow(
+    "broken",
   );
 });
 
