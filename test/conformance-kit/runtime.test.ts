@@ -154,7 +154,7 @@ describe("a whole runtime", () => {
 });
 
 describe("the reference server", () => {
-  it("R004, R082: is smaller than 120 lines, without any package, and reaches level 1", async () => {
+  it("R001, R004, R082: is smaller than 120 lines, without any package, and reaches level 1", async () => {
     const command = commandOf("reference");
     const source = readFileSync(command[1]!, "utf8");
     expect(source.split("\n").length).toBeLessThan(120);
