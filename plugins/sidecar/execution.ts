@@ -1,6 +1,7 @@
+import { MAX_DELAY_MS } from "propylon";
 import type { SendMessageRequest, Task } from "propylon/contract";
 import { Failure } from "./failure.ts";
-import { harmless, headerOf, headerText, MESSAGE_ID, OWNER } from "./headers.ts";
+import { harmless, headerOf, headerText, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
 import { backoff, persist } from "./pause.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
@@ -25,10 +26,9 @@ export interface Means {
   readonly transport: Transport;
   readonly runtime: Runtime;
   readonly settings: Settings;
+  /** Ids of the tasks that run here. */
+  readonly claims: Set<string>;
 }
-
-/** Room for the headers of a message and what the server adds, in bytes. */
-const HEADER_ROOM = 4_096;
 
 /**
  * Runs one delivery to its end. What is stored is stored before the ack, so that a crash at any point means another delivery, which
@@ -41,6 +41,7 @@ export class Execution {
   readonly #step: Step;
   #order: Order | undefined;
   #replaces: LedgerEntry | undefined;
+  #hasClaim = false;
 
   /** @param stop aborts when the grace time is over */
   constructor(delivery: Delivery, means: Means, stop: AbortSignal) {
@@ -70,6 +71,7 @@ export class Execution {
       ending = await this.#settle(error);
     } finally {
       clearInterval(beat);
+      if (this.#hasClaim) this.#means.claims.delete(this.id);
     }
     const error = "failure" in ending ? ending.failure.reason : undefined;
     this.#step.end({ "a2a.task.id": this.id, "propylon.outcome": ending.outcome }, error);
@@ -79,6 +81,7 @@ export class Execution {
   async #perform(): Promise<Ending> {
     const { attempt } = this.#delivery;
     this.#order = readOrder(this.#delivery);
+    this.#claim(this.id);
     const before = await this.#persist(() => this.#means.transport.find(this.id));
     if (before && !this.#goesOn(before)) return this.#finish("known");
     this.#replaces = before;
@@ -89,6 +92,13 @@ export class Execution {
     const { state } = task.status;
     if (state === "completed" || state === "failed") return this.#finish(state);
     return this.#finish(state.endsWith("-required") ? "input_required" : "failed");
+  }
+
+  /** After a while without the queue it may deliver to us what we are still at. */
+  #claim(id: string): void {
+    if (this.#means.claims.has(id)) throw new Failure("busy", "It runs here already.");
+    this.#hasClaim = true;
+    this.#means.claims.add(id);
   }
 
   /** Whether the message goes on with a task that waits for somebody, and is not the one that made it wait. */
@@ -102,7 +112,7 @@ export class Execution {
       "a2a.method.name": "SendMessage",
       "a2a.task.id": order.id,
     });
-    const late = AbortSignal.timeout(settings.timeout);
+    const late = AbortSignal.timeout(Math.min(settings.timeout, MAX_DELAY_MS));
     const signal = AbortSignal.any([this.#stop, late]);
     const { headers } = step;
     transport.tell(
@@ -130,12 +140,6 @@ export class Execution {
 
   async #publish(task: Task): Promise<void> {
     const { transport } = this.#means;
-    const { length } = Buffer.from(JSON.stringify(task));
-    if (length + HEADER_ROOM > transport.limit)
-      throw new Failure(
-        "result_too_large",
-        `Its result has ${length} bytes; the queue takes ${transport.limit - HEADER_ROOM}.`,
-      );
     const { id } = this;
     const messageId = this.#order?.messageId;
     const owner = headerOf(this.#delivery.headers, OWNER);
@@ -148,6 +152,15 @@ export class Execution {
       ...(messageId !== undefined && { [MESSAGE_ID]: messageId }),
       ...(owner !== undefined && { [OWNER]: owner }),
     };
+    const size = Buffer.byteLength(JSON.stringify(task));
+    const room = transport.limit - sizeOf(headers);
+    if (size > room) {
+      step.end({}, "result_too_large");
+      throw new Failure(
+        "result_too_large",
+        `Its result has ${size} bytes; the queue takes ${room}.`,
+      );
+    }
     const { status, contextId } = task;
     transport.tell(
       id,
@@ -183,6 +196,10 @@ export class Execution {
         : new Failure("unreachable", "The task was interrupted.", error);
     if (this.#stop.aborted) return this.#handBack();
     const { attempt } = this.#delivery;
+    if (failure.reason === "busy") {
+      this.#delivery.giveBack(settings.ackWait);
+      return { outcome: "retried", id, failure };
+    }
     if (failure.isPassing && attempt < settings.maxDeliver) {
       this.#delivery.giveBack(backoff(attempt, settings.backoff));
       return { outcome: "retried", id, failure };
@@ -204,13 +221,14 @@ export class Execution {
   async #bury(failure: Failure): Promise<void> {
     const { transport } = this.#means;
     const { data, headers, subject, sequence, storedAt, attempt } = this.#delivery;
-    const isTooLarge = data.length + HEADER_ROOM > transport.limit;
+    const kept = harmless(headers);
+    const isTooLarge = data.length + sizeOf(kept) + 2_048 > transport.limit;
     await this.#persist(() =>
       transport.bury({
         data: isTooLarge ? new Uint8Array() : data,
         key: `dead-${sequence}-${storedAt}`,
         headers: {
-          ...harmless(headers),
+          ...(!isTooLarge && kept),
           "Dead-Reason": failure.reason,
           "Dead-Message": headerText(failure.message),
           "Dead-Deliveries": String(attempt),

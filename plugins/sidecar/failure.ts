@@ -12,6 +12,7 @@ export type Reason =
   | "runtime_error"
   | "unreachable"
   | "timeout"
+  | "busy"
   /** Delivered too often already; whoever had it last was lost with it. */
   | "lost";
 

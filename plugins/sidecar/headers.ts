@@ -26,6 +26,14 @@ export function traceHeaders(headers: Headers): Record<string, string> {
   return (traceOf(Object.fromEntries(lower)) ?? {}) as Record<string, string>;
 }
 
+/** About how many bytes headers take in a message, with what the server and we add to every one. */
+export function sizeOf(headers: Headers): number {
+  const own = Object.entries(headers).map(
+    ([name, value]) => Buffer.byteLength(name) + Buffer.byteLength(value) + 4,
+  );
+  return own.reduce((sum, size) => sum + size, 1_024);
+}
+
 /** A text as the value of a header: one line, no control characters, not too long. */
 export function headerText(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 1_000);

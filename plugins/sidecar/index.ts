@@ -50,7 +50,7 @@ function assemble(gateway: PluginContext<SidecarOptions>, settings: Settings): S
   const transport = transportFor(gateway, settings);
   const runtime = new Runtime(settings.runtime, settings.name, (message) => log.warn(message));
   const worker = new Worker(
-    { transport, runtime, settings },
+    { transport, runtime, settings, claims: new Set() },
     {
       began({ attempt }) {
         const begun = performance.now();

@@ -1,3 +1,5 @@
+import { MAX_DELAY_MS } from "propylon";
+
 /** Waits so many milliseconds, or until the signal aborts. Never rejects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
@@ -7,7 +9,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
       signal.removeEventListener("abort", end);
       resolve();
     };
-    const timer = setTimeout(end, ms);
+    const timer = setTimeout(end, Math.min(ms, MAX_DELAY_MS));
     signal.addEventListener("abort", end, { once: true });
   });
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError } from "propylon";
 import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
-import { harmless, OWNER } from "./headers.ts";
+import { harmless, OWNER, sizeOf } from "./headers.ts";
 import { pause } from "./pause.ts";
 import type { SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
 import type { Settings } from "./settings.ts";
 import { keyOf } from "./task.ts";
 import { SpanKind, Step } from "./trace.ts";
-import type { Transport } from "./transport.ts";
+import type { Headers, Transport } from "./transport.ts";
 
 /** Between two looks at the ledger while somebody waits, should the news of a result be lost, in milliseconds. */
 const LOOK_MS = 2_000;
@@ -39,7 +39,7 @@ export class Queue implements TaskQueueService {
       ...(owner !== undefined && { [OWNER]: owner }),
     };
     try {
-      this.#checkSize(data.length);
+      this.#checkSize(data.length, full);
       const key = keyOf("task", id, messageId);
       await this.#transport.submit(agent, { data, key, headers: full });
       return { id };
@@ -83,8 +83,8 @@ export class Queue implements TaskQueueService {
     }
   }
 
-  #checkSize(length: number): void {
-    const room = this.#transport.limit - 4_096;
+  #checkSize(length: number, headers: Headers): void {
+    const room = this.#transport.limit - sizeOf(headers);
     if (length <= room) return;
     throw new GatewayError("too_large", `The task has ${length} bytes; the queue takes ${room}.`, {
       hint: "Send a reference to large inputs, or raise max_payload of the NATS server.",

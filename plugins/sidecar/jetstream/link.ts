@@ -99,7 +99,9 @@ export class Link {
     if (connection && !connection.isClosed()) {
       const isDown = !this.#status.isConnected;
       const drained = isDown ? connection.close() : connection.drain();
-      await Promise.race([drained.catch(() => {}), pause(DRAIN_MS, AbortSignal.timeout(DRAIN_MS))]);
+      const done = new AbortController();
+      await Promise.race([drained.catch(() => {}), pause(DRAIN_MS, done.signal)]);
+      done.abort();
       await connection.close().catch(() => {});
     }
     await this.#running;

@@ -1,6 +1,6 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { GatewayError } from "propylon";
-import { taskSchema, type StreamEvent } from "propylon/contract";
+import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
 import type { Settings } from "../settings.ts";
 import { tokenOf } from "../subjects.ts";
 import type {
@@ -64,13 +64,12 @@ export class JetstreamTransport implements Transport {
   async find(id: string): Promise<LedgerEntry | undefined> {
     const { manager } = this.#connected();
     const { streams, subjects } = this.#settings;
-    const found = await manager.streams.getMessage(streams.results, {
-      last_by_subj: `${subjects.results}.${tokenOf(id)}`,
-    });
+    const query = { last_by_subj: `${subjects.results}.${tokenOf(id)}` };
+    const found = await this.#minding(manager.streams.getMessage(streams.results, query));
     if (!found) return undefined;
     const headers = headersOf(found.header);
     const { [MESSAGE_ID]: messageId, [OWNER]: owner } = headers;
-    return { task: taskSchema.parse(found.json()), messageId, owner, sequence: found.seq };
+    return { task: readTask(id, found.string()), messageId, owner, sequence: found.seq };
   }
 
   async record(id: string, { task, key, headers, replaces }: NewEntry): Promise<void> {
@@ -112,7 +111,7 @@ export class JetstreamTransport implements Transport {
     const ends: (() => void)[] = [];
     const subscribe = ({ connection }: Opened): void => {
       const told = connection.subscribe(`${status}.${tokenOf(id)}`, {
-        callback: (error, message) => void (error ?? listener(message.json())),
+        callback: (error, message) => void (error ?? tellEvent(message.string(), listener)),
       });
       const stored = connection.subscribe(`${results}.${tokenOf(id)}`, {
         callback: (error) => void (error ?? listener(undefined)),
@@ -157,11 +156,18 @@ export class JetstreamTransport implements Transport {
 
   async #store(subject: string, { data, headers, key }: Parcel): Promise<void> {
     const { client } = this.#connected();
-    await client.publish(subject, data, {
-      msgID: key,
-      timeout: STORE_MS,
-      headers: this.#write(headers),
-    });
+    const options = { msgID: key, timeout: STORE_MS, headers: this.#write(headers) };
+    await this.#minding(client.publish(subject, data, options));
+  }
+
+  /** What fails may fail because a stream is gone. */
+  async #minding<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      this.#link.verify();
+      throw error;
+    }
   }
 
   #write(headers: Headers): MsgHdrs {
@@ -175,5 +181,27 @@ export class JetstreamTransport implements Transport {
     throw new GatewayError("upstream_error", this.status.reason ?? "The queue cannot be reached.", {
       hint: "Try again later.",
     });
+  }
+}
+
+/** Anybody may write to the subject; what is no event is passed over. */
+function tellEvent(text: string, listener: (event: StreamEvent) => void): void {
+  const event = streamEventSchema.safeParse(jsonOf(text));
+  if (event.success) listener(event.data);
+}
+
+/** Something else in the place of a result is a result, too: the stream takes no other. */
+function readTask(id: string, text: string): Task {
+  const task = taskSchema.safeParse(jsonOf(text));
+  if (task.success) return task.data;
+  const message = { role: "agent" as const, parts: [{ text: "What is stored is no task." }] };
+  return { id, status: { state: "failed", message } };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

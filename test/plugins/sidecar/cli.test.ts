@@ -189,8 +189,10 @@ describe("propylon sidecar", () => {
     const running = await run();
     await until(() => isReady(running.url), 15_000);
     const [started] = await running.history();
+    const pids = started!.split(" ").slice(1).map(Number);
+    expect(pids.map(isAlive)).toEqual([true, true]);
     running.child.kill("SIGKILL");
-    for (const pid of started!.split(" ").slice(1).map(Number)) await until(() => !isAlive(pid));
+    for (const pid of pids) await until(() => !isAlive(pid));
   });
 
   it("R038: exits with 2 when the runtime does not become healthy in time", async () => {

@@ -37,7 +37,10 @@ async function deadLetter({ manager }: Bus, count = 1) {
 }
 
 function handIn({ connection }: Bus, body: Uint8Array, given?: MsgHdrs) {
-  return connection.request("agent.tasks.coder", body, { ...(given && { headers: given }) });
+  return connection.request("agent.tasks.coder", body, {
+    timeout: 5_000,
+    ...(given && { headers: given }),
+  });
 }
 
 describe("a task that is none", () => {
