@@ -117,7 +117,11 @@ export function describeGateway(
 
 function routesOf({ routes }: Generation["compiled"]) {
   return [...routes].flatMap(([listener, table]) =>
-    table.map(({ plugin, method, path, options }) => ({ plugin, listener, method, path, options })),
+    // Only the router wants a colon escaped where it does not begin a parameter.
+    table.map(({ plugin, method, path: pattern, options }) => {
+      const path = pattern.replaceAll("\\:", ":");
+      return { plugin, listener, method, path, options };
+    }),
   );
 }
 

@@ -154,7 +154,7 @@ async function ask(
   { method, path }: Declared,
   authorization: string | undefined,
 ): Promise<Pick<Cell, "actual" | "status">> {
-  const target = path.replaceAll(/:\w+|\*\*(?::\w+)?|\*/g, "probe");
+  const target = path.replaceAll(/(?<=\/):\w+|\*\*(?::\w+)?|\*/g, "probe");
   const hasBody = method !== "GET" && method !== "HEAD";
   const response = await fetch(url + target, {
     method,
