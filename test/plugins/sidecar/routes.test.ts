@@ -1,0 +1,119 @@
+import { createHash } from "node:crypto";
+import { expect, it } from "vitest";
+import { definePlugin } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+import sidecar, { TaskQueue, type TaskQueueService } from "../../../plugins/sidecar/index.ts";
+import { completed, idOf, sendJson, startRuntime, statusOf, until, user } from "./kit.ts";
+
+const KEYS = { alice: "caller", bob: "caller", operator: "operator", viewer: "viewer" } as const;
+const tokenOf = (name: string): string => `${name}-0123456789abcdef0123456789abcdef`;
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** A sidecar whose every key has its role. */
+async function start() {
+  const runtime = await startRuntime();
+  const keys = Object.entries(KEYS).map(
+    ([name, role]) => [name, { role, hash: `sha256:${digest(tokenOf(name))}` }] as const,
+  );
+  const { url } = await setupGateway({
+    plugins: [[sidecar, { runtime: { url: runtime.url } }]],
+    config: { auth: { keys: Object.fromEntries(keys) } },
+    client: false,
+  });
+  const ask = (who: keyof typeof KEYS | undefined, path: string, init: RequestInit = {}) =>
+    fetch(`${url}/sidecar${path}`, {
+      ...init,
+      headers: {
+        "content-type": "application/json",
+        ...(who && { authorization: `Bearer ${tokenOf(who)}` }),
+      },
+    });
+  const submit = (who: keyof typeof KEYS, body: unknown) =>
+    ask(who, "/tasks", { method: "POST", body: JSON.stringify(body) });
+  return { runtime, url, ask, submit };
+}
+
+it("T4: shows a result to whoever handed the task in, and to operators; to others it is pending", async () => {
+  const { ask, submit } = await start();
+  const response = await submit("alice", user("a", { taskId: "t/1" }));
+  expect([response.status, response.headers.get("location")]).toEqual([
+    202,
+    "/sidecar/tasks/t%2F1",
+  ]);
+  const own = await ask("alice", "/tasks/t%2F1?wait=10s");
+  expect([own.status, await own.json()]).toEqual([200, completed("t/1")]);
+  const others = await ask("bob", "/tasks/t%2F1");
+  expect([others.status, await others.json()]).toEqual([202, { id: "t/1", pending: true }]);
+  const nobodys = await ask("bob", "/tasks/none");
+  expect([nobodys.status, await nobodys.json()]).toEqual([202, { id: "none", pending: true }]);
+  expect((await ask("operator", "/tasks/t%2F1")).status).toBe(200);
+});
+
+it("T1: forwards nothing of the request that handed a task in", async () => {
+  const { runtime, ask, submit } = await start();
+  await submit("alice", user("a", { taskId: "t" }));
+  await ask("alice", "/tasks/t?wait=10s");
+  expect(JSON.stringify(runtime.asked)).not.toContain(tokenOf("alice"));
+});
+
+it("refuses what is no request, and whoever may not", async () => {
+  const { ask, submit } = await start();
+  expect((await submit("alice", { message: { role: "system", parts: [] } })).status).toBe(422);
+  expect((await ask("alice", "/tasks", { method: "POST", body: "{" })).status).toBe(400);
+  expect((await submit("viewer", user("a"))).status).toBe(403);
+  expect((await ask("alice", "/drain", { method: "POST" })).status).toBe(403);
+  expect((await ask(undefined, "")).status).toBe(401);
+  expect((await ask("viewer", "")).status).toBe(200);
+  expect((await ask("alice", "/tasks/t?wait=soon")).status).toBe(422);
+});
+
+it("is a pair of tools for agents", async () => {
+  const runtime = await startRuntime();
+  const { client } = await setupGateway({
+    plugins: [[sidecar, { runtime: { url: runtime.url } }]],
+  });
+  const submitted = await client.callTool({ name: "task_submit", arguments: { text: "do" } });
+  const { id } = submitted.structuredContent as { id: string };
+  const result = await client.callTool({
+    name: "task_result",
+    arguments: { id, wait_seconds: 10 },
+  });
+  expect(result.structuredContent).toEqual(completed(id));
+});
+
+it("leaves a running task its end when a reload changes the options", async () => {
+  let answer = (): void => {};
+  const runtime = await startRuntime({
+    "/": (asked, res) => {
+      answer = () => sendJson(res, completed(idOf(asked)));
+    },
+  });
+  let queue: TaskQueueService | undefined;
+  const peek = definePlugin({
+    name: "peek",
+    inject: { queue: TaskQueue },
+    setup: ({ services }) => void (queue = services.queue),
+  });
+  const options = { runtime: { url: runtime.url } };
+  const { gateway, url } = await setupGateway({
+    plugins: [[sidecar, options], peek],
+    client: false,
+  });
+  await queue!.submit(user("a", { taskId: "t" }));
+  await until(() => runtime.tasks.length === 1);
+  const config = (more: object) => ({
+    listeners: { main: { port: 0 } },
+    plugins: { sidecar: { ...options, ...more }, peek: {} },
+  });
+  await gateway.apply(config({ maxDeliver: 3 }));
+  // The one before is still at work: two at a time would be one too many (R018).
+  await queue!.submit(user("b", { taskId: "u" }));
+  expect((await statusOf(url)).running).toEqual([]);
+  answer();
+  expect((await queue!.result("t", { wait: 10_000 }))?.task).toEqual(completed("t"));
+  await until(() => runtime.tasks.length === 2);
+  answer();
+  expect((await queue!.result("u", { wait: 10_000 }))?.task).toEqual(completed("u"));
+  expect(runtime.tasks.map(idOf)).toEqual(["t", "u"]);
+});
