@@ -31,7 +31,8 @@ import { failSpan } from "./span.ts";
 
 /** What calls are observed with. */
 export interface Observation {
-  readonly tracer: () => Tracer;
+  /** `undefined`: nobody wants to know anything. */
+  readonly tracer: () => Tracer | undefined;
   readonly durations: () => Durations;
   readonly servers: ReadonlyMap<string, Provider>;
   readonly captureArguments: boolean;
@@ -41,10 +42,12 @@ export interface Observation {
 export function observeCalls(observation: Observation): Middleware {
   const { captureArguments } = observation;
   return (call, next) => {
+    const tracer = observation.tracer();
+    if (!tracer) return next(call);
     const attributes = describeCall(call);
     if (captureArguments) Object.assign(attributes, describeArguments(call));
     return within(call, next, {
-      tracer: observation.tracer(),
+      tracer,
       histogram: observation.durations().served,
       kind: kindOf(call),
       attributes,
@@ -56,12 +59,13 @@ export function observeCalls(observation: Observation): Middleware {
 /** Next to the server: the hop to it is a span of its own, whose `traceparent` is what the server gets. */
 export function observeHops(observation: Observation): Middleware {
   return (call, next) => {
-    const provider = observation.servers.get(call.server);
+    const tracer = observation.tracer();
+    const provider = tracer && observation.servers.get(call.server);
     // What a plugin or agent of this process answers is no hop.
     if (!provider || provider.status.transport === "local") return next(call);
     const operation = { ...describeOperation(call), "propylon.server": call.server };
     return within(call, next, {
-      tracer: observation.tracer(),
+      tracer,
       histogram: observation.durations().relayed,
       kind: SpanKind.CLIENT,
       attributes: { ...operation, ...describeServer(provider) },

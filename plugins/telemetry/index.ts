@@ -1,4 +1,4 @@
-import { trace } from "@opentelemetry/api";
+import { ProxyTracerProvider, trace, type Tracer } from "@opentelemetry/api";
 import { definePlugin } from "propylon";
 import { observeCalls, observeHops, type Observation } from "./calls.ts";
 import { createDurations, timeSessions, type Durations } from "./durations.ts";
@@ -22,8 +22,7 @@ export default definePlugin({
     let pipeline: Pipeline | undefined;
     let durations: Durations | undefined;
     const observation: Observation = {
-      // Without an exporter of its own it records with the SDK of the application around it, if there is one.
-      tracer: () => (pipeline?.tracers ?? trace).getTracer(SCOPE),
+      tracer: () => (pipeline ? (pipeline.tracers ?? trace).getTracer(SCOPE) : tracerAround()),
       durations: () => (durations ??= createDurations(pipeline?.meters)),
       get servers() {
         return gateway.servers;
@@ -44,3 +43,11 @@ export default definePlugin({
     });
   },
 });
+
+/** Tracer of the SDK that the application around the gateway registered; `undefined` when it registered none. */
+function tracerAround(): Tracer | undefined {
+  const provider = trace.getTracerProvider();
+  return provider instanceof ProxyTracerProvider
+    ? provider.getDelegateTracer(SCOPE)
+    : provider.getTracer(SCOPE);
+}
