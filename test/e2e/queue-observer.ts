@@ -45,10 +45,10 @@ export class Observer {
     return new Observer(connection, manager, history);
   }
 
-  /** Resolves when the sidecar has made its streams, and the copy of the results is kept. */
+  /** Resolves when the sidecar has made its streams and its consumer, and the copy of the results is kept. */
   async begin(): Promise<void> {
-    await this.#eventually(() => this.#manager.streams.info("AGENT_RESULTS"));
     await this.#eventually(() => this.#manager.streams.info(DEAD));
+    await this.#eventually(() => this.#manager.consumers.info("AGENT_TASKS", "worker"));
     await this.#eventually(() =>
       this.#manager.streams.add({ name: SEEN, mirror: { name: "AGENT_RESULTS" } }),
     );
@@ -92,19 +92,36 @@ export class Observer {
     }
   }
 
-  /** How many results and dead letters there are. */
+  /** How many results and dead letters there were. */
   async counts(): Promise<{ readonly results: number; readonly dead: number }> {
-    const count = async (stream: string): Promise<number> =>
-      (await this.#eventually(() => this.#manager.streams.info(stream))).state.messages;
-    return { results: await count(SEEN), dead: await count(DEAD) };
+    return { results: await this.#count(SEEN), dead: await this.#count(DEAD) };
+  }
+
+  /** How many results the ledger has. */
+  stored(): Promise<number> {
+    return this.#count("AGENT_RESULTS");
+  }
+
+  async #count(stream: string): Promise<number> {
+    return (await this.#eventually(() => this.#manager.streams.info(stream))).state.messages;
   }
 
   /** Tasks that nobody has acked: those that wait and those that are with a sidecar. */
   async unacked(): Promise<number> {
-    const [consumer] = await this.#eventually(() =>
-      this.#manager.consumers.list("AGENT_TASKS").next(),
+    const { num_pending: waiting, num_ack_pending: running } = await this.#eventually(() =>
+      this.#manager.consumers.info("AGENT_TASKS", "worker"),
     );
-    return consumer ? consumer.num_pending + consumer.num_ack_pending : 0;
+    return waiting + running;
+  }
+
+  /** Resolves when nothing waits for an ack. */
+  async acked(): Promise<void> {
+    while ((await this.unacked()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  /** Resolves when the ledger has so many results. */
+  async answered(count: number): Promise<void> {
+    while ((await this.stored()) < count) await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
   /** Resolves when all that was handed in is answered or given up, and nothing waits; or nothing happened for so long. */

@@ -23,11 +23,20 @@ const sidecarOf: (rig: Rig, random: () => number) => Rig["sidecars"][number] = (
   random,
 ) => sidecars[Math.floor(random() * sidecars.length)]!;
 
+/** Half of the time the network is slow when it strikes: what lies between a result and its ack is too short to be hit otherwise. */
+async function slowly({ toNats }: Rig, random: () => number): Promise<void> {
+  if (random() < 0.5) return;
+  toNats.delay(50 + random() * 100);
+  await lasting(random() * 600);
+}
+
 /** What can happen to a queue. Silences last longer than AckWait about as often as not. */
 export const FAULTS = {
   "SIGKILL sidecar": async (rig, random) => {
     const sidecar = sidecarOf(rig, random);
+    await slowly(rig, random);
     await sidecar.kill();
+    rig.toNats.heal();
     sidecar.start();
   },
   "SIGKILL runtime": async (rig, random) => {
@@ -36,7 +45,9 @@ export const FAULTS = {
     await rig.runtime.begin();
   },
   "SIGKILL nats-server": async (rig, random) => {
+    await slowly(rig, random);
     await rig.nats.kill();
+    rig.toNats.heal();
     await lasting(random() * 300);
     await rig.nats.start();
   },

@@ -54,9 +54,9 @@ describe.concurrent("the queue", { timeout: 30_000 }, () => {
     });
   });
 
-  it("a task that takes three times AckWait runs exactly once", async (context) => {
+  it("a task that takes three times AckWait runs exactly once, although another sidecar waits for work", async (context) => {
     const { expect } = context;
-    const rig = await begunRig(context);
+    const rig = await begunRig(context, { sidecars: 2 });
     await rig.observer.publish("long", { work: 2_700 });
     await rig.observer.settled();
     expect(await rig.observer.verdict()).toMatchObject({
@@ -65,6 +65,23 @@ describe.concurrent("the queue", { timeout: 30_000 }, () => {
       executions: 1,
       deadLetters: 0,
     });
+  });
+
+  it("the result is stored before the ack: a sidecar killed between them leaves a task that is known, not one that is lost", async (context) => {
+    const { expect } = context;
+    const rig = await begunRig(context);
+    rig.toNats.delay(150);
+    await rig.observer.publish("first");
+    await rig.observer.acked();
+    expect(await rig.observer.stored()).toBe(1);
+    await rig.observer.publish("second");
+    await rig.observer.answered(2);
+    await rig.sidecars[0]!.kill();
+    expect(await rig.observer.unacked()).toBe(1);
+    rig.toNats.heal();
+    rig.sidecars[0]!.start();
+    await rig.observer.acked();
+    expect(await rig.observer.verdict()).toMatchObject({ problems: [], tasks: 2, executions: 2 });
   });
 
   it("a sidecar killed with SIGKILL amid a task: nothing lost, nothing twice", async (context) => {
