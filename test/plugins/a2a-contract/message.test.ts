@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -267,6 +269,16 @@ describe("events", () => {
   });
 });
 
+/** A port that nobody had a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
 describe("what the runtime says of itself", () => {
   it("R015, R030, R043, R062, R074: the card is there before the first task, and says that it streams", async () => {
     const { url } = await startScripted();
@@ -293,6 +305,29 @@ describe("what the runtime says of itself", () => {
     const refused = await post(late.url, messageOf("hello"));
     expect(refused.status).toBe(503);
     expect(refused.headers["retry-after"]).toBe("1");
+  });
+
+  it("R035: is ready once that server is there, and stays so when it goes: a probe must not kill the container", async () => {
+    const port = await freePort();
+    const upstream = {
+      url: `http://127.0.0.1:${port}/mcp`,
+      backoff: { initial: "50ms", max: "100ms" },
+    };
+    const { url } = await startRuntime({
+      skills: [{ id: "late", tool: { server: "late", name: "say" } }],
+      config: { servers: { late: upstream } },
+    });
+    const health = async (): Promise<number> => (await fetch(`${url}/health`)).status;
+    expect(await health()).toBe(503);
+    const say = definePlugin({
+      name: "say",
+      setup: (gateway) => gateway.tool("say", { description: "Says hello.", run: () => "hello" }),
+    });
+    const config = { listeners: { main: { port } } };
+    const { gateway } = await setupGateway({ plugins: [say], config, client: false });
+    await expect.poll(health, { timeout: 10_000 }).toBe(200);
+    await gateway.close({ grace: 0 });
+    expect(await health()).toBe(200);
   });
 
   it("R037: says in the log when it is not ready within STARTUP_TIMEOUT, and what is missing", async () => {
