@@ -65,7 +65,11 @@ export function sendJson(res: ServerResponse, value: unknown, status = 200): voi
   res.end(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-export async function startRuntime(answers: Record<string, Answer> = {}): Promise<ScriptedRuntime> {
+/** @param port one that must be free; default: any */
+export async function startRuntime(
+  answers: Record<string, Answer> = {},
+  port = 0,
+): Promise<ScriptedRuntime> {
   const asked: Asked[] = [];
   const all: Record<string, Answer> = {
     "/health": (_, res) => sendJson(res, { status: "ok" }),
@@ -88,7 +92,7 @@ export async function startRuntime(answers: Record<string, Answer> = {}): Promis
     asked.push(request);
     await (all[path] ?? ((_: Asked, out: ServerResponse) => sendJson(out, {}, 404)))(request, res);
   };
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const close = async (): Promise<void> => {
     const closed = new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();

@@ -102,6 +102,22 @@ describe("readiness", () => {
   });
 });
 
+it("R002: goes on with another runtime in the place of the first", async () => {
+  const { runtime, queue } = await start({});
+  await queue.submit(user("a", { taskId: "t" }));
+  await queue.result("t", { wait: 10_000 });
+  await runtime.close();
+  const port = Number(new URL(runtime.url).port);
+  const other = await startRuntime(
+    { "/": (asked, res) => sendJson(res, completed(idOf(asked), "by another")) },
+    port,
+  );
+  await queue.submit(user("b", { taskId: "u" }));
+  const found = await queue.result("u", { wait: 10_000 });
+  expect(found?.task.artifacts?.[0]?.parts[0]?.text).toBe("by another");
+  expect(other.tasks.map(idOf)).toEqual(["u"]);
+});
+
 describe("card and manifest", () => {
   it("R033: reads the card once", async () => {
     const { runtime, queue, url } = await start({});
