@@ -8,7 +8,10 @@ import { setupGateway } from "../../core/testing/index.ts";
 const PAGES = fileURLToPath(new URL("../../docs/plugins", import.meta.url));
 
 /** Options without which a plugin would not run alone. */
-const OPTIONS: Readonly<Record<string, Record<string, unknown>>> = { gating: { state: false } };
+const OPTIONS: Readonly<Record<string, Record<string, unknown>>> = {
+  a2a: { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] },
+  gating: { state: false },
+};
 
 /** `METHOD /path` as a page writes it, in a code span of its own. */
 const ROUTE = /`((?:GET|HEAD|POST|PUT|PATCH|DELETE) \/[^`\s?]*)`/g;

@@ -1,7 +1,7 @@
 import type * as Wire from "@a2a-js/sdk";
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { isGatewayError, type Json } from "propylon";
-import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
+import { STATES, type StreamEvent, type Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
 import { toStandardError } from "./errors.ts";
 import { TaskEvents } from "./events.ts";
@@ -153,7 +153,7 @@ export class StandardHandler implements A2ARequestHandler {
     const config = request.configuration?.taskPushNotificationConfig;
     if (config) this.#pushes.check(config);
     this.#checkTarget(request);
-    const message = messageOf(sdk.Message.toJSON(request.message) as Json);
+    const message = messageFromStandard(sdk.Message.toJSON(request.message) as Json);
     const { runtime } = this.#around;
     const running = await runtime.send(message, { principal, meta, metadata: request.metadata });
     if (config) this.#pushes.add(config, running, this.#visit, true);
@@ -251,8 +251,4 @@ export class StandardHandler implements A2ARequestHandler {
 function shorten(task: Task, historyLength: number | undefined): Task {
   if (historyLength === undefined || !task.history) return task;
   return { ...task, history: historyLength === 0 ? [] : task.history.slice(-historyLength) };
-}
-
-function messageOf(json: Json): Message {
-  return messageFromStandard(json);
 }
