@@ -18,8 +18,10 @@ import { memory } from "./groups/memory.mjs";
 import { plugins } from "./groups/plugins.mjs";
 import { progress } from "./groups/progress.mjs";
 import { relay } from "./groups/relay.mjs";
+import { sidecar } from "./groups/sidecar.mjs";
 import { start } from "./groups/start.mjs";
 import { stdio } from "./groups/stdio.mjs";
+import { telemetry } from "./groups/telemetry.mjs";
 import { installPeers, peerVersions } from "./peers.mjs";
 import { stopAll } from "./process.mjs";
 import { markdown } from "./table.mjs";
@@ -27,6 +29,7 @@ import { markdown } from "./table.mjs";
 const GROUPS = {
   relay,
   plugins,
+  telemetry,
   http,
   stdio,
   large,
@@ -34,6 +37,7 @@ const GROUPS = {
   latency,
   progress,
   lifecycle,
+  sidecar,
   memory,
   start,
 };

@@ -37,6 +37,24 @@ export const GOALS = {
   agent_status_p99_ms: ["<=", 50, "agent_status of 1,000 agents"],
   agent_start_loop_p99_ms: [undefined, undefined, "how late the event loop was meanwhile"],
   agent_status_loop_p99_ms: [undefined, undefined, "how late the event loop was meanwhile"],
+  sidecar_rate_vs_bare: [
+    undefined,
+    undefined,
+    "tasks/s of the sidecar / bare JetStream pull and ack",
+  ],
+  sidecar_p50_vs_bare: [undefined, undefined, "p50 from queue to result / to ack, at 100 tasks/s"],
+  sidecar_cpu_vs_bare: [undefined, undefined, "CPU per task / bare pull and ack"],
+  sidecar_rate_vs_hand: [
+    undefined,
+    undefined,
+    "tasks/s / a loop that pulls, posts, publishes, acks",
+  ],
+  sidecar_p50_vs_hand: [
+    undefined,
+    undefined,
+    "p50 from queue to result / that loop, at 100 tasks/s",
+  ],
+  sidecar_cpu_vs_hand: [undefined, undefined, "CPU per task / that loop"],
   start_vs_node: [
     "<=",
     4,
