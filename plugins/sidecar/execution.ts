@@ -1,7 +1,7 @@
-import { MAX_DELAY_MS } from "propylon";
 import type { SendMessageRequest, Task } from "propylon/contract";
 import { Failure } from "./failure.ts";
 import { harmless, headerOf, headerText, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
+import { Limit } from "./limit.ts";
 import { backoff, persist } from "./pause.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
@@ -112,8 +112,8 @@ export class Execution {
       "a2a.method.name": "SendMessage",
       "a2a.task.id": order.id,
     });
-    const late = AbortSignal.timeout(Math.min(settings.timeout, MAX_DELAY_MS));
-    const signal = AbortSignal.any([this.#stop, late]);
+    const limit = new Limit(this.#stop, settings.timeout);
+    const { signal } = limit;
     const { headers } = step;
     transport.tell(
       order.id,
@@ -133,8 +133,10 @@ export class Execution {
       return task;
     } catch (error) {
       step.end({}, error instanceof Failure ? error.reason : "aborted");
-      if (!late.aborted || this.#stop.aborted) throw error;
+      if (!limit.isLate || this.#stop.aborted) throw error;
       throw new Failure("timeout", `The runtime took longer than ${settings.timeout / 1_000} s.`);
+    } finally {
+      limit.clear();
     }
   }
 

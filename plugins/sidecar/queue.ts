@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError } from "propylon";
 import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
 import { harmless, OWNER, sizeOf } from "./headers.ts";
+import { Limit } from "./limit.ts";
 import { pause } from "./pause.ts";
 import type { SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
 import type { Settings } from "./settings.ts";
@@ -54,18 +55,20 @@ export class Queue implements TaskQueueService {
     id: string,
     { wait = 0, signal }: { readonly wait?: number; readonly signal?: AbortSignal } = {},
   ): Promise<TaskResult | undefined> {
-    const limit = AbortSignal.timeout(wait);
-    const over = signal ? AbortSignal.any([limit, signal]) : limit;
-    let news = new AbortController();
-    const stop = this.#transport.watch(id, (event) => void (event ?? news.abort()));
+    const limit = new Limit(signal, wait);
+    let round = new AbortController();
+    const wake = (): void => round.abort();
+    limit.signal.addEventListener("abort", wake);
+    const stop = this.#transport.watch(id, (event) => void (event ?? wake()));
     try {
       for (;;) {
-        news = new AbortController();
+        round = new AbortController();
         const found = await this.#find(id);
-        if (found || wait === 0 || over.aborted) return found;
-        await pause(LOOK_MS, AbortSignal.any([news.signal, over]));
+        if (found || wait === 0 || limit.signal.aborted) return found;
+        await pause(LOOK_MS, round.signal);
       }
     } finally {
+      limit.clear();
       stop();
     }
   }

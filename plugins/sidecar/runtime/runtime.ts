@@ -13,6 +13,7 @@ import {
   type Task,
 } from "propylon/contract";
 import { Failure } from "../failure.ts";
+import { Limit } from "../limit.ts";
 import { pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 import { openHttp, type Http } from "./http.ts";
@@ -86,8 +87,8 @@ export class Runtime {
       this.#manifest = await readManifest(manifest);
       this.#isManifestKnown = true;
     }
-    const late = AbortSignal.timeout(startup);
-    await this.whenHealthy(AbortSignal.any([signal, late]));
+    const limit = new Limit(signal, startup);
+    await this.whenHealthy(limit.signal).finally(() => limit.clear());
     if (signal.aborted) return;
     if (!this.#isHealthy)
       throw new GatewayError(
@@ -191,17 +192,20 @@ export class Runtime {
     path: string,
     signal: AbortSignal,
   ): Promise<{ readonly status: number; readonly text: string } | undefined> {
+    const limit = new Limit(signal, LOOK_MS);
     try {
       const { fetch } = await this.#open();
       const response = await fetch(`${this.url}${path}`, {
         headers: this.#headers(),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]),
+        signal: limit.signal,
       });
       return { status: response.status, text: await response.text() };
     } catch (error) {
       this.#isHealthy = false;
       this.#reason = `It does not answer (${codeOf(error)}).`;
       return undefined;
+    } finally {
+      limit.clear();
     }
   }
 

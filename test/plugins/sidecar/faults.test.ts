@@ -205,6 +205,17 @@ it("creates nothing when it shall only verify", async () => {
   expect((await bus.manager.getAccountInfo()).streams).toBe(0);
 });
 
+it("says so when the credentials cannot be read, without their place", async () => {
+  const bus = await startBus();
+  const nats = { url: bus.server.url, credentials: "absent/nats.creds" };
+  const { url } = await startSidecar(options(bus, await startRuntime(), { nats }));
+  const failed = await until(async () => {
+    const found = await statusOf(url);
+    return found.state === "failed" && found;
+  });
+  expect(failed.reason).toBe("The credentials for NATS cannot be read (ENOENT).");
+});
+
 it("C01: subjects and streams have the names that the config gives them", async () => {
   const bus = await startBus();
   const { queue } = await startReady(
