@@ -9,17 +9,20 @@ const COMMANDS = [
   "start",
   "dev",
   "mcpo",
+  "sidecar",
   "check",
+  "graph",
+  "build",
   "schema",
+  "import",
+  "key",
   "tools",
   "call",
   "client-config",
-  "import",
-  "key",
 ];
 
 /** Listed below a command of their own. */
-const CONFORMANCE = ["conformance runtime", "conformance mcp", "conformance fixture"];
+const BELOW = ["plugin new", "conformance runtime", "conformance mcp", "conformance fixture"];
 
 it("the page of the command line is current and has every command", async () => {
   const folder = await workFolder();
@@ -37,7 +40,7 @@ it("the page of the command line is current and has every command", async () => 
     .filter((name) => name !== "help");
   expect(listed).toEqual(COMMANDS);
   const sections = await Promise.all(
-    [...COMMANDS, ...CONFORMANCE].map(
+    [...COMMANDS, ...BELOW].map(
       async (name) => `## propylon ${name}\n\n${block(await help(...name.split(" ")))}`,
     ),
   );
