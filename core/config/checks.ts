@@ -122,6 +122,13 @@ function checkEndpoints(config: GatewayConfig, context: CheckContext): PathIssue
   return issues;
 }
 
+/** Every agent is a server of its own; see moveAgents. */
+function agentNames({ plugins }: GatewayConfig): readonly string[] {
+  const options = plugins["agents"];
+  const agents = isPlainObject(options) ? options["agents"] : undefined;
+  return isPlainObject(agents) ? Object.keys(agents) : [];
+}
+
 function checkSelection(
   config: GatewayConfig,
   endpoint: string,
@@ -132,6 +139,7 @@ function checkSelection(
   const known = [
     ...Object.keys(config.servers),
     ...(context.plugins ?? []).map((plugin) => plugin.name),
+    ...agentNames(config),
   ];
   return [...servers.entries()]
     .filter(([, server]) => !known.includes(server))

@@ -90,6 +90,17 @@ describe("agents at the top of a config", () => {
     ]);
   });
 
+  it("may be named by endpoints, since each is a server", async () => {
+    const yaml = (name: string): string =>
+      `agents: { research: {} }\nendpoints: { mcp: { path: /mcp, servers: [${name}] } }\n`;
+    expect(await problemsOf(yaml("research"))).toEqual([]);
+    expect(await problemsOf(yaml("reserch"))).toEqual([
+      expect.stringContaining(
+        'The endpoint "mcp" names a server "reserch" that does not exist. Did you mean "research"?',
+      ),
+    ]);
+  });
+
   it("are described in the JSON schema", () => {
     const { properties } = configJsonSchema({ agents }) as {
       properties: { agents: { additionalProperties: { properties: object } } };
