@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { parseDuration } from "../config/units.ts";
+import { readDuration, readPort } from "./readers.ts";
 
 /** Flags of `propylon sidecar`; the environment says the same (R007, R047, R050, R051). */
 export interface SidecarFlags {
@@ -92,14 +92,4 @@ export function describeSidecar(command: Command, words: readonly string[] | und
 function readCount(text: string): number {
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a number from 1 to 9999.");
-}
-
-function readPort(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new InvalidArgumentError("It must be a number from 0 to 65535.");
-}
-
-function readDuration(text: string): string {
-  if (parseDuration(text, "s") !== undefined) return text;
-  throw new InvalidArgumentError("It must be a duration such as 30s, 1500ms or 10m.");
 }
