@@ -1,0 +1,143 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { z } from "zod";
+import { isLocalPlugin } from "../../core/config/checks.ts";
+import { issuesOf, issueText } from "../../core/config/issue.ts";
+import { loadConfig } from "../../core/config/load.ts";
+import { requirePlugins, type Resolver } from "../../core/config/plugins.ts";
+import { FIRST_PARTY, PluginSource } from "../../core/config/resolve.ts";
+import { toGatewayError } from "../../core/errors.ts";
+import { definePlugin } from "../../core/index.ts";
+import { rehearse } from "../../core/rehearsal.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const FOLDERS = ["docs/guide", "docs/plugins", "docs/decisions"];
+
+/** At the top of files of other programs: Kubernetes, Compose, Prometheus, Traefik. Steps of a CI are a list. */
+const FOREIGN: ReadonlySet<string> = new Set([
+  "apiVersion",
+  "spec",
+  "services",
+  "scrape_configs",
+  "http",
+]);
+
+/** Stands for what is set where the config of a page runs; long enough for a key. */
+const VARIABLE = "a-value-from-the-environment-of-the-reader";
+
+type Config = Readonly<Record<string, unknown>>;
+
+interface Example {
+  /** Page and line, as an editor opens it. */
+  readonly place: string;
+  readonly text: string;
+}
+
+let folder: string;
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "propylon-guides-"))));
+afterAll(() => rm(folder, { recursive: true }));
+
+const examples = (await Promise.all((await pages()).map(examplesOf))).flat();
+
+describe("an example of the documentation passes propylon check", () => {
+  it.each(examples)("$place", async ({ place, text }) => {
+    expect(await problemsOf(place, text)).toEqual([]);
+  });
+
+  it("finds what is wrong with one", async () => {
+    const wrong = "servers:\n  files: { command: files, tiemout: 3s }\nplugins:\n  metrics: {}\n";
+    expect(await problemsOf("wrong.md:1", wrong)).toEqual([
+      expect.stringMatching(/:2:\d+ Unknown key "tiemout"/),
+    ]);
+    expect(
+      await problemsOf("wrong.md:2", "plugins: { sidecar: { nats: { servers: x } } }"),
+    ).toEqual([expect.stringContaining('"servers"')]);
+  });
+});
+
+async function pages(): Promise<string[]> {
+  const found = FOLDERS.map(async (path) =>
+    (await readdir(join(ROOT, path)))
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => `${path}/${name}`),
+  );
+  return ["README.md", ...(await Promise.all(found)).flat()];
+}
+
+async function examplesOf(page: string): Promise<Example[]> {
+  const text = await readFile(join(ROOT, page), "utf8");
+  return [...text.matchAll(/^```yaml\n([^]*?)^```/gm)]
+    .map(({ 1: block, index }) => ({
+      place: `${page}:${text.slice(0, index).split("\n").length}`,
+      text: block!,
+    }))
+    .filter(({ text: block }) => !isForeign(block));
+}
+
+function isForeign(text: string): boolean {
+  const value: unknown = parse(text);
+  return Array.isArray(value) || Object.keys(value as object).some((key) => FOREIGN.has(key));
+}
+
+/** What `propylon check` would print, if the reader had the files that the example names. */
+async function problemsOf(place: string, text: string): Promise<string[]> {
+  const file = join(folder, `${place.replaceAll(/\W+/g, "-")}.yaml`);
+  await writeFile(file, text + missingFrom(text));
+  await provideFiles(text);
+  try {
+    const loaded = await loadConfig(file, { environment: variablesOf(text) });
+    const source = resolver(loaded.cwd);
+    await requirePlugins(loaded, source);
+    const gateway = await rehearse(loaded, source);
+    await gateway.close({ grace: 0 });
+    return loaded.warnings.map(issueText);
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    const issues = issuesOf(error).map(issueText);
+    return issues.length > 0 ? issues : [`${error.message} ${error.hint ?? ""}`];
+  }
+}
+
+function variablesOf(text: string): Record<string, string> {
+  const names = [...text.matchAll(/\$\{(?:env:)?(\w+)\}/g)].map(([, name]) => name!);
+  return Object.fromEntries(names.map((name) => [name, VARIABLE]));
+}
+
+/** What an example names and does not show, because it shows a part. */
+function missingFrom(text: string): string {
+  const { servers, mcpServers, agents, plugins } = parse(text) as Record<string, unknown>;
+  const named = ["files", "filesystem", "memory", "orders", "search"];
+  const agent = /\bagent: (\w+)/.exec(text)?.[1];
+  const hasAgents = agents !== undefined || (plugins as Config | undefined)?.["agents"];
+  return [
+    servers === undefined && mcpServers === undefined
+      ? `\nservers: { ${named.map((name) => `${name}: { command: ${name} }`).join(", ")} }\n`
+      : "",
+    agent !== undefined && !hasAgents ? `\nagents: { ${agent}: { instructions: Hi. } }\n` : "",
+  ].join("");
+}
+
+/** Empty files in the place of those that the reader has beside the config. */
+async function provideFiles(text: string): Promise<void> {
+  for (const [path] of text.matchAll(/\.\/[\w./-]+\.(?:[cm]?[jt]s|md)\b/g)) {
+    const file = join(folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, file.endsWith(".md") ? "Be brief.\n" : "");
+  }
+}
+
+/** First-party plugins as they are; one of the reader's own takes every option. */
+function resolver(cwd: string): Resolver {
+  const source = new PluginSource(cwd);
+  return {
+    async resolve(key) {
+      if (!isLocalPlugin(key) && Object.hasOwn(FIRST_PARTY, key)) return source.resolve(key);
+      const name = key.replaceAll(/^.*\/|\.\w+$/g, "");
+      return definePlugin({ name, config: z.looseObject({}), setup: () => {} });
+    },
+  };
+}
