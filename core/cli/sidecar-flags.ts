@@ -7,6 +7,7 @@ export interface SidecarFlags {
   readonly nats?: string;
   readonly natsCreds?: string;
   readonly runtime?: string;
+  readonly runtimeKey?: string;
   readonly manifest?: string;
   readonly verify?: boolean;
   readonly concurrency?: number;
@@ -35,6 +36,9 @@ export function describeSidecar(command: Command, words: readonly string[] | und
     .option(
       "--runtime <url>",
       "where the runtime listens (default: localhost at $A2A_PORT or 8080)",
+    )
+    .addOption(
+      new Option("--runtime-key <key>", "bearer token that the runtime wants").env("RUNTIME_KEY"),
     )
     .option("--manifest <file>", "the runtime's runtime-contract.json (default: asked from it)")
     .option("--verify", "only check streams and consumer, create none")

@@ -82,7 +82,7 @@ function optionsOf(
   grace: number,
   command: readonly string[] | undefined,
 ): object {
-  const { name, nats, natsCreds, runtime, manifest, verify } = flags;
+  const { name, nats, natsCreds, runtime, runtimeKey, manifest, verify } = flags;
   const { concurrency, ackWait, maxDeliver, timeout, startupTimeout } = flags;
   return withoutUndefined({
     name,
@@ -98,6 +98,7 @@ function optionsOf(
     }),
     runtime: withoutUndefined({
       url: runtime,
+      headers: runtimeKey === undefined ? undefined : { authorization: `Bearer ${runtimeKey}` },
       manifest,
       startup: startupTimeout,
       command,

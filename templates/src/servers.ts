@@ -1,105 +1,130 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { stringify } from "yaml";
+import { isMap, KNOWN, translateEntry, Unusable, type Entry } from "./entry.ts";
 import { Failure } from "./failure.ts";
+import { readJson } from "./jsonc.ts";
+import { Variables, type Surroundings } from "./variables.ts";
 
 /** Where other programs keep their servers, relative to a folder. */
-const KNOWN = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json"];
+const FILES = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json"];
+
+/** Names that are paths of a gateway's own pages; as RESERVED_SERVERS of propylon, which a test compares. */
+export const RESERVED: ReadonlySet<string> = new Set([
+  ...["_meta", "mcp", "ui", "healthz", "health", "metrics", "api", ".well-known", "docs"],
+  ...["openapi.json", "_jobs"],
+]);
 
 /** Servers taken over from the files of other programs. */
 export interface Imported {
   /** The block for gateway.yaml, as text; `""` without servers. */
   readonly yaml: string;
   readonly names: readonly string[];
-  /** Values that stood there literally, by the variable that takes their place: they belong into `.env`. */
-  readonly secrets: ReadonlyMap<string, string>;
+  /** For `.env`: values that stood there literally, `""` for those that only the user knows. */
+  readonly values: ReadonlyMap<string, string>;
+  /** What is not as it was, in sentences. */
+  readonly notes: readonly string[];
+}
+
+/** Where servers are taken over to. */
+export interface Target extends Surroundings {
+  /** Absolute path of the new gateway. */
+  readonly directory: string;
+  /** Names in use there. */
+  readonly servers: ReadonlySet<string>;
 }
 
 /** Files in a folder that have servers. */
 export function findServerFiles(folder: string): readonly string[] {
-  return KNOWN.filter((name) => existsSync(join(folder, name)));
+  return FILES.filter((name) => existsSync(join(folder, name)));
 }
 
 /**
- * Reads `mcpServers` (VS Code: `servers`) of files, in order; of two servers of one name the first counts. What stands in `env`
- * and `headers` literally is a secret until proven otherwise, and becomes a variable.
+ * Takes over the servers of files, in order; of two servers of one name the first counts. The result passes `propylon check`.
  *
- * @throws {Failure} for a file that cannot be read or has no servers
+ * @throws {Failure} for a file that cannot be read, or in which there is no server that a gateway can run
  */
-export function importServers(files: readonly string[]): Imported {
-  const servers = new Map<string, Entry>();
-  for (const file of files)
-    for (const [name, entry] of Object.entries(readServers(file)))
-      if (!servers.has(name)) servers.set(name, entry);
-  const secrets = new Map<string, string>();
-  const block = Object.fromEntries(
-    [...servers].map(([name, entry]) => [name, hideSecrets(name, entry, secrets)]),
-  );
-  const yaml = servers.size === 0 ? "" : stringify({ mcpServers: block }, { lineWidth: 0 });
-  return { yaml, names: [...servers.keys()], secrets };
-}
-
-type Entry = Readonly<Record<string, unknown>>;
-
-function readServers(file: string): Readonly<Record<string, Entry>> {
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutComments(readFileSync(file, "utf8")));
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    throw new Failure(`${file} ${missing ? "does not exist" : "is no JSON that can be read"}.`);
+export function importServers(files: readonly string[], target: Target): Imported {
+  const variables = new Variables(target);
+  const notes: string[] = [];
+  const block = new Map<string, Entry>();
+  const seen = new Set<string>();
+  for (const file of files) {
+    const { servers, ...places } = readServers(file);
+    const { directory } = target;
+    let usable = 0;
+    for (const [name, foreign] of Object.entries(servers)) {
+      if (seen.has(name)) {
+        notes.push(`"${name}" of ${file} was left out: there is one of that name already.`);
+        usable += 1;
+        continue;
+      }
+      const server = freeName(name, new Set([...target.servers, ...block.keys()]));
+      try {
+        if (!isMap(foreign)) throw new Unusable("it is no map");
+        block.set(server, translateEntry(foreign, { ...places, server, variables, directory }));
+        notes.push(...notesOn(name, server, foreign));
+        usable += 1;
+        seen.add(name);
+      } catch (error) {
+        if (!(error instanceof Unusable)) throw error;
+        notes.push(`"${name}" of ${file} was left out: ${error.message}.`);
+      }
+    }
+    if (usable === 0) throw new Failure(`${file} has no server to take over. ${notes.join(" ")}`);
   }
-  const { mcpServers, servers } = (value ?? {}) as Record<string, unknown>;
-  const found = mcpServers ?? servers;
-  if (typeof found !== "object" || found === null || Object.keys(found).length === 0)
-    throw new Failure(`${file} has no mcpServers.`);
-  return found as Record<string, Entry>;
+  const mcpServers = Object.fromEntries(block);
+  const yaml = block.size === 0 ? "" : stringify({ mcpServers }, { lineWidth: 0 });
+  return { yaml, names: [...block.keys()], values: variables.values, notes };
 }
 
-/** VS Code's files may have comments and commas at the end; texts are left as they are. */
-function withoutComments(text: string): string {
-  return text
-    .replaceAll(
-      /("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g,
-      (_, literal?: string) => literal ?? "",
-    )
-    .replaceAll(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, (_, literal?: string) => literal ?? "");
+interface ServerFile {
+  readonly servers: Readonly<Record<string, unknown>>;
+  readonly workspace: string;
+  readonly inputs: ReadonlyMap<string, string>;
 }
 
-function hideSecrets(name: string, entry: Entry, secrets: Map<string, string>): Entry {
-  const hide = (values: unknown): unknown =>
-    typeof values !== "object" || values === null
-      ? values
-      : Object.fromEntries(
-          Object.entries(values).map(([key, value]) => [key, hideOne(name, key, value, secrets)]),
-        );
-  return {
-    ...entry,
-    ...(entry["env"] !== undefined && { env: hide(entry["env"]) }),
-    ...(entry["headers"] !== undefined && { headers: hide(entry["headers"]) }),
-  };
+/** Claude and Cursor write `mcpServers`, VS Code `servers`, in its settings below `mcp`. */
+function readServers(file: string): ServerFile {
+  const content = readJson(file);
+  const top = isMap(content) ? content : {};
+  const inner = isMap(top["mcp"]) ? top["mcp"] : {};
+  const found = [top["mcpServers"], top["servers"], inner["servers"]].find((value) => isMap(value));
+  if (!isMap(found) || Object.keys(found).length === 0)
+    throw new Failure(`${file} has no mcpServers. Leave out --import, or give another file.`);
+  const folder = dirname(file);
+  const isHidden = [".vscode", ".cursor"].includes(basename(folder));
+  const inputs = readInputs(top["inputs"] ?? inner["inputs"]);
+  return { servers: found, workspace: isHidden ? dirname(folder) : folder, inputs };
 }
 
-/** `${input:name}` is VS Code's question for a value; a gateway has nobody to ask. */
-function hideOne(
-  server: string,
-  key: string,
-  value: unknown,
-  secrets: Map<string, string>,
-): unknown {
-  if (typeof value !== "string") return value;
-  const asked = value.replaceAll(/\$\{input:([^}]+)\}/g, (_, input: string) => {
-    const variable = variableName(input);
-    secrets.set(variable, "");
-    return `\${${variable}}`;
-  });
-  if (asked !== value || /\$\{[^}]+\}/.test(value)) return asked;
-  const variable = variableName(`${server}_${key}`);
-  secrets.set(variable, value);
-  return `\${${variable}}`;
+function readInputs(value: unknown): ReadonlyMap<string, string> {
+  const inputs = Array.isArray(value) ? value.filter(isMap) : [];
+  return new Map(
+    inputs.flatMap(({ id, default: fallback }) =>
+      typeof id === "string" && typeof fallback === "string" ? [[id, fallback] as const] : [],
+    ),
+  );
 }
 
-function variableName(text: string): string {
-  const name = text.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");
-  return /^[0-9]/.test(name) ? `_${name}` : name;
+/** A name that a gateway takes, as close to the one in the file as what is taken allows. */
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 50);
+  const isUsual = /[A-Za-z0-9]/.test(plain) && plain !== "__proto__";
+  const base = isUsual ? plain : "server";
+  const word = RESERVED.has(base) ? `${base.replaceAll(/\W|_/g, "")}-server` : base;
+  for (let count = 1; ; count += 1) {
+    const free = count === 1 ? word : `${word}-${count}`;
+    if (!taken.has(free)) return free;
+  }
+}
+
+function notesOn(name: string, server: string, foreign: Readonly<Record<string, unknown>>) {
+  const ignored = Object.keys(foreign).filter((key) => !KNOWN.has(key));
+  return [
+    ...(name === server ? [] : [`"${name}" is called "${server}" now.`]),
+    ...(ignored.length === 0
+      ? []
+      : [`"${name}": ${ignored.join(", ")} left out, a gateway has no use for it.`]),
+  ];
 }

@@ -1,17 +1,21 @@
 import { setupGateway } from "propylon/testing";
 import { expect, it } from "vitest";
 
+const setup = { file: "gateway.yaml", environment: { GATEWAY_KEY: "a-key-for-the-test-only" } };
+
 it("greets through a real MCP client", async () => {
-  const { client } = await setupGateway({ file: "gateway.yaml" });
-  const { content } = await client.callTool({
-    name: "greet",
-    arguments: { name: "Ada" },
-  });
+  const { client } = await setupGateway(setup);
+  const { content } = await client.callTool({ name: "greet", arguments: { name: "Ada" } });
   expect(content).toEqual([{ type: "text", text: "Hello, Ada!" }]);
 });
 
 it("says its greeting over HTTP", async () => {
-  const { url } = await setupGateway({ file: "gateway.yaml", client: false });
+  const { url } = await setupGateway({ ...setup, client: false });
   const response = await fetch(`${url}/hello`);
   expect(await response.json()).toEqual({ greeting: "Hello" });
+});
+
+it("lets nobody in without the key", async () => {
+  const { url } = await setupGateway({ ...setup, client: false });
+  expect((await fetch(`${url}/mcp`, { method: "POST", body: "{}" })).status).toBe(401);
 });
