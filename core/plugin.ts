@@ -357,6 +357,12 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly inject?: I;
   /** The service that `setup` returns. */
   readonly provides?: Service<P>;
+  /**
+   * Names of the optional packages (optional peers of the plugin's own package) that it imports with these options. A build to
+   * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs
+   * (`undefined`): all that are installed.
+   */
+  readonly packages?: (config: C) => readonly string[] | undefined;
   /** Registers; must not open anything (that is for `onStart`). */
   setup(gateway: PluginContext<C, I>): P | Promise<P>;
 }

@@ -1,12 +1,21 @@
 import { dirname } from "node:path";
-import { isMissingPeer, ownModule, replacement, SERVER, writeServer } from "./modules.ts";
-import { writeParts, type GatewayParts } from "./parts.ts";
+import { replacement, SERVER, writeParts, writeServer } from "./modules.ts";
+import { resolvePackage } from "./packages.ts";
+import type { GatewayParts } from "./parts.ts";
+
+/** An import as esbuild asks for it. */
+interface Import {
+  readonly path: string;
+  /** Empty for an entry. */
+  readonly importer: string;
+}
 
 /** The part of esbuild's `PluginBuild` that is used. */
 export interface EsbuildBuild {
+  onStart(run: () => void): void;
   onResolve(
     options: { readonly filter: RegExp },
-    run: (args: { readonly path: string }) => object | undefined,
+    run: (args: Import) => object | undefined | Promise<object | undefined>,
   ): void;
   onLoad(
     options: { readonly filter: RegExp; readonly namespace?: string },
@@ -19,18 +28,23 @@ const NAMESPACE = "propylon";
 /**
  * The plugin for esbuild, by hand, because unplugin gives everything it resolves there a namespace of its own: what is also
  * imported by a relative path would be there twice.
+ *
+ * @param forget called when a build starts: builders that watch build again with the config as it is then
  */
-export function setUpEsbuild(build: EsbuildBuild, find: () => Promise<GatewayParts>): void {
+export function setUpEsbuild(
+  build: EsbuildBuild,
+  find: () => Promise<GatewayParts>,
+  forget: () => void,
+): void {
   const resolveDir = process.cwd();
+  build.onStart(forget);
   build.onResolve({ filter: /^virtual:gateway\/(?:plugins|server)$/ }, ({ path }) => ({
     path,
     namespace: NAMESPACE,
   }));
-  build.onResolve({ filter: /^[^./]/ }, ({ path }) => {
-    const module = ownModule(path);
-    if (module !== undefined) return { path: module };
-    return isMissingPeer(path) ? { path, external: true } : undefined;
-  });
+  build.onResolve({ filter: /^[^./]/ }, ({ path, importer }) =>
+    resolvePackage(path, importer === "" ? undefined : importer, find),
+  );
   build.onLoad({ filter: /.*/, namespace: NAMESPACE }, async ({ path }) => {
     if (path === SERVER) return { contents: writeServer(), resolveDir };
     const parts = await find();

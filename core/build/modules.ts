@@ -1,36 +1,25 @@
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "../version.ts";
+import { keyOf } from "./key.ts";
+import { SUFFIX } from "./packages.ts";
+import type { GatewayParts } from "./parts.ts";
 
 /** Module with the plugins of the config, for whoever writes an entry of their own. */
 export const PLUGINS = "virtual:gateway/plugins";
 /** Module that runs the gateway: the entry of a build. */
 export const SERVER = "virtual:gateway/server";
 
-const own = fileURLToPath(import.meta.url);
-/** `.ts` in the sources, `.js` in the package. */
-const suffix = own.endsWith(".ts") ? "ts" : "js";
-const core = resolve(dirname(own), "..");
-const within = (path: string): string => join(core, `${path}.${suffix}`);
+const core = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+const within = (path: string): string => resolve(core, `${path}.${SUFFIX}`);
 
 /** Modules of the core that are another one in a build, by absolute path: their text there. */
 const REPLACED: ReadonlyMap<string, string> = new Map([
-  [within("config/resolve"), `export * from ${JSON.stringify(within("build/sealed/resolve"))};`],
-  [within("config/code"), `export * from ${JSON.stringify(within("build/sealed/code"))};`],
-  [within("version"), `export const VERSION = ${JSON.stringify(VERSION)};`],
+  [within("config/resolve"), `export * from ${quote(within("build/sealed/resolve"))};`],
+  [within("config/code"), `export * from ${quote(within("build/sealed/code"))};`],
+  [within("version"), `export const VERSION = ${quote(VERSION)};`],
 ]);
-
-/** What packages try to import and can do without. */
-const TRIED: ReadonlySet<string> = new Set(["bufferutil", "utf-8-validate"]);
-
-const manifestFile = createRequire(import.meta.url).resolve("propylon/package.json");
-const root = dirname(manifestFile);
-const { exports, peerDependencies } = JSON.parse(readFileSync(manifestFile, "utf8")) as {
-  readonly exports: Readonly<Record<string, Readonly<Record<string, string>> | string>>;
-  readonly peerDependencies: Readonly<Record<string, string>>;
-};
 
 /** The text of a module that is another one in a build. */
 export function replacement(id: string): string | undefined {
@@ -39,31 +28,32 @@ export function replacement(id: string): string | undefined {
 
 /** The text of {@link SERVER}. */
 export function writeServer(): string {
-  const server = JSON.stringify(within("build/server"));
+  const server = quote(within("build/server"));
   return `import { serve } from ${server};\nawait serve(process.argv.slice(2), import.meta.url);\n`;
 }
 
 /**
- * The file behind a public name of Propylon, wherever it is imported: two copies would have two of every class. Files beside a
- * config may import zod and prom-client without having them installed, as when they are not built (see `importCode`).
+ * The text of {@link PLUGINS}: the plugins and files of a gateway as imports. Its keys are paths relative to the folder of the
+ * config, because that is how they are looked for when the build runs somewhere else.
  */
-export function ownModule(id: string): string | undefined {
-  if (id === "zod" || id === "prom-client") return fileURLToPath(import.meta.resolve(id));
-  if (id !== "propylon" && !id.startsWith("propylon/")) return undefined;
-  const entry = exports[`.${id.slice("propylon".length)}`];
-  if (entry === undefined || typeof entry === "string") return undefined;
-  return join(root, suffix === "ts" ? entry["@propylon/source"]! : entry["default"]!);
+export function writeParts(parts: GatewayParts): string {
+  const folder = dirname(parts.config);
+  const plugins = [...parts.plugins].map(([key, from]) => ({ key, from }));
+  const code = [...parts.code, ...(parts.isCode ? [parts.config] : [])];
+  const lines = [
+    ...plugins.map(({ from }, index) => `import * as plugin${index} from ${quote(from)};`),
+    ...code.map((from, index) => `import * as code${index} from ${quote(from)};`),
+    `export const plugins = ${record(plugins.map(({ key }, index) => [key, `plugin${index}`]))};`,
+    `export const code = ${record(code.map((from, index) => [keyOf(folder, from), `code${index}`]))};`,
+    `export const texts = ${record(parts.texts.map((from) => [keyOf(folder, from), quote(readFileSync(from, "utf8"))]))};`,
+  ];
+  return `${lines.join("\n")}\n`;
 }
 
-/** Whether a package is optional and not installed: it stays an import, missed by name only when it is needed. */
-export function isMissingPeer(id: string): boolean {
-  const name = id.startsWith("@") ? id.split("/").slice(0, 2).join("/") : id.split("/")[0]!;
-  return (Object.hasOwn(peerDependencies, name) || TRIED.has(name)) && !isInstalled(name);
+function record(entries: readonly (readonly [string, string])[]): string {
+  return `{ ${entries.map(([key, value]) => `${quote(key)}: ${value}`).join(", ")} }`;
 }
 
-function isInstalled(name: string): boolean {
-  const folders = [process.cwd(), root].flatMap(
-    (folder) => createRequire(join(folder, "package.json")).resolve.paths(name) ?? [],
-  );
-  return folders.some((folder) => existsSync(join(folder, name, "package.json")));
+function quote(text: string): string {
+  return JSON.stringify(text);
 }

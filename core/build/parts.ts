@@ -1,15 +1,13 @@
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { extname, join, resolve } from "node:path";
+import { dirname, extname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../config/checks.ts";
 import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
 import { requirePlugins } from "../config/plugins.ts";
 import { FIRST_PARTY, PluginSource } from "../config/resolve.ts";
+import { GatewayError, isGatewayError } from "../errors.ts";
 import { rehearse } from "../rehearsal.ts";
-import { keyOf } from "./key.ts";
-
-/** Stands for variables that are not set while building: long enough to pass for a key. */
-const UNSET = "not-set-while-building-not-set-while-building";
+import { isInstalled, publicFile } from "./packages.ts";
+import { Placeholders } from "./placeholders.ts";
 
 const CODE_CONFIG = /^\.[cm]?[jt]s$/;
 
@@ -19,8 +17,10 @@ export interface GatewayParts {
   readonly config: string;
   /** Whether the config is code, and so part of the build. */
   readonly isCode: boolean;
-  /** Keys of the config's `plugins` that are on, and what to import for each: a public name, or an absolute path. */
+  /** Keys of the config's `plugins` that are on, and the file that each is in: an absolute path. */
   readonly plugins: ReadonlyMap<string, string>;
+  /** Folders of plugins that say which optional packages they import, and those packages. */
+  readonly packages: ReadonlyMap<string, readonly string[]>;
   /** Modules and texts that plugins read beside the config: absolute paths. */
   readonly code: readonly string[];
   readonly texts: readonly string[];
@@ -32,59 +32,85 @@ export interface GatewayParts {
  * Finds out what a gateway is made of, by setting it up without opening anything.
  *
  * @param file config; default: the one in this folder
- * @throws {GatewayError} whatever is wrong with the config or a plugin, with its place: a wrong config fails the build
+ * @throws {GatewayError} whatever is wrong with the config or a plugin, with its place: a wrong config fails the build;
+ * `not_found` when a package that a plugin needs is not installed
  */
 export async function findParts(file?: string): Promise<GatewayParts> {
   const path = resolve(file ?? findConfig(process.cwd()));
-  const loaded = await loadConfig(path, { placeholder: UNSET });
-  const source = new PluginSource(loaded.cwd);
-  await requirePlugins(loaded, source);
+  const source = new PluginSource(dirname(path));
+  const loaded = await load(path, source);
   const gateway = await rehearse(loaded, source);
   const { code, texts } = gateway.sources;
   await gateway.close({ grace: 0 });
+  const plugins = pluginFiles(loaded);
   return {
     config: path,
     isCode: CODE_CONFIG.test(extname(path)),
-    plugins: pluginImports(loaded),
+    plugins,
+    packages: await findPackages(loaded, source, plugins),
     code: [...new Set(code)],
     texts: [...new Set(texts)],
     files: [path, ...source.files, ...code, ...texts],
   };
 }
 
-function pluginImports({ config, cwd }: LoadedConfig): ReadonlyMap<string, string> {
-  const used = Object.entries(config.plugins).filter(([, options]) => options !== false);
-  return new Map(used.map(([key]) => [key, importOf(key, cwd)]));
+/** The config as it would be where it runs, as far as that is known. */
+async function load(path: string, source: PluginSource): Promise<LoadedConfig> {
+  const placeholders = new Placeholders();
+  for (;;) {
+    try {
+      const loaded = await loadConfig(path, { placeholder: (at) => placeholders.at(at) });
+      await requirePlugins(loaded, source);
+      return loaded;
+    } catch (error) {
+      if (!isGatewayError(error)) throw error;
+      if (!placeholders.change(error)) throw placeholders.explain(error);
+    }
+  }
 }
 
-function importOf(key: string, cwd: string): string {
+function pluginFiles({ config, cwd }: LoadedConfig): ReadonlyMap<string, string> {
+  const used = Object.entries(config.plugins).filter(([, options]) => options !== false);
+  return new Map(used.map(([key]) => [key, fileOf(key, cwd)]));
+}
+
+function fileOf(key: string, cwd: string): string {
   if (isLocalPlugin(key)) return resolve(cwd, key);
-  if (Object.hasOwn(FIRST_PARTY, key)) return `propylon/plugins/${key}`;
+  if (Object.hasOwn(FIRST_PARTY, key)) return firstParty(key);
   return createRequire(join(cwd, "package.json")).resolve(key);
 }
 
-/**
- * The text of `virtual:gateway/plugins`: the plugins and files of a gateway as imports. Paths are those relative to the folder
- * of the config, because that is how they are looked for when the build runs somewhere else.
- */
-export function writeParts(parts: GatewayParts): string {
-  const folder = resolve(parts.config, "..");
-  const plugins = [...parts.plugins].map(([key, from]) => ({ key, from }));
-  const code = [...parts.code, ...(parts.isCode ? [parts.config] : [])];
-  const lines = [
-    ...plugins.map(({ from }, index) => `import * as plugin${index} from ${quote(from)};`),
-    ...code.map((from, index) => `import * as code${index} from ${quote(from)};`),
-    `export const plugins = ${record(plugins.map(({ key }, index) => [key, `plugin${index}`]))};`,
-    `export const code = ${record(code.map((from, index) => [keyOf(folder, from), `code${index}`]))};`,
-    `export const texts = ${record(parts.texts.map((from) => [keyOf(folder, from), quote(readFileSync(from, "utf8"))]))};`,
-  ];
-  return `${lines.join("\n")}\n`;
+function firstParty(name: string): string {
+  return publicFile(`propylon/plugins/${name}`)!;
 }
 
-function record(entries: readonly (readonly [string, string])[]): string {
-  return `{ ${entries.map(([key, value]) => `${quote(key)}: ${value}`).join(", ")} }`;
+/** A plugin that is off may still lend a type or a function to another; it imports no package then. */
+async function findPackages(
+  { config }: LoadedConfig,
+  source: PluginSource,
+  plugins: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const off = Object.keys(FIRST_PARTY).filter((name) => !plugins.has(name));
+  const found = new Map<string, readonly string[]>(
+    off.map((name) => [dirname(firstParty(name)), []]),
+  );
+  for (const [key, file] of plugins) {
+    const { packages, config: schema } = await source.resolve(key);
+    const options = config.plugins[key];
+    const names = packages?.(schema?.parse(typeof options === "object" && options ? options : {}));
+    if (names === undefined) continue;
+    requirePackages(key, names, file);
+    found.set(dirname(file), names);
+  }
+  return found;
 }
 
-function quote(text: string): string {
-  return JSON.stringify(text);
+function requirePackages(key: string, names: readonly string[], file: string): void {
+  const missing = names.filter((name) => !isInstalled(name, file));
+  if (missing.length === 0) return;
+  throw new GatewayError(
+    "not_found",
+    `The plugin ${key} needs with these options what is not installed: ${missing.join(", ")}.`,
+    { hint: `Run npm install ${missing.join(" ")}, then build again.` },
+  );
 }

@@ -11,7 +11,7 @@ import { GatewayError } from "../errors.ts";
 import { setConfigFolder } from "./sealed/folder.ts";
 
 /**
- * Runs the gateway that a build holds: `node server.mjs [config] [--port N] [--host ADDRESS]`. The config is read when it
+ * Runs the gateway that a build holds; {@link USAGE} says how it is called. The config is read when it
  * starts: the one given, that of `GATEWAY_CONFIG`, the one in the current folder, or the one beside the build.
  *
  * @param words command line without node and the file
@@ -20,6 +20,7 @@ import { setConfigFolder } from "./sealed/folder.ts";
 export async function serve(words: readonly string[], entry: string): Promise<void> {
   try {
     const { positionals, values } = readWords(words);
+    if (values.help) return void process.stdout.write(`Usage: ${USAGE}\n`);
     const file = findFile(positionals[0], dirname(fileURLToPath(entry)));
     setConfigFolder(dirname(file));
     await start({ file, ...flagsOf(values) });
@@ -33,7 +34,11 @@ const OPTIONS = {
   host: { type: "string" },
   "read-only": { type: "boolean" },
   insecure: { type: "boolean" },
+  help: { type: "boolean" },
 } as const;
+
+const USAGE =
+  "node server.mjs [config] [--port NUMBER] [--host ADDRESS] [--read-only] [--insecure]";
 
 function readWords(words: readonly string[]) {
   try {
@@ -47,7 +52,7 @@ function readWords(words: readonly string[]) {
 
 function usage(cause?: unknown): GatewayError {
   return new GatewayError("invalid", "That is not how a build is started.", {
-    hint: "Write node server.mjs [config] [--port NUMBER] [--host ADDRESS] [--read-only] [--insecure].",
+    hint: `Write ${USAGE}.`,
     cause,
   });
 }

@@ -1,7 +1,9 @@
 import { createUnplugin, type UnpluginInstance } from "unplugin";
 import { setUpEsbuild } from "./esbuild.ts";
-import { isMissingPeer, ownModule, PLUGINS, replacement, SERVER, writeServer } from "./modules.ts";
-import { findParts, writeParts, type GatewayParts } from "./parts.ts";
+import { bundlerError } from "./failure.ts";
+import { PLUGINS, replacement, SERVER, writeParts, writeServer } from "./modules.ts";
+import { resolvePackage } from "./packages.ts";
+import { findParts, type GatewayParts } from "./parts.ts";
 
 /** Options of the bundler plugin. */
 export interface BuildOptions {
@@ -25,19 +27,22 @@ export interface BuildOptions {
 const propylon: UnpluginInstance<BuildOptions | undefined> = createUnplugin(
   (options, { framework }) => {
     let parts: Promise<GatewayParts> | undefined;
-    const find = (): Promise<GatewayParts> => (parts ??= findParts(options?.config));
+    const find = (): Promise<GatewayParts> =>
+      (parts ??= findParts(options?.config).catch((error: unknown) => {
+        throw bundlerError(error);
+      }));
+    const forget = (): void => (parts = undefined);
     if (framework === "esbuild")
-      return { name: "propylon", esbuild: { setup: (build) => setUpEsbuild(build, find) } };
+      return { name: "propylon", esbuild: { setup: (build) => setUpEsbuild(build, find, forget) } };
     return {
       name: "propylon",
       enforce: "pre",
-      buildStart() {
-        // Builders that watch build again with the config as it is then.
-        parts = undefined;
-      },
-      resolveId(id) {
+      // Builders that watch build again with the config as it is then.
+      buildStart: forget,
+      async resolveId(id, importer) {
         if (id === PLUGINS || id === SERVER) return `\0${id}`;
-        return ownModule(id) ?? (isMissingPeer(id) ? { id, external: true } : undefined);
+        const target = await resolvePackage(id, importer, find);
+        return target && { id: target.path, external: target.external };
       },
       loadInclude: (id) => id.startsWith("\0virtual:gateway/") || replacement(id) !== undefined,
       async load(id) {

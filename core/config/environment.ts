@@ -48,9 +48,14 @@ export async function readEnvironment(file: string, real: Environment): Promise<
 /**
  * Fills variables into every string of a config value. An unset variable without default is an issue, never a literal.
  *
- * @param placeholder stands for such variables where their values are not known yet, i.e. in a build
+ * @param placeholder what stands for such variables where their values are not known yet, i.e. in a build; asked with the
+ *   {@link pathText} of the string
  */
-export function expand(value: unknown, environment: Environment, placeholder?: string): Expansion {
+export function expand(
+  value: unknown,
+  environment: Environment,
+  placeholder?: (path: string) => string,
+): Expansion {
   const expanded = new Map<string, Expanded>();
   const secrets = new Set<string>();
   const issues: PathIssue[] = [];
@@ -61,8 +66,8 @@ export function expand(value: unknown, environment: Environment, placeholder?: s
       VARIABLE,
       (match: string, name: string | undefined, fallback: string | undefined) => {
         if (match === "$$") return "$";
-        const found =
-          name === undefined ? undefined : takeVariable(environment, name, fallback ?? placeholder);
+        const otherwise = fallback ?? placeholder?.(pathText(path));
+        const found = name === undefined ? undefined : takeVariable(environment, name, otherwise);
         if (found === undefined) {
           issues.push(name === undefined ? malformed(match, path) : unset(name, path, environment));
           return match;

@@ -38,8 +38,11 @@ export interface LoadOptions {
   adjust?(value: Record<string, unknown>): Record<string, unknown>;
   /** What to check in place of the content of the file: an edit that is not written yet. YAML and JSON only. */
   readonly text?: string;
-  /** Stands for variables that are set nowhere, in a build: they are set when it runs. Default: each is a problem. */
-  readonly placeholder?: string;
+  /**
+   * What stands for variables that are set nowhere, in a build: they are set when it runs. Asked with the path text of the string
+   * they stand in. Default: each is a problem.
+   */
+  readonly placeholder?: (path: string) => string;
 }
 
 /** A config that can be used, with what is needed to talk about it. */

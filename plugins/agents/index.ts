@@ -2,6 +2,7 @@ import { definePlugin, optional } from "propylon";
 import { AgentProgress } from "propylon/plugins/progress";
 import { Chronicle } from "./chronicle.ts";
 import { createMembers } from "./members.ts";
+import { packagesOf } from "./models/provider.ts";
 import { Offers } from "./offers.ts";
 import { optionsSchema } from "./options.ts";
 import { Agents } from "./service.ts";
@@ -23,6 +24,7 @@ export default definePlugin({
   config: optionsSchema,
   inject: { progress: optional(AgentProgress) },
   provides: Agents,
+  packages: ({ providers }) => packagesOf(providers),
   async setup(gateway) {
     const chronicle = gateway.keep("chronicle", () => new Chronicle());
     chronicle.begin();

@@ -1,5 +1,6 @@
 import { definePlugin, type GatewayError, type PluginContext } from "propylon";
 import type { Ending } from "./execution.ts";
+import { PACKAGES } from "./jetstream/packages.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
 import { MemoryTransport } from "./memory.ts";
 import { registerMetrics } from "./metrics.ts";
@@ -35,6 +36,8 @@ export default definePlugin({
   name: "sidecar",
   config: optionsSchema,
   provides: TaskQueue,
+  // $NATS_URL may name servers where it runs.
+  packages: ({ nats }) => (nats.url === undefined ? undefined : PACKAGES),
   setup(gateway) {
     const settings = settle(gateway.config, process.env, gateway.cwd);
     const sidecar = assemble(gateway, settings);

@@ -5,6 +5,7 @@ import { createDurations, timeSessions, type Durations } from "./durations.ts";
 import { Exports } from "./exports.ts";
 import { optionsSchema, settingsOf } from "./options.ts";
 import type { Pipeline } from "./pipeline.ts";
+import { PACKAGES } from "./sdk.ts";
 import { SCOPE } from "./span.ts";
 
 export { contextOf, metaOf } from "./context.ts";
@@ -14,6 +15,8 @@ export { failSpan, SCOPE, withSpan, type Spanned, type SpanInput } from "./span.
 export default definePlugin({
   name: "telemetry",
   config: optionsSchema,
+  // The environment may name an endpoint where it runs.
+  packages: ({ endpoint }) => (endpoint === undefined ? undefined : PACKAGES),
   setup(gateway) {
     const { config, log } = gateway;
     const { name } = gateway.control.effectiveConfig() as { name?: string };

@@ -10,7 +10,8 @@ export interface Sdk {
   readonly metricExport: typeof import("@opentelemetry/exporter-metrics-otlp-http");
 }
 
-const PACKAGES = [
+/** What {@link Sdk} is installed as. */
+export const PACKAGES = [
   "@opentelemetry/sdk-trace-base",
   "@opentelemetry/sdk-metrics",
   "@opentelemetry/resources",

@@ -26,9 +26,10 @@ export function readCode(file: string): Promise<Buffer> {
   return Promise.resolve(Buffer.from(keyOf(configFolder(), file)));
 }
 
-/** See core/config/code.ts. */
+/** See core/config/code.ts; of a module only its path is known, which tells it from others as its source would. */
 export async function readText(file: string): Promise<string> {
   const key = keyOf(configFolder(), file);
+  if (Object.hasOwn(code, key)) return key;
   try {
     return await readFile(file, "utf8");
   } catch (error) {

@@ -8,6 +8,8 @@ import type { AnyPlugin } from "../../plugin.ts";
 export class PluginSource implements Resolver {
   /** None is read from disk. */
   readonly files: readonly string[] = [];
+  /** Nor is any package installed anew under a build. */
+  readonly replaced: readonly string[] = [];
 
   /** @throws {GatewayError} `not_found` for a plugin that is not in the build */
   resolve(key: string): Promise<AnyPlugin> {

@@ -6,6 +6,9 @@ export interface Packages {
   readonly jetstream: typeof import("@nats-io/jetstream");
 }
 
+/** What `Packages` are installed as. */
+export const PACKAGES = ["@nats-io/transport-node", "@nats-io/jetstream"];
+
 /**
  * Imports the client at first use: a queue in memory needs none.
  * @throws {GatewayError} `invalid` when it is not installed
@@ -20,7 +23,7 @@ export async function loadPackages(): Promise<Packages> {
   } catch (cause) {
     if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new GatewayError("invalid", "A queue in NATS needs its client.", {
-      hint: "Run: npm install @nats-io/transport-node @nats-io/jetstream",
+      hint: `Run: npm install ${PACKAGES.join(" ")}`,
       cause,
     });
   }
