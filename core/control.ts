@@ -7,7 +7,7 @@ import type { ProviderStatus } from "./provider.ts";
 export interface ReloadPlan {
   readonly plugins: Changes;
   readonly servers: Changes;
-  /** Settings that only a restart would apply, as config paths. */
+  /** Settings that only a restart would apply, and plugins whose package was installed anew, as config paths. */
   readonly restartRequired: readonly string[];
 }
 

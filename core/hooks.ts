@@ -10,7 +10,7 @@ export interface ReloadReport {
   readonly at: string;
   readonly plugins: Changes;
   readonly servers: Changes;
-  /** Listener settings that need a restart to take effect, if any. */
+  /** Settings that need a restart to take effect, and plugins whose package was installed anew, as config paths. */
   readonly restartRequired: readonly string[];
 }
 

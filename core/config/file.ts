@@ -49,6 +49,11 @@ export class ConfigFile {
     return new Set([...(this.#inForce?.secrets ?? []), ...(this.#latest?.secrets ?? [])]);
   }
 
+  /** Keys of plugins whose package was installed anew; see {@link PluginSource.replaced}. */
+  get replaced(): readonly string[] {
+    return this.#plugins.replaced;
+  }
+
   /** The plugin behind a config key; see {@link PluginSource.resolve}. */
   async resolve(key: string): Promise<AnyPlugin> {
     const { plugins } = this.#options;

@@ -1,14 +1,16 @@
-import { createRequire } from "node:module";
-import { basename, join, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { resolveModulePath } from "exsolve";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { AnyPlugin } from "../plugin.ts";
-import { choose, isLocalPlugin } from "./checks.ts";
+import { isLocalPlugin } from "./checks.ts";
 import type { CodeModule } from "./code.ts";
 import { codeIssue, importCode } from "./code.ts";
 import { digestFiles } from "./digest.ts";
 import { placeText } from "./issue.ts";
 import { pluginOf } from "./plugin-module.ts";
+import { nearest } from "./spelling.ts";
 
 /** Plugins that come with Propylon, by name. */
 export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -40,6 +42,7 @@ const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 export class PluginSource {
   readonly #cwd: string;
   readonly #loaded = new Map<string, { readonly plugin: AnyPlugin; readonly module: CodeModule }>();
+  readonly #packages = new Map<string, ImportedPackage>();
 
   /** @param cwd folder of the config */
   constructor(cwd: string) {
@@ -49,6 +52,16 @@ export class PluginSource {
   /** Files of the local plugins loaded so far, what they import included. */
   get files(): readonly string[] {
     return [...this.#loaded.values()].flatMap(({ module }) => [...module.files]);
+  }
+
+  /**
+   * Keys of npm packages that were installed anew since they were imported. Node loads a module once and what it imports with
+   * it, so that they run as they were until the process starts again.
+   */
+  get replaced(): readonly string[] {
+    return [...this.#packages].flatMap(([key, { files, digest }]) =>
+      digestFiles(files) === digest ? [] : [key],
+    );
   }
 
   /**
@@ -81,26 +94,47 @@ export class PluginSource {
     return plugin;
   }
 
-  /** From the folder of the config, since that is where its owner installed it. */
+  /**
+   * From the folder of the config, since that is where its owner installed it. Looked up without Node's own caches: it remembers
+   * for good that a package was not there, and would not find what is installed while the gateway runs.
+   */
   async #fromPackage(name: string): Promise<Record<string, unknown>> {
-    let file: string;
-    try {
-      file = createRequire(join(this.#cwd, "package.json")).resolve(name);
-    } catch (error) {
-      throw notFound(name, error);
+    const from = pathToFileURL(join(this.#cwd, "package.json"));
+    const file = resolveModulePath(name, { from, cache: false, try: true });
+    if (file === undefined) throw notFound(name);
+    if (this.#packages.get(name)?.files[0] !== file) {
+      const files = [file, ...manifestOf(file)];
+      this.#packages.set(name, { files, digest: digestFiles(files) });
     }
     return (await import(pathToFileURL(file).href)) as Record<string, unknown>;
   }
 }
 
-function notFound(name: string, cause: unknown): GatewayError {
+/** What tells one version of an imported package from another. */
+interface ImportedPackage {
+  /** Its entry, and its package.json. */
+  readonly files: readonly string[];
+  /** Hash over them when it was imported. */
+  readonly digest: string;
+}
+
+function manifestOf(file: string): readonly string[] {
+  const folder = dirname(file);
+  if (folder === file) return [];
+  const manifest = join(folder, "package.json");
+  return existsSync(manifest) ? [manifest] : manifestOf(folder);
+}
+
+function notFound(name: string): GatewayError {
+  const install = `Install it beside the config (npm install ${name}), or write ./path for a file.`;
+  const hint = BARE_NAME.test(name) ? `${install} ${ours(name)}` : install;
+  return new GatewayError("not_found", `There is no plugin "${name}".`, { hint });
+}
+
+function ours(name: string): string {
   const known = Object.keys(FIRST_PARTY);
-  const firstParty = BARE_NAME.test(name)
-    ? ` First-party plugins: ${known.length === 0 ? "none in this version" : known.join(", ")}.`
-    : "";
-  const meant = known.length > 0 ? ` ${choose(name, known)}` : "";
-  return new GatewayError("not_found", `There is no plugin "${name}".`, {
-    hint: `Install it beside the config (npm install ${name}), or write ./path for a file.${firstParty}${meant}`,
-    cause,
-  });
+  const similar = nearest(name, known);
+  return similar === undefined
+    ? `With Propylon come ${known.join(", ")}.`
+    : `Did you mean "${similar}"?`;
 }

@@ -4,7 +4,7 @@ import type { ReloadPlan } from "../control.ts";
 import type { Changes } from "../hooks.ts";
 import { planScopes } from "./build.ts";
 import type { GatewayParts } from "./parts.ts";
-import { fixedSettings } from "./reload.ts";
+import { fixedSettings, replacedPlugins } from "./reload.ts";
 
 /**
  * What applying a config would change, without setting up or starting anything.
@@ -22,6 +22,7 @@ export async function planConfig(parts: GatewayParts, config: GatewayConfig): Pr
     restartRequired: [
       ...sockets.restartRequired(config),
       ...fixedSettings(generation.written, config),
+      ...replacedPlugins(parts, config),
     ],
   };
 }

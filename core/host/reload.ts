@@ -57,6 +57,7 @@ export async function applyConfig(
     restartRequired: [
       ...(sockets?.restartRequired ?? []),
       ...(old.number > 0 ? fixedSettings(old.written, config) : []),
+      ...replacedPlugins(parts, config),
     ],
   };
 }
@@ -191,4 +192,13 @@ async function retire(
 /** Settings that differ and that only a restart applies. */
 export function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
   return FIXED.filter((key) => !isDeepStrictEqual(before[key], after[key]));
+}
+
+/** Plugins of a config that run as they were before their package was installed anew. */
+export function replacedPlugins(
+  { file }: Pick<GatewayParts, "file">,
+  { plugins }: GatewayConfig,
+): string[] {
+  const used = (file?.replaced ?? []).filter((key) => (plugins[key] ?? false) !== false);
+  return used.map((key) => `plugins.${key}`);
 }
