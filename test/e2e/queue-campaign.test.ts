@@ -4,6 +4,7 @@ import type { Orders } from "../fixtures/runtime/types.ts";
 import type { Verdict } from "../fixtures/faults/history.ts";
 import { buildCommand, workFolder } from "./build.ts";
 import { FAULTS, lasting, randomOf, shuffled, type FaultName } from "./queue-storm.ts";
+import type { Unfinished } from "./queue-observer.ts";
 import { makeRig, type Rig } from "./queue-rig.ts";
 
 /** Many more in `npm run campaign -- queue`. */
@@ -80,14 +81,15 @@ async function caughtUp({ observer }: Rig, results: number): Promise<void> {
     await lasting(50);
 }
 
-function table(verdict: Verdict, seconds: number, drain: number): string {
-  const { problems, ...counts } = verdict;
+function table(facts: Verdict & Unfinished, seconds: number, drain: number): string {
+  const { problems, waiting, running, ...counts } = facts;
   const rows = Object.entries({
     seed: SEED,
     ...COUNTS,
     "NATS away, s": OUTAGE,
     ...counts,
     problems: problems.length,
+    "waiting and running at the end, as nats-server says": `${waiting} and ${running}`,
     "time, s": seconds.toFixed(0),
     "until all was done behind the last fault, s": drain.toFixed(1),
   });
@@ -114,7 +116,8 @@ it(
     await rig.observer.settled(60_000);
     const done = performance.now();
     const verdict = await rig.observer.verdict();
-    tell(table(verdict, (done - from) / 1_000, (done - calm) / 1_000));
+    const left = await rig.observer.unfinished();
+    tell(table({ ...verdict, ...left }, (done - from) / 1_000, (done - calm) / 1_000));
     expect(verdict).toMatchObject({ problems: [], tasks: TASKS, lost: 0, duplicates: 0 });
     expect(rig.sidecars.every(({ isAlive }) => isAlive)).toBe(true);
   },

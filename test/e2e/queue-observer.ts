@@ -18,6 +18,14 @@ const SEEN = "SEEN_RESULTS";
 const DEAD = "AGENT_DEAD";
 /** Milliseconds for one request to a queue that may be down; the next is sent then. */
 const REQUEST = 1_000;
+/** Milliseconds in which a task would be delivered again, had it not been acked: some AckWaits. */
+const BEHIND = 3_000;
+
+/** Counts of the consumer. */
+export interface Unfinished {
+  readonly waiting: number;
+  readonly running: number;
+}
 
 /** Hands tasks in, and sees what becomes of them, over a connection that no fault but those of nats-server itself touches. */
 export class Observer {
@@ -108,10 +116,16 @@ export class Observer {
 
   /** Tasks that nobody has acked: those that wait and those that are with a sidecar. */
   async unacked(): Promise<number> {
-    const { num_pending: waiting, num_ack_pending: running } = await this.#eventually(() =>
+    const { waiting, running } = await this.unfinished();
+    return waiting + running;
+  }
+
+  /** What nats-server says of the consumer: tasks that wait, and those that are with a sidecar. */
+  async unfinished(): Promise<Unfinished> {
+    const { num_pending, num_ack_pending } = await this.#eventually(() =>
       this.#manager.consumers.info("AGENT_TASKS", "worker"),
     );
-    return waiting + running;
+    return { waiting: num_pending, running: num_ack_pending };
   }
 
   /** Resolves when nothing waits for an ack. */
@@ -133,10 +147,12 @@ export class Observer {
     for (;;) {
       const { results, dead } = await this.counts();
       const unacked = await this.unacked();
-      if (results >= published && dead >= poisonous && unacked === 0) return;
+      const isDone = results >= published && dead >= poisonous;
+      if (isDone && unacked === 0) return;
       const state = `${results} ${dead} ${unacked}`;
       if (state !== last) [last, changed] = [state, performance.now()];
-      if (performance.now() - changed > patience) return;
+      // After a SIGKILL nats-server 2.9 counts some tasks as unacked for ever, which it removed and never delivers again.
+      if (performance.now() - changed > (isDone ? BEHIND : patience)) return;
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
   }
