@@ -32,11 +32,11 @@ export interface Move extends Places {
 }
 
 /** Keys that say something to a gateway. What else there is, clients keep for themselves. */
-export const KNOWN: ReadonlySet<string> = new Set([
-  ...["command", "args", "env", "cwd", "url", "serverUrl", "httpUrl", "headers", "type"],
-  ...["transport", "disabled", "enabled", "disabledTools", "disabled_tools", "excludeTools"],
-  ...["includeTools"],
-]);
+export const KNOWN: ReadonlySet<string> = new Set(
+  "command args env cwd url serverUrl httpUrl headers type transport disabled enabled disabledTools disabled_tools excludeTools includeTools".split(
+    " ",
+  ),
+);
 
 /** Transports as clients spell them, in lower case without `-` and `_`. */
 const STDIO = ["", "stdio"];

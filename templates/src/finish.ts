@@ -1,15 +1,25 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Failure } from "./failure.ts";
+import type { Interruption } from "./interruption.ts";
+import { exitCodeOf } from "./interruption.ts";
+
+/** Package managers that can be asked for. */
+export const MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;
 
 /** The package manager that runs this program, else npm. */
 export function callingManager(): string {
   const agent = process.env["npm_config_user_agent"] ?? "";
   const [name = ""] = agent.split("/");
-  return ["npm", "pnpm", "yarn", "bun"].includes(name) ? name : "npm";
+  return (MANAGERS as readonly string[]).includes(name) ? name : "npm";
 }
 
-/** Makes a git repository with everything in it; says whether that worked, since git may be missing or know no author. */
+/** Words that run a script of package.json; `bun test` would be something else. */
+export function scriptWords(manager: string, script: string): readonly string[] {
+  return manager === "bun" ? ["run", script] : [script];
+}
+
+/** Makes a git repository with everything in it; says whether there is one, since git may be missing. */
 export function initGit(directory: string): boolean {
   const git = (...words: string[]): boolean =>
     spawnSync("git", words, { cwd: directory, stdio: "ignore" }).status === 0;
@@ -20,13 +30,15 @@ export function initGit(directory: string): boolean {
 /**
  * Runs a package manager in the project, showing what it says.
  *
- * @throws {Failure} when it fails
+ * @throws {Failure} when it fails, or is broken off
  */
 export async function runManager(
   directory: string,
   manager: string,
   words: readonly string[],
+  interruption: Interruption,
 ): Promise<void> {
+  const command = [manager, ...words].join(" ");
   // On Windows package managers are scripts, which only a shell runs; the words are ours.
   const child = spawn(manager, words, {
     cwd: directory,
@@ -34,12 +46,16 @@ export async function runManager(
     stdio: ["inherit", 2, 2],
     shell: process.platform === "win32",
   });
-  const [code, signal] = (await once(child, "exit").catch((error: Error) => {
-    throw new Failure(`${manager} cannot be started: ${error.message}.`);
+  // The keyboard's Ctrl-C reaches the child by itself; a second one would make a gateway end without grace.
+  interruption.pass((signal) => {
+    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+  });
+  const [code, ended] = (await once(child, "exit").catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === "ENOENT" ? "it is not installed" : (error.code ?? error.message);
+    throw new Failure(`${manager} cannot be started: ${why}.`);
   })) as [number | null, string | null];
-  if (signal !== null) throw new Failure(`${manager} ${words[0]} was broken off.`, 130);
-  if (code !== 0)
-    throw new Failure(
-      `${manager} ${words.join(" ")} failed. The project is complete; look at what it says above and run it again in ${directory}.`,
-    );
+  interruption.pass(undefined);
+  const signal = await interruption.signal();
+  if (signal !== undefined) throw new Failure(`${command} was broken off.`, exitCodeOf(signal));
+  if (code !== 0) throw new Failure(`${command} failed (${ended ?? code}); see above.`);
 }

@@ -1,10 +1,13 @@
 import { parseArgs } from "node:util";
 import { Failure } from "./failure.ts";
+import { MANAGERS } from "./finish.ts";
 import { EXTRAS, findTemplate, TEMPLATES, type Extra } from "./template.ts";
 
 /** What the command line says; what it does not say is asked, or has a default. */
 export interface Flags {
   readonly directory: string | undefined;
+  /** Of the project; default: the name of the directory. */
+  readonly name: string | undefined;
   readonly template: string | undefined;
   /** Files with `mcpServers` to take over. */
   readonly import: readonly string[];
@@ -25,6 +28,7 @@ export interface Flags {
 }
 
 const OPTIONS = {
+  name: { type: "string" },
   template: { type: "string", short: "t" },
   import: { type: "string", multiple: true },
   with: { type: "string" },
@@ -42,8 +46,6 @@ const OPTIONS = {
   version: { type: "boolean", short: "v" },
 } as const;
 
-const MANAGERS = ["npm", "pnpm", "yarn", "bun"];
-
 /**
  * Reads the command line.
  *
@@ -53,14 +55,16 @@ export function readFlags(words: readonly string[]): Flags {
   const { values, positionals } = parse(words);
   if (positionals.length > 1)
     throw new Failure(`One directory, please; there are ${positionals.length}. See --help.`);
+  if (positionals[0] === "") throw new Failure("The directory has no name. See --help.");
   if (values.template !== undefined && !findTemplate(values.template))
     throw new Failure(
       `There is no template "${values.template}". There are: ${TEMPLATES.map(({ name }) => name).join(", ")}.`,
     );
-  if (values.pm !== undefined && !MANAGERS.includes(values.pm))
+  if (values.pm !== undefined && !(MANAGERS as readonly string[]).includes(values.pm))
     throw new Failure(`--pm must be one of ${MANAGERS.join(", ")}.`);
   return {
     directory: positionals[0],
+    name: values.name,
     template: values.template,
     import: values.import ?? [],
     with: values.with === undefined ? undefined : readExtras(values.with),
@@ -107,6 +111,7 @@ export const HELP = `create-gateway [directory] [options]
 Makes a gateway: config, a plugin, a test, and what it takes to deploy it.
 
   -t, --template <name>   ${TEMPLATES.map(({ name }) => name).join(", ")}
+      --name <name>       name of the project (default: that of the directory)
       --import <file>     take over the mcpServers of a file (repeatable)
       --with <list>       docker,compose,kubernetes (default: all; none: none)
       --production        a config that nobody can change while it runs
@@ -115,12 +120,15 @@ Makes a gateway: config, a plugin, a test, and what it takes to deploy it.
       --[no-]start        start it at the end
       --pm <name>         npm, pnpm, yarn, bun (default: the one that runs this)
       --propylon <spec>   what to install as propylon, e.g. file:../propylon.tgz
-      --overwrite         write into a directory that is not empty; files of the same name are replaced
+      --overwrite         write into a directory that is not empty; files of the same name are
+                          replaced, except that what .env says stays
       --dry-run           print what would be written
       --json              print the result as JSON
   -y, --yes               ask nothing
   -h, --help              this
   -v, --version           the version
 
-Without a terminal nothing is asked. To create in one go: create-gateway my-gateway --yes --template minimal
+Without a terminal, and where CI is set, nothing is asked.
+To create in one go: create-gateway my-gateway --yes --template minimal
+Behind npm, options come after two hyphens: npm create gateway@latest my-gateway -- --yes
 `;

@@ -1,98 +1,172 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
-import { relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { checkDirectory, nameOf, writeProject } from "./directory.ts";
+import { checkDirectory, findReplaced, writeProject } from "./directory.ts";
 import { Failure } from "./failure.ts";
-import { callingManager, initGit, runManager } from "./finish.ts";
+import { callingManager, initGit, runManager, scriptWords } from "./finish.ts";
 import { HELP, readFlags, type Flags } from "./flags.ts";
-import { makeProject, type ProjectFile } from "./project.ts";
+import { exitCodeOf, Interruption } from "./interruption.ts";
+import { nameOf } from "./name.ts";
+import { makeProject, type Project } from "./project.ts";
 import { ask, defaultAnswers, type Answers } from "./questions.ts";
-import { importServers } from "./servers.ts";
+import { resultJson, tellPlan, tellResult, type Result } from "./report.ts";
 
 /** Folder of this package: the templates lie in it. */
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-const { version } = JSON.parse(readFileSync(`${ROOT}/package.json`, "utf8")) as { version: string };
+const NOTHING = "Broken off. Nothing was written.";
 
-async function main(words: readonly string[]): Promise<void> {
+async function main(words: readonly string[], interruption: Interruption): Promise<void> {
   const flags = readFlags(words);
   if (flags.help) return void process.stdout.write(HELP);
-  if (flags.version) return void process.stdout.write(`${version}\n`);
-  const isAsking = !flags.yes && !flags.json && process.stdin.isTTY && process.stdout.isTTY;
-  if (isAsking) hintAgents();
-  const answers = isAsking ? await ask(flags) : defaultAnswers(flags);
+  if (flags.version) return console.log(ownVersion());
+  if (flags.directory !== undefined) checkPlace(flags.directory, flags);
+  const answers = isAsked(flags) ? await ask(flags) : defaultAnswers(flags);
+  checkFit(answers, flags);
   const directory = resolve(answers.directory);
-  const files = plan(directory, answers, flags);
-  if (flags.dryRun) return tellPlan(directory, files, flags);
-  writeProject(directory, files);
-  const manager = flags.manager ?? callingManager();
-  if (answers.install) await runManager(directory, manager, ["install"]);
-  // After the installation, so that the lock file is in it.
-  const isGit = flags.git === false ? false : initGit(directory);
-  tellResult({ directory, files, answers, manager, isGit, json: flags.json });
-  if (answers.start) await runManager(directory, manager, ["start"]);
+  const name = checkPlace(directory, flags);
+  const project = plan(directory, name, answers, flags);
+  if (flags.dryRun)
+    return tellPlan(directory, project, findReplaced(directory, project.files), flags.json);
+  interruption.hold();
+  const undo = writeProject(directory, project.files);
+  const signal = await interruption.signal();
+  if (signal === undefined)
+    return finish({ directory, name, project, answers, flags, interruption });
+  undo();
+  throw new Failure(NOTHING, exitCodeOf(signal));
 }
 
-function plan(directory: string, answers: Answers, flags: Flags): readonly ProjectFile[] {
-  const { template, extras } = answers;
-  const name = nameOf(directory);
-  checkDirectory(directory, flags.overwrite);
-  const imported = importServers(answers.imports.map((file) => resolve(file)));
-  const propylon = flags.propylon ?? `^${version}`;
-  const { production } = flags;
-  return makeProject(ROOT, { name, template, extras, production, imported, propylon });
+function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(`${ROOT}/package.json`, "utf8")) as {
+    version: string;
+  };
+  return version;
+}
+
+/** Some build servers have a terminal, but nobody in front of it. */
+function isAsked({ yes, json }: Flags): boolean {
+  const { CI = "", TERM } = process.env;
+  if (yes || json || !process.stdin.isTTY || !process.stdout.isTTY) return false;
+  if (!["", "0", "false"].includes(CI) || TERM === "dumb") return false;
+  hintPrograms();
+  return true;
 }
 
 /** Programs that write code run a command better than they answer questions. */
-function hintAgents(): void {
-  const marks = ["CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI", "AI_AGENT"];
-  if (marks.some((mark) => process.env[mark]))
+function hintPrograms(): void {
+  const marks = ["AI_AGENT", "CLAUDECODE", "CLAUDE_CODE", "CODEX_SANDBOX", "CODEX_THREAD_ID"];
+  const others = ["CURSOR_AGENT", "GEMINI_CLI", "OPENCODE", "AUGMENT_AGENT"];
+  if ([...marks, ...others].some((mark) => process.env[mark]))
     console.error(
       "To create in one go, run: create-gateway <directory> --yes --template <template>",
     );
 }
 
-function tellPlan(directory: string, files: readonly ProjectFile[], { json }: Flags): void {
-  const paths = files.map(({ path }) => path);
-  console.log(json ? JSON.stringify({ directory, files: paths }) : paths.join("\n"));
+function checkPlace(directory: string, flags: Flags): string {
+  const name = nameOf(directory, flags.name);
+  checkDirectory(resolve(directory), flags.overwrite);
+  return name;
 }
 
-interface Result {
-  readonly directory: string;
-  readonly files: readonly ProjectFile[];
+/** A plugin is a package: what is for gateways would be left out without a word. */
+function checkFit({ template, imports, start }: Answers, flags: Flags): void {
+  if (template.name !== "plugin") return;
+  const wrong = [
+    imports.length > 0 ? "--import" : undefined,
+    flags.with && flags.with.length > 0 ? "--with" : undefined,
+    flags.production ? "--production" : undefined,
+    start ? "--start" : undefined,
+  ].find((flag) => flag !== undefined);
+  if (wrong !== undefined)
+    throw new Failure(`${wrong} is for gateways, and a plugin is none. Leave it out.`);
+}
+
+function plan(directory: string, name: string, answers: Answers, flags: Flags): Project {
+  const { template, extras } = answers;
+  const imports = answers.imports.map((file) => resolve(file));
+  const propylon = flags.propylon ?? `^${ownVersion()}`;
+  const { production } = flags;
+  return makeProject(ROOT, { directory, name, template, extras, production, imports, propylon });
+}
+
+interface Work extends Pick<Result, "directory" | "name" | "project"> {
   readonly answers: Answers;
-  readonly manager: string;
-  readonly isGit: boolean;
-  readonly json: boolean;
+  readonly flags: Flags;
+  readonly interruption: Interruption;
 }
 
-function tellResult({ directory, files, answers, manager, isGit, json }: Result): void {
-  const { template, install, start } = answers;
-  if (json) {
-    const paths = files.map(({ path }) => path);
-    console.log(JSON.stringify({ directory, template: template.name, files: paths, install }));
-    return;
-  }
-  const here = relative(process.cwd(), directory);
-  const run = template.name === "plugin" ? `${manager} test` : `${manager} start`;
-  const steps = [
-    ...(here === "" ? [] : [`cd ${here}`]),
-    ...(install ? [] : [`${manager} install`]),
-    ...(start ? [] : [run]),
-  ];
-  console.log(
-    `\n${template.name}: ${files.length} files in ${here === "" ? "this folder" : here}.`,
+/** The project is complete by now: what goes wrong here takes nothing back. */
+async function finish({ answers, flags, interruption, ...made }: Work): Promise<void> {
+  const manager = flags.manager ?? callingManager();
+  const { directory } = made;
+  const failure = answers.install
+    ? await attempt(() => runManager(directory, manager, ["install"], interruption))
+    : undefined;
+  const result = {
+    ...made,
+    template: answers.template.name,
+    manager,
+    isInstalled: answers.install && failure === undefined,
+    isStarting: answers.start && failure === undefined,
+    // After the installation, so that the lock file is in it.
+    isGit: flags.git === false ? undefined : initGit(directory),
+  };
+  if (flags.json) console.log(resultJson(result, failure?.message));
+  else tellResult(result);
+  if (failure) throw new Told(`${failure.message} The project is complete.`, failure.code);
+  if (!result.isStarting) return;
+  const end = await attempt(() =>
+    runManager(directory, manager, scriptWords(manager, "start"), interruption),
   );
-  if (!isGit) console.log("It is no git repository.");
-  if (steps.length > 0) console.log(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
-  if (start) console.log("\nStarting it; Ctrl-C ends it.\n");
+  // Ctrl-C is how a gateway is meant to end.
+  if (end && (await interruption.signal()) === undefined) throw new Told(end.message, end.code);
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof Failure)) throw error;
-  console.error(error.message);
-  process.exitCode = error.code;
+/** A failure that the JSON on standard output speaks of already, or that comes after it. */
+class Told extends Failure {}
+
+async function attempt(run: () => Promise<void>): Promise<Failure | undefined> {
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
 }
+
+/** @param json whether standard output is for JSON only */
+function tellFailure(error: unknown, json: boolean): void {
+  const message = error instanceof Failure ? error.message : bugText(error);
+  console.error(message);
+  if (json && !(error instanceof Told)) console.log(JSON.stringify({ error: message }));
+  process.exitCode = error instanceof Failure ? error.code : 1;
+}
+
+function bugText(error: unknown): string {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  if (process.env["DEBUG"]) return stack ?? message;
+  return `This is a bug in create-gateway: ${message.split("\n")[0]}. Please report it, with what it prints when DEBUG=1 is set.`;
+}
+
+// Whoever reads this may have seen enough, e.g. head.
+process.stdout.on("error", () => process.exit());
+const words = process.argv.slice(2);
+const interruption = new Interruption((signal) => {
+  console.error(`\n${NOTHING}`);
+  process.exit(exitCodeOf(signal));
+});
+let isDone = false;
+// Ctrl-D ends a question without an answer, and nothing is left to do then.
+process.on("beforeExit", () => {
+  if (isDone) return;
+  console.error(`\n${NOTHING}`);
+  process.exit(130);
+});
+main(words, interruption)
+  .catch((error: unknown) => tellFailure(error, words.includes("--json")))
+  .finally(() => {
+    isDone = true;
+  });

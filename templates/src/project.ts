@@ -1,16 +1,22 @@
-import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Imported } from "./servers.ts";
+import { parse } from "yaml";
+import { isMap } from "./entry.ts";
+import { makeEnvironment, makeExample } from "./environment.ts";
+import { Failure } from "./failure.ts";
+import { importServers, type Imported } from "./servers.ts";
 import type { Extra, Template } from "./template.ts";
 
 /** What a project is made from. */
 export interface Order {
+  /** Absolute path. */
+  readonly directory: string;
   readonly name: string;
   readonly template: Template;
   readonly extras: readonly Extra[];
   readonly production: boolean;
-  readonly imported: Imported;
+  /** Files whose servers are taken over. */
+  readonly imports: readonly string[];
   /** What package.json asks for as `propylon`. */
   readonly propylon: string;
 }
@@ -23,6 +29,16 @@ export interface ProjectFile {
   readonly mode: number;
 }
 
+/** All that is to be written, and said. */
+export interface Project {
+  readonly files: readonly ProjectFile[];
+  /** Names of the servers that were taken over. */
+  readonly imported: readonly string[];
+  /** Variables in `.env` that only the user can fill in. */
+  readonly blanks: readonly string[];
+  readonly notes: readonly string[];
+}
+
 /** Name that every template has, to be replaced by that of the project. */
 const NAME = "my-gateway";
 
@@ -33,29 +49,29 @@ const EXTRA_FILES: Readonly<Record<Extra, (path: string) => boolean>> = {
   kubernetes: (path) => path.startsWith("deploy/"),
 };
 
-/** The files of a project, all in memory: nothing is written unless everything can be. */
-export function makeProject(root: string, order: Order): readonly ProjectFile[] {
-  // What gateways share is no use to a package; a template's own file takes the place of the shared one.
-  const folders = order.template.name === "plugin" ? ["plugin"] : ["shared", order.template.name];
-  const files = new Map(
-    folders.flatMap((folder) =>
-      readTree(join(root, folder)).map((file) => [file.path, file] as const),
+/** A project in memory: nothing is written unless everything can be. */
+export function makeProject(root: string, order: Order): Project {
+  const template = readTemplate(root, order);
+  const imported = importServers(order.imports, surroundings(template, order));
+  const made = template.map((file) => ({ ...file, content: fill(file, order, imported) }));
+  const { files, blanks } = environment(template, order, imported);
+  const all = [...made, ...files].toSorted((left, right) => (left.path < right.path ? -1 : 1));
+  return { files: all, imported: imported.names, blanks, notes: imported.notes };
+}
+
+/** What gateways share is no use to a package; a template's own file takes the place of the shared one. */
+function readTemplate(root: string, { template, extras }: Order): readonly ProjectFile[] {
+  const folders = template.name === "plugin" ? ["plugin"] : ["shared", template.name];
+  const files = folders.flatMap((folder) => readTree(join(root, folder)));
+  const wanted = new Map(files.map((file) => [file.path, file]));
+  return [...wanted.values()].filter(({ path }) =>
+    (Object.keys(EXTRA_FILES) as Extra[]).every(
+      (extra) => extras.includes(extra) || !EXTRA_FILES[extra](path),
     ),
   );
-  const kept = [...files.values()].filter(({ path }) => isWanted(path, order));
-  const made = kept.map((file) => ({ ...file, content: Buffer.from(fill(file, order)) }));
-  return [...made, ...environment(made, order)].toSorted((left, right) =>
-    left.path < right.path ? -1 : 1,
-  );
 }
 
-function isWanted(path: string, { extras }: Order): boolean {
-  return (Object.keys(EXTRA_FILES) as Extra[]).every(
-    (extra) => extras.includes(extra) || !EXTRA_FILES[extra](path),
-  );
-}
-
-/** npm neither packs .gitignore nor .npmrc, so files that begin with a dot begin with an underscore in the templates. */
+/** npm packs neither .gitignore nor .npmrc, so files that begin with a dot begin with an underscore in the templates. */
 function readTree(folder: string, prefix = ""): readonly ProjectFile[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const from = join(folder, entry.name);
@@ -67,59 +83,67 @@ function readTree(folder: string, prefix = ""): readonly ProjectFile[] {
   });
 }
 
-function fill({ path, content }: ProjectFile, order: Order): string {
-  const text = content.toString("utf8").replaceAll(NAME, order.name);
-  if (path === "package.json") return fillManifest(text, order);
-  if (path === "gateway.yaml") return fillConfig(text, order);
-  if (path === ".env.example") return fillExample(text, order);
-  return text;
+function textOf(files: readonly ProjectFile[], path: string): string {
+  return files.find((file) => file.path === path)?.content.toString("utf8") ?? "";
 }
 
-function fillManifest(text: string, { propylon }: Order): string {
+/** What the template has that servers which are taken over must not collide with. */
+function surroundings(template: readonly ProjectFile[], { directory }: Order) {
+  const [config, example] = [textOf(template, "gateway.yaml"), textOf(template, ".env.example")];
+  const top = (parse(config) ?? {}) as Record<string, unknown>;
+  const keys = ["servers", "mcpServers", "agents", "plugins"].flatMap((section) =>
+    isMap(top[section]) ? Object.keys(top[section]) : [],
+  );
+  return {
+    directory,
+    environment: process.env,
+    // A plugin in a file goes by the name of the file, as far as anybody can tell without running it.
+    servers: new Set(keys.map((key) => key.replace(/^.*\/|\.\w+$/g, ""))),
+    taken: new Set(`${config}\n${example}`.match(/\b[A-Z][A-Z0-9_]+\b/g)),
+  };
+}
+
+function fill({ path, content }: ProjectFile, order: Order, imported: Imported): Buffer {
+  const text = content.toString("utf8").replaceAll(NAME, order.name);
+  if (path === "package.json") return Buffer.from(fillManifest(text, order));
+  if (path === "gateway.yaml") return Buffer.from(fillConfig(text, order, imported));
+  if (path === ".env.example") return Buffer.from(makeExample(text, imported));
+  return Buffer.from(text);
+}
+
+/** @throws {Failure} for the name of something that the project installs: npm would refuse it */
+function fillManifest(text: string, { propylon, name }: Order): string {
+  const { dependencies, devDependencies, peerDependencies } = JSON.parse(text) as Manifest;
+  if (name in { ...dependencies, ...devDependencies, ...peerDependencies })
+    throw new Failure(`A project that installs ${name} cannot be called ${name}. Add --name.`);
   return text.replaceAll(
     /("propylon": )"[^"]*"/g,
     (_, key: string) => `${key}${JSON.stringify(propylon)}`,
   );
 }
 
+type Manifest = Readonly<Partial<Record<`${"" | "dev" | "peer"}${string}`, object>>>;
+
 /** Every template lets its config be changed while it runs, by exactly this line. */
 const MUTABLE = "management: { mutations: true }";
 
-function fillConfig(text: string, { production, imported }: Order): string {
+function fillConfig(text: string, { production }: Order, { yaml }: Imported): string {
   const config = production ? text.replace(MUTABLE, "management: { readOnly: true }") : text;
-  if (imported.yaml === "") return config;
-  return `${config.trimEnd()}\n\n# Taken over; what was secret is in .env now.\n${imported.yaml}`;
+  if (yaml === "") return config;
+  return `${config.trimEnd()}\n\n# Taken over; what was secret is in .env now.\n${yaml}`;
 }
 
-function fillExample(text: string, { imported }: Order): string {
-  const names = [...imported.secrets.keys()].map((name) => `${name}=\n`);
-  if (names.length === 0) return text;
-  return `${text.trimEnd()}\n\n# Of the servers that were taken over.\n${names.join("")}`;
-}
-
-/** `.env`: the example with generated keys and what was taken over. Only its owner may read it. */
+/** `.env`, for gateways. Only its owner may read it. */
 function environment(
-  files: readonly { readonly path: string; readonly content: Buffer }[],
-  { template, imported }: Order,
-): readonly ProjectFile[] {
-  const example = files.find(({ path }) => path === ".env.example");
-  if (!example) return [];
-  const values = new Map([
-    ...template.secrets.map((name) => [name, randomBytes(24).toString("base64url")] as const),
-    ...imported.secrets,
-  ]);
-  const text = example.content
-    .toString("utf8")
-    .replaceAll(/^([A-Z0-9_]+)=(.*)$/gm, (line, name: string) => {
-      const value = values.get(name);
-      return value === undefined ? line : `${name}=${quote(value)}`;
-    });
-  return [{ path: ".env", content: Buffer.from(text), mode: 0o600 }];
-}
-
-/** As `util.parseEnv` reads it back. */
-function quote(value: string): string {
-  if (/^[\w./:@+=-]*$/.test(value)) return value;
-  const mark = ["'", '"', "`"].find((each) => !value.includes(each)) ?? "'";
-  return `${mark}${value}${mark}`;
+  template: readonly ProjectFile[],
+  { directory }: Order,
+  imported: Imported,
+): { readonly files: readonly ProjectFile[]; readonly blanks: readonly string[] } {
+  if (!template.some(({ path }) => path === ".env.example")) return { files: [], blanks: [] };
+  const file = join(directory, ".env");
+  // Whatever else is in the way is refused when it comes to writing.
+  const isThere = lstatSync(file, { throwIfNoEntry: false })?.isFile() === true;
+  const before = isThere ? readFileSync(file, "utf8") : undefined;
+  const { content, blanks } = makeEnvironment(textOf(template, ".env.example"), imported, before);
+  return { files: [{ path: ".env", content: Buffer.from(content), mode: 0o600 }], blanks };
 }

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import {
   CANCEL_SYMBOL,
   confirm,
@@ -9,9 +9,10 @@ import {
   select,
   text,
 } from "@clack/prompts";
-import { checkDirectory, nameOf } from "./directory.ts";
+import { checkDirectory } from "./directory.ts";
 import { Failure } from "./failure.ts";
 import type { Flags } from "./flags.ts";
+import { nameOf } from "./name.ts";
 import { findServerFiles } from "./servers.ts";
 import { EXTRAS, findTemplate, TEMPLATES, type Extra, type Template } from "./template.ts";
 
@@ -29,13 +30,17 @@ export interface Answers {
 export function defaultAnswers(flags: Flags): Answers {
   const template = findTemplate(flags.template ?? TEMPLATES[0].name)!;
   return {
-    directory: flags.directory ?? (template.name === "plugin" ? "my-plugin" : "my-gateway"),
+    directory: flags.directory ?? defaultDirectory(template, flags),
     template,
     imports: flags.import,
     extras: flags.with ?? EXTRAS,
     install: flags.install ?? flags.start ?? false,
     start: flags.start ?? false,
   };
+}
+
+function defaultDirectory({ name }: Template, flags: Flags): string {
+  return flags.name ?? (name === "plugin" ? "my-plugin" : "my-gateway");
 }
 
 /**
@@ -46,8 +51,9 @@ export function defaultAnswers(flags: Flags): Answers {
 export async function ask(flags: Flags): Promise<Answers> {
   intro("create-gateway");
   const defaults = defaultAnswers(flags);
-  const directory = flags.directory ?? (await askDirectory(defaults.directory, flags.overwrite));
   const template = flags.template === undefined ? await askTemplate() : defaults.template;
+  const directory =
+    flags.directory ?? (await askDirectory(defaultDirectory(template, flags), flags));
   const isGateway = template.name !== "plugin";
   const imports =
     isGateway && flags.import.length === 0 ? await askImports(process.cwd()) : flags.import;
@@ -57,23 +63,24 @@ export async function ask(flags: Flags): Promise<Answers> {
   return { directory, template, imports, extras, install, start };
 }
 
-async function askDirectory(initial: string, overwrite: boolean): Promise<string> {
+async function askDirectory(initial: string, flags: Flags): Promise<string> {
   const answer = await text({
-    message: "Directory of the new gateway?",
+    message: "Directory of the new project?",
     placeholder: initial,
     defaultValue: initial,
-    validate: (value) => problemOf(value || initial, overwrite),
+    validate: (value) => problemOf(value || initial, flags),
   });
   return given(answer);
 }
 
-function problemOf(directory: string, overwrite: boolean): string | undefined {
+function problemOf(directory: string, { name, overwrite }: Flags): string | undefined {
   try {
-    nameOf(directory);
-    checkDirectory(directory, overwrite);
+    nameOf(directory, name);
+    checkDirectory(resolve(directory), overwrite);
     return undefined;
   } catch (error) {
-    return (error as Failure).message;
+    if (error instanceof Failure) return error.message;
+    throw error;
   }
 }
 

@@ -10,18 +10,19 @@ import { Variables, type Surroundings } from "./variables.ts";
 const FILES = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json"];
 
 /** Names that are paths of a gateway's own pages; as RESERVED_SERVERS of propylon, which a test compares. */
-export const RESERVED: ReadonlySet<string> = new Set([
-  ...["_meta", "mcp", "ui", "healthz", "health", "metrics", "api", ".well-known", "docs"],
-  ...["openapi.json", "_jobs"],
-]);
+export const RESERVED: ReadonlySet<string> = new Set(
+  "_meta mcp ui healthz health metrics api .well-known docs openapi.json _jobs".split(" "),
+);
 
 /** Servers taken over from the files of other programs. */
 export interface Imported {
   /** The block for gateway.yaml, as text; `""` without servers. */
   readonly yaml: string;
   readonly names: readonly string[];
-  /** For `.env`: values that stood there literally, `""` for those that only the user knows. */
+  /** For `.env`: what stood there literally, and something for what only the user knows. */
   readonly values: ReadonlyMap<string, string>;
+  /** Those of `values` that only the user knows. */
+  readonly blanks: ReadonlySet<string>;
   /** What is not as it was, in sentences. */
   readonly notes: readonly string[];
 }
@@ -45,37 +46,42 @@ export function findServerFiles(folder: string): readonly string[] {
  * @throws {Failure} for a file that cannot be read, or in which there is no server that a gateway can run
  */
 export function importServers(files: readonly string[], target: Target): Imported {
-  const variables = new Variables(target);
-  const notes: string[] = [];
-  const block = new Map<string, Entry>();
-  const seen = new Set<string>();
-  for (const file of files) {
-    const { servers, ...places } = readServers(file);
-    const { directory } = target;
-    let usable = 0;
-    for (const [name, foreign] of Object.entries(servers)) {
-      if (seen.has(name)) {
-        notes.push(`"${name}" of ${file} was left out: there is one of that name already.`);
-        usable += 1;
-        continue;
-      }
-      const server = freeName(name, new Set([...target.servers, ...block.keys()]));
-      try {
-        if (!isMap(foreign)) throw new Unusable("it is no map");
-        block.set(server, translateEntry(foreign, { ...places, server, variables, directory }));
-        notes.push(...notesOn(name, server, foreign));
-        usable += 1;
-        seen.add(name);
-      } catch (error) {
-        if (!(error instanceof Unusable)) throw error;
-        notes.push(`"${name}" of ${file} was left out: ${error.message}.`);
-      }
-    }
-    if (usable === 0) throw new Failure(`${file} has no server to take over. ${notes.join(" ")}`);
-  }
-  const mcpServers = Object.fromEntries(block);
+  const removal = { target, variables: new Variables(target), block: new Map(), notes: [] };
+  for (const file of files) importFile(file, removal);
+  const { block, variables, notes } = removal;
+  const mcpServers = Object.fromEntries<Entry>(block);
   const yaml = block.size === 0 ? "" : stringify({ mcpServers }, { lineWidth: 0 });
-  return { yaml, names: [...block.keys()], values: variables.values, notes };
+  const { values, blanks } = variables;
+  return { yaml, names: [...block.keys()], values, blanks, notes };
+}
+
+/** Servers on their way into a gateway. */
+interface Removal {
+  readonly target: Target;
+  readonly variables: Variables;
+  readonly block: Map<string, Entry>;
+  readonly notes: string[];
+}
+
+function importFile(file: string, removal: Removal): void {
+  const { servers, ...places } = readServers(file);
+  const { target, variables, block, notes } = removal;
+  const before = block.size;
+  for (const [name, foreign] of Object.entries(servers)) {
+    const server = freeName(name, new Set([...target.servers, ...block.keys()]));
+    const move = { ...places, server, variables, directory: target.directory };
+    try {
+      if (block.has(name)) throw new Unusable("there is one of that name already");
+      if (!isMap(foreign)) throw new Unusable("it is no map");
+      block.set(server, translateEntry(foreign, move));
+      notes.push(...notesOn(name, server, foreign));
+    } catch (error) {
+      if (!(error instanceof Unusable)) throw error;
+      notes.push(`"${name}" of ${file} was left out: ${error.message}.`);
+    }
+  }
+  if (before === 0 && block.size === 0)
+    throw new Failure(`${file} has no server to take over. ${notes.join(" ")}`);
 }
 
 interface ServerFile {

@@ -3,29 +3,24 @@ export const TEMPLATES = [
   {
     name: "minimal",
     hint: "one MCP endpoint, one server, one plugin of your own",
-    secrets: ["GATEWAY_KEY"],
   },
   {
     name: "mcp-openapi",
     hint: "MCP servers as HTTP tools with OpenAPI documents, switches, history and metrics",
-    secrets: ["GATEWAY_KEY"],
   },
   {
     name: "agent-team",
     hint: "agents that use tools and each other, with registry, health and progress",
-    secrets: ["GATEWAY_KEY"],
   },
   {
     name: "a2a-runtime",
     hint: "an agent as an A2A runtime, fed from a durable queue",
-    secrets: ["GATEWAY_KEY"],
   },
   {
     name: "lifecycle",
     hint: "tools that start, watch and stop long-running agents",
-    secrets: ["GATEWAY_KEY"],
   },
-  { name: "plugin", hint: "a plugin as a package of its own, ready to publish", secrets: [] },
+  { name: "plugin", hint: "a plugin as a package of its own, ready to publish" },
 ] as const;
 
 /** One of {@link TEMPLATES}. */

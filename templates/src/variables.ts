@@ -21,6 +21,8 @@ export interface Places {
 export class Variables {
   /** Values by name; `""` where nobody but the user knows it. */
   readonly values = new Map<string, string>();
+  /** Those of {@link values} that only the user can fill in. */
+  readonly blanks = new Set<string>();
   readonly #names = new Map<string, string>();
   readonly #surroundings: Surroundings;
 
@@ -35,6 +37,7 @@ export class Variables {
       const name = count === 1 ? base : `${base}_${count}`;
       if (!this.#isFree(name, value)) continue;
       this.values.set(name, value);
+      if (value === "") this.blanks.add(name);
       return `\${${name}}`;
     }
   }
@@ -73,7 +76,9 @@ export class Variables {
     if (taken.has(name))
       return this.#once(`own:${server}:${name}`, `${server}_${name}`, fallback ?? "");
     const isSet = (environment[name] ?? "") !== "";
-    if (fallback === undefined && !isSet && !this.values.has(name)) this.values.set(name, "");
+    if (fallback !== undefined || isSet || this.values.has(name)) return text;
+    this.values.set(name, "");
+    this.blanks.add(name);
     return text;
   }
 

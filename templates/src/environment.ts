@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto";
+import { parseEnv } from "node:util";
+import { Failure } from "./failure.ts";
+import type { Imported } from "./servers.ts";
+
+/** The value in `.env.example` of what create-gateway makes up. */
+const GENERATED = "change-me";
+
+/** Content of `.env`, and what is missing in it. */
+export interface Environment {
+  readonly content: string;
+  /** Variables that only the user knows. */
+  readonly blanks: readonly string[];
+}
+
+/**
+ * Makes `.env`: the example with generated keys, and the values of servers that were taken over.
+ *
+ * @param before the `.env` that is there: all it says stays, only what it lacks is added
+ * @throws {Failure} for a value that no `.env` can hold
+ */
+export function makeEnvironment(
+  example: string,
+  { values, blanks }: Pick<Imported, "values" | "blanks">,
+  before?: string,
+): Environment {
+  const known = parseEnv(before ?? "");
+  const isMissing = (name: string): boolean => (known[name] ?? "") === "";
+  const taken = [...values].map(([name, value]) => [name, line(name, value)] as const);
+  const missing = taken.filter(([name]) => isMissing(name)).map(([, text]) => text);
+  const content =
+    before === undefined
+      ? append(generate(example), "# Of the servers that were taken over.", missing)
+      : append(before, "# Added by create-gateway.", [
+          ...keysOf(example).filter(isMissing).map(generatedLine),
+          ...missing,
+        ]);
+  return { content, blanks: [...blanks].filter(isMissing) };
+}
+
+/** `.env.example` with the names of what was taken over. */
+export function makeExample(example: string, { values }: Pick<Imported, "values">): string {
+  const names = [...values.keys()].map((name) => `${name}=`);
+  return append(example, "# Of the servers that were taken over.", names);
+}
+
+function append(text: string, title: string, lines: readonly string[]): string {
+  if (lines.length === 0) return text;
+  const start = text.trim() === "" ? "" : `${text.trimEnd()}\n\n`;
+  return `${start}${title}\n${lines.join("\n")}\n`;
+}
+
+function generate(example: string): string {
+  return keysOf(example).reduce(
+    (text, name) => text.replace(`${name}=${GENERATED}`, generatedLine(name)),
+    example,
+  );
+}
+
+function keysOf(example: string): string[] {
+  return Object.entries(parseEnv(example))
+    .filter(([, value]) => value === GENERATED)
+    .map(([name]) => name);
+}
+
+/** Hex, since a key that begins with a hyphen would be an option where it follows `--api-key`. */
+function generatedLine(name: string): string {
+  return `${name}=${randomBytes(24).toString("hex")}`;
+}
+
+/** As `util.parseEnv` reads it back; it knows no escapes, so the quotes depend on the value. */
+function line(name: string, value: string): string {
+  const forms = [value, `'${value}'`, `\`${value}\``, `"${value}"`];
+  const found = forms
+    .map((form) => `${name}=${form}`)
+    .find((text) => {
+      const { [name]: read, END: end } = parseEnv(`${text}\nEND=1`);
+      return read === value && end === "1";
+    });
+  if (found === undefined)
+    throw new Failure(
+      `The value of ${name} has all kinds of quotes, which .env cannot hold. Replace it by a variable in the file that is imported.`,
+    );
+  return found;
+}
