@@ -38,12 +38,20 @@ function withPort(
   const port = variable(environment, "A2A_PORT");
   if (port !== undefined && (!/^\d{1,5}$/.test(port) || Number(port) > 65_535))
     throw unreadable("A2A_PORT", "a port, from 0 to 65535");
-  const main = { ...(port !== undefined && { port: Number(port) }), ...own };
+  const main = withNumber({ ...(port !== undefined && { port: Number(port) }), ...own });
   return Object.keys(main).length === 0 ? value : { ...value, listeners: { main } };
 }
 
+/** A port that stands there as a variable is text still. */
+function withNumber(listener: Record<string, unknown>): object {
+  const { port } = listener;
+  return typeof port === "string" && /^\d+$/.test(port)
+    ? { ...listener, port: Number(port) }
+    : listener;
+}
+
 /** What the option `listener` of the plugin says; `undefined` when there is no such plugin. */
-function ownListener({ plugins }: Record<string, unknown>): object | undefined {
+function ownListener({ plugins }: Record<string, unknown>): Record<string, unknown> | undefined {
   if (!isPlainObject(plugins) || !Object.hasOwn(plugins, "a2a") || plugins["a2a"] === false)
     return undefined;
   const { listener = {} } = isPlainObject(plugins["a2a"]) ? plugins["a2a"] : {};

@@ -32,6 +32,11 @@ describe("what the container says", () => {
       withContainer(value, environment)["listeners"];
     expect(listeners({})).toEqual({ main: { host: "0.0.0.0" } });
     expect(listeners({ A2A_PORT: "9000" })).toEqual({ main: { host: "0.0.0.0", port: 9000 } });
+    const own = (port: unknown): unknown =>
+      withContainer({ plugins: { a2a: { listener: { port } } } }, {})["listeners"];
+    // The text of a variable; what is none is for the schema to say.
+    expect(own("9000")).toEqual({ main: { port: 9000 } });
+    expect(own("http")).toEqual({ main: { port: "http" } });
     const named = { plugins: { a2a: { listener: "main" } } };
     expect(withContainer(named, { A2A_PORT: "9000" })).toEqual({
       ...named,
