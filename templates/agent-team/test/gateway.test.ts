@@ -5,7 +5,7 @@ import { connectClient, setupGateway } from "propylon/testing";
 import { afterAll, expect, it, onTestFinished } from "vitest";
 import { startModel, type Question, type Reply } from "./model.js";
 
-const folder = mkdtempSync(join(tmpdir(), "my-gateway-"));
+const folder = mkdtempSync(join(tmpdir(), "gateway-test-"));
 writeFileSync(join(folder, "plan.txt"), "Ship it on Friday.");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -5,7 +5,7 @@ import { setupGateway } from "propylon/testing";
 import { afterAll, expect, it } from "vitest";
 import { startModel, type Question, type Reply } from "./model.js";
 
-const folder = mkdtempSync(join(tmpdir(), "my-gateway-"));
+const folder = mkdtempSync(join(tmpdir(), "gateway-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const key = "a-key-for-the-test-only";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setupGateway } from "propylon/testing";
 import { afterAll, expect, it } from "vitest";
 
-const folder = mkdtempSync(join(tmpdir(), "my-gateway-"));
+const folder = mkdtempSync(join(tmpdir(), "gateway-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const environment = {
