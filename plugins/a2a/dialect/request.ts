@@ -2,11 +2,8 @@ import { randomUUID } from "node:crypto";
 import { MIMEType } from "node:util";
 import { GatewayError, parseJson, type Json, type RouteEvent } from "propylon";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
+import { MAX_DEPTH, MAX_ID } from "../ids.ts";
 
-/** Deepest nesting of a body, as at the MCP endpoints. */
-const MAX_DEPTH = 64;
-/** Longest id that a client may choose: it becomes a key, a header and a part of subjects. */
-const MAX_ID = 1_024;
 /** Members that count as missing when they are null or empty, as other languages write what they have not (C42). */
 const OPTIONAL = new Set([
   "messageId",

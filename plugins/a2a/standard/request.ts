@@ -1,4 +1,5 @@
 import type { AgentCard, Message, SendMessageRequest } from "@a2a-js/sdk";
+import { MAX_ID } from "../ids.ts";
 import type { Sdk } from "./sdk.ts";
 
 type CardSkill = AgentCard["skills"][number];
@@ -32,8 +33,10 @@ export function checkHistoryLength(sdk: Sdk, length: number | undefined): void {
     throw new sdk.RequestMalformedError("historyLength must be a whole number from 0.");
 }
 
-function checkMessage(sdk: Sdk, { messageId, role, parts }: Message): void {
+function checkMessage(sdk: Sdk, { messageId, contextId, role, parts }: Message): void {
   if (messageId === "") throw new sdk.RequestMalformedError("message.messageId is required.");
+  if (Math.max(messageId.length, contextId.length) > MAX_ID)
+    throw new sdk.RequestMalformedError(`An id is longer than ${MAX_ID} characters.`);
   if (role !== sdk.Role.ROLE_USER && role !== sdk.Role.ROLE_AGENT)
     throw new sdk.RequestMalformedError("message.role must be ROLE_USER or ROLE_AGENT.");
   if (parts.length === 0 || parts.some(({ content }) => content === undefined))

@@ -1,10 +1,12 @@
 import {
   GatewayError,
+  parseJson,
   pathParameter,
   type Json,
   type RouteEvent,
   type RouteMethod,
 } from "propylon";
+import { MAX_DEPTH } from "../ids.ts";
 import { statusOf, toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";
 import { decode } from "./rpc.ts";
@@ -133,12 +135,12 @@ export async function answerRest(
   around: Surroundings,
 ): Promise<Response> {
   const { sdk } = visit;
-  const text = await event.req.text();
+  const bytes = Buffer.from(await event.req.arrayBuffer());
   try {
     checkVersion(visit, "HTTP+JSON");
     const handler = new StandardHandler(visit, around);
     const { searchParams: query } = event.url;
-    const body = readBody(sdk, event, text);
+    const body = readBody(sdk, event, bytes);
     const answer = await route.answer({ visit, handler, path: readPath(event), query, body });
     if (!(Symbol.asyncIterator in answer)) return reply(sdk, answer.json, answer.status);
     const first = await answer.next();
@@ -184,25 +186,16 @@ function readPath(event: RouteEvent): Readonly<Record<string, string>> {
 
 const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;
 
-function readBody(sdk: Sdk, { req }: RouteEvent, text: string): Json {
-  if (text === "") return {};
+function readBody(sdk: Sdk, { req }: RouteEvent, bytes: Buffer): Json {
+  if (bytes.length === 0) return {};
   const type = req.headers.get("content-type");
   if (type !== null && !JSON_TYPE.test(type.trim()))
     throw new sdk.ContentTypeNotSupportedError(
       `The body must be ${sdk.A2A_CONTENT_TYPE} or application/json.`,
     );
-  const body = parse(sdk, text);
+  const body = parseJson(bytes, MAX_DEPTH);
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Json;
   throw new sdk.RequestMalformedError("The body must be one JSON object.");
-}
-
-function parse(sdk: Sdk, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own words quote the body, which may hold a secret.
-    throw new sdk.RequestMalformedError("The body is not valid JSON.");
-  }
 }
 
 function listQuery(query: URLSearchParams): Json {

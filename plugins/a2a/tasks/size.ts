@@ -1,0 +1,8 @@
+/** Bytes that a value takes as JSON; `undefined` when no JSON can hold it: skills are code, and make circles and bigints. */
+export function sizeOf(value: unknown): number | undefined {
+  try {
+    return Buffer.byteLength(JSON.stringify(value));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { startTck, send } from "./kit.ts";
+
+/** JSON nested so deeply that whatever walks it runs out of stack. */
+function nested(depth: number): string {
+  return `${"[".repeat(depth)}${"]".repeat(depth)}`;
+}
+
+/** A request whose message has this as its data. */
+function withData(data: string): string {
+  return `{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"},{"data":${data}}]}}`;
+}
+
+describe("a hostile body over HTTP+JSON", () => {
+  it.each([65, 20_000])(
+    "that nests %i levels deep is refused, and the gateway lives on",
+    async (depth) => {
+      const { url } = await startTck();
+      const answer = await send(`${url}/message:send`, { body: withData(nested(depth)) });
+      expect(answer).toMatchObject({ status: 400, body: { error: { code: 400 } } });
+      expect((await fetch(`${url}/health`)).status).toBe(200);
+    },
+  );
+
+  it("that is no UTF-8 is refused", async () => {
+    const { url } = await startTck();
+    const body = Buffer.from(withData('"\u00ff"'), "latin1");
+    const headers = { "a2a-version": "1.0", "content-type": "application/json" };
+    const response = await fetch(`${url}/message:send`, { method: "POST", headers, body });
+    expect(response.status).toBe(400);
+  });
+
+  it.each(["contextId", "messageId"])(
+    "whose %s is longer than a key should be is refused",
+    async (name) => {
+      const { url } = await startTck();
+      const message = { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "hello" }] };
+      const body = { message: { ...message, [name]: "x".repeat(1_025) } };
+      const answer = await send(`${url}/message:send`, { body });
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { error: { message: expect.stringContaining("1024") as string } },
+      });
+    },
+  );
+});
