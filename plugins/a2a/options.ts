@@ -117,9 +117,16 @@ const tasksSchema = z
   .strictObject({
     most: z.int().min(1).default(100).describe("Tasks at work at the same time; beyond it 429."),
     keep: z.int().min(1).default(10_000).describe("Tasks kept; the oldest that ended go first."),
+    size: sizeSchema()
+      .default(16 * 1_048_576)
+      .describe(
+        "Most that the messages and artifacts of one task may take as JSON; a bare number is bytes.",
+      ),
     bytes: sizeSchema()
       .default(256 * 1_048_576)
-      .describe("Room for all tasks that ended, as JSON; a bare number is bytes."),
+      .describe(
+        "Room for all tasks that ended or wait, as JSON; those that ended go first. A bare number is bytes.",
+      ),
     age: durationSchema()
       .default(86_400_000)
       .describe("How long a task that ended is kept, or one waits for input before it fails."),

@@ -35,8 +35,16 @@ async function createSkill(door: Door, options: SkillOptions): Promise<Skill> {
   const { gateway, engine } = door;
   if (options.tool) return toolSkill(options, gateway);
   const executor = await createExecutor(door, options);
-  const { timeout = gateway.config.tasks.time } = options;
-  return ownSkill({ gateway, options, executor, timeout, workOf: (key) => engine.workOf(key) });
+  const { time, size: most } = gateway.config.tasks;
+  const { timeout = time } = options;
+  return ownSkill({
+    gateway,
+    options,
+    executor,
+    timeout,
+    most,
+    workOf: (key) => engine.workOf(key),
+  });
 }
 
 async function createExecutor(door: Door, options: SkillOptions): Promise<Executor> {

@@ -4,6 +4,7 @@ import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";
+import { MAX_ID } from "../ids.ts";
 import { LiveTask } from "../tasks/live-task.ts";
 import { Work } from "../tasks/work.ts";
 import { contentOf } from "./parts.ts";
@@ -18,7 +19,7 @@ export interface Executor {
 const inputSchema = z.looseObject({
   message: z.string().describe("What to do."),
   data: z.record(z.string(), z.unknown()).optional().describe("Facts that belong to it."),
-  contextId: z.string().optional().describe("Conversation to go on with."),
+  contextId: z.string().max(MAX_ID).optional().describe("Conversation to go on with."),
 });
 
 /** What our own skills are registered with. */
@@ -28,12 +29,15 @@ export interface OwnSkillInput {
   readonly executor: Executor;
   /** Milliseconds. */
   readonly timeout: number;
+  /** Most bytes of a task. */
+  readonly most: number;
   /** The work that a call is about; `undefined` when somebody just calls the tool. */
   readonly workOf: (peerKey: string) => Work | undefined;
 }
 
 /** A skill that this plugin does itself: one of its tools, for MCP clients as well. */
-export function ownSkill({ gateway, options, executor, timeout, workOf }: OwnSkillInput): Skill {
+export function ownSkill(input: OwnSkillInput): Skill {
+  const { gateway, options, executor, timeout, workOf } = input;
   const { id, name, description = executor.description } = options;
   gateway.tool(id, {
     ...(name !== undefined && { title: name }),
@@ -42,7 +46,7 @@ export function ownSkill({ gateway, options, executor, timeout, workOf }: OwnSki
     timeout,
     async run(args, call) {
       const work = workOf(call.peer.key);
-      if (!work) return runAlone(args, call, id, executor);
+      if (!work) return runAlone(args, call, input);
       await runOn(work, call, executor);
       // The artifacts are in the task already: this is for the history of calls.
       return { content: contentOf(work.parts) };
@@ -71,10 +75,9 @@ async function runOn(work: Work, call: Call, executor: Executor): Promise<void> 
 async function runAlone(
   { message: text, data, contextId = randomUUID() }: z.output<typeof inputSchema>,
   call: Call,
-  skill: string,
-  executor: Executor,
+  { options: { id: skill }, executor, most }: OwnSkillInput,
 ): Promise<Json> {
-  const task = new LiveTask({ id: randomUUID(), contextId, owner: call.principal, skill });
+  const task = new LiveTask({ id: randomUUID(), contextId, owner: call.principal, skill, most });
   const message: Message = {
     messageId: randomUUID(),
     role: "user",
@@ -86,6 +89,7 @@ async function runAlone(
   reportTo(call, task);
   const work = new Work(task, message);
   await runOn(work, call, executor);
+  if (task.fault) throw task.fault;
   if (work.verdict?.state === "rejected")
     throw new GatewayError("invalid", textOf(work.verdict.parts ?? []) || "It was rejected.");
   return { content: contentOf([...work.parts, ...(work.verdict?.parts ?? [])]) };

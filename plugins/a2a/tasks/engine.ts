@@ -8,7 +8,7 @@ import type { Skill } from "../skills.ts";
 import { LiveTask } from "./live-task.ts";
 import { Shelf } from "./shelf.ts";
 import { Tally } from "./tally.ts";
-import { callSkill, settle } from "./turn.ts";
+import { callSkill } from "./turn.ts";
 import { within } from "./within.ts";
 import { Work } from "./work.ts";
 
@@ -68,7 +68,7 @@ export class Engine implements RuntimeService {
     if (known?.hasTaken(message))
       return known.isForsaken ? this.#redo(known, message, options) : known;
     if (known && !STATES[known.state].isInterrupted) throw refuseMessage(known);
-    this.#admit();
+    this.#admit(known === undefined);
     return this.#begin(known ?? this.#create(message, options), message, options);
   }
 
@@ -161,13 +161,15 @@ export class Engine implements RuntimeService {
     return met?.isFinal ? undefined : met;
   }
 
-  #admit(): void {
+  #admit(isNew: boolean): void {
     this.sweep();
-    const { most, keep } = this.#current.options;
-    if (this.#busy.size < most && this.#shelf.size < keep + this.#busy.size) return;
+    const { most, keep, bytes } = this.#current.options;
+    // What ended was swept, so the room is taken by tasks that wait: only an answer, or their age, ends those.
+    const hasRoom = this.#shelf.size < keep + this.#busy.size && this.#shelf.bytes <= bytes;
+    if (this.#busy.size < most && (hasRoom || !isNew)) return;
     throw new GatewayError(
       "rate_limited",
-      `There are ${this.#busy.size} tasks under way already.`,
+      `There are ${this.#shelf.size} tasks under way or waiting already.`,
       {
         hint: "Try again when some have ended.",
         headers: { "retry-after": "5" },
@@ -179,14 +181,13 @@ export class Engine implements RuntimeService {
   #create(message: Message, { id, principal, skill, metadata }: SendOptions): LiveTask {
     const wanted = skill ?? message.metadata?.["skill"] ?? metadata?.["skill"];
     const { options } = this.#skill(wanted);
-    const task = new LiveTask({
+    return new LiveTask({
       id: id ?? randomUUID(),
       contextId: message.contextId ?? randomUUID(),
       owner: principal,
       skill: options.id,
+      most: this.#current.options.size,
     });
-    this.#shelf.add(task);
-    return task;
   }
 
   #skill(id: unknown): Skill {
@@ -201,6 +202,7 @@ export class Engine implements RuntimeService {
 
   #begin(task: LiveTask, message: Message, options: SendOptions): LiveTask {
     task.take(message);
+    this.#shelf.add(task);
     this.#shelf.note(task, message);
     task.watch((event) => this.#tell(task, event));
     // Whoever starts a task has it, and can watch it, before anything happens.
@@ -224,13 +226,14 @@ export class Engine implements RuntimeService {
     const over = within(work.over, this.#draining ? Math.min(ending, LAST_MS) : ending);
     // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
     if (!this.#draining) await over;
-    this.#finish(task, () => settle(task, work, end));
+    this.#finish(task, () => task.move(end.state, end.parts, end.metadata));
     await over;
     this.#busy.delete(task);
   }
 
   #finish(task: LiveTask, move: () => void): void {
     move();
+    this.#shelf.weigh(task);
     if (!task.isFinal) return;
     this.tally.count(task);
     this.#shelf.file(task);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Cancellation, type Json, type Principal } from "propylon";
+import { Cancellation, GatewayError, type Json, type Principal } from "propylon";
 import {
   STATES,
   type Artifact,
@@ -12,6 +12,7 @@ import {
 import type { SkillArtifact } from "../define.ts";
 import type { RunningTask } from "../service.ts";
 import { applyEvent } from "./fold.ts";
+import { sizeOf } from "./size.ts";
 import { isSettled, mayFollow } from "./transitions.ts";
 
 /** What a task is made of. */
@@ -21,7 +22,8 @@ export interface Order {
   readonly owner: Principal;
   /** Id of the skill that works on it. */
   readonly skill: string;
-  readonly metadata?: Json | undefined;
+  /** Most bytes that its messages and artifacts may take as JSON. */
+  readonly most: number;
 }
 
 /** A task under way or over: its snapshots, who watches, and what may follow. Its final states are sticky. */
@@ -32,31 +34,36 @@ export class LiveTask implements RunningTask {
   begunAt = performance.now();
   /** Milliseconds since the epoch of its last change of state. */
   changedAt = Date.now();
-  /** Bytes as JSON; known once it is settled. */
-  bytes = 0;
   /** Ends the call that works on its last message. */
   cancellation = new Cancellation();
   /** Whether somebody asked for its end. */
   isUnwanted = false;
+  /** Why what the skill made cannot be kept. The work ends with it, and what else comes is lost: code that writes must not be thrown at. */
+  fault: GatewayError | undefined;
   /** Whether it was ended because whoever waited for it went away. */
   isForsaken = false;
   /** What the skill answered when it had but a word to say. */
   reply: Message | undefined;
+  readonly #most: number;
+  /** Bytes of its history, and of each artifact. */
+  #said = 0;
+  readonly #made = new Map<string, number>();
   readonly #accepted: Message[] = [];
   readonly #watchers = new Set<(event: StreamEvent) => void>();
   #task: Task;
   #settled = deferred<Task>();
 
-  constructor({ id, contextId, owner, skill, metadata }: Order) {
+  constructor({ id, contextId, owner, skill, most }: Order) {
     this.owner = owner;
     this.skill = skill;
+    this.#most = most;
     this.#task = {
       id,
       contextId,
       status: { state: "submitted", timestamp: new Date().toISOString() },
       artifacts: [],
       history: [],
-      metadata: { ...metadata, skill },
+      metadata: { skill },
     };
   }
 
@@ -88,6 +95,11 @@ export class LiveTask implements RunningTask {
     return this.#settled.promise;
   }
 
+  /** Bytes that its messages and artifacts take as JSON. */
+  get bytes(): number {
+    return [...this.#made.values()].reduce((sum, size) => sum + size, this.#said);
+  }
+
   watch(listener: (event: StreamEvent) => void): () => void {
     listener({ task: this.#task });
     if (!this.isSettled) this.#watchers.add(listener);
@@ -105,12 +117,21 @@ export class LiveTask implements RunningTask {
     return !STATES[this.state].isInterrupted && last === JSON.stringify(parts);
   }
 
-  /** Takes a message: the first, or the answer to what it asked, which goes on at once. The question becomes history. */
+  /**
+   * Takes a message: the first, or the answer to what it asked, which goes on at once. The question becomes history.
+   * @throws {GatewayError} `too_large`, and nothing has changed
+   */
   take(message: Message): void {
     const { status, history = [] } = this.#task;
-    const asked = status.message ? [status.message] : [];
+    const more = status.message ? [status.message, message] : [message];
+    const size = sizeOf(more) ?? Infinity;
+    if (this.bytes + size > this.#most)
+      throw new GatewayError("too_large", `A task holds at most ${this.#most} bytes.`, {
+        hint: "Send less, or begin another task with the same contextId.",
+      });
+    this.#said += size;
     this.#accepted.push(message);
-    this.#task = { ...this.#task, history: [...history, ...asked, message] };
+    this.#task = { ...this.#task, history: [...history, ...more] };
     this.begunAt = performance.now();
     if (!this.isSettled) return;
     this.#settled = deferred<Task>();
@@ -131,12 +152,34 @@ export class LiveTask implements RunningTask {
     return true;
   }
 
-  /** Adds to an artifact, or replaces it; does nothing once it is settled. */
+  /** Adds to an artifact, or replaces it; does nothing once it is settled or at {@link fault}. */
   write({ artifactId = "result", parts, append, lastChunk, ...rest }: SkillArtifact): void {
-    if (this.isSettled) return;
+    if (this.isSettled || !this.#hasRoom(artifactId, { parts, ...rest }, append)) return;
     const flags = { ...(append !== undefined && { append }), ...(lastChunk && { lastChunk }) };
     const artifact: Artifact = { artifactId, ...rest, parts: [...parts] };
     this.#emit({ artifactUpdate: { ...this.#ids, artifact, ...flags } });
+  }
+
+  /** Whether something that the skill said can be kept; if not, it is at {@link fault}. */
+  accepts(said: unknown): boolean {
+    const size = sizeOf(said);
+    if (size === undefined) this.#blame(NO_JSON);
+    else if (size > this.#most) this.#blame(tooLarge(this.#most));
+    return this.fault === undefined;
+  }
+
+  #hasRoom(artifactId: string, piece: unknown, append = false): boolean {
+    if (!this.accepts(piece)) return false;
+    const before = this.#made.get(artifactId) ?? 0;
+    const size = sizeOf(piece)! + (append ? before : 0);
+    if (this.bytes - before + size > this.#most) this.#blame(tooLarge(this.#most));
+    else this.#made.set(artifactId, size);
+    return this.fault === undefined;
+  }
+
+  #blame(fault: GatewayError): void {
+    this.fault ??= fault;
+    this.cancellation.abort(fault);
   }
 
   /** Parts as a message of the agent about this task. */
@@ -153,12 +196,19 @@ export class LiveTask implements RunningTask {
     this.#task = applyEvent(this.#task, event);
     if ("statusUpdate" in event) this.changedAt = Date.now();
     const { isSettled: isOver } = this;
-    if (isOver) this.bytes = Buffer.byteLength(JSON.stringify(this.#task));
     for (const watcher of this.#watchers) watcher(event);
     if (!isOver) return;
     this.#watchers.clear();
     this.#settled.resolve(this.#task);
   }
+}
+
+const NO_JSON = new GatewayError("internal", "The skill made something that no JSON can hold.");
+
+function tooLarge(most: number): GatewayError {
+  return new GatewayError("result_too_large", `The task would hold more than ${most} bytes.`, {
+    hint: "Raise tasks.size, or let the skill answer with less.",
+  });
 }
 
 interface Deferred<T> {

@@ -19,7 +19,13 @@ export class Shelf {
   readonly #taken = new Map<LiveTask, string[]>();
   /** Those that ended, the oldest first. */
   readonly #over = new Set<LiveTask>();
+  readonly #weights = new Map<LiveTask, number>();
   #bytes = 0;
+
+  /** What the tasks hold that nobody works on. */
+  get bytes(): number {
+    return this.#bytes;
+  }
 
   get size(): number {
     return this.#tasks.size;
@@ -50,11 +56,16 @@ export class Shelf {
     this.#taken.set(task, [...(this.#taken.get(task) ?? []), key]);
   }
 
+  /** Counts what a task holds, now that nobody works on it. */
+  weigh(task: LiveTask): void {
+    const { bytes } = task;
+    this.#bytes += bytes - (this.#weights.get(task) ?? 0);
+    this.#weights.set(task, bytes);
+  }
+
   /** Files a task that ended. */
   file(task: LiveTask): void {
-    if (!this.#tasks.has(keyOf(task.owner, task.id)) || this.#over.has(task)) return;
     this.#over.add(task);
-    this.#bytes += task.bytes;
   }
 
   /** Drops what is kept no longer. */
@@ -69,7 +80,8 @@ export class Shelf {
   /** Forgets a task that ended. */
   drop(task: LiveTask): void {
     if (!this.#over.delete(task)) return;
-    this.#bytes -= task.bytes;
+    this.#bytes -= this.#weights.get(task) ?? 0;
+    this.#weights.delete(task);
     this.#tasks.delete(keyOf(task.owner, task.id));
     // The id of a message may have been used again since.
     for (const key of this.#taken.get(task) ?? [])

@@ -36,8 +36,6 @@ export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
 export interface Ending {
   readonly state: TaskState;
   readonly parts?: readonly Part[] | undefined;
-  /** What the tool answered, for work that wrote nothing itself. */
-  readonly result?: readonly Part[] | undefined;
   readonly metadata?: Json | undefined;
 }
 
@@ -55,7 +53,13 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
   try {
     const calling = makeCall(work, cancellation, peerOf(key), context);
     // Everyone in the pipeline heeds the signal, or is raced against it, but for a middleware that does neither.
-    return endOf(work, await orAborted(calling, cancellation, context.options.ending));
+    const answer = await orAborted(calling, cancellation, context.options.ending);
+    const end = endOf(work, answer);
+    // A completed task has an artifact, even where there was nothing to say (R024, R065).
+    if (end.state === "completed" && !work.hasWritten)
+      task.write({ parts: resultOf(answer), lastChunk: true });
+    if (task.fault) throw task.fault;
+    return end;
   } catch (thrown) {
     if (!isGatewayError(thrown))
       context.log.error({ err: thrown, task: task.id, skill: task.skill }, "a task failed");
@@ -92,13 +96,10 @@ function tellProgress(work: Work, { progress, total, message }: Progress): void 
   });
 }
 
-/** Puts a task into the state that its work came to, with what it made. */
-export function settle(task: LiveTask, { hasWritten }: Work, end: Ending): void {
-  const { state, parts, result = [], metadata } = end;
-  // A completed task has an artifact, even where there was nothing to say (R024, R065).
-  if (state === "completed" && !hasWritten)
-    task.write({ parts: result.length > 0 ? result : [{ text: "" }], lastChunk: true });
-  task.move(state, parts, metadata);
+/** What the tool answered, for work that wrote nothing itself. */
+function resultOf({ result = {} }: Answer): readonly Part[] {
+  const parts = partsOf(result);
+  return parts.length > 0 ? parts : [{ text: "" }];
 }
 
 function endOf({ verdict }: Work, answer: Answer): Ending {
@@ -109,11 +110,15 @@ function endOf({ verdict }: Work, answer: Answer): Ending {
   const type = answer.result?.["resultType"];
   if (type !== undefined && type !== "complete")
     return failure(`The tool answered ${JSON.stringify(type)}, which a task cannot go on from.`);
-  return { state: "completed", result: partsOf(answer.result ?? {}) };
+  return { state: "completed" };
 }
 
-function endOfThrown(thrown: unknown, { isUnwanted }: LiveTask, isDraining: boolean): Ending {
-  const { code, message, hint } = toGatewayError(thrown);
+function endOfThrown(
+  thrown: unknown,
+  { isUnwanted, fault }: LiveTask,
+  isDraining: boolean,
+): Ending {
+  const { code, message, hint } = fault ?? toGatewayError(thrown);
   if (isUnwanted) return { state: "canceled" };
   // What a caller of contract v1 is told (C43).
   if (code === "cancelled" && isDraining) return failure("canceled by shutdown", { code });

@@ -37,7 +37,7 @@ export class Work {
 
   /** Says what it is doing. */
   status(parts: readonly Part[], metadata?: Json): void {
-    this.#task.move("working", parts, metadata);
+    if (this.#task.accepts(parts)) this.#task.move("working", parts, metadata);
   }
 
   /** Adds to an artifact, or replaces it. */
@@ -47,16 +47,17 @@ export class Work {
 
   /** Ends the turn: the task waits for somebody. */
   ask(parts: readonly Part[], state: "input-required" | "auth-required" = "input-required"): void {
-    this.verdict = { state, parts };
+    if (this.#task.accepts(parts)) this.verdict = { state, parts };
   }
 
   /** The skill does not want to do this. */
   reject(parts: readonly Part[]): void {
-    this.verdict = { state: "rejected", parts };
+    if (this.#task.accepts(parts)) this.verdict = { state: "rejected", parts };
   }
 
   /** Answers with just a message; who wants a task gets one with it as its artifact. */
   reply(parts: readonly Part[]): void {
+    if (!this.#task.accepts(parts)) return;
     this.#task.reply = this.#task.say(parts);
     this.artifact({ parts: [...parts], lastChunk: true });
     this.verdict = { state: "completed" };

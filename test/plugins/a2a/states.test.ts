@@ -16,7 +16,8 @@ import { estimateTokens } from "../../../plugins/a2a/tasks/transcript.ts";
 import type { Message } from "../../../plugins/agents/index.ts";
 import { ALICE } from "./kit.ts";
 
-const make = (): LiveTask => new LiveTask({ id: "t", contextId: "c", owner: ALICE, skill: "s" });
+const make = (): LiveTask =>
+  new LiveTask({ id: "t", contextId: "c", owner: ALICE, skill: "s", most: 1_048_576 });
 
 /** What may follow, written down once more by hand (A2A 1.0, section 3.4). */
 const MODEL: Record<TaskState, string> = {
