@@ -1,8 +1,28 @@
-import { loadConfig, findConfig } from "../config/load.ts";
-import { requirePlugins } from "../config/plugins.ts";
+import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
+import { invalidConfig } from "../config/issue.ts";
+import { maskConfig } from "../config/mask.ts";
+import { listOptions } from "../config/options.ts";
+import { checkPlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
 import type { PluginComposition } from "../host/composition.ts";
+import type { AnyPlugin } from "../plugin.ts";
 import { rehearse } from "../rehearsal.ts";
+
+/** An option of a plugin with what it is set to. */
+export interface OptionInForce {
+  /** As in {@link listOptions}. */
+  readonly path: string;
+  /** What the config says, secrets masked, else the default; `undefined` without either. */
+  readonly value: unknown;
+  /** Whether the config says it. */
+  readonly isSet: boolean;
+  readonly description: string | undefined;
+}
+
+/** A plugin as part of a gateway, with its options. */
+export interface ComposedPlugin extends PluginComposition {
+  readonly options: readonly OptionInForce[];
+}
 
 /**
  * What the plugins of a config are, set up together without opening anything.
@@ -10,16 +30,41 @@ import { rehearse } from "../rehearsal.ts";
  * @param file default: the config in this folder
  * @throws {GatewayError} whatever is wrong with the config or a plugin
  */
-export async function composeConfig(
-  file: string | undefined,
-): Promise<readonly PluginComposition[]> {
+export async function composeConfig(file: string | undefined): Promise<readonly ComposedPlugin[]> {
   const loaded = await loadConfig(file ?? findConfig(process.cwd()));
   const source = new PluginSource(loaded.cwd);
-  await requirePlugins(loaded, source);
+  const { plugins, issues } = await checkPlugins(loaded, source);
+  if (issues.length > 0) throw invalidConfig(issues);
   const gateway = await rehearse(loaded, source);
   try {
-    return gateway.composition();
+    return gateway.composition().map((plugin) => ({
+      ...plugin,
+      options: optionsInForce(plugins.get(plugin.key), plugin.key, loaded),
+    }));
   } finally {
     await gateway.close({ grace: 0 });
   }
+}
+
+/** Options without those that are groups of others: what is in them says the same. */
+function optionsInForce(
+  plugin: AnyPlugin | undefined,
+  key: string,
+  { config, secrets }: LoadedConfig,
+): readonly OptionInForce[] {
+  const given = maskConfig(config.plugins[key], secrets);
+  const options = listOptions(plugin?.config).filter(({ path }) => !/\[\]|<name>/.test(path));
+  const leaves = options.filter(
+    ({ path }) => !options.some((other) => other.path.startsWith(`${path}.`)),
+  );
+  return leaves.map(({ path, default: fallback, description }) => {
+    const set = valueAt(given, path.split("."));
+    return { path, value: set ?? fallback, isSet: set !== undefined, description };
+  });
+}
+
+function valueAt(value: unknown, [key, ...rest]: readonly string[]): unknown {
+  if (key === undefined) return value;
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+  return valueAt((value as Record<string, unknown>)[key], rest);
 }

@@ -1,7 +1,7 @@
-import { choose } from "../config/checks.ts";
+import { choose, isLocalPlugin } from "../config/checks.ts";
+import { FIRST_PARTY } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
-import type { PluginComposition } from "../host/composition.ts";
-import { composeConfig } from "./composed.ts";
+import { composeConfig, type ComposedPlugin, type OptionInForce } from "./composed.ts";
 
 /**
  * Prints what a plugin brings to a gateway and how it is joined to the others.
@@ -27,13 +27,12 @@ export async function explain(
 }
 
 /** A plugin as text: a line for each thing that it has. */
-export function explanation(
-  plugin: PluginComposition,
-  plugins: readonly PluginComposition[],
-): string {
+export function explanation(plugin: ComposedPlugin, plugins: readonly ComposedPlugin[]): string {
   const users = plugins.filter(({ injects }) => injects.some(({ from }) => from === plugin.name));
   const sections: readonly (readonly [string, readonly string[]])[] = [
+    ["comes from", [originText(plugin)]],
     ["order", [`${plugin.order} of ${plugins.length}`]],
+    ["options", optionTexts(plugin.options)],
     ["provides", plugin.provides === undefined ? [] : [providing(plugin.provides, users)]],
     ["takes", plugin.injects.map(({ service, from }) => `${service} (${from ?? "nobody has it"})`)],
     ["stages", plugin.stages],
@@ -49,13 +48,36 @@ export function explanation(
   return [title, ...sections.flatMap(([label, lines]) => section(label, lines))].join("\n");
 }
 
+function originText({ key }: ComposedPlugin): string {
+  if (isLocalPlugin(key)) return "a file of this gateway";
+  return Object.hasOwn(FIRST_PARTY, key)
+    ? `Propylon; see docs/plugins/${key}.md`
+    : "a package beside the config";
+}
+
+/** Longest value that is shown whole, in characters. */
+const VALUE = 60;
+
+function optionTexts(options: readonly OptionInForce[]): string[] {
+  return options.map(({ path, value, isSet, description }) => {
+    const json = value === undefined ? "not set" : valueText(value);
+    const origin = isSet || value === undefined ? "" : " (default)";
+    return `${path}: ${json}${origin}${description === undefined ? "" : `  # ${description}`}`;
+  });
+}
+
+function valueText(value: unknown): string {
+  const text = typeof value === "string" && value !== "" ? value : JSON.stringify(value);
+  return text.length > VALUE ? `${text.slice(0, VALUE)}...` : text;
+}
+
 const INDENT = 14;
 
 function section(label: string, lines: readonly string[]): string[] {
   return lines.map((line, index) => `  ${(index === 0 ? label : "").padEnd(INDENT)}${line}`);
 }
 
-function providing(service: string, users: readonly PluginComposition[]): string {
+function providing(service: string, users: readonly ComposedPlugin[]): string {
   const names = users.map(({ name }) => name);
   return names.length === 0 ? service : `${service}, to ${names.join(", ")}`;
 }
@@ -66,7 +88,7 @@ function routeText({
   access,
   mutates,
   management,
-}: PluginComposition["routes"][number]): string {
+}: ComposedPlugin["routes"][number]): string {
   const facts = [
     access,
     ...(mutates ? ["mutates"] : []),

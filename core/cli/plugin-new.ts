@@ -1,39 +1,59 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, extname, join, relative, resolve } from "node:path";
 import { findConfig } from "../config/load.ts";
+import { FIRST_PARTY } from "../config/resolve.ts";
 import { draftConfig } from "../config/write.ts";
 import { GatewayError } from "../errors.ts";
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 
+/** A config that is written in a programming language is its owner's to edit. */
+const CODE = /^\.[cm]?[jt]s$/;
+
 /**
  * Adds a plugin of one's own to a gateway: `plugins/<name>.ts`, `test/<name>.test.ts`, and its line in the config. All or
- * nothing: the config is edited first in memory, and nothing that is there is replaced.
+ * nothing: the config is edited first in memory, and nothing that is there is replaced. For a config that is code the line is
+ * printed.
  *
- * @throws {GatewayError} `invalid` for a name that is none, `exists` for a file that is there, `no_config_mode` for a config
- * that is code, `no_config` without one
+ * @throws {GatewayError} `invalid` for a name that is none, `exists` for a file or plugin that is there, `no_config` without a
+ * config
  */
 export async function newPlugin(name: string, config: string | undefined): Promise<void> {
-  if (!NAME.test(name))
-    throw new GatewayError("invalid", `"${name}" cannot be the name of a plugin.`, {
-      hint: "Use lower-case words with hyphens, such as audit-log.",
-    });
+  checkName(name);
   const file = resolve(config ?? findConfig(process.cwd()));
-  const folder = dirname(file);
-  const code = join(folder, "plugins", `${name}.ts`);
-  const test = join(folder, "test", `${name}.test.ts`);
+  const code = join(dirname(file), "plugins", `${name}.ts`);
+  const test = join(dirname(file), "test", `${name}.test.ts`);
   for (const each of [code, test])
     if (existsSync(each))
       throw new GatewayError("exists", `${shown(each)} is there already.`, {
         hint: "Choose another name, or take it away.",
       });
-  const draft = await draftConfig(file, [{ path: ["plugins", `./plugins/${name}.ts`], value: {} }]);
+  const key = `./plugins/${name}.ts`;
+  const draft = CODE.test(extname(file))
+    ? undefined
+    : await draftConfig(file, [{ path: ["plugins", key], value: {} }]);
   await write(code, codeText(name));
   await write(test, testText(name));
-  await draft.write();
-  console.log(`${shown(code)}\n${shown(test)}\n${shown(file)}: plugins: ./plugins/${name}.ts`);
-  console.log("Next: propylon dev, and npx vitest run");
+  await draft?.write();
+  console.log(`${shown(code)}\n${shown(test)}`);
+  console.log(
+    draft
+      ? `${shown(file)}: plugins: ${key}`
+      : `Now add to the plugins of ${shown(file)}: "${key}": {}`,
+  );
+  console.log("Next: npx propylon dev, and npx vitest run");
+}
+
+function checkName(name: string): void {
+  if (!NAME.test(name))
+    throw new GatewayError("invalid", `"${name}" cannot be the name of a plugin.`, {
+      hint: "Use lower-case words with hyphens, such as audit-log.",
+    });
+  if (Object.hasOwn(FIRST_PARTY, name))
+    throw new GatewayError("exists", `A plugin "${name}" comes with Propylon.`, {
+      hint: `Choose another name, such as my-${name}; two plugins of one name cannot run together.`,
+    });
 }
 
 async function write(file: string, text: string): Promise<void> {

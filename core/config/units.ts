@@ -50,20 +50,44 @@ function parseUnit<U extends string>(
  * @example z.strictObject({ window: durationSchema().default(60_000).describe("A bare number is seconds.") })
  */
 export function durationSchema(bare: "s" | "ms" = "s"): z.ZodType<number, number | string> {
-  return z.union([z.number(), z.string()]).transform((value, ctx) => {
+  const schema = z.union([z.number(), z.string()]).transform((value, ctx) => {
     const ms = parseDuration(value, bare);
     if (ms === undefined) ctx.addIssue(mismatch("a duration such as 30s, 1500ms or 10m", value));
     return ms ?? 0;
   });
+  WRITERS.set(schema.def.out, (ms) => writeUnit(ms, DURATION_MS));
+  return schema;
 }
 
 /** Schema of a size in YAML: bytes as a bare number, or `64KiB`, `16MiB`, `5MB`. Becomes whole bytes. */
 export function sizeSchema(): z.ZodType<number, number | string> {
-  return z.union([z.number(), z.string()]).transform((value, ctx) => {
+  const schema = z.union([z.number(), z.string()]).transform((value, ctx) => {
     const bytes = parseSize(value);
     if (bytes === undefined) ctx.addIssue(mismatch("a size such as 64KiB or 16MiB", value));
     return bytes ?? 0;
   });
+  WRITERS.set(schema.def.out, (bytes) => writeUnit(bytes, SIZE_BYTES));
+  return schema;
+}
+
+/** How the numbers of durations and sizes are written, by the part of their schema that every copy of it keeps. */
+const WRITERS = new WeakMap<object, (value: number) => string>();
+
+/** A value of a schema as somebody would write it: a duration or size with its unit, anything else as it is. */
+export function writeValue(schema: z.core.$ZodType, value: unknown): unknown {
+  const { def } = schema._zod as z.core.$ZodTypeInternals & {
+    def: { innerType?: z.core.$ZodType; out?: object };
+  };
+  if (def.innerType) return writeValue(def.innerType, value);
+  const write = def.out && WRITERS.get(def.out);
+  return write && typeof value === "number" ? write(value) : value;
+}
+
+/** In the largest unit that leaves no fraction, the round ones first: `64KiB` before `65.536KB`. */
+function writeUnit(value: number, units: Readonly<Record<string, number>>): string {
+  const fitting = Object.entries(units).filter(([, each]) => value >= each && value % each === 0);
+  const largest = fitting.toSorted(([, left], [, right]) => right - left)[0];
+  return largest ? `${value / largest[1]}${largest[0]}` : String(value);
 }
 
 function mismatch(wanted: string, value: unknown): { code: "custom"; message: string } {
