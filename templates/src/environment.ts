@@ -3,9 +3,6 @@ import { parseEnv } from "node:util";
 import { Failure } from "./failure.ts";
 import type { Imported } from "./servers.ts";
 
-/** The value in `.env.example` of what create-gateway makes up. */
-const GENERATED = "change-me";
-
 /** Content of `.env`, and what is missing in it. */
 export interface Environment {
   readonly content: string;
@@ -14,7 +11,7 @@ export interface Environment {
 }
 
 /**
- * Makes `.env`: the example with generated keys, and the values of servers that were taken over.
+ * Makes `.env`: the example with keys made up where it says `change-me`, and the values of servers that were taken over.
  *
  * @param before the `.env` that is there: all it says stays, only what it lacks is added
  * @throws {Failure} for a value that no `.env` can hold
@@ -26,22 +23,25 @@ export function makeEnvironment(
 ): Environment {
   const known = parseEnv(before ?? "");
   const isMissing = (name: string): boolean => (known[name] ?? "") === "";
-  const taken = [...values].map(([name, value]) => [name, line(name, value)] as const);
-  const missing = taken.filter(([name]) => isMissing(name)).map(([, text]) => text);
+  const taken = [...values]
+    .filter(([name]) => isMissing(name))
+    .map(([name, value]) => line(name, value));
   const content =
     before === undefined
-      ? append(generate(example), "# Of the servers that were taken over.", missing)
-      : append(before, "# Added by create-gateway.", [
-          ...keysOf(example).filter(isMissing).map(generatedLine),
-          ...missing,
-        ]);
+      ? append(generate(example), TITLE, taken)
+      : append(before, "# Added by create-gateway.", [...valuesOf(example, isMissing), ...taken]);
   return { content, blanks: [...blanks].filter(isMissing) };
 }
 
+const TITLE = "# Of the servers that were taken over.";
+
 /** `.env.example` with the names of what was taken over. */
 export function makeExample(example: string, { values }: Pick<Imported, "values">): string {
-  const names = [...values.keys()].map((name) => `${name}=`);
-  return append(example, "# Of the servers that were taken over.", names);
+  return append(
+    example,
+    TITLE,
+    [...values.keys()].map((name) => `${name}=`),
+  );
 }
 
 function append(text: string, title: string, lines: readonly string[]): string {
@@ -51,21 +51,19 @@ function append(text: string, title: string, lines: readonly string[]): string {
 }
 
 function generate(example: string): string {
-  return keysOf(example).reduce(
-    (text, name) => text.replace(`${name}=${GENERATED}`, generatedLine(name)),
-    example,
-  );
+  return example.replaceAll(/^(\w+)=change-me$/gm, (_, name: string) => line(name, makeKey()));
 }
 
-function keysOf(example: string): string[] {
-  return Object.entries(parseEnv(example))
-    .filter(([, value]) => value === GENERATED)
-    .map(([name]) => name);
+/** What the example sets, with keys made up. */
+function valuesOf(example: string, isWanted: (name: string) => boolean): readonly string[] {
+  return Object.entries(parseEnv(generate(example)))
+    .filter(([name]) => isWanted(name))
+    .map(([name, value]) => line(name, value ?? ""));
 }
 
 /** Hex, since a key that begins with a hyphen would be an option where it follows `--api-key`. */
-function generatedLine(name: string): string {
-  return `${name}=${randomBytes(24).toString("hex")}`;
+function makeKey(): string {
+  return randomBytes(24).toString("hex");
 }
 
 /** As `util.parseEnv` reads it back; it knows no escapes, so the quotes depend on the value. */

@@ -28,7 +28,8 @@ export class Interruption {
 
   /** The signal that came, if any did by now. */
   async signal(): Promise<Signal | undefined> {
-    // Signals are told between two turns of the event loop.
+    // A signal is told after the turn of the event loop that finds it.
+    await turn();
     await turn();
     return this.#signal;
   }

@@ -1,0 +1,111 @@
+import { spawn, spawnSync, type SpawnOptions } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+/** Folder of the repository. */
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** create-gateway as npm would install it. */
+export interface Creator {
+  /** Its tarball. */
+  readonly tarball: string;
+  /** Paths in the tarball, with `package/` left out. */
+  readonly files: readonly string[];
+  /** Its folder, unpacked. */
+  readonly folder: string;
+  /** Its program. */
+  readonly program: string;
+  close(): void;
+}
+
+/** Builds, packs and unpacks create-gateway, somewhere else: other tests build it too. */
+export function openCreator(): Creator {
+  const folder = mkdtempSync(join(tmpdir(), "create-gateway-"));
+  const source = join(folder, "source");
+  const made = /[/\\](?:node_modules|templates[/\\](?:dist|src|build\.mjs))$/;
+  cpSync(join(ROOT, "templates"), source, { recursive: true, filter: (path) => !made.test(path) });
+  must(process.execPath, [join(ROOT, "templates/build.mjs"), join(source, "dist")], ROOT);
+  must("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder], source);
+  const tarball = join(
+    folder,
+    readdirSync(folder).find((name) => name.endsWith(".tgz"))!,
+  );
+  must("tar", ["-xzf", tarball, "-C", folder], folder);
+  const unpacked = join(folder, "package");
+  return {
+    tarball,
+    files: listFiles(unpacked),
+    folder: unpacked,
+    program: join(unpacked, "dist/create-gateway.mjs"),
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function must(command: string, words: readonly string[], cwd: string): void {
+  const { status, stderr, error } = spawnSync(command, words, { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${words.join(" ")}: ${error?.message ?? stderr}`);
+}
+
+/** Every file below a folder, without that of git, sorted. */
+export function listFiles(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => statSync(join(folder, path)).isFile())
+    .map((path) => relative(folder, join(folder, path)))
+    .filter((path) => !path.startsWith(".git/"))
+    .toSorted();
+}
+
+/** A folder of the running test. */
+export function openFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "create-gateway-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** How a program ended, and what it printed. */
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The environment without what tells create-gateway of npm, CI and programs that write code. */
+export function cleanEnvironment(
+  more: Readonly<Record<string, string>> = {},
+): Record<string, string | undefined> {
+  const foreign = /^(?:npm_|CI$|DEBUG$|AI_AGENT$|CLAUDE|CODEX|CURSOR|GEMINI|OPENCODE|AUGMENT)/i;
+  const own = Object.entries(process.env).filter(([name]) => !foreign.test(name));
+  return { ...Object.fromEntries(own), ...more };
+}
+
+/** Runs a program without a terminal. */
+export async function run(
+  command: string,
+  words: readonly string[],
+  options: SpawnOptions,
+): Promise<Ran> {
+  const child = spawn(command, words, { stdio: ["ignore", "pipe", "pipe"], ...options });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout!),
+    text(child.stderr!),
+    once(child, "close") as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** Runs create-gateway without a terminal. */
+export function create(
+  { program }: Creator,
+  cwd: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ran> {
+  const env = cleanEnvironment(environment) as NodeJS.ProcessEnv;
+  return run(process.execPath, [program, ...words], { cwd, env });
+}
