@@ -6,5 +6,6 @@ export function bundlerError(thrown: unknown): unknown {
   if (!isGatewayError(thrown)) return thrown;
   const issues = issuesOf(thrown).map(issueText);
   const text = issues.length > 0 ? issues.join("\n") : `${thrown.message} ${thrown.hint ?? ""}`;
-  return new Error(text.trim(), { cause: thrown });
+  // Whoever reads it did nothing wrong in the code that the stack would show.
+  return Object.assign(new Error(text.trim()), { stack: text.trim() });
 }

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { dirname, extname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../config/checks.ts";
+import { withContainer } from "../cli/container.ts";
 import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
 import { requirePlugins } from "../config/plugins.ts";
 import { FIRST_PARTY, PluginSource } from "../config/resolve.ts";
@@ -59,7 +60,10 @@ async function load(path: string, source: PluginSource): Promise<LoadedConfig> {
   const placeholders = new Placeholders();
   for (;;) {
     try {
-      const loaded = await loadConfig(path, { placeholder: (at) => placeholders.at(at) });
+      const loaded = await loadConfig(path, {
+        adjust: withContainer,
+        placeholder: (at) => placeholders.at(at),
+      });
       await requirePlugins(loaded, source);
       return loaded;
     } catch (error) {

@@ -14,6 +14,8 @@ const CANDIDATES = [
   "30s",
 ] as const;
 
+const ADVICE = "A variable in it is not set: set it, or write ${NAME:-default}.";
+
 /** Values for variables that are not set while building, found by trying: an image is built without its secrets. */
 export class Placeholders {
   /** Which candidate stands at a path. */
@@ -48,7 +50,7 @@ export class Placeholders {
     return invalidConfig(
       issues.map((issue) =>
         [...this.#refused].some((path) => isAbout(issue, path))
-          ? { ...issue, hint: "A variable in it is not set: set it, or write ${NAME:-default}." }
+          ? { ...issue, hint: `${issue.hint} ${ADVICE}` }
           : issue,
       ),
     );
