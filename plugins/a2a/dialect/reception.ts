@@ -2,7 +2,7 @@ import { isGatewayError, type GatewayError, type Json, type Principal } from "pr
 import type { Part, Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
 import { failedTask, toAnswer } from "./answer.ts";
-import { Attendance } from "./attendance.ts";
+import type { Attendance } from "./attendance.ts";
 import type { Envelope } from "./request.ts";
 import { streamOnce, streamTask } from "./stream.ts";
 
@@ -23,10 +23,11 @@ const OUTCOMES: ReadonlySet<GatewayError["code"]> = new Set(["not_found", "inval
 /** Takes messages of contract v1 and answers with their tasks. */
 export class Reception {
   readonly #runtime: RuntimeService;
-  readonly #attendance = new Attendance();
+  readonly #attendance: Attendance;
 
-  constructor(runtime: RuntimeService) {
+  constructor(runtime: RuntimeService, attendance: Attendance) {
     this.#runtime = runtime;
+    this.#attendance = attendance;
   }
 
   /**

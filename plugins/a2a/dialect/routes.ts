@@ -3,6 +3,7 @@ import type { Card } from "../card.ts";
 import type { A2aOptions } from "../options.ts";
 import type { RuntimeService } from "../service.ts";
 import type { StandardFace } from "../standard/routes.ts";
+import { Attendance } from "./attendance.ts";
 import { HEALTH_PATH, serveManifest } from "./manifest.ts";
 import { Readiness } from "./readiness.ts";
 import { Reception } from "./reception.ts";
@@ -21,7 +22,11 @@ export function contractRoutes(
   const { listener, path } = card.place;
   const open = { access: "public", mutates: false, listener } as const;
   const readiness = new Readiness(gateway);
-  const reception = new Reception(runtime);
+  const reception = new Reception(
+    runtime,
+    // Clients of one task may have come before a reload and behind it.
+    gateway.keep("attendance", () => new Attendance()),
+  );
   gateway.route("POST", path, { access: "caller", mutates: false, listener }, async (event) => {
     const body = await readObject(event).catch((error: unknown) => standard.refuse(event, error));
     if (body instanceof Response) return body;

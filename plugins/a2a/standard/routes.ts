@@ -32,7 +32,8 @@ export function standardFace(
   runtime: RuntimeService,
   card: Card,
 ): StandardFace {
-  const subscriptions = new Set<TaskEvents>();
+  // A stream outlives the configuration that it was opened under.
+  const subscriptions = gateway.keep("subscriptions", () => new Set<TaskEvents>());
   const around: Surroundings = { runtime, pushes: createPushes(gateway, runtime), subscriptions };
   // No message comes any more, so a task that waits for one would keep its streams open until the grace is over.
   gateway.hook("gateway:drain", () => {
