@@ -27,6 +27,7 @@ export interface AgentReply {
   readonly body: Readable;
 }
 
+const EVENTS = "text/event-stream";
 /** Statuses that a Response may not have a body with. */
 const BODILESS = new Set([204, 205, 304]);
 
@@ -59,7 +60,11 @@ export class Exchange {
       return {
         status: reply.statusCode,
         headers: flatten(reply.headers),
-        body: this.#bound(reply.body, reply.headers["content-type"]),
+        // Nobody reads as events what was not asked for as such, or is an error: it would be without any bound.
+        body:
+          reply.statusCode === 200 && headers["accept"]?.includes(EVENTS)
+            ? this.#bound(reply.body, reply.headers["content-type"])
+            : this.#bound(reply.body),
       };
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
@@ -99,8 +104,8 @@ export class Exchange {
   }
 
   /** Events are bounded by whoever puts them together: a stream may tell of a task for hours. */
-  #bound(body: Readable, type: string | string[] | undefined): Readable {
-    if (String(type).startsWith("text/event-stream")) return body;
+  #bound(body: Readable, type?: string | string[]): Readable {
+    if (String(type).startsWith(EVENTS)) return body;
     const { maxResult } = this.#options;
     let size = 0;
     const bounded = new Transform({
@@ -131,7 +136,8 @@ async function openAgent(connectTimeout: number): Promise<Agent> {
 /** Whether an answer is for whoever speaks A2A; the rest is an error of HTTP. */
 function isProtocol(status: number, type = ""): boolean {
   if (status < 300) return true;
-  if (status < 400 || status === 401 || status === 403) return false;
+  // What a gateway or the agent's own server says before A2A is spoken; breakers and retries have to see it.
+  if (status < 400 || [401, 403, 429, 503].includes(status)) return false;
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
 }
 

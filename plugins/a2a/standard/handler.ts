@@ -31,6 +31,8 @@ export interface Surroundings {
 export class StandardHandler implements A2ARequestHandler {
   readonly #visit: Visit;
   readonly #around: Surroundings;
+  /** Why the operation failed, if it did. */
+  fault: Error | undefined;
 
   constructor(visit: Visit, around: Surroundings) {
     this.#visit = visit;
@@ -203,7 +205,7 @@ export class StandardHandler implements A2ARequestHandler {
       close = await open();
       for await (const event of events) yield this.#render(event, historyLength);
     } catch (error) {
-      throw toStandardError(this.#visit.sdk, error);
+      throw this.#explain(error);
     } finally {
       close?.();
       signal.removeEventListener("abort", leave);
@@ -242,8 +244,12 @@ export class StandardHandler implements A2ARequestHandler {
     try {
       return await work();
     } catch (error) {
-      throw toStandardError(this.#visit.sdk, error);
+      throw this.#explain(error);
     }
+  }
+
+  #explain(thrown: unknown): Error {
+    return (this.fault = toStandardError(this.#visit.sdk, thrown));
   }
 }
 

@@ -1,5 +1,5 @@
 import { toGatewayError, type Json } from "propylon";
-import { toStandardError } from "./errors.ts";
+import { statusOf, toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";
 import type { Sdk } from "./sdk.ts";
 import { streamFrames } from "./sse.ts";
@@ -8,7 +8,7 @@ import { checkVersion, type Visit } from "./visit.ts";
 type RpcId = string | number | null;
 
 /**
- * Answers a JSON-RPC request of A2A 1.0 (section 9). Errors are answers with status 200, as JSON-RPC has it; a stream that fails
+ * Answers a JSON-RPC request of A2A 1.0 (section 9). Errors are answers with status 200, as JSON-RPC has it, but for 429 and 503; a stream that fails
  * before its first event is answered with one too.
  */
 export async function answerRpc(
@@ -17,21 +17,33 @@ export async function answerRpc(
   around: Surroundings,
 ): Promise<Response> {
   const { sdk, context } = visit;
-  const fault = faultOf(sdk, body);
-  if (fault) return reply(idOf(body), fault);
+  const misfit = faultOf(sdk, body);
+  if (misfit) return reply(idOf(body), misfit);
   const request = body as Json;
   const id = idOf(body);
   try {
     checkVersion(visit, "JSONRPC");
     checkParameters(sdk, request);
-    const handler = new sdk.JsonRpcTransportHandler(new StandardHandler(visit, around));
-    const answer = await handler.handle(request, context);
-    if (!isStream(answer)) return Response.json(answer, { headers: NO_STORE });
+    const operations = new StandardHandler(visit, around);
+    const answer = await new sdk.JsonRpcTransportHandler(operations).handle(request, context);
+    if (!isStream(answer)) return Response.json(answer, headOf(sdk, operations.fault));
     const first = await answer.next();
     return streamFrames(frames(sdk, id, first, answer), () => visit.gone.abort());
   } catch (error) {
-    return reply(id, sdk.toJsonRpcError(toStandardError(sdk, error)));
+    const fault = toStandardError(sdk, error);
+    return Response.json(
+      { jsonrpc: "2.0", id, error: sdk.toJsonRpcError(fault) },
+      headOf(sdk, fault),
+    );
   }
+}
+
+/** Status and headers of an answer. That there is no room now is said in HTTP too: breakers and retries look there. */
+function headOf(sdk: Sdk, fault: Error | undefined): ResponseInit {
+  const status = fault && statusOf(sdk, fault);
+  if (status !== 503 && status !== 429) return { headers: NO_STORE };
+  const { headers } = toGatewayError(fault?.cause);
+  return { status, headers: { ...headers, ...NO_STORE } };
 }
 
 /** The answer to a request that could not be read, in the words of JSON-RPC (2.0, section 5.1) and with the status of HTTP. */

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { startTck, send } from "./kit.ts";
+import type { Engine } from "../../../plugins/a2a/tasks/engine.ts";
+import { rpc, send, startTck, type RawAnswer } from "./kit.ts";
+
+/** A message that the skill of the kit works on for seconds. */
+const LONG = "test-resubscribe-message-id";
 
 /** JSON nested so deeply that whatever walks it runs out of stack. */
 function nested(depth: number): string {
@@ -40,6 +44,33 @@ describe("a hostile body over HTTP+JSON", () => {
       expect(answer).toMatchObject({
         status: 400,
         body: { error: { message: expect.stringContaining("1024") as string } },
+      });
+    },
+  );
+});
+
+describe("a runtime that takes no work now", () => {
+  it.each(["SendMessage", "SendStreamingMessage"])(
+    "says so to breakers and retries as well: %s is answered with the status of HTTP and an error of JSON-RPC",
+    async (method) => {
+      const { url, runtime } = await startTck({ options: { tasks: { most: 1 } } });
+      const sent = (id: string): Promise<RawAnswer> => {
+        const message = { messageId: id, role: "ROLE_USER", parts: [{ text: "hello" }] };
+        return rpc(url, method, { message, configuration: { returnImmediately: true } });
+      };
+      const first = await runtime().send(
+        { messageId: LONG, role: "user", parts: [{ text: "hello" }] },
+        { principal: { id: "somebody", kind: "user", roles: new Set() } },
+      );
+      expect(await sent("m-1")).toMatchObject({
+        status: 429,
+        body: { id: 1, error: { code: -32603 } },
+      });
+      await runtime().cancel(first.id, { id: "somebody", kind: "user", roles: new Set() });
+      (runtime() as unknown as Engine).drain();
+      expect(await sent("m-2")).toMatchObject({
+        status: 503,
+        body: { id: 1, error: { code: -32603 } },
       });
     },
   );
