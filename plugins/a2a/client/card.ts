@@ -42,11 +42,13 @@ const interfaceSchema = z.looseObject({
   protocolVersion: z.string().default("1.0"),
   tenant: z.string().default(""),
 });
+/** Each becomes a tool whose name must differ from those before. */
+const MAX_SKILLS = 1_000;
 const remoteCardSchema = z.looseObject({
   name: z.string().min(1),
   description: z.string().default(""),
   version: z.string().default("0"),
-  skills: z.array(remoteSkillSchema).min(1),
+  skills: z.array(remoteSkillSchema).min(1).max(MAX_SKILLS),
   capabilities: z.looseObject({ streaming: z.boolean().default(false) }).prefault({}),
   supportedInterfaces: z.array(interfaceSchema).default([]),
   // A2A 0.3.

@@ -5,6 +5,8 @@ import type { RemoteCard, RemoteSkill } from "./card.ts";
 import { argumentsSchema } from "./message.ts";
 
 const MAX_NAME = 64;
+/** How much of an id is looked at. */
+const MAX_ID = 256;
 
 /** The tools of an agent by name, each with the id of its skill. */
 export type SkillTools = ReadonlyMap<string, { readonly tool: Tool; readonly skill: string }>;
@@ -36,7 +38,11 @@ export function catalogueOf(card: RemoteCard, tools: SkillTools): Catalogue {
 
 /** The id of the skill in `[A-Za-z0-9_.-]`, at most 64 characters. */
 function uniqueName(id: string, taken: ReadonlyMap<string, unknown>): string {
-  const clean = id.replaceAll(/[^A-Za-z0-9_.-]+/g, "_").replaceAll(/^_+|_+$/g, "");
+  // Cut first: a long run of underscores would be looked through once for each of them.
+  const clean = id
+    .slice(0, MAX_ID)
+    .replaceAll(/[^A-Za-z0-9_.-]+/g, "_")
+    .replaceAll(/^_+|_+$/g, "");
   const base = clean.slice(0, MAX_NAME) || "skill";
   let name = base;
   for (let next = 2; taken.has(name); next++)

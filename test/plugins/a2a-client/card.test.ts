@@ -145,6 +145,8 @@ describe("a card", () => {
     const answers: Record<string, (res: Parameters<typeof reply>[0]) => void> = {
       missing: (res) => reply(res, 404, {}),
       large: (res) => reply(res, 200, { name: "x".repeat(20_000) }),
+      endless: (res) =>
+        void res.writeHead(200, { "content-type": "text/event-stream" }).end("x".repeat(20_000)),
       forbidden: (res) => reply(res, 403, {}),
       away: (res) => void res.socket?.destroy(),
     };
@@ -157,7 +159,11 @@ describe("a card", () => {
     }
     expect(reasons).toEqual([
       "failed: The agent has no card there (HTTP 404). Check url, or set card to where it is.",
-      'failed: Server "agent" answered with more than 10000 bytes. Raise maxResult of this server, or ask it for less.',
+      ...Array.from(
+        { length: 2 },
+        () =>
+          'failed: Server "agent" answered with more than 10000 bytes. Raise maxResult of this server, or ask it for less.',
+      ),
       'backoff: Server "agent" denies access (HTTP 403). Check the headers of this server in the config.',
       'backoff: Server "agent" cannot be used: the connection was closed.',
     ]);
@@ -228,6 +234,17 @@ describe("whatever comes", () => {
         expect(names.filter((each) => !name.test(each))).toEqual([]);
       }),
     );
+  });
+
+  it("T7: makes names in no time, however an id is made to be searched", () => {
+    const begun = performance.now();
+    toolsOf([{ id: `x${"_".repeat(300_000)}x`, description: "", tags: [] }]);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  it("T7: is refused when a card has more skills than can be told apart", () => {
+    const skills = Array.from({ length: 1_001 }, () => ({ id: "same" }));
+    expect(() => read({ skills })).toThrow(/skills: .*1000/);
   });
 
   it("is an event or none, but no crash", () => {
