@@ -62,7 +62,7 @@ export class Conversation {
   /** Why an id is not taken from this caller. */
   #strange(...ids: (string | undefined)[]): string | undefined {
     const { owners } = this.#options;
-    const strange = ids.find((id) => id !== undefined && !owners.owns(id, this.#call.principal.id));
+    const strange = ids.find((id) => id !== undefined && !owners.owns(id, this.#call.principal));
     if (strange === undefined) return undefined;
     return `There is no task or conversation ${JSON.stringify(strange)} of yours to go on with. Leave the id out to begin a new one.`;
   }
@@ -89,10 +89,10 @@ export class Conversation {
 
   #claim(outcome: Outcome): void {
     const { owners } = this.#options;
-    const { id } = this.#call.principal;
-    if ("task" in outcome) owners.claim(outcome.task.id, id);
+    const { principal } = this.#call;
+    if ("task" in outcome) owners.claim(outcome.task.id, principal);
     const { contextId } = "task" in outcome ? outcome.task : outcome.message;
-    owners.claim(contextId, id);
+    owners.claim(contextId, principal);
   }
 
   #report(words: string): void {

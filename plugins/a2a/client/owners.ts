@@ -1,3 +1,5 @@
+import type { Principal } from "propylon";
+
 /** Ids remembered per agent; the oldest are forgotten first. */
 const MOST = 10_000;
 
@@ -10,9 +12,9 @@ export class Owners {
   readonly #principals = new Map<string, string>();
 
   /** Remembers an id. The first owner stays: an agent may put several callers into one conversation, but not hand it on. */
-  claim(id: string | undefined, principal: string): void {
+  claim(id: string | undefined, principal: Principal): void {
     if (id === undefined) return;
-    const owner = this.#principals.get(id) ?? principal;
+    const owner = this.#principals.get(id) ?? keyOf(principal);
     // Behind all others, so that what is in use is forgotten last.
     this.#principals.delete(id);
     this.#principals.set(id, owner);
@@ -21,7 +23,12 @@ export class Owners {
   }
 
   /** Whether an id was told to this principal. */
-  owns(id: string, principal: string): boolean {
-    return this.#principals.get(id) === principal;
+  owns(id: string, principal: Principal): boolean {
+    return this.#principals.get(id) === keyOf(principal);
   }
+}
+
+/** A key and a user may have the same id. */
+function keyOf({ kind, id }: Principal): string {
+  return JSON.stringify([kind, id]);
 }

@@ -139,12 +139,12 @@ describe("a call", () => {
   it("T4: goes on with tasks and conversations of its own principal only", async () => {
     const agent = await startAgent();
     const { gateway } = await startBridge({ url: agent.url });
-    const as = (id: string, args: object) =>
+    const as = (id: string, args: object, kind: "user" | "key" = "user") =>
       gateway.call({
         server: "agent",
         name: "talk",
         args: { ...args },
-        principal: { id, kind: "user", roles: new Set(["caller"]) },
+        principal: { id, kind, roles: new Set(["caller"]) },
       });
     const asked = await as("alice", { message: "ask which?" });
     const { taskId, contextId } = factsOf(asked.result!);
@@ -155,6 +155,8 @@ describe("a call", () => {
         content: [{ text: expect.stringMatching(/^There is no task or conversation/) as string }],
       });
     }
+    const namesake = await as("alice", { message: "mine", taskId }, "key");
+    expect(namesake.result).toMatchObject({ isError: true });
     expect(agent.script.messages).toHaveLength(1);
     const report = await gateway.apply(agentConfig({ url: agent.url, refresh: "10m" }));
     expect(report.servers.changed).toEqual(["agent"]);
