@@ -15,6 +15,8 @@ const TRACEPARENT =
 const MEMBER =
   /^(?:[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e])?$/;
 const MAX_MEMBERS = 32;
+/** Longest list of so many members, with room for spaces: what is split must have a bound. */
+const MAX_TRACESTATE = MAX_MEMBERS * 516;
 /** Printable ASCII: anything else would break, or break out of, the header it becomes (Baggage, section 3.3). */
 const BAGGAGE = /^[\x20-\x7e\t]{1,8192}$/;
 
@@ -69,6 +71,7 @@ function isGetter(carrier: TraceCarrier): carrier is Extract<TraceCarrier, { get
 }
 
 function isTracestate(text: string): boolean {
+  if (text.length > MAX_TRACESTATE) return false;
   const members = text.split(",").map((member) => member.trim());
   const keys = members.flatMap((member) => member.split("=", 1)).filter((key) => key !== "");
   return (

@@ -96,6 +96,16 @@ describe("W3C trace context", () => {
     );
   });
 
+  it("T13: takes no tracestate that is longer than its members can be, though empty ones count for nothing", () => {
+    const meta = { traceparent: TRACEPARENT, tracestate: `a=1${",".repeat(20_000)}` };
+    expect(traceOf(meta)).toEqual({ traceparent: TRACEPARENT });
+    const longest = Array.from(
+      { length: 32 },
+      (_, at) => `${`k${at}`.padEnd(256, "x")}=${"v".repeat(256)}`,
+    );
+    expect(traceOf({ ...meta, tracestate: longest.join(" , ") })).toHaveProperty("tracestate");
+  });
+
   it("leaves other members of _meta alone, and the object itself when it has no trace context", () => {
     const meta = JSON.parse('{"__proto__":{"a":1},"vendor/key":2}') as Record<string, unknown>;
     expect(cleanTrace(meta)).toBe(meta);
