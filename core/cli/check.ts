@@ -5,6 +5,7 @@ import { PluginSource } from "../config/resolve.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Gateway } from "../gateway.ts";
 import { rehearse } from "../rehearsal.ts";
+import { withContainer } from "./container.ts";
 import { EXIT } from "./exit.ts";
 import { whenSettled } from "./summary.ts";
 
@@ -38,7 +39,7 @@ export async function check(
 async function find(file: string | undefined, connect: boolean): Promise<Findings> {
   let loaded: LoadedConfig;
   try {
-    loaded = await loadConfig(file ?? findConfig(process.cwd()));
+    loaded = await loadConfig(file ?? findConfig(process.cwd()), { adjust: withContainer });
   } catch (thrown) {
     const error = toGatewayError(thrown);
     const issues = issuesOf(error);

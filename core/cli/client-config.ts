@@ -5,6 +5,7 @@ import { CONFIG_NAMES, loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
 import { endpointUrl } from "./client.ts";
 import { clientName, CLIENTS, KEY_VARIABLE } from "./clients.ts";
+import { withContainer } from "./container.ts";
 
 /**
  * Prints what to put into a client so that it uses the gateway. The key itself is never printed: the client takes it from a
@@ -45,7 +46,7 @@ async function describeTarget(
   // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
   if (file === undefined)
     return { name: "propylon", url: "http://127.0.0.1:8080/mcp", hasKey: false };
-  const { config } = await loadConfig(file);
+  const { config } = await loadConfig(file, { adjust: withContainer });
   return {
     name: clientName(config.name),
     url:

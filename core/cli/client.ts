@@ -5,6 +5,7 @@ import { parseDuration } from "../config/units.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { Upstream } from "../upstream/upstream.ts";
 import { VERSION } from "../version.ts";
+import { withContainer } from "./container.ts";
 
 /** Flags that `tools` and `call` share. */
 export interface ClientFlags {
@@ -24,7 +25,9 @@ export interface Target {
 /** Finds the gateway that a person means: a URL, a config, or the config of this folder. */
 export async function findTarget({ target, apiKey }: ClientFlags): Promise<Target> {
   if (target !== undefined && /^https?:\/\//i.test(target)) return { url: urlOf(target), apiKey };
-  const { config } = await loadConfig(target ?? findConfig(process.cwd()));
+  const { config } = await loadConfig(target ?? findConfig(process.cwd()), {
+    adjust: withContainer,
+  });
   return { url: endpointUrl(config), apiKey: apiKey ?? config.auth.apiKey };
 }
 

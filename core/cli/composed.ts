@@ -7,6 +7,7 @@ import { PluginSource } from "../config/resolve.ts";
 import type { PluginComposition } from "../host/composition.ts";
 import type { AnyPlugin } from "../plugin.ts";
 import { rehearse } from "../rehearsal.ts";
+import { withContainer } from "./container.ts";
 
 /** An option of a plugin with what it is set to. */
 export interface OptionInForce {
@@ -31,7 +32,7 @@ export interface ComposedPlugin extends PluginComposition {
  * @throws {GatewayError} whatever is wrong with the config or a plugin
  */
 export async function composeConfig(file: string | undefined): Promise<readonly ComposedPlugin[]> {
-  const loaded = await loadConfig(file ?? findConfig(process.cwd()));
+  const loaded = await loadConfig(file ?? findConfig(process.cwd()), { adjust: withContainer });
   const source = new PluginSource(loaded.cwd);
   const { plugins, issues } = await checkPlugins(loaded, source);
   if (issues.length > 0) throw invalidConfig(issues);

@@ -33,6 +33,21 @@ describe("propylon check", () => {
     },
   );
 
+  it("R047: sees the listener of a runtime as start does", async () => {
+    await write(
+      "gateway.yaml",
+      `auth: { apiKey: 0123456789abcdef0123 }
+plugins:
+  a2a:
+    workDir: .
+    listener: { host: 0.0.0.0 }
+    skills: [{ id: count, description: Counts., command: [wc, -w] }]
+`,
+    );
+    const env = { A2A_PORT: "9123" };
+    expect(await propylon(["check"], { cwd: folder, env })).toMatchObject({ code: 0, stderr: "" });
+  });
+
   it("prints JSON for scripts", async () => {
     const { code, stdout } = await propylon(["check", "01-unknown-key.yaml", "--json"], {
       cwd: wrong,
