@@ -26,7 +26,10 @@ export interface Control {
   describe(): GatewayDescription;
   /** All plugins' metrics as one Prometheus text page. */
   metrics(): Promise<string>;
-  /** The config in force, with every secret masked. */
+  /**
+   * The config in force, with every secret masked, and everything that came from a variable; but for `name`, `publicUrl`, `host`
+   * and `port` of listeners and `timeouts`, which plugins work with.
+   */
   effectiveConfig(): unknown;
   /** The `servers` entry of a name as it is in force, with every secret masked. */
   serverConfig(name: string): unknown;

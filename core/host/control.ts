@@ -1,4 +1,4 @@
-import { maskConfig } from "../config/mask.ts";
+import { maskConfig, maskGatewayConfig } from "../config/mask.ts";
 import type { Control } from "../control.ts";
 import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
@@ -23,7 +23,7 @@ export function createControl(parts: () => GatewayParts): Control {
       return describeGateway(generation, sockets.addresses, faces.problems);
     },
     metrics: () => renderMetrics(parts().generation.scopes),
-    effectiveConfig: () => mask(parts().generation.config),
+    effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),
     serverConfig(name) {
       const { servers } = parts().generation.config;
       return Object.hasOwn(servers, name) ? mask(servers[name]) : undefined;

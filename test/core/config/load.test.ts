@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { findConfig, loadConfig } from "../../../core/config/load.ts";
-import { maskConfig } from "../../../core/config/mask.ts";
+import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
 import type { GatewayError } from "../../../core/errors.ts";
 
 let folder: string;
@@ -206,6 +206,34 @@ plugins:
     expect(shown).toContain("visible");
     expect(shown).toContain("https://***@a.example/***");
     expect(shown).toContain("--flag=***");
+  });
+
+  it("leave what clients see anyway as it is, because plugins work with it: name, publicUrl, listeners, timeouts", async () => {
+    const text = `
+name: \${NAME}
+publicUrl: \${URL}
+listeners: { main: { host: "\${HOST}", port: "\${PORT}", allowedHosts: ["\${NAME}"] } }
+timeouts: { grace: "\${GRACE}" }
+auth: { apiKey: "\${KEY}" }
+`;
+    const environment = {
+      NAME: "shop",
+      URL: "https://user:plain-password@shop.example",
+      HOST: "127.0.0.1",
+      PORT: "9000",
+      GRACE: "30000ms",
+      KEY: CANARY,
+    };
+    const { config, secrets } = await loadConfig(await write("gateway.yaml", text), {
+      environment,
+    });
+    expect(maskGatewayConfig(config, secrets)).toMatchObject({
+      name: "shop",
+      publicUrl: "https://***@shop.example",
+      listeners: { main: { host: "127.0.0.1", port: 9_000, allowedHosts: ["***"] } },
+      timeouts: { grace: 30_000 },
+      auth: { apiKey: "***" },
+    });
   });
 
   it.each([
