@@ -53,6 +53,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 gateways killed with SIGKILL while they edit their config",
   },
+  templates: {
+    args: vitest("test/e2e/templates-projects.test.ts"),
+    env: { TEMPLATES_ALL: "1" },
+    times: 1,
+    each: "every template in every way: config, format, its own tests, the steps of its Dockerfile",
+  },
   relay: { args: vitest("test/e2e/relay"), times: 5, each: "the relay matrix" },
   queue: {
     args: vitest("test/e2e/queue-campaign.test.ts"),

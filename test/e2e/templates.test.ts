@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,9 +20,11 @@ const NO_TEMPLATE = new Set([
 ]);
 
 const TEMPLATES = fileURLToPath(new URL("../../templates", import.meta.url));
+const KEY = "a-key-for-the-test-only";
+const headers = { authorization: `Bearer ${KEY}` };
 
-/** A copy of a template with its `.env`, on free ports, before a scripted model. */
-async function fill(name: string): Promise<string> {
+/** A copy of a template and its variables, before a scripted model. */
+async function fill(name: string): Promise<{ file: string; environment: Record<string, string> }> {
   const model = await startModel({});
   onTestFinished(() => model.close());
   const folder = await mkdtemp(join(tmpdir(), "template-"));
@@ -30,18 +32,16 @@ async function fill(name: string): Promise<string> {
   await cp(join(TEMPLATES, name), folder, { recursive: true });
   // With the servers installed beside the config npx needs no network.
   await symlink(join(TEMPLATES, "../node_modules"), join(folder, "node_modules"));
-  const example = await readFile(join(folder, ".env.example"), "utf8");
-  const ports = ["PORT", "REGISTRY_PORT", "RESEARCH_PORT", "ENGINEERING_PORT", "ORCHESTRATOR_PORT"];
-  await writeFile(
-    join(folder, ".env"),
-    [
-      example.replace(/^MODEL_URL=.*$/m, `MODEL_URL=${model.url}`),
-      ...ports.map((port) => `${port}=0`),
-      `FOLDER=${folder}`,
-      `MEMORY_FILE=${join(folder, "memory.jsonl")}`,
-    ].join("\n"),
-  );
-  return join(folder, "gateway.yaml");
+  const environment = {
+    GATEWAY_KEY: KEY,
+    MODEL_URL: model.url,
+    MODEL_API_KEY: "none",
+    MODEL: "scripted",
+    FOLDER: folder,
+    NOTES: join(folder, "notes.jsonl"),
+    SWITCHES: join(folder, "switches.json"),
+  };
+  return { file: join(folder, "gateway.yaml"), environment };
 }
 
 describe("templates", () => {
@@ -55,9 +55,9 @@ describe("templates", () => {
     "P005: agent-team: runs with registry, get_health and progress, and the orchestrator has the others work with real servers",
     { timeout: 60_000 },
     async () => {
-      const { gateway } = await setupGateway({ file: await fill("agent-team"), client: false });
+      const { gateway, url } = await setupGateway({ ...(await fill("agent-team")), client: false });
       const endpoint = gateway.endpoints.find(({ name }) => name === "agent-orchestrator")!;
-      const client = await connectClient(endpoint.url);
+      const client = await connectClient(endpoint.url, { headers });
       onTestFinished(() => client.close());
       const tools = (await client.listTools()).tools.map(({ name }) => name);
       expect(tools).toEqual(["orchestrator", "get_health"]);
@@ -78,10 +78,9 @@ describe("templates", () => {
         { onprogress: (report) => void said.push(report.message ?? "") },
       );
       expect(said).toContain("engineering/engineering: started");
-      expect(JSON.stringify(content)).toContain("A team of agents");
-      const { url } = gateway.addresses.get("registry")!;
+      expect(JSON.stringify(content)).toContain("http://127.0.0.1:8080/mcp");
       const list = await (await fetch(`${url}/.well-known/mcp/server.json`)).text();
-      expect(list).toContain("com.example/team-orchestrator");
+      expect(list).toContain("com.example/my-gateway-orchestrator");
     },
   );
 
@@ -89,7 +88,11 @@ describe("templates", () => {
     "A019, C15: lifecycle: an agent is started over MCP, works, completes and leaves a payload under the documented URL",
     { timeout: 60_000 },
     async () => {
-      const { client } = await setupGateway({ file: await fill("lifecycle") });
+      const { file, environment } = await fill("lifecycle");
+      const { client } = await setupGateway({
+        file,
+        environment: { ...environment, PUBLIC_URL: "http://localhost:8101" },
+      });
       const call = async (name: string, args: Record<string, unknown>): Promise<unknown> => {
         const { content } = (await client.callTool({ name, arguments: args })) as {
           content: { text: string }[];

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
@@ -15,6 +15,17 @@ export interface Question {
 /** What it says, or the tool that it calls. */
 export type Reply = string | { readonly call: string; readonly with: object };
 
+/** What is read of a request for a chat completion. */
+interface Chat {
+  readonly messages?: readonly {
+    readonly role: string;
+    readonly content?: string | readonly { readonly text?: string }[] | null;
+  }[];
+  readonly tools?: readonly { readonly function: { readonly name: string } }[];
+  readonly stream?: boolean;
+  readonly model?: string;
+}
+
 /**
  * Stands in for a model, so that a test costs nothing and always ends the same way: an HTTP server with OpenAI's chat
  * completions whose answers the test writes. It closes when the test ends.
@@ -22,11 +33,11 @@ export type Reply = string | { readonly call: string; readonly with: object };
  * @returns the base URL, for MODEL_URL
  */
 export async function startModel(reply: (question: Question) => Reply): Promise<string> {
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { messages = [], tools = [], stream, model } = await readJson(request);
     const { role, content } = messages.at(-1) ?? {};
     const text = typeof content === "string" ? content : (content ?? []).map(textOf).join("");
-    const names = tools.map((tool: { function: { name: string } }) => tool.function.name);
+    const names = tools.map((tool) => tool.function.name);
     const said = reply({ from: role === "tool" ? "tool" : "user", text, tools: names });
     const head = { id: "reply", created: 0, model };
     const [part, finish_reason] = partOf(said);
@@ -39,7 +50,8 @@ export async function startModel(reply: (question: Question) => Reply): Promise<
     const chunk = JSON.stringify({ ...head, object: "chat.completion.chunk", choices });
     response.setHeader("content-type", "text/event-stream");
     response.end(`data: ${chunk}\n\ndata: [DONE]\n\n`);
-  });
+  };
+  const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   onTestFinished(() => {
     server.close();
@@ -59,8 +71,8 @@ function textOf(part: { text?: string }): string {
   return part.text ?? "";
 }
 
-async function readJson(request: AsyncIterable<Buffer>): Promise<any> {
+async function readJson(request: AsyncIterable<Buffer>): Promise<Chat> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
-  return JSON.parse(Buffer.concat(chunks).toString() || "{}");
+  return JSON.parse(Buffer.concat(chunks).toString() || "{}") as Chat;
 }

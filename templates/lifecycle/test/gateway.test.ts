@@ -15,9 +15,10 @@ const headers = { authorization: `Bearer ${key}` };
 async function start(model: (question: Question) => Reply) {
   const environment = { GATEWAY_KEY: key, MODEL_URL: await startModel(model), FOLDER: folder };
   const { client, url } = await setupGateway({ file: "gateway.yaml", environment });
-  const call = async (name: string, args: object): Promise<any> => {
-    const { content } = await client.callTool({ name, arguments: { ...args } });
-    return JSON.parse((content as { text: string }[])[0]!.text);
+  const call = async <T>(name: string, args: Record<string, unknown>): Promise<T> => {
+    const { content } = await client.callTool({ name, arguments: args });
+    const [answer] = content as { text: string }[];
+    return JSON.parse(answer!.text) as T;
   };
   return { client, url, call };
 }
@@ -29,7 +30,9 @@ it("starts an agent over MCP, which reports a step, completes and leaves a paylo
       ? { call: report, with: { what: "Counted.", minutes: 1 } }
       : { call: "agent_complete", with: { summary: "Done.", payload: "one two three" } };
   });
-  const { agent_id: id } = await call("agent_start", { contract: "Count to three." });
+  const { agent_id: id } = await call<{ agent_id: string }>("agent_start", {
+    contract: "Count to three.",
+  });
   await expect
     .poll(() => call("agent_status", { agent_ids: [id] }), { timeout: 20_000 })
     .toEqual([expect.objectContaining({ agent_id: id, status: "completed", summary: "Done." })]);

@@ -1,0 +1,261 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { connectClient } from "../../core/testing/index.ts";
+import { TEMPLATES } from "../../templates/src/template.ts";
+import { workFolder } from "./build.ts";
+import { readDockerfile } from "./dockerfile.ts";
+import {
+  createProject,
+  fakeNpm,
+  openWorkshop,
+  readKey,
+  remove,
+  run,
+  succeed,
+  type Workshop,
+} from "./template-project.ts";
+
+const OXFMT = fileURLToPath(new URL("../../node_modules/oxfmt/bin/oxfmt", import.meta.url));
+
+/** `npm run campaign -- templates`: all that is slow, for every way to create a project. */
+const ALL = process.env["TEMPLATES_ALL"] === "1";
+
+const NAMES = TEMPLATES.map(({ name }) => name);
+const GATEWAYS = NAMES.filter((name) => name !== "plugin");
+
+/** Every way to create a project. Their names have different lengths, because a name changes how lines are broken. */
+const WAYS = {
+  yes: { name: "gw", flags: ["--yes"] },
+  flags: {
+    name: "a-project-with-a-name-that-is-rather-long-for-a-name-of-project",
+    flags: [
+      "--import=../mcp.json",
+      "--with=docker,compose,kubernetes",
+      "--no-install",
+      "--git",
+      "--no-start",
+      "--pm=npm",
+      "--propylon=^0.1.0",
+      "--overwrite",
+      "--json",
+      "--yes",
+    ],
+  },
+  production: { name: "production-gateway", flags: ["--yes", "--production"] },
+} as const;
+
+const WAY_NAMES = Object.keys(WAYS) as (keyof typeof WAYS)[];
+
+const IMPORTED = {
+  mcpServers: {
+    imported: {
+      command: "npx",
+      args: ["-y", "@modelcontextprotocol/server-everything"],
+      env: { TOKEN: "secret-of-the-server" },
+    },
+  },
+};
+
+/** What proves that an image works: a tool of the gateway, or of a server that it starts, and what the answer has in it. */
+const CALLS: Readonly<
+  Record<string, readonly { path?: string; name: string; args: object; said: string }[]>
+> = {
+  minimal: [
+    { name: "greet", args: { name: "Ada" }, said: "Hello, Ada!" },
+    { name: "echo", args: { message: "hi" }, said: "Echo: hi" },
+  ],
+  "mcp-openapi": [
+    { name: "count_words", args: { text: "one two" }, said: '\\"words\\":2' },
+    { name: "list_allowed_directories", args: {}, said: "/data" },
+  ],
+  "agent-team": [{ path: "/agents/engineering/mcp", name: "get_health", args: {}, said: "model" }],
+  lifecycle: [{ name: "agent_status", args: { agent_ids: ["nobody"] }, said: "Agent not found" }],
+  "a2a-runtime": [
+    { name: "checksum", args: { text: "" }, said: "e3b0c44298fc1c149afbf4c8996fb924" },
+    { name: "list_allowed_directories", args: {}, said: "/workspace" },
+  ],
+};
+
+let workshop: Workshop;
+
+beforeAll(async () => {
+  workshop = await openWorkshop(await workFolder());
+  await mkdir(join(workshop.folder, "projects"));
+}, 120_000);
+afterAll(() => remove(workshop.folder));
+
+/** A project in a folder of its own, so that two of one name can be made. */
+async function create(template: string, way: keyof typeof WAYS): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "create-gateway-"));
+  onTestFinished(() => remove(folder));
+  await writeFile(join(folder, "mcp.json"), JSON.stringify(IMPORTED));
+  const { name, flags } = WAYS[way];
+  // A plugin has no servers to take over.
+  const fitting = flags.filter((flag) => template !== "plugin" || !flag.startsWith("--import"));
+  const words = fitting.map((flag) => flag.replace("../mcp.json", join(folder, "mcp.json")));
+  return createProject({ ...workshop, folder }, name, ["-t", template, ...words]);
+}
+
+const git = (directory: string, ...words: string[]) =>
+  run(directory, ["git", "-c", "user.name=test", "-c", "user.email=test@example.org", ...words]);
+
+const matrix = NAMES.flatMap((template) => WAY_NAMES.map((way) => ({ template, way })));
+
+describe("a project of every template", () => {
+  it.each(NAMES)(
+    "%s: created in every way its config is right, and a formatter leaves it alone",
+    { timeout: 90_000 },
+    async (template) => {
+      const found = await Promise.all(
+        WAY_NAMES.map(async (way) => [way, await look(await create(template, way))] as const),
+      );
+      const well = { check: "The config is right.\n", changed: "" };
+      expect(Object.fromEntries(found)).toEqual({ yes: well, flags: well, production: well });
+    },
+  );
+});
+
+/** What the gateway says of a project's config, and what a formatter changes. */
+async function look(directory: string): Promise<{ check: string; changed: string }> {
+  const { output: check } = await run(directory, ["npm", "run", "--silent", "check"]);
+  await succeed(git(directory, "add", "--all"));
+  await succeed(git(directory, "commit", "--quiet", "--message", "as created"));
+  await succeed(run(directory, [process.execPath, OXFMT, "."]));
+  return { check, changed: await succeed(git(directory, "status", "--porcelain")) };
+}
+
+describe("a project's own tests", () => {
+  const chosen = ALL ? matrix : matrix.filter(({ way }) => way === "yes");
+  it.each(chosen)("$template with $way: pass", { timeout: 120_000 }, async ({ template, way }) => {
+    const directory = await create(template, way);
+    const output = await succeed(run(directory, ["npm", "test", "--silent"]));
+    expect(output).toMatch(/Tests +\d+ passed/);
+  });
+});
+
+describe("the steps of a Dockerfile, without Docker", () => {
+  const chosen = ALL ? GATEWAYS : ["a2a-runtime"];
+  it.each(chosen)(
+    "%s: end in a gateway that is well and answers",
+    { timeout: 120_000 },
+    async (template) => {
+      const directory = await create(template, "yes");
+      const image = await buildImage(directory);
+      const { url, healthy } = await startImage(image, await readKey(directory));
+      for (const { path = "/mcp", name, args, said } of CALLS[template]!) {
+        const authorization = `Bearer ${await readKey(directory)}`;
+        const client = await connectClient(`${url}${path}`, { headers: { authorization } });
+        onTestFinished(() => client.close());
+        await expect
+          .poll(
+            async () =>
+              JSON.stringify(await client.callTool({ name, arguments: { ...args } })).replaceAll(
+                "\\\\",
+                "\\",
+              ),
+            {
+              timeout: 20_000,
+            },
+          )
+          .toContain(said);
+      }
+      expect(await healthy()).toBe(0);
+    },
+  );
+});
+
+describe("the templates", () => {
+  it("have the same stand-in for a model", async () => {
+    const read = (name: string) =>
+      readFile(new URL(`../../templates/${name}/test/model.ts`, import.meta.url), "utf8");
+    const [first, ...others] = await Promise.all(
+      ["agent-team", "lifecycle", "a2a-runtime"].map(read),
+    );
+    expect(others).toEqual([first, first]);
+  });
+});
+
+interface Image {
+  readonly workdir: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly command: readonly string[];
+  readonly healthcheck: readonly string[];
+}
+
+/** Does what docker build would, on a copy without what .dockerignore names. */
+async function buildImage(directory: string): Promise<Image> {
+  const root = await mkdtemp(join(tmpdir(), "image-"));
+  onTestFinished(() => remove(root));
+  const context = `${root}/context`;
+  const ignored = (await readFile(join(directory, ".dockerignore"), "utf8")).trim().split("\n");
+  const excludes = ignored.map((pattern) => `--exclude=./${pattern}`);
+  await mkdir(context);
+  await succeed(
+    run(directory, ["sh", "-c", `tar c ${excludes.join(" ")} . | tar x -C "${context}"`]),
+  );
+  const recipe = await readDockerfile(join(directory, "Dockerfile"));
+  const bin = await fakeNpm(root, join(directory, "node_modules"));
+  const variables = { CONTEXT: context, ROOT: root, PATH: `${bin}:${process.env["PATH"]}` };
+  await succeed(run(root, ["bash", "-c", recipe.script], variables));
+  const inRoot = (text: string): string => text.replaceAll("$ROOT", root);
+  const env = Object.entries(recipe.env).map(([name, value]) => [name, inRoot(value)] as const);
+  const { command, healthcheck } = recipe;
+  return { workdir: inRoot(recipe.workdir), env: Object.fromEntries(env), command, healthcheck };
+}
+
+/** Starts what an image would run, and waits until it is well. */
+async function startImage(
+  { workdir, env, command, healthcheck }: Image,
+  key: string,
+): Promise<{ url: string; healthy: () => Promise<number> }> {
+  const port = String(await freePort());
+  const variables = {
+    PATH: process.env["PATH"],
+    HOME: "/nonexistent",
+    npm_config_registry: "http://127.0.0.1:9",
+    ...env,
+    PORT: port,
+    A2A_PORT: port,
+    GATEWAY_KEY: key,
+    MODEL_URL: "http://127.0.0.1:9/v1",
+    MODEL_API_KEY: "none",
+    MODEL: "none",
+  };
+  const [program = "", ...words] = command;
+  const child = spawn(program, words, {
+    cwd: workdir,
+    env: variables,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  onTestFinished(async () => {
+    if (child.exitCode !== null) return;
+    child.kill();
+    await once(child, "exit");
+  });
+  const [first = "", ...rest] = healthcheck;
+  const healthy = async (): Promise<number> => {
+    if (child.exitCode !== null) throw new Error(output);
+    return (await run(workdir, [first, ...rest], variables)).code;
+  };
+  await expect.poll(healthy, { timeout: 20_000 }).toBe(0);
+  return { url: `http://127.0.0.1:${port}`, healthy };
+}
+
+/** An image is told its port before it starts. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
