@@ -58,7 +58,12 @@ export const GOALS = {
   start_vs_node: [
     "<=",
     4,
-    "CPU until ready, `propylon start` from dist (not bundled) / empty Node",
+    "CPU until ready, one-file build with 5 plugins / empty Node",
+  ],
+  start_unbundled_vs_node: [
+    undefined,
+    undefined,
+    "the same of `propylon start` from dist, without plugins",
   ],
   idle_rss_vs_h3: ["<=", 1.6, "idle RSS with 10 HTTP upstreams / h3 alone"],
   heap_growth_bytes: ["<=", 20, "heap growth per call"],

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,25 +7,45 @@ import { Process, freePort } from "../process.mjs";
 
 const CLI = fileURLToPath(new URL("../../../dist/core/cli/main.js", import.meta.url));
 
-/** Start-up of `propylon start` with one HTTP server until it accepts connections, against a Node process that does nothing. */
+/** What a hub has: the file of a build is measured with plugins in it, since they are what it is made for. */
+const PLUGINS = { openapi: {}, gating: {}, health: {}, metrics: {}, admin: {} };
+
+/**
+ * Start-up until it accepts connections, of `propylon start` and of the one file of `propylon build`, against a Node process
+ * that does nothing. With one HTTP server; the file has five plugins more.
+ */
 export async function start(bench) {
   const upstream = await bench.upstream();
   const folder = mkdtempSync(join(tmpdir(), "propylon-bench-"));
+  const config = join(folder, "gateway.json");
+  const write = (port, plugins) => {
+    const servers = { upstream: { url: `http://127.0.0.1:${upstream.port}/mcp` } };
+    const log = { level: "warn" };
+    writeFileSync(config, JSON.stringify({ listeners: { main: { port } }, servers, plugins, log }));
+  };
+  write(0, PLUGINS);
+  execFileSync(process.execPath, [CLI, "build", config, "--out", folder], { stdio: "ignore" });
   const samples = await bench.interleave("start", {
     "empty Node": () => startOf(bench.target("empty", undefined, { execArgv: [] })),
     "propylon start (dist, not bundled)": async () => {
       const port = await freePort();
-      const config = join(folder, "gateway.json");
-      const servers = { upstream: { url: `http://127.0.0.1:${upstream.port}/mcp` } };
-      writeFileSync(
-        config,
-        JSON.stringify({ listeners: { main: { port } }, servers, log: { level: "warn" } }),
-      );
+      write(port, {});
       return startOf(Process.launch([CLI, "start", config], { port }));
     },
+    "propylon start, 5 plugins": async () => {
+      const port = await freePort();
+      write(port, PLUGINS);
+      return startOf(Process.launch([CLI, "start", config], { port }));
+    },
+    "one-file build, 5 plugins": async () => {
+      const port = await freePort();
+      write(port, PLUGINS);
+      return startOf(Process.launch([join(folder, "server.mjs"), config], { port }));
+    },
   });
+  bench.ratio("start_vs_node", samples["one-file build, 5 plugins"], samples["empty Node"], "cpu");
   bench.ratio(
-    "start_vs_node",
+    "start_unbundled_vs_node",
     samples["propylon start (dist, not bundled)"],
     samples["empty Node"],
     "cpu",
