@@ -5,7 +5,7 @@ import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";
-import { runProcess } from "../node/process.ts";
+import { endWhileStarting, runProcess } from "../node/process.ts";
 import type { ServeFlags } from "./flags.ts";
 import { commandConfig, configFile } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
@@ -30,6 +30,7 @@ const SETTLE_MS = 10_000;
  * @throws {GatewayError} when the config cannot be used or a port cannot be had
  */
 export async function start(options: StartOptions): Promise<void> {
+  const isStarted = endWhileStarting();
   const { file, loaded } = await loadStart(options);
   const log = await createLogger(loaded.config.log);
   for (const warning of loaded.warnings) log.warn(issueText(warning));
@@ -48,6 +49,7 @@ export async function start(options: StartOptions): Promise<void> {
   }
   gateway.hook("reload:done", (report) => tellReload(report, log));
   runProcess(gateway, { log, ...(file && { onReload: () => reload(gateway) }) });
+  isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
   writeSummary(gateway, log);

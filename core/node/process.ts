@@ -90,6 +90,20 @@ export function runProcess(
   };
 }
 
+/**
+ * Ends the process, with 0, at a SIGTERM or SIGINT that comes before there is a gateway to drain: process 1 of a container has no
+ * default for signals, and would be deaf until it is killed (R058).
+ *
+ * @returns removes the handlers again, once {@link runProcess} has its own
+ */
+export function endWhileStarting(host: ProcessHost = process): () => void {
+  const leave = (): void => host.exit(0);
+  for (const signal of ["SIGTERM", "SIGINT"]) host.on(signal, leave);
+  return () => {
+    for (const signal of ["SIGTERM", "SIGINT"]) host.off(signal, leave);
+  };
+}
+
 /** Closes the gateway and leaves, at the latest when the grace period and a little more are over. */
 function shutDown(
   gateway: ProcessGateway,

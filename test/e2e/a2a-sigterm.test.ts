@@ -1,5 +1,8 @@
-import { rm } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { setTimeout as pace } from "node:timers/promises";
 import { Agent, Client, fetch, Pool } from "undici";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -131,6 +134,24 @@ describe("SIGTERM to a runtime", { timeout: 60_000 }, () => {
     const { code, ms } = await ended;
     expect(code).toBe(0);
     expect(ms).toBeLessThan(TASK_MS + ROOM_MS);
+  });
+
+  it("R058: one that is still starting ends at once with 0, also as process 1 that has no default for signals", async () => {
+    const plugin = join(folder, "slow.mjs");
+    await writeFile(
+      plugin,
+      'export default { name: "slow", setup() { console.error("starting"); return new Promise(() => {}); } };',
+    );
+    const file = join(folder, "slow.json");
+    await writeFile(file, JSON.stringify({ plugins: { "./slow.mjs": {} } }));
+    const child = spawn(process.execPath, [main, "start", file], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const exit = once(child, "exit");
+    await once(child.stderr, "data");
+    child.kill("SIGTERM");
+    expect(await exit).toEqual([0, null]);
   });
 
   it.each([
