@@ -10,6 +10,8 @@ import { ensureDescriptors } from "./descriptors.ts";
 export interface Launch {
   /** Name of the server, for messages. */
   readonly name: string;
+  /** What has that name, for messages; default: `Server`. */
+  readonly owner?: string;
   readonly command: string;
   readonly args: readonly string[];
   /** The whole environment, see {@link childEnvironment}. */
@@ -59,7 +61,7 @@ export async function checkLaunch(launch: Launch): Promise<void> {
 
 /** The error of a program that does not start: what is wrong and what to do. */
 export function toLaunchError(
-  { name, command }: Launch,
+  { name, command, owner = "Server" }: Launch,
   code: string,
   cause?: unknown,
 ): GatewayError {
@@ -68,7 +70,7 @@ export function toLaunchError(
     "The log has the details.",
   ];
   // The command without its folder: paths of the machine do not belong into messages.
-  const sentence = `Server "${name}" cannot start: ${reason.replace("%", () => JSON.stringify(basename(command)))}.`;
+  const sentence = `${owner} "${name}" cannot start: ${reason.replace("%", () => JSON.stringify(basename(command)))}.`;
   return new GatewayError("upstream_error", sentence, { hint, data: { server: name }, cause });
 }
 

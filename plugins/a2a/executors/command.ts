@@ -11,6 +11,9 @@ import { runProgram, type ProgramEnd } from "./process.ts";
 /** What programs need to find each other and speak the user's language, and what holds no secret. */
 const ALWAYS = ["PATH", "HOME", "USER", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
+/** Shortest value that is taken for a secret, in characters. */
+const SECRET = 8;
+
 /** A skill that is a program: the message is its input, what it writes is the artifact. */
 export function commandExecutor(options: SkillOptions, workDir: string): Executor {
   const argv = options.command!;
@@ -23,6 +26,7 @@ export function commandExecutor(options: SkillOptions, workDir: string): Executo
         env: environmentOf(work, call, options.env, workDir),
         cwd: workDir,
         input: inputOf(work.message.parts),
+        secrets: secretsOf(options.env),
         most: options.output,
         signal: call.signal,
         onText: (text) => work.artifact({ parts: [{ text }], append: work.hasWritten }),
@@ -65,14 +69,18 @@ function inputOf(parts: readonly Part[]): string {
   return parts.map(({ text, data }) => text ?? JSON.stringify(data)).join("\n");
 }
 
-/** Why a program failed, in its own last words, without the one secret it was given. */
+/** What was given to a program by name; shorter values are words such as `true`. */
+function secretsOf(names: readonly string[]): Readonly<Record<string, string>> {
+  const given = ["GITHUB_TOKEN", ...names].map((name) => [name, process.env[name] ?? ""] as const);
+  return Object.fromEntries(given.filter(([, value]) => value.length >= SECRET));
+}
+
+/** Why a program failed, in its own last words. */
 function failed(program: string, { code, signal, complaint }: ProgramEnd): GatewayError {
   const how = signal === null ? `exited with ${code}` : `was ended by ${signal}`;
-  const token = process.env["GITHUB_TOKEN"];
-  const words = token ? complaint.replaceAll(token, "[GITHUB_TOKEN]") : complaint;
   return new GatewayError(
     "upstream_error",
-    `${basename(program)} ${how}${words === "" ? "." : `:\n${words}`}`,
+    `${basename(program)} ${how}${complaint === "" ? "." : `:\n${complaint}`}`,
   );
 }
 

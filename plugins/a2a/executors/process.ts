@@ -21,6 +21,8 @@ export interface ProgramOrder {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly input: string;
+  /** By name; what it complains of is told without them. */
+  readonly secrets: Readonly<Record<string, string>>;
   /** Most bytes it may write. */
   readonly most: number;
   readonly signal: AbortSignal;
@@ -43,13 +45,19 @@ export async function runProgram(order: ProgramOrder): Promise<ProgramEnd> {
   const { name, argv, env, cwd, signal, input } = order;
   signal.throwIfAborted();
   const [command, ...args] = argv;
-  const child = await spawnChild({ name, command: command!, args, cwd, env }, { term: TERM_MS });
+  const child = await spawnChild(
+    { name, owner: "Skill", command: command!, args, cwd, env },
+    { term: TERM_MS },
+  );
   const stop = (): void => void child.close(0);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
     const closed = Promise.all([once(child.stdout, "close"), once(child.stderr, "close")]);
-    const [output, complaint] = [hear(child.stdout, order, stop), keepTail(child.stderr)];
+    const [output, complaint] = [
+      hear(child.stdout, order, stop),
+      keepTail(child.stderr, order.secrets),
+    ];
     // A program that does not read its input is none of our business.
     child.stdin.on("error", () => {}).end(input);
     const exit = await child.exited;
@@ -88,12 +96,20 @@ function hear(
   return state;
 }
 
-function keepTail(stderr: Readable): () => string {
+function keepTail(stderr: Readable, secrets: ProgramOrder["secrets"]): () => string {
+  const longestFirst = Object.entries(secrets).toSorted(([, a], [, b]) => b.length - a.length);
+  // Kept besides, and left out at the end: a secret that is cut in two would not be known any more.
+  const margin = longestFirst[0]?.[1].length ?? 0;
   let tail = "";
   stderr.setEncoding("utf8").on("data", (text: string) => {
-    tail = (tail + text).slice(-TAIL);
+    tail = (tail + text).slice(-TAIL - margin);
   });
-  return () => tail.trim();
+  return () => {
+    const isCut = tail.length === TAIL + margin;
+    let words = tail;
+    for (const [name, value] of longestFirst) words = words.replaceAll(value, `[${name}]`);
+    return words.slice(isCut ? margin : 0).trim();
+  };
 }
 
 function tooLarge(most: number): GatewayError {
