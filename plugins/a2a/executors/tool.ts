@@ -30,12 +30,13 @@ function argumentsOf(
   tool: Tool | undefined,
   argument: string | undefined,
 ): Json {
-  const args: Json = {};
+  let args: Json = {};
   for (const { data, raw, url } of parts) {
     if (raw !== undefined || url !== undefined) throw noFiles();
     if (data === undefined) continue;
     if (!isObject(data)) throw noObject();
-    Object.assign(args, data);
+    // Assigned, a member `__proto__` would become the prototype.
+    args = { ...args, ...data };
   }
   const text = textOf(parts);
   if (text !== "") args[argument ?? textArgument(tool)] = text;

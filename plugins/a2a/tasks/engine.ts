@@ -246,6 +246,8 @@ export class Engine implements RuntimeService {
     if (task.isSettled) return this.#finish(task, () => task.move("canceled"));
     task.cancellation.abort(new GatewayError("cancelled", "The task was canceled."));
     await task.settled;
+    // It may have asked for something in this very moment.
+    if (!task.isFinal) this.#finish(task, () => task.move("canceled"));
   }
 
   #tell(task: LiveTask, event: StreamEvent): void {
