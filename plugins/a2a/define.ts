@@ -30,22 +30,22 @@ export interface SkillTask {
   /** Ends with the task: it was cancelled, or the time is over. */
   readonly signal: AbortSignal;
   /** Says what it is doing. */
-  status(text: string): void;
+  readonly status: (text: string) => void;
   /** Adds text to the answer while it is made. */
-  write(text: string): void;
+  readonly write: (text: string) => void;
   /** Adds to an artifact, or replaces it. */
-  artifact(artifact: SkillArtifact): void;
+  readonly artifact: (artifact: SkillArtifact) => void;
   /** Asks for more: the task waits, and the answer is the message of another run. Return behind it. */
-  ask(question: string, state?: "input-required" | "auth-required"): void;
+  readonly ask: (question: string, state?: "input-required" | "auth-required") => void;
   /** Says that it does not want to do this. Return behind it. */
-  reject(reason: string): void;
+  readonly reject: (reason: string) => void;
   /** Answers with just a message, for clients that take one in place of a task. Return behind it. */
-  reply(text: string): void;
+  readonly reply: (text: string) => void;
   /**
    * Calls a tool on behalf of whoever sent the message.
    * @throws {GatewayError} whatever the pipeline decides
    */
-  call(server: string, tool: string, args?: Json): Promise<Answer>;
+  readonly call: (server: string, tool: string, args?: Json) => Promise<Answer>;
 }
 
 /** A skill written in TypeScript; see {@link defineSkill}. */
