@@ -1,3 +1,4 @@
+import type { Client as ModernClient } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
@@ -18,5 +19,24 @@ export async function connectClient(
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   // The SDK's own types disagree with each other under exactOptionalPropertyTypes.
   await client.connect(transport);
+  return client;
+}
+
+/**
+ * Connects a client of the current revision, 2026-07-28, with no way back to the older ones: `@modelcontextprotocol/client` 2.x,
+ * which must be installed.
+ */
+export async function connectModernClient(
+  url: string,
+  { capabilities = {}, headers = {} }: ClientOptions = {},
+): Promise<ModernClient> {
+  const sdk = await import("@modelcontextprotocol/client");
+  const client = new sdk.Client(
+    { name: "propylon-testing", version: "1.0.0" },
+    { capabilities, versionNegotiation: { mode: { pin: "2026-07-28" } } },
+  );
+  await client.connect(
+    new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
+  );
   return client;
 }

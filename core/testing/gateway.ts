@@ -15,7 +15,7 @@ export type PluginEntry =
 export interface GatewaySetup extends Omit<GatewayOptions, "plugins" | "file"> {
   /**
    * Path of a config file to run in place of {@link config}, with reload, plan and edit. {@link plugins} are at hand for the
-   * keys it names, without options. Its `listeners` are put on free ports.
+   * keys it names, without options. Its `listeners` and those of its agents and plugins are put on free ports.
    */
   readonly file?: string;
   /** Variables for the config {@link file}, above those of the process and of `.env`. */
@@ -81,11 +81,37 @@ function createUnderTest({
   );
 }
 
-/** So that a test can run the very config that is deployed, beside others and itself. */
+/**
+ * So that a test can run the very config that is deployed, beside others and itself: ports of its listeners, and of those that
+ * agents and plugins bring (`listener: { port }`), are free ones.
+ */
 function freePorts(value: Record<string, unknown>): Record<string, unknown> {
   const listeners = (value["listeners"] ?? { main: {} }) as Record<string, object | null>;
   const entries = Object.entries(listeners).map(([name, each]) => [name, { ...each, port: 0 }]);
-  return { ...value, listeners: Object.fromEntries(entries) as unknown };
+  const brought = ["agents", "plugins"].flatMap((key) =>
+    key in value ? [[key, withoutPort(value[key])]] : [],
+  );
+  return {
+    ...value,
+    ...(Object.fromEntries(brought) as object),
+    listeners: Object.fromEntries(entries) as unknown,
+  };
+}
+
+function withoutPort(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPort);
+  if (!isRecord(value)) return value;
+  const entries = Object.entries(value).map(([key, inner]) => [
+    key,
+    key === "listener" && isRecord(inner) && "port" in inner
+      ? { ...inner, port: 0 }
+      : withoutPort(inner),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Plugins and their options by name, as a config and `createGateway` want them. */

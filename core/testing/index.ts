@@ -1,4 +1,11 @@
-export { connectClient, type ClientOptions } from "./client.ts";
+export { connectClient, connectModernClient, type ClientOptions } from "./client.ts";
 export { setupGateway, type GatewaySetup, type PluginEntry, type TestGateway } from "./gateway.ts";
 export { openResources } from "./handles.ts";
 export { testPlugin, type PluginSuite } from "./suite.ts";
+export {
+  fakeUpstream,
+  type FakeAnswer,
+  type FakeCall,
+  type FakeTool,
+  type FakeUpstream,
+} from "./upstream.ts";
