@@ -39,9 +39,11 @@ export class Execution {
   readonly #means: Means;
   readonly #stop: AbortSignal;
   readonly #step: Step;
+  readonly #beat: NodeJS.Timeout;
   #order: Order | undefined;
   #replaces: LedgerEntry | undefined;
   #hasClaim = false;
+  #acked: Promise<void> = Promise.resolve();
 
   /** @param stop aborts when the grace time is over */
   constructor(delivery: Delivery, means: Means, stop: AbortSignal) {
@@ -54,6 +56,7 @@ export class Execution {
       "messaging.destination.name": delivery.subject,
       "propylon.delivery.attempt": delivery.attempt,
     });
+    this.#beat = setInterval(() => delivery.keep(), means.settings.ackWait / 3).unref();
   }
 
   /** Id of the task, as far as it has one. */
@@ -61,16 +64,23 @@ export class Execution {
     return this.#order?.id ?? derivedId(this.#delivery);
   }
 
-  async run(): Promise<Ending> {
-    const beat = setInterval(() => this.#delivery.keep(), this.#means.settings.ackWait / 3);
-    beat.unref();
+  /** Which delivery of the task this is, from 1. */
+  get attempt(): number {
+    return this.#delivery.attempt;
+  }
+
+  /**
+   * Resolves once nothing is left to be stored; for its ack see {@link confirmed}.
+   * @param onAnswer called when the runtime is done with it, and its result is on its way into the ledger
+   */
+  async run(onAnswer: () => void): Promise<Ending> {
     let ending: Ending;
     try {
-      ending = await this.#perform();
+      ending = await this.#perform(onAnswer);
     } catch (error) {
       ending = await this.#settle(error);
     } finally {
-      clearInterval(beat);
+      clearInterval(this.#beat);
       if (this.#hasClaim) this.#means.claims.delete(this.id);
     }
     const error = "failure" in ending ? ending.failure.reason : undefined;
@@ -78,7 +88,19 @@ export class Execution {
     return ending;
   }
 
-  async #perform(): Promise<Ending> {
+  /** Waits for the queue's word on the ack. Never rejects: a task whose ack is lost is delivered again, and found in the ledger. */
+  confirmed(): Promise<void> {
+    return this.#acked;
+  }
+
+  /** Nobody begins it: somebody else gets it at once. */
+  handBack(): Ending {
+    clearInterval(this.#beat);
+    this.#delivery.giveBack(0);
+    return { outcome: "handed_back", id: this.id };
+  }
+
+  async #perform(onAnswer: () => void): Promise<Ending> {
     const { attempt } = this.#delivery;
     this.#order = readOrder(this.#delivery);
     this.#claim(this.id);
@@ -88,7 +110,9 @@ export class Execution {
     if (attempt > this.#means.settings.maxDeliver)
       throw new Failure("lost", "Whoever had it last did not live to tell.");
     const task = await this.#forward(this.#order);
-    await this.#publish(task);
+    const stored = this.#publish(task);
+    onAnswer();
+    await stored;
     const { state } = task.status;
     if (state === "completed" || state === "failed") return this.#finish(state);
     return this.#finish(state.endsWith("-required") ? "input_required" : "failed");
@@ -179,14 +203,14 @@ export class Execution {
     }
   }
 
-  async #finish(outcome: "completed" | "failed" | "input_required" | "known"): Promise<Ending> {
-    await this.#acknowledge();
+  #finish(outcome: "completed" | "failed" | "input_required" | "known"): Ending {
+    this.#acknowledge();
     return { outcome, id: this.id };
   }
 
-  /** Tried once: a task whose ack is lost is delivered again, and found in the ledger. */
-  async #acknowledge(): Promise<void> {
-    await this.#delivery.ack().catch(() => {});
+  /** Tried once. */
+  #acknowledge(): void {
+    this.#acked = this.#delivery.ack().catch(() => {});
   }
 
   async #settle(error: unknown): Promise<Ending> {
@@ -196,7 +220,7 @@ export class Execution {
       error instanceof Failure
         ? error
         : new Failure("unreachable", "The task was interrupted.", error);
-    if (this.#stop.aborted) return this.#handBack();
+    if (this.#stop.aborted) return this.handBack();
     const { attempt } = this.#delivery;
     if (failure.reason === "busy") {
       this.#delivery.giveBack(settings.ackWait);
@@ -210,13 +234,8 @@ export class Execution {
       await this.#bury(failure);
       return { outcome: "dead", id, failure };
     } catch {
-      return this.#handBack();
+      return this.handBack();
     }
-  }
-
-  #handBack(): Ending {
-    this.#delivery.giveBack(0);
-    return { outcome: "handed_back", id: this.id };
   }
 
   /** Gives the task up: stored as it came, with the reason, and with a failed result (R025). */
@@ -243,7 +262,7 @@ export class Execution {
     );
     const { contextId } = this.#order?.request.message ?? {};
     await this.#publish(failedTask(this.id, failure, attempt, contextId));
-    await this.#acknowledge();
+    this.#acknowledge();
   }
 
   /** The queue may be away for a while: what has to be stored waits for it. */

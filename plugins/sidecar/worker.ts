@@ -111,30 +111,53 @@ export class Worker {
     }
   }
 
+  /**
+   * One task after the other. While the result of one is stored and its ack confirmed the next is on its way to us: it begins when
+   * that result is in the ledger.
+   */
   async #takeTasks(): Promise<void> {
-    const { transport, runtime } = this.#means;
     const { signal } = this.#leaving;
+    let next: Promise<Execution | undefined> | undefined;
+    let concluded: Promise<void> | undefined;
     while (!signal.aborted) {
-      this.#look();
-      await runtime.whenHealthy(signal);
-      this.#look();
-      const delivery = await transport.pull(signal).catch(() => undefined);
-      if (!delivery) continue;
+      const execution = await (next ?? this.#take());
+      next = undefined;
       // It came in the moment we stopped.
-      if (signal.aborted) delivery.giveBack(0);
-      else await this.#execute(new Execution(delivery, this.#means, this.#ending.signal), delivery);
+      if (signal.aborted) execution?.handBack();
+      if (signal.aborted || !execution) continue;
+      const ended = await this.#execute(execution, () => {
+        next = this.#take();
+      });
+      await concluded;
+      concluded = ended();
     }
+    (await next)?.handBack();
+    await concluded;
   }
 
-  async #execute(execution: Execution, { attempt }: { readonly attempt: number }): Promise<void> {
+  async #take(): Promise<Execution | undefined> {
+    const { transport, runtime } = this.#means;
+    const { signal } = this.#leaving;
+    this.#look();
+    if (!runtime.isHealthy) await runtime.whenHealthy(signal);
+    this.#look();
+    const delivery = await transport.pull(signal).catch(() => undefined);
+    return delivery && new Execution(delivery, this.#means, this.#ending.signal);
+  }
+
+  /** Resolves once nothing is left to be stored, with what is left to be done: to wait for the ack, and to tell. */
+  async #execute(execution: Execution, onAnswer: () => void): Promise<() => Promise<void>> {
     this.#running.add(execution);
-    const tell = this.#reports.began({ attempt });
-    const ending = await execution.run();
+    const tell = this.#reports.began({ attempt: execution.attempt });
+    const ending = await execution.run(onAnswer);
     this.#running.delete(execution);
     if ("failure" in ending && ending.failure.isAbsence)
       this.#means.runtime.lose(ending.failure.message);
-    tell(ending);
     this.#look();
+    return async () => {
+      await execution.confirmed();
+      tell(ending);
+    };
   }
 
   /** Between tasks, too: whoever looks at us sees how the runtime is (R009). */

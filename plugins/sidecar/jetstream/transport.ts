@@ -57,7 +57,7 @@ export class JetstreamTransport implements Transport {
   }
 
   async pull(signal: AbortSignal): Promise<Delivery | undefined> {
-    if (!(await this.#link.whenConnected(signal))) return undefined;
+    if (!this.status.isConnected && !(await this.#link.whenConnected(signal))) return undefined;
     return this.#means?.puller.next(signal);
   }
 

@@ -16,7 +16,7 @@ import { Failure } from "../failure.ts";
 import { Limit } from "../limit.ts";
 import { pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
-import { openHttp, type Http } from "./http.ts";
+import { drop, openHttp, type Http, type HttpAnswer } from "./http.ts";
 import { readManifest, servedManifest } from "./manifest.ts";
 import { readStream } from "./stream.ts";
 
@@ -38,7 +38,8 @@ export interface SendContext {
 /** The runtime as the contract shows it: health, card, manifest and tasks over HTTP, whatever is behind (R002, R005). */
 export class Runtime {
   readonly #settings: Settings["runtime"];
-  readonly #agent: string;
+  /** Of every request; they say which versions of the contract we speak (R087). */
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #warn: (message: string) => void;
   #http: Promise<Http> | undefined;
   #manifest: Manifest | undefined;
@@ -49,8 +50,18 @@ export class Runtime {
 
   constructor(settings: Settings["runtime"], agent: string, warn: (message: string) => void) {
     this.#settings = settings;
-    this.#agent = agent;
     this.#warn = warn;
+    const versions = CONTRACT_VERSIONS.join(", ");
+    const own = Object.entries(settings.headers).map(([name, value]) => [
+      name.toLowerCase(),
+      value,
+    ]);
+    this.#headers = {
+      ...(Object.fromEntries(own) as Record<string, string>),
+      "accept-encoding": "identity",
+      "user-agent": `propylon-sidecar (${agent}; contract ${versions})`,
+      "a2a-contract-versions": versions,
+    };
   }
 
   get isHealthy(): boolean {
@@ -130,27 +141,11 @@ export class Runtime {
    * @throws {Failure} saying whether another try may go better
    */
   async send(request: SendMessageRequest, context: SendContext): Promise<Task> {
-    const { fetch } = await this.#open();
-    const isStreaming = this.#card?.capabilities.streaming === true;
-    const response = await fetch(`${this.url}${this.#path("taskPath")}`, {
-      method: "POST",
-      headers: {
-        ...this.#headers(),
-        ...context.headers,
-        "content-type": "application/json",
-        accept: isStreaming ? "text/event-stream, application/json" : "application/json",
-      },
-      body: JSON.stringify(request),
-      signal: context.signal,
-    }).catch((error: unknown) => {
-      throw context.signal.aborted ? error : unreachable(error);
-    });
-    if (response.status !== 200) {
-      void response.body?.cancel().catch(() => {});
-      throw refusal(response.status);
-    }
     try {
-      return check(await this.#read(response, context), context.id);
+      const answer = await this.#post(request, context);
+      if (answer.status === 200) return check(await this.#read(answer, context), context.id);
+      drop(answer.body);
+      throw refusal(answer.status);
     } catch (error) {
       throw error instanceof Failure || context.signal.aborted ? error : unreachable(error);
     }
@@ -160,10 +155,26 @@ export class Runtime {
     await (await this.#http)?.close();
   }
 
-  async #read(response: Response, { id, tell }: SendContext): Promise<unknown> {
-    if (/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? ""))
-      return readStream(response.body!, id, this.#settings.limit, tell);
-    const text = await response.text();
+  async #post(request: SendMessageRequest, { headers, signal }: SendContext): Promise<HttpAnswer> {
+    const http = await this.#open();
+    const isStreaming = this.#card?.capabilities.streaming === true;
+    return http.ask(`${this.url}${this.#path("taskPath")}`, {
+      method: "POST",
+      headers: {
+        ...this.#headers,
+        ...headers,
+        "content-type": "application/json",
+        accept: isStreaming ? "text/event-stream, application/json" : "application/json",
+      },
+      body: JSON.stringify(request),
+      signal,
+    });
+  }
+
+  async #read({ contentType, body }: HttpAnswer, { id, tell }: SendContext): Promise<unknown> {
+    if (/^text\/event-stream\b/i.test(contentType))
+      return readStream(body, id, this.#settings.limit, tell);
+    const text = await body.text();
     try {
       return JSON.parse(text);
     } catch (cause) {
@@ -194,12 +205,13 @@ export class Runtime {
   ): Promise<{ readonly status: number; readonly text: string } | undefined> {
     const limit = new Limit(signal, LOOK_MS);
     try {
-      const { fetch } = await this.#open();
-      const response = await fetch(`${this.url}${path}`, {
-        headers: this.#headers(),
+      const http = await this.#open();
+      const { status, body } = await http.ask(`${this.url}${path}`, {
+        method: "GET",
+        headers: this.#headers,
         signal: limit.signal,
       });
-      return { status: response.status, text: await response.text() };
+      return { status, text: await body.text() };
     } catch (error) {
       this.#isHealthy = false;
       this.#reason = `It does not answer (${codeOf(error)}).`;
@@ -215,16 +227,6 @@ export class Runtime {
 
   #path(name: keyof typeof PATHS): string {
     return this.#manifest?.server[name] ?? PATHS[name];
-  }
-
-  /** Says which versions of the contract we speak (R087). */
-  #headers(): Record<string, string> {
-    const versions = CONTRACT_VERSIONS.join(", ");
-    return {
-      ...this.#settings.headers,
-      "user-agent": `propylon-sidecar (${this.#agent}; contract ${versions})`,
-      "a2a-contract-versions": versions,
-    };
   }
 }
 

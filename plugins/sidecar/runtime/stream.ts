@@ -16,7 +16,7 @@ import { Failure } from "../failure.ts";
  * @throws {Failure} `unreachable` when it breaks off, `invalid_answer` for what is no event
  */
 export async function readStream(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
   id: string,
   limit: number,
   tell: (event: StreamEvent) => void,

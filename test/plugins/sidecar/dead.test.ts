@@ -7,6 +7,7 @@ import {
   startBus,
   startRuntime,
   startSidecar,
+  statusOf,
   until,
   user,
   type Answer,
@@ -23,7 +24,8 @@ async function start(answers: Record<string, Answer> = {}, options: Record<strin
     backoff: { initial: "10ms", max: "20ms" },
     ...options,
   });
-  await until(() => bus.manager.consumers.info("AGENT_TASKS", "coder").catch(() => undefined));
+  // Not the consumer: that is there for others a moment before the sidecar hears of it.
+  await until(async () => (await statusOf(sidecar.url)).queue.connected);
   return { bus, runtime, ...sidecar };
 }
 
