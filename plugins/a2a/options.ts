@@ -147,6 +147,9 @@ const sessionsSchema = z
       .min(1)
       .default(1_000)
       .describe("Conversations kept; the longest unused go first."),
+    bytes: sizeSchema()
+      .default(256 * 1_048_576)
+      .describe("Room for all of them, as JSON; a bare number is bytes."),
     age: durationSchema()
       .default(86_400_000)
       .describe("How long an unused conversation is kept; a bare number is seconds."),

@@ -1,4 +1,5 @@
 import type { Message } from "propylon/plugins/agents";
+import { sizeOf } from "./size.ts";
 
 /** What an agent and one principal said to each other in one context. */
 export interface Conversation {
@@ -8,12 +9,15 @@ export interface Conversation {
 /** How many are kept, and how long. */
 export interface ConversationLimits {
   readonly most: number;
+  /** Room for all of them, as JSON. */
+  readonly bytes: number;
   /** Milliseconds since it was used last. */
   readonly age: number;
 }
 
 interface Entry {
   messages: readonly Message[];
+  bytes: number;
   usedAt: number;
   /** Settles when everybody who waits for it or uses it is done. */
   queue: Promise<unknown>;
@@ -24,6 +28,7 @@ interface Entry {
 export class Conversations {
   /** The longest unused first. */
   readonly #entries = new Map<string, Entry>();
+  #bytes = 0;
 
   get size(): number {
     return this.#entries.size;
@@ -47,7 +52,7 @@ export class Conversations {
     entry.queue = Promise.all([before, new Promise<void>((resolve) => (leave = resolve))]);
     try {
       await orAborted(before, signal);
-      entry.messages = (await turn({ messages: entry.messages })).messages;
+      this.#keep(entry, (await turn({ messages: entry.messages })).messages);
     } finally {
       leave();
       entry.users--;
@@ -57,16 +62,25 @@ export class Conversations {
   }
 
   /** Drops what is kept no longer; those in use stay. */
-  sweep({ most, age }: ConversationLimits, now = Date.now()): void {
-    for (const [key, { usedAt, users, messages }] of this.#entries) {
-      const isOld = now - usedAt > age || this.#entries.size > most;
-      if (users === 0 && (isOld || messages.length === 0)) this.#entries.delete(key);
+  sweep({ most, bytes, age }: ConversationLimits, now = Date.now()): void {
+    for (const [key, { usedAt, users, messages, bytes: size }] of this.#entries) {
+      const isTooMuch = this.#entries.size > most || this.#bytes > bytes;
+      if (users > 0 || (!isTooMuch && now - usedAt <= age && messages.length > 0)) continue;
+      this.#entries.delete(key);
+      this.#bytes -= size;
     }
+  }
+
+  #keep(entry: Entry, messages: readonly Message[]): void {
+    const bytes = sizeOf(messages) ?? 0;
+    this.#bytes += bytes - entry.bytes;
+    Object.assign(entry, { messages, bytes });
   }
 
   #enter(key: string): Entry {
     const entry = this.#entries.get(key) ?? {
       messages: [],
+      bytes: 0,
       usedAt: 0,
       queue: Promise.resolve(),
       users: 0,

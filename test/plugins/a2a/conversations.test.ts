@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { Conversations } from "../../../plugins/a2a/tasks/conversations.ts";
+
+const LIMITS = { most: 10, bytes: 2_000, age: 60_000 };
+
+it("conversations have room together: the longest unused goes first, one in use stays", async () => {
+  const conversations = new Conversations();
+  const { signal } = new AbortController();
+  const say = async (key: string, text: string): Promise<number> => {
+    let before = 0;
+    await conversations.use(key, LIMITS, signal, ({ messages }) => {
+      before = messages.length;
+      const parts = [{ type: "text" as const, text }];
+      return Promise.resolve({ messages: [...messages, { role: "user", parts }] });
+    });
+    return before;
+  };
+  await say("first", "x".repeat(900));
+  await say("second", "x".repeat(900));
+  expect(await say("first", "x")).toBe(1);
+  await say("third", "x".repeat(900));
+  expect(conversations.size).toBe(2);
+  expect(await say("first", "x")).toBe(2);
+  expect(await say("second", "x")).toBe(0);
+});
