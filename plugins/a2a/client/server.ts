@@ -30,7 +30,7 @@ import { catalogueOf, toolsOf, type SkillTools } from "./tool.ts";
 /** First and longest wait before a card that could not be had is asked for again, in milliseconds. */
 const RETRY_MS = { first: 2_000, longest: 60_000 };
 /** How long agents are given to hear that their tasks are cancelled when the server ends, in milliseconds. */
-const PARTING_MS = 2_000;
+const FAREWELL_MS = 2_000;
 
 /** What an {@link AgentServer} is made of. */
 export interface AgentServerOptions {
@@ -120,7 +120,7 @@ export class AgentServer implements ManagedProvider {
     await this.#conversations.settled(graceMs);
     this.#stop.abort();
     this.#conversations.abandon(new GatewayError("cancelled", `Server "${this.name}" was closed.`));
-    await this.#conversations.settled(PARTING_MS);
+    await this.#conversations.settled(FAREWELL_MS);
     await this.#reading;
     await this.#exchange.destroy();
     if (this.status.state !== "closed") this.#standing.become("closed", 0, "it was closed");

@@ -2,12 +2,13 @@ import type { SendMessageResult, StreamResponse, Task as SdkTask } from "@a2a-js
 import type { RequestOptions, Transport } from "@a2a-js/sdk/client";
 import { isGatewayError } from "propylon";
 import type { Task } from "propylon/contract";
+import { messageToStandard } from "../standard/mapping.ts";
 import type { AgentInterface, RemoteCard } from "./card.ts";
 import type { AgentEvent, Channel, Letter, Passage, RemoteTasks } from "./channel.ts";
 import type { Exchange } from "./exchange.ts";
 import { Refusal } from "./faults.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
-import { readEvent, toStandardMessage, toTask } from "./translation.ts";
+import { readEvent, toTask } from "./translation.ts";
 
 /** An agent of A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON, through `@a2a-js/sdk`. */
 export class StandardChannel implements Channel, RemoteTasks {
@@ -40,7 +41,7 @@ export class StandardChannel implements Channel, RemoteTasks {
 
   async *send(letter: Letter, passage: Passage): AsyncIterable<AgentEvent> {
     const request = this.#sdk.types.SendMessageRequest.fromJSON({
-      message: toStandardMessage(letter.message),
+      message: messageToStandard(letter.message),
       // A new task is known at once, so that it can be cancelled; one that goes on is known already.
       configuration: { historyLength: 0, returnImmediately: letter.message.taskId === undefined },
       ...(letter.metadata && { metadata: letter.metadata }),

@@ -1,21 +1,15 @@
 import type { Json } from "propylon";
 import {
   messageSchema,
-  STATES,
   streamEventSchema,
   TASK_STATES,
   taskSchema,
-  type Message,
   type Task,
-  type TaskState,
 } from "propylon/contract";
 import { z } from "zod";
+import { stateFromStandard } from "../standard/mapping.ts";
 import type { AgentEvent } from "./channel.ts";
 
-/** States of A2A 1.0 in the words of contract v1 (C41). */
-const FROM_STANDARD: ReadonlyMap<unknown, TaskState> = new Map(
-  TASK_STATES.map((state) => [STATES[state].standard, state]),
-);
 const KNOWN: ReadonlySet<unknown> = new Set(TASK_STATES);
 
 /**
@@ -39,11 +33,6 @@ export function readEvent(wire: unknown): AgentEvent | undefined {
 /** A task as A2A 1.0 or contract v1 writes it; `undefined` for what is none. */
 export function toTask(wire: unknown): Task | undefined {
   return isObject(wire) ? parse(taskSchema, readTask(wire)) : undefined;
-}
-
-/** A message in ProtoJSON of A2A 1.0. */
-export function toStandardMessage(message: Message): Json {
-  return { ...message, role: message.role === "user" ? "ROLE_USER" : "ROLE_AGENT" };
 }
 
 const replySchema = z.looseObject({ message: messageSchema });
@@ -81,7 +70,7 @@ function hasContent(artifact: unknown): boolean {
 function readTaskStatus(status: unknown): unknown {
   if (!isObject(status)) return status;
   const { state, message, ...rest } = status;
-  const known = FROM_STANDARD.get(state) ?? (KNOWN.has(state) ? state : "working");
+  const known = stateFromStandard(state) ?? (KNOWN.has(state) ? state : "working");
   return { ...rest, state: known, ...(isObject(message) && { message: readMessage(message) }) };
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { GatewayError, type PluginContext, type Principal } from "propylon";
+import { within } from "../../tasks/within.ts";
 import type { PushOptions } from "../options.ts";
 import { Outbox, type PostOffice } from "./outbox.ts";
 import { Webhooks, type Resolve } from "./webhook.ts";
@@ -187,11 +188,4 @@ export class PushNotifications implements PostOffice {
 
 function keyOf(taskId: string, { kind, id }: Principal): string {
   return JSON.stringify([kind, id, taskId]);
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }
