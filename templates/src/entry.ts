@@ -80,7 +80,6 @@ function processEntry(command: string, foreign: Foreign, move: Move): Entry {
 }
 
 function httpEntry(url: string, isSse: boolean, foreign: Foreign, move: Move): Entry {
-  const headers = hideAll(foreign, "headers", move);
   const text = hideParts(url, undefined, move);
   const candidates = ["fill-in", "1", "https://fill-in.invalid"];
   if (!isUrl(text, move)) {
@@ -88,6 +87,7 @@ function httpEntry(url: string, isSse: boolean, foreign: Foreign, move: Move): E
     if (fits === undefined) throw new Unusable("its url is none");
     move.variables.suggest(text, fits);
   }
+  const headers = hideAll(foreign, "headers", move);
   return {
     url: text,
     ...(isSse && { transport: "sse" as const }),
@@ -104,7 +104,7 @@ function isUrl(text: string, { variables }: Move, blank = ""): boolean {
         (variables.values.get(name) ?? variables.real(name)) || fallback || blank,
     )
     .replaceAll("$$", "$");
-  return URL.canParse(full) && /^https?:$/.test(new URL(full).protocol);
+  return /^https?:\/\/[^/?#]/i.test(full) && URL.canParse(full);
 }
 
 function filled(text: string, { variables }: Move): string {

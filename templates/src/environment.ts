@@ -66,18 +66,23 @@ function makeKey(): string {
   return randomBytes(24).toString("hex");
 }
 
+/** What follows a value in the worst case: a quote that is open takes it all in. */
+const REST = "A=\"1\"\nB='1'\nC=`1`\nD=1";
+
 /** As `util.parseEnv` reads it back; it knows no escapes, so the quotes depend on the value. */
 function line(name: string, value: string): string {
   const forms = [value, `'${value}'`, `\`${value}\``, `"${value}"`];
   const found = forms
     .map((form) => `${name}=${form}`)
     .find((text) => {
-      const { [name]: read, END: end } = parseEnv(`${text}\nEND=1`);
-      return read === value && end === "1";
+      const read = parseEnv(`${text}\n${REST.replaceAll(/^/gm, `${name}_`)}`);
+      return (
+        read[name] === value && "ABCD".split("").every((each) => read[`${name}_${each}`] === "1")
+      );
     });
   if (found === undefined)
     throw new Failure(
-      `The value of ${name} has all kinds of quotes, which .env cannot hold. Replace it by a variable in the file that is imported.`,
+      `The value for ${name} has quotes or line ends that .env cannot hold. Write a variable in its place in the file that is imported.`,
     );
   return found;
 }

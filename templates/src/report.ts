@@ -28,7 +28,8 @@ export function tellResult(result: Result): void {
     console.log(`Still to be filled in, in .env: ${project.blanks.join(", ")}.`);
   if (isGit === false) console.log("It is no git repository, since git init failed.");
   const steps = stepsOf(result);
-  if (steps.length > 0) console.log(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
+  if (steps.length > 0 && !isStarting)
+    console.log(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
   console.log(isStarting ? "\nStarting it; Ctrl-C ends it.\n" : "\nREADME.md goes on from there.");
 }
 

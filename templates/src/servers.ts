@@ -46,11 +46,14 @@ export function findServerFiles(folder: string): readonly string[] {
  * @throws {Failure} for a file that cannot be read, or in which there is no server that a gateway can run
  */
 export function importServers(files: readonly string[], target: Target): Imported {
-  const removal = { target, variables: new Variables(target), block: new Map(), notes: [] };
+  const variables = new Variables(target);
+  const removal: Removal = { target, variables, block: new Map(), seen: new Set(), notes: [] };
   for (const file of files) importFile(file, removal);
-  const { block, variables, notes } = removal;
-  const mcpServers = Object.fromEntries<Entry>(block);
-  const yaml = block.size === 0 ? "" : stringify({ mcpServers }, { lineWidth: 0 });
+  const { block, notes } = removal;
+  const mcpServers = Object.fromEntries(block);
+  // A block of lines that begins with a blank would lose it.
+  const style = { lineWidth: 0, blockQuote: false } as const;
+  const yaml = block.size === 0 ? "" : stringify({ mcpServers }, style);
   const { values, blanks } = variables;
   return { yaml, names: [...block.keys()], values, blanks, notes };
 }
@@ -60,20 +63,23 @@ interface Removal {
   readonly target: Target;
   readonly variables: Variables;
   readonly block: Map<string, Entry>;
+  /** Names as they were. */
+  readonly seen: Set<string>;
   readonly notes: string[];
 }
 
 function importFile(file: string, removal: Removal): void {
   const { servers, ...places } = readServers(file);
-  const { target, variables, block, notes } = removal;
+  const { target, variables, block, seen, notes } = removal;
   const before = block.size;
   for (const [name, foreign] of Object.entries(servers)) {
     const server = freeName(name, new Set([...target.servers, ...block.keys()]));
     const move = { ...places, server, variables, directory: target.directory };
     try {
-      if (block.has(name)) throw new Unusable("there is one of that name already");
+      if (seen.has(name)) throw new Unusable("there is one of that name already");
       if (!isMap(foreign)) throw new Unusable("it is no map");
       block.set(server, translateEntry(foreign, move));
+      seen.add(name);
       notes.push(...notesOn(name, server, foreign));
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;

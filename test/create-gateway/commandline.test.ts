@@ -109,8 +109,8 @@ describe("a place", () => {
       create(creator, join(folder, "My Folder"), [".", "--yes", "--name", "mine"]),
     ]);
     expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-    expect(ends[3]!.stdout).toContain("in this folder.");
-    expect(ends[3]!.stdout).not.toContain("cd ");
+    expect(ends[3].stdout).toContain("in this folder.");
+    expect(ends[3].stdout).not.toContain("cd ");
     expect(readFileSync(join(folder, "My Folder/package.json"), "utf8")).toContain(
       '"name": "mine"',
     );

@@ -106,7 +106,7 @@ describe("questions", () => {
     [[], { TERM: "dumb" }],
   ])("%j %j: nothing is asked, terminal or not", async (words, environment) => {
     const folder = openFull();
-    const terminal = openTerminal(creator, folder, words, environment as Record<string, string>);
+    const terminal = openTerminal(creator, folder, words, environment);
     expect(await terminal.ended).toBe(0);
     expect(listFiles(join(folder, "my-gateway"))).toContain("gateway.yaml");
     expect(terminal.output()).not.toContain("?");

@@ -29,7 +29,7 @@ export function openTerminal(
   const command = `stty cols 120 rows 40; exec ${quoted}`;
   const child = spawn("script", ["--quiet", "--flush", "--return", "-c", command, "/dev/null"], {
     cwd,
-    env: cleanEnvironment({ TERM: "xterm", SHELL: "/bin/sh", ...environment }) as NodeJS.ProcessEnv,
+    env: cleanEnvironment({ TERM: "xterm", SHELL: "/bin/sh", ...environment }),
     stdio: ["pipe", "pipe", "inherit"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -40,16 +40,16 @@ export function openTerminal(
   });
   const output = (): string => stripVTControlCharacters(printed);
   const ended = once(child, "close").then(([code]) => code as number);
-  const see = async (words: string): Promise<void> => {
+  const see = async (wanted: string): Promise<void> => {
     for (;;) {
-      const found = output().indexOf(words, seen);
+      const found = output().indexOf(wanted, seen);
       if (found !== -1) {
-        seen = found + words.length;
+        seen = found + wanted.length;
         return;
       }
       const more = await Promise.race([once(child.stdout, "data"), ended]);
-      if (typeof more === "number" && !output().includes(words, seen))
-        throw new Error(`It ended with ${more}, and "${words}" was not there:\n${output()}`);
+      if (typeof more === "number" && !output().includes(wanted, seen))
+        throw new Error(`It ended with ${more}, and "${wanted}" was not there:\n${output()}`);
     }
   };
   return { press: (keys) => void child.stdin.write(keys), see, output, ended };
