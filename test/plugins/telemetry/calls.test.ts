@@ -81,12 +81,10 @@ describe("a call", () => {
       "network.transport": "tcp",
       "mcp.protocol.version": "2025-11-25",
     });
-    const sent = upstream.requests.findLast(
-      ({ body }) => (body as { method?: string }).method === "tools/call",
-    )!;
+    const sent = upstream.calls.at(-1)!;
     const expected = { traceparent: `00-${TRACE_ID}-${hop!.spanId}-01`, tracestate: "v=1" };
     expect(sent.headers).toMatchObject(expected);
-    expect((sent.body as { params: { _meta: Json } }).params._meta).toEqual(expected);
+    expect(sent.meta).toEqual(expected);
   });
 
   it("has a trace of its own without a traceparent, and calls that it makes belong below it", async () => {
@@ -199,7 +197,7 @@ describe("exporting", () => {
       await client.callTool(withTrace("t"));
       await gateway.close();
       expect(collector.bodies).toEqual([]);
-      expect(upstream.requests.map(({ headers }) => headers["traceparent"])).toContain(TRACEPARENT);
+      expect(upstream.calls.map(({ headers }) => headers["traceparent"])).toContain(TRACEPARENT);
     },
   );
 
