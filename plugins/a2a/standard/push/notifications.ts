@@ -40,6 +40,7 @@ export class PushNotifications implements PostOffice {
   /** How notifications ended, since the start. */
   readonly ends = { delivered: 0, failed: 0, dropped: 0 };
   waiting = 0;
+  size = 0;
   readonly #tasks = new Map<string, Owned>();
   readonly #resolve: Resolve | undefined;
   #means: Means | undefined;

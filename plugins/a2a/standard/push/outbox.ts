@@ -4,6 +4,8 @@ import { isGatewayError } from "propylon";
 /** Pause before the first retry, in milliseconds; doubled each time, up to {@link LONGEST_PAUSE_MS}. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+/** Characters that may wait, over all outboxes: a number of letters is no bound where one holds a whole artifact. */
+const ROOM = 64 * 1024 * 1024;
 /** Statuses below 500 that may be different next time (RFC 9110, RFC 8470, RFC 6585). */
 const PASSING_STATUS = new Set([408, 425, 429]);
 
@@ -18,6 +20,8 @@ export interface Letter {
 export interface PostOffice {
   /** Notifications that wait, over all outboxes. */
   waiting: number;
+  /** Characters of them. */
+  size: number;
   readonly most: number;
   readonly retries: number;
   /** Told of each notification once. */
@@ -45,8 +49,10 @@ export class Outbox {
   put(letter: Letter): void {
     const office = this.#office();
     if (this.#closing.signal.aborted) return;
-    if (office.waiting >= office.most && !letter.isLast) return office.report("dropped");
+    const isFull = office.waiting >= office.most || office.size + letter.body.length > ROOM;
+    if (isFull && !letter.isLast) return office.report("dropped");
     office.waiting++;
+    office.size += letter.body.length;
     this.#letters.push(letter);
     this.#work ??= this.#deliverAll();
   }
@@ -58,17 +64,22 @@ export class Outbox {
 
   /** Gives up what waits. */
   close(): void {
-    this.#office().waiting -= this.#letters.length;
-    this.#letters.length = 0;
+    for (const letter of this.#letters.splice(0)) this.#release(letter);
     this.#closing.abort();
   }
 
   async #deliverAll(): Promise<void> {
     for (let letter = this.#letters.shift(); letter; letter = this.#letters.shift()) {
       await this.#deliver(letter);
-      this.#office().waiting--;
+      this.#release(letter);
     }
     this.#work = undefined;
+  }
+
+  #release({ body }: Letter): void {
+    const office = this.#office();
+    office.waiting--;
+    office.size -= body.length;
   }
 
   async #deliver({ body }: Letter): Promise<void> {
