@@ -50,6 +50,9 @@ const WAYS = {
   production: { name: "production-gateway", flags: ["--yes", "--production"] },
 } as const;
 
+/** Flags that mean nothing to a plugin. */
+const FOR_GATEWAYS = /^--(?:import|with|start|no-start|production)/;
+
 const WAY_NAMES = Object.keys(WAYS) as (keyof typeof WAYS)[];
 
 const IMPORTED = {
@@ -96,8 +99,7 @@ async function create(template: string, way: keyof typeof WAYS): Promise<string>
   onTestFinished(() => remove(folder));
   await writeFile(join(folder, "mcp.json"), JSON.stringify(IMPORTED));
   const { name, flags } = WAYS[way];
-  // A plugin has no servers to take over.
-  const fitting = flags.filter((flag) => template !== "plugin" || !flag.startsWith("--import"));
+  const fitting = flags.filter((flag) => template !== "plugin" || !FOR_GATEWAYS.test(flag));
   const words = fitting.map((flag) => flag.replace("../mcp.json", join(folder, "mcp.json")));
   return createProject({ ...workshop, folder }, name, ["-t", template, ...words]);
 }

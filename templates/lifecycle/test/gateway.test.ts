@@ -17,8 +17,8 @@ async function start(model: (question: Question) => Reply) {
   const { client, url } = await setupGateway({ file: "gateway.yaml", environment });
   const call = async <T>(name: string, args: Record<string, unknown>): Promise<T> => {
     const { content } = await client.callTool({ name, arguments: args });
-    const [answer] = content as { text: string }[];
-    return JSON.parse(answer!.text) as T;
+    const [answer = { text: "" }] = content as { text: string }[];
+    return JSON.parse(answer.text) as T;
   };
   return { client, url, call };
 }
