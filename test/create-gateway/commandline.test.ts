@@ -3,7 +3,6 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { TEMPLATES } from "../../templates/src/template.ts";
 import {
   cleanEnvironment,
   create,
@@ -262,64 +261,5 @@ describe("without a terminal", () => {
       npm_config_user_agent: agent,
     });
     expect((JSON.parse(stdout) as { next: string[] }).next).toEqual(["cd gw", ...steps]);
-  });
-});
-
-describe("a project", () => {
-  it.each(TEMPLATES.map(({ name }) => name))(
-    "%s: bears its name everywhere, and --production lets nobody change it",
-    async (template) => {
-      const folder = openFolder();
-      const flags = template === "plugin" ? [] : ["--production"];
-      const started = performance.now();
-      const { code, stderr } = await create(creator, folder, ["mine", "-t", template, ...flags]);
-      expect(performance.now() - started).toBeLessThan(2_000);
-      expect([code, stderr]).toEqual([0, ""]);
-      const files = listFiles(join(folder, "mine"));
-      const texts = files.map((file) => readFileSync(join(folder, "mine", file), "utf8"));
-      expect(texts.filter((text) => text.includes("my-gateway"))).toEqual([]);
-      const config = files.includes("gateway.yaml") ? texts[files.indexOf("gateway.yaml")]! : "";
-      expect(config.includes("readOnly: true }")).toBe(template !== "plugin");
-      expect(config).not.toMatch(/^management: .*mutations/m);
-    },
-  );
-
-  it("git has all of it but the secrets, unless nobody wants git", async () => {
-    const folder = openFolder();
-    await create(creator, folder, ["gw", "--yes"]);
-    const { stdout } = await run("git", ["ls-files"], { cwd: join(folder, "gw") });
-    const staged = stdout.trim().split("\n");
-    expect(staged).toEqual(listFiles(join(folder, "gw")).filter((file) => file !== ".env"));
-    const without = await create(creator, folder, ["other", "--yes", "--no-git", "--json"]);
-    expect(JSON.parse(without.stdout)).toMatchObject({ git: false });
-    expect(() => statSync(join(folder, "other/.git"))).toThrow("ENOENT");
-  });
-
-  it(".env is its owner's alone whatever the umask, with a key of its own, and stays when the rest is overwritten", async () => {
-    const folder = openFolder();
-    const file = join(folder, "gw/.env");
-    const open = `umask 0; exec '${process.execPath}' '${creator.program}' gw --yes`;
-    const env = cleanEnvironment() as NodeJS.ProcessEnv;
-    await run("sh", ["-c", open], { cwd: folder, env });
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const key = /^GATEWAY_KEY=(.*)$/m.exec(readFileSync(file, "utf8"))![1]!;
-    expect(key).toMatch(/^[0-9a-f]{48}$/);
-    await create(creator, folder, ["second", "--yes"]);
-    expect(readFileSync(join(folder, "second/.env"), "utf8")).not.toContain(key);
-    const mine = "# mine\nMODEL='of my own'\nGATEWAY_KEY=\nOTHER=1\n";
-    writeFileSync(file, mine);
-    chmodSync(file, 0o644);
-    const words = ["gw", "--yes", "--overwrite", "-t", "agent-team"];
-    const { stdout } = await create(creator, folder, [...words, "--dry-run"]);
-    expect(stdout).toContain(".env (added to)\n");
-    await create(creator, folder, words);
-    const after = readFileSync(file, "utf8");
-    expect(after.startsWith(`${mine}\n# Added by create-gateway.\n`)).toBe(true);
-    expect(after).toMatch(/\nGATEWAY_KEY=[0-9a-f]{48}\n/);
-    expect(after).toMatch(/\nMODEL_URL=http/);
-    expect(after.match(/^MODEL=/gm)).toHaveLength(1);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    await create(creator, folder, words);
-    expect(readFileSync(file, "utf8")).toBe(after);
   });
 });

@@ -1,52 +1,8 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { parseEnv } from "node:util";
-import fc from "fast-check";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadConfig, type LoadedConfig } from "../../core/config/load.ts";
 import { RESERVED_SERVERS } from "../../core/index.ts";
-import { writeProject } from "../../templates/src/directory.ts";
-import { makeProject, type Project } from "../../templates/src/project.ts";
 import { RESERVED } from "../../templates/src/servers.ts";
-import { findTemplate } from "../../templates/src/template.ts";
-import { openFolder, ROOT } from "./creator.ts";
-
-const TEMPLATES = join(ROOT, "templates");
-
-interface Taken {
-  readonly project: Project;
-  readonly loaded: LoadedConfig;
-  /** What it says about its servers. */
-  readonly yaml: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
-/** Makes a project from a file of another program, and loads it as a gateway would in a bare environment. */
-async function takeOver(file: string, text: string, folder = openFolder()): Promise<Taken> {
-  const source = join(folder, file);
-  mkdirSync(dirname(source), { recursive: true });
-  writeFileSync(source, text);
-  const directory = join(folder, "gw");
-  // What an earlier .env says would stay.
-  rmSync(join(directory, ".env"), { force: true });
-  const project = makeProject(TEMPLATES, {
-    directory,
-    name: "gw",
-    template: findTemplate("minimal")!,
-    extras: [],
-    production: false,
-    imports: [source],
-    propylon: "^0.1.0",
-  });
-  const read = ["gateway.yaml", ".env", "plugins/hello.ts"];
-  const files = project.files.filter(({ path }) => read.includes(path));
-  writeProject(directory, files);
-  const environment = { HOME: "/home/ada", PATH: "/usr/bin" };
-  const loaded = await loadConfig(join(directory, "gateway.yaml"), { environment });
-  const textOf = (path: string): string =>
-    files.find((each) => each.path === path)!.content.toString();
-  return { project, loaded, yaml: textOf("gateway.yaml"), env: parseEnv(textOf(".env")) };
-}
+import { takeOver } from "./takeover.ts";
 
 const take = (servers: unknown, file = ".mcp.json") =>
   takeOver(file, JSON.stringify({ mcpServers: servers }));
@@ -250,67 +206,5 @@ describe("servers that are taken over", () => {
     ],
   ])("a file that cannot be taken over is refused: %s", async (text, message) => {
     await expect(takeOver("servers.json", text)).rejects.toThrow(message);
-  });
-});
-
-describe("any servers", () => {
-  // What a .env can hold: see the failure for values with all kinds of quotes.
-  const text = fc
-    .oneof(
-      fc.string({ unit: "grapheme", maxLength: 30 }),
-      fc.string({ unit: fc.constantFrom(..."$${}:-#=\\'\" \t\nnaÄ/@".split("")), maxLength: 12 }),
-    )
-    .filter((value) => !value.includes("`") && !/\$\{/.test(value));
-  const secret = fc
-    .tuple(text, fc.stringMatching(/^[0-9a-f]{24}$/))
-    .map(([head, tail]) => head + tail);
-  const map = fc.dictionary(fc.stringMatching(/^[A-Za-z_][\w-]{0,12}$/), secret, { maxKeys: 3 });
-  const process_ = fc.record(
-    {
-      command: text.filter((value) => value !== ""),
-      args: fc.array(text, { maxLength: 4 }),
-      env: map,
-      type: fc.constant("stdio"),
-      disabled: fc.boolean(),
-      autoApprove: fc.array(text),
-    },
-    { requiredKeys: ["command"] },
-  );
-  const remote = fc.record(
-    {
-      url: fc.webUrl({ withQueryParameters: true }),
-      headers: map,
-      type: fc.constantFrom("http", "sse"),
-    },
-    { requiredKeys: ["url"] },
-  );
-  const servers = fc.dictionary(fc.string({ maxLength: 12 }), fc.oneof(process_, remote), {
-    minKeys: 1,
-    maxKeys: 4,
-  });
-
-  it("load back as they were, with no secret in gateway.yaml and no warning", async () => {
-    const folder = openFolder();
-    await fc.assert(
-      fc.asyncProperty(servers, async (given) => {
-        const result = await takeOver("mcp.json", JSON.stringify({ mcpServers: given }), folder);
-        const { project, loaded, yaml } = result;
-        expect(loaded.warnings).toEqual([]);
-        const expected = Object.values(JSON.parse(JSON.stringify(given)) as typeof given);
-        expect(project.imported).toHaveLength(expected.length);
-        const back = project.imported.map((name) => loaded.config.servers[name]);
-        for (const [index, entry] of expected.entries()) {
-          const { command, args, env, url, headers } = entry as Record<string, unknown>;
-          expect(back[index]).toMatchObject(
-            url === undefined
-              ? { command, args: args ?? [], env: env ?? {} }
-              : { url, headers: headers ?? {} },
-          );
-          const hidden = Object.values((env ?? headers ?? {}) as Record<string, string>);
-          for (const value of hidden) expect(yaml).not.toContain(value.slice(-24));
-        }
-      }),
-      { numRuns: 100 },
-    );
   });
 });
