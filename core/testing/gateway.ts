@@ -69,7 +69,7 @@ function createUnderTest({
       log,
       plugins: named.plugins,
       environment: { ...process.env, ...environment },
-      adjust: freePorts,
+      adjust: freePorts(),
     });
   return createGateway(
     {
@@ -83,11 +83,26 @@ function createUnderTest({
 
 /**
  * So that a test can run the very config that is deployed, beside others and itself: ports of its listeners, and of those that
- * agents and plugins bring (`listener: { port }`), are free ones.
+ * agents and plugins bring (`listener: { port }`), are free ones. A listener that an edit adds has the port it was given.
  */
-function freePorts(value: Record<string, unknown>): Record<string, unknown> {
-  const listeners = (value["listeners"] ?? { main: {} }) as Record<string, object | null>;
-  const entries = Object.entries(listeners).map(([name, each]) => [name, { ...each, port: 0 }]);
+function freePorts(): (value: Record<string, unknown>) => Record<string, unknown> {
+  let first: ReadonlySet<string> | undefined;
+  return (value) => {
+    const listeners = (value["listeners"] ?? { main: {} }) as Record<string, object | null>;
+    first ??= new Set(Object.keys(listeners));
+    return withFreePorts(value, listeners, first);
+  };
+}
+
+function withFreePorts(
+  value: Record<string, unknown>,
+  listeners: Readonly<Record<string, object | null>>,
+  first: ReadonlySet<string>,
+): Record<string, unknown> {
+  const entries = Object.entries(listeners).map(([name, each]) => [
+    name,
+    first.has(name) ? { ...each, port: 0 } : each,
+  ]);
   const brought = ["agents", "plugins"].flatMap((key) =>
     key in value ? [[key, withoutPort(value[key])]] : [],
   );
