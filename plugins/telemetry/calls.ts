@@ -33,6 +33,8 @@ import { failSpan } from "./span.ts";
 export interface Observation {
   /** `undefined`: nobody wants to know anything. */
   readonly tracer: () => Tracer | undefined;
+  /** Whether spans are the gateway's own to export; else they are the SDK's of the application around it. */
+  readonly exportsTraces: () => boolean;
   readonly durations: () => Durations;
   readonly servers: ReadonlyMap<string, Provider>;
   readonly captureArguments: boolean;
@@ -44,14 +46,16 @@ export function observeCalls(observation: Observation): Middleware {
   return (call, next) => {
     const tracer = observation.tracer();
     if (!tracer) return next(call);
-    const attributes = describeCall(call);
-    if (captureArguments) Object.assign(attributes, describeArguments(call));
     return within(call, next, {
       tracer,
+      isOwn: observation.exportsTraces(),
       histogram: observation.durations().served,
       kind: kindOf(call),
-      attributes,
       operation: describeOperation(call),
+      attributes: () => ({
+        ...describeCall(call),
+        ...(captureArguments && describeArguments(call)),
+      }),
     });
   };
 }
@@ -63,13 +67,19 @@ export function observeHops(observation: Observation): Middleware {
     const provider = tracer && observation.servers.get(call.server);
     // What a plugin or agent of this process answers is no hop.
     if (!provider || provider.status.transport === "local") return next(call);
-    const operation = { ...describeOperation(call), "propylon.server": call.server };
+    const operation = describeOperation(call);
+    operation["propylon.server"] = call.server;
+    const histogram = observation.durations().relayed;
+    const isOwn = observation.exportsTraces();
+    // Every standard sampler decides for a whole trace, and the span around us has asked it.
+    if (isOwn && isLeftOut(call)) return timed(() => next(call), histogram, operation);
     return within(call, next, {
       tracer,
-      histogram: observation.durations().relayed,
+      isOwn,
+      histogram,
       kind: SpanKind.CLIENT,
-      attributes: { ...operation, ...describeServer(provider) },
       operation,
+      attributes: () => ({ ...operation, ...describeServer(provider) }),
     });
   };
 }
@@ -77,30 +87,59 @@ export function observeHops(observation: Observation): Middleware {
 /** How one span of a call looks. */
 interface CallSpan {
   readonly tracer: Tracer;
+  /** Whether the sampler is one of the standard ones, which do not look at attributes. */
+  readonly isOwn: boolean;
   readonly histogram: Histogram;
   readonly kind: SpanKind;
-  readonly attributes: Attributes;
   /** Attributes of the histogram. */
   readonly operation: Attributes;
+  /** Of the span, for one that is recorded. */
+  readonly attributes: () => Attributes;
 }
 
 /** Runs the rest of the pipeline within a span. */
 function within(call: Call, next: Next, look: CallSpan): Promise<Answer> {
-  const { tracer, histogram, kind, attributes, operation } = look;
-  const started = performance.now();
   const parent = parentOf(call);
-  const span = tracer.startSpan(nameOf(call), { kind, attributes }, parent);
+  const span = startSpan(nameOf(call), look, parent);
   const own = metaOf(span.spanContext());
   const inner =
     own.traceparent === undefined ? call : amendCall(call, { meta: { ...call.meta, ...own } });
-  const answer = context.with(trace.setSpan(parent, span), next, undefined, inner);
+  const around = trace.setSpan(parent, span);
+  const work = (): Promise<Answer> => context.with(around, next, undefined, inner);
+  return timed(work, look.histogram, look.operation, span);
+}
+
+/** Most spans are not recorded where few traces are: their attributes are not even put together. */
+function startSpan(name: string, look: CallSpan, parent: Context): Span {
+  const { tracer, isOwn, kind, attributes } = look;
+  if (!isOwn) return tracer.startSpan(name, { kind, attributes: attributes() }, parent);
+  const span = tracer.startSpan(name, { kind }, parent);
+  return span.isRecording() ? span.setAttributes(attributes()) : span;
+}
+
+/** Measures a call, and ends its span. */
+function timed(
+  work: () => Promise<Answer>,
+  histogram: Histogram,
+  operation: Attributes,
+  span?: Span,
+): Promise<Answer> {
+  const started = performance.now();
+  const answer = work();
   const end = (outcome: Answer | Error): void => {
     const failure = describeFailure(outcome);
-    histogram.record((performance.now() - started) / 1_000, { ...operation, ...failure });
-    finish(span, failure);
+    const attributes = failure ? { ...operation, ...failure } : operation;
+    histogram.record((performance.now() - started) / 1_000, attributes);
+    if (span?.isRecording()) finish(span, failure);
   };
   answer.then(end, (thrown: unknown) => end(thrown instanceof Error ? thrown : new Error()));
   return answer;
+}
+
+/** Whether the trace of a call is not recorded, by the `traceparent` of the span around it, which is of our writing. */
+function isLeftOut({ meta }: Call): boolean {
+  const traceparent = meta?.["traceparent"];
+  return typeof traceparent === "string" && traceparent.endsWith("-00");
 }
 
 function parentOf({ meta }: Call): Context {

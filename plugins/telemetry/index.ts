@@ -26,6 +26,7 @@ export default definePlugin({
     let durations: Durations | undefined;
     const observation: Observation = {
       tracer: () => (pipeline ? (pipeline.tracers ?? trace).getTracer(SCOPE) : tracerAround()),
+      exportsTraces: () => pipeline?.tracers !== undefined,
       durations: () => (durations ??= createDurations(pipeline?.meters)),
       get servers() {
         return gateway.servers;
