@@ -362,7 +362,7 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
    * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs
    * (`undefined`): all that are installed.
    */
-  readonly packages?: (config: C) => readonly string[] | undefined;
+  packages?(config: C): readonly string[] | undefined;
   /** Registers; must not open anything (that is for `onStart`). */
   setup(gateway: PluginContext<C, I>): P | Promise<P>;
 }

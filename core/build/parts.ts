@@ -99,9 +99,10 @@ async function findPackages(
     off.map((name) => [dirname(firstParty(name)), []]),
   );
   for (const [key, file] of plugins) {
-    const { packages, config: schema } = await source.resolve(key);
-    const options = config.plugins[key];
-    const names = packages?.(schema?.parse(typeof options === "object" && options ? options : {}));
+    const plugin = await source.resolve(key);
+    const written = config.plugins[key];
+    const options = typeof written === "object" && written ? written : {};
+    const names = plugin.packages?.(plugin.config?.parse(options));
     if (names === undefined) continue;
     requirePackages(key, names, file);
     found.set(dirname(file), names);

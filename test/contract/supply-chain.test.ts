@@ -62,7 +62,9 @@ describe("the lockfile", () => {
     );
     expect(named(elsewhere)).toEqual([]);
     const links = Object.entries(lock.packages).filter(([, { link }]) => link);
-    expect(new Set(links.map(([, { resolved }]) => resolved))).toEqual(new Set(["", "playground"]));
+    expect(new Set(links.map(([, { resolved }]) => resolved))).toEqual(
+      new Set(["", "playground", "templates"]),
+    );
   });
 
   it("has no install script in what we ship", () => {

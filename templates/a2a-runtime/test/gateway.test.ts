@@ -60,7 +60,7 @@ it("has the agent do a task from the queue, and keeps the result", async () => {
   const body = JSON.stringify({ message: message("What is the sum of Ada?") });
   const taken = await fetch(`${gateway}/sidecar/tasks`, { method: "POST", headers, body });
   expect(taken.status).toBe(202);
-  const { id } = await taken.json();
+  const { id } = (await taken.json()) as { id: string };
   const result = await fetch(`${gateway}/sidecar/tasks/${id}?wait=20s`, { headers });
   expect(JSON.stringify(await result.json())).toContain(`The sum is ${SUM}`);
 });
@@ -101,13 +101,15 @@ it("speaks A2A 1.0 with the client of its SDK", async () => {
 
 it("declares what it is, to everybody, and works for nobody without the key", async () => {
   const { url } = await start();
-  const { server, ...declared } = await (await fetch(`${url}/runtime-contract.json`)).json();
+  const { server, ...declared } = (await read(`${url}/runtime-contract.json`)) as {
+    server: object;
+  };
   const { server: _, ...written } = JSON.parse(readFileSync("runtime-contract.json", "utf8"));
   expect(declared).toEqual(written);
   expect(server).toMatchObject({ healthPath: "/health", taskPath: "/" });
   expect((await fetch(`${url}/health`)).status).toBe(200);
-  const card = await (await fetch(`${url}/.well-known/agent-card.json`)).json();
-  expect(card.skills.map(({ id }: { id: string }) => id)).toEqual(["work", "checksum"]);
+  const card = await read(`${url}/.well-known/agent-card.json`);
+  expect(card).toMatchObject({ skills: [{ id: "work" }, { id: "checksum" }] });
   const body = JSON.stringify({ message: message("Ada", "checksum") });
   const refused = await fetch(url, {
     method: "POST",
@@ -122,3 +124,7 @@ it("offers its tools to MCP clients", async () => {
   const { content } = await client.callTool({ name: "checksum", arguments: { text: "Ada" } });
   expect(content).toEqual([{ type: "text", text: SUM }]);
 });
+
+async function read(url: string): Promise<unknown> {
+  return (await fetch(url)).json();
+}

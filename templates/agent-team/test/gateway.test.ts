@@ -65,8 +65,8 @@ it("research writes a note, and people can read it", async () => {
   const message = "The gateway speaks MCP.";
   const { content } = await client.callTool({ name: "research", arguments: { message } });
   expect(content).toEqual([{ type: "text", text: "It is noted." }]);
-  const { notes } = await (await fetch(`${url}/notes`, { headers })).json();
-  expect(notes).toEqual([expect.objectContaining({ text: message, by: "agent:research" })]);
+  const kept = await (await fetch(`${url}/notes`, { headers })).json();
+  expect(kept).toMatchObject({ notes: [{ text: message, by: "agent:research" }] });
 });
 
 it("lists its agents in the registry, and lets nobody use them without the key", async () => {

@@ -33,8 +33,7 @@ it("counts words over HTTP, as the document says", async () => {
   const counted = await fetch(`${url}/hello/count_words`, { method: "POST", headers, body });
   expect(await counted.json()).toMatchObject({ ok: true, result: { words: 3, truncated: false } });
   const document = await (await fetch(`${url}/hello/openapi.json`, { headers })).json();
-  expect(document).toMatchObject({ openapi: "3.1.0" });
-  expect(Object.keys(document.paths)).toContain("/count_words");
+  expect(document).toMatchObject({ openapi: "3.1.0", paths: { "/count_words": {} } });
 });
 
 it("refuses a tool that is switched off, and takes it out of the list", async () => {

@@ -17,6 +17,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "METRICS_CONTENT_TYPE",
       "RESERVED_SERVERS",
       "STAGES",
+      "SseParser",
       "admits",
       "amendCall",
       "checkInput",
@@ -35,18 +36,24 @@ it("the public names of propylon and propylon/testing are these", () => {
       "optional",
       "outcomeOf",
       "parseDuration",
+      "parseJson",
       "pathParameter",
+      "prefersEvents",
       "readJson",
       "sizeSchema",
+      "spawnChild",
       "toEnvelope",
       "toGatewayError",
       "toProblem",
       "toRpcError",
+      "traceOf",
     ]
   `);
   expect(Object.keys(testing).toSorted()).toMatchInlineSnapshot(`
     [
       "connectClient",
+      "connectModernClient",
+      "fakeUpstream",
       "openResources",
       "setupGateway",
       "testPlugin",
