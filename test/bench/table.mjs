@@ -55,11 +55,7 @@ export const GOALS = {
     "p50 from queue to result / that loop, at 100 tasks/s",
   ],
   sidecar_cpu_vs_hand: [undefined, undefined, "CPU per task / that loop"],
-  start_vs_node: [
-    "<=",
-    4,
-    "CPU until ready, one-file build with 5 plugins / empty Node",
-  ],
+  start_vs_node: ["<=", 4, "CPU until ready, one-file build with 5 plugins / empty Node"],
   start_unbundled_vs_node: [
     undefined,
     undefined,
