@@ -210,6 +210,21 @@ describe("exporting", () => {
     expect(orphans(collector.spans, new Set([PARENT_ID]))).toEqual([]);
   });
 
+  it("R010: a call whose trace is not kept is measured at every hop, and tells its server so", async () => {
+    const upstream = await serveUpstream();
+    const { collector, client, gateway } = await start({
+      options: { sampling: 0 },
+      config: { servers: { up: { url: upstream.url } } },
+    });
+    await client.callTool({ name: "t", arguments: {} });
+    await gateway.close();
+    expect(collector.spans).toEqual([]);
+    const told = upstream.calls.map(({ headers }) => headers["traceparent"]);
+    expect(told.at(-1)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+    const measured = [...collector.histograms.values()].map(({ name }) => name);
+    expect(measured).toContain("mcp.client.operation.duration");
+  });
+
   it("loses no span through reloads, with the same settings and with others", async () => {
     const { collector, client, gateway } = await start();
     const other = await startCollector();
