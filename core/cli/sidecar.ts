@@ -8,7 +8,7 @@ import { validateConfig } from "../config/validate.ts";
 import { GatewayError } from "../errors.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";
-import { runProcess } from "../node/process.ts";
+import { endWhileStarting, runProcess } from "../node/process.ts";
 import { exitCodeOf } from "./exit.ts";
 import type { SidecarFlags } from "./sidecar-flags.ts";
 
@@ -17,7 +17,8 @@ const STOP_MS = 5_000;
 const CLOSE_MS = 1_000;
 
 /**
- * Runs a sidecar as a process of its own: a gateway with nothing but the plugins sidecar, metrics and, where there is a collector, telemetry. Returns once it listens.
+ * Runs a sidecar as a process of its own: a gateway with nothing but the plugins sidecar, metrics and, where there is a
+ * collector, telemetry. Returns once it listens.
  * It exits with 2 when the runtime does not become healthy in time, with 1 when it or a stream is not as it must be (R038).
  *
  * @param command program and arguments of the runtime, to run it as a child (R054)
@@ -27,6 +28,7 @@ export async function sidecar(
   flags: SidecarFlags,
   command: readonly string[] | undefined,
 ): Promise<void> {
+  const isStarted = endWhileStarting();
   const config = configOf(flags, command);
   const log = await createLogger(config.log);
   const cwd = process.cwd();
@@ -44,6 +46,7 @@ export async function sidecar(
     await gateway.close({ grace: 0 });
     throw error;
   }
+  isStarted();
   runProcess(gateway, { log });
   const [address] = gateway.addresses.values();
   log.info({ url: address?.url }, "sidecar listens");
