@@ -1,6 +1,7 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
+import { withContainer } from "../cli/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import { createFileGateway, createGateway, type Gateway, type GatewayOptions } from "../gateway.ts";
 import type { AnyPlugin } from "../plugin.ts";
@@ -15,13 +16,16 @@ export type PluginEntry =
 export interface GatewaySetup extends Omit<GatewayOptions, "plugins" | "file"> {
   /**
    * Path of a config file to run in place of {@link config}, with reload, plan and edit. {@link plugins} are at hand for the
-   * keys it names, without options. Its `listeners` and those of its agents and plugins are put on free ports.
+   * keys it names, without options. Its `listeners` and those of its agents and plugins are put on free ports, unless
+   * {@link ports} says otherwise.
    */
   readonly file?: string;
   /** Variables for the config {@link file}, above those of the process and of `.env`. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Plugins under their own names. */
   readonly plugins?: readonly PluginEntry[];
+  /** `written` leaves the ports of {@link file} alone, for parts that must know each other's; default `free`. */
+  readonly ports?: "free" | "written";
   /** The rest of the config; `listeners` default to one on a free port of 127.0.0.1. */
   readonly config?: GatewayConfigInput;
   /** How the client presents itself; `false` connects none. It has the config's `auth.apiKey`, unless it brings headers. */
@@ -60,17 +64,25 @@ function createUnderTest({
   config = {},
   file,
   environment = {},
+  ports = "free",
   ...options
 }: Omit<GatewaySetup, "client">): Promise<Gateway> {
   const named = toRecords(plugins);
   const log = options.log ?? pino({ level: "silent" });
-  if (file !== undefined)
+  if (file !== undefined) {
+    const variables = { ...process.env, ...environment };
+    const free = ports === "free" ? freePorts() : undefined;
+    const adjust = (value: Record<string, unknown>): Record<string, unknown> => {
+      const served = withContainer(value, variables);
+      return free ? free(served) : served;
+    };
     return createFileGateway(file, {
       log,
       plugins: named.plugins,
-      environment: { ...process.env, ...environment },
-      adjust: freePorts(),
+      environment: variables,
+      adjust,
     });
+  }
   return createGateway(
     {
       listeners: { main: { port: 0 } },

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { FIRST_PARTY } from "../../core/config/resolve.ts";
-import type { AnyPlugin } from "../../core/index.ts";
+import type { PluginEntry } from "../../core/testing/index.ts";
+import a2a from "../../plugins/a2a/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import breaker from "../../plugins/breaker/index.ts";
 import events from "../../plugins/events/index.ts";
@@ -15,10 +16,14 @@ import lifecycle from "../../plugins/lifecycle/index.ts";
 import payloads from "../../plugins/payloads/index.ts";
 import progress from "../../plugins/progress/index.ts";
 import registry from "../../plugins/registry/index.ts";
+import sidecar from "../../plugins/sidecar/index.ts";
+import telemetry from "../../plugins/telemetry/index.ts";
 import { runAccessMatrix, surprises } from "./access-matrix.ts";
 
 /** Every one there is. */
-const PLUGINS: readonly AnyPlugin[] = [
+const PLUGINS: readonly PluginEntry[] = [
+  // With a skill, because without any it serves nothing.
+  [a2a, { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] }],
   admin,
   agents,
   breaker,
@@ -33,10 +38,14 @@ const PLUGINS: readonly AnyPlugin[] = [
   progress,
   ratelimit,
   registry,
+  sidecar,
+  telemetry,
 ];
 
 it("has every plugin that comes along", () => {
-  expect(PLUGINS.map(({ name }) => name)).toEqual(Object.keys(FIRST_PARTY));
+  expect(PLUGINS.map((entry) => ("name" in entry ? entry.name : entry[0].name))).toEqual(
+    Object.keys(FIRST_PARTY),
+  );
 });
 
 it("M127, M155: the routes of the plugins that come with Propylon are for those they say, and none that mutates is forgotten", async () => {

@@ -186,7 +186,7 @@ describe("blocks of other clients", () => {
 });
 
 describe("secrets", () => {
-  const CANARY = "canary-5f1e9c";
+  const CANARY = "canary-5f1e9c-as-long-as-a-key";
 
   it("are masked wherever the config is shown: headers, env, keys, userinfo, and all that came from a variable", async () => {
     const text = `
