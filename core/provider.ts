@@ -92,16 +92,17 @@ export interface Provider {
    * `result_too_large`); a JSON-RPC error of the server is an Answer. Aborting `call.signal` rejects at once and cancels upstream.
    */
   request(call: Call): Promise<Answer>;
-  /** Asks for `updated` events of a resource; counted, so each subscribe needs one unsubscribe. */
-  subscribe(uri: string): Promise<void>;
-  unsubscribe(uri: string): Promise<void>;
+  /** Asks for `updated` events of a resource; counted, so each subscribe needs one unsubscribe. Absent: there are none. */
+  subscribe?(uri: string): Promise<void>;
+  unsubscribe?(uri: string): Promise<void>;
   /**
    * Sets the least severe level that any client of one asker wants (legacy `logging/setLevel`); `undefined` = none. A server
-   * may be shown at several endpoints, so the least severe of all askers counts.
+   * may be shown at several endpoints, so the least severe of all askers counts. Absent: it logs nothing to clients, or
+   * asks each call's `peer`.
    */
-  setLogLevel(level: string | undefined, asker: object): void;
-  /** Tells the server that a client's roots changed. */
-  rootsChanged(): void;
+  setLogLevel?(level: string | undefined, asker: object): void;
+  /** Tells the server that a client's roots changed. Absent: it has none, or asks a call's `peer`. */
+  rootsChanged?(): void;
   /** Drops the connection and makes a new one; resolves when the outcome is known, good or bad. Absent: there is none to make. */
   reconnect?(): Promise<void>;
   /**

@@ -158,12 +158,6 @@ export class LocalProvider implements Provider {
     return Promise.resolve();
   }
 
-  /** A plugin reads the level that its caller wants from `call.peer.logLevel`. */
-  setLogLevel(): void {}
-
-  /** A plugin asks `call.peer` for roots when it needs them. */
-  rootsChanged(): void {}
-
   on(listener: (event: ProviderEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

@@ -39,7 +39,7 @@ export class Live {
       onEnd: (session, reason) => this.#endSession(session, reason),
     });
     this.levels = new LogLevels((level) => {
-      for (const provider of context.view.providers) provider.setLogLevel(level, this);
+      for (const provider of context.view.providers) provider.setLogLevel?.(level, this);
     });
     this.watchers = new Subscriptions<Session>(() => context.view);
     this.listeners = new Listeners(context, new Subscriptions<Listener>(() => context.view));
@@ -48,11 +48,11 @@ export class Live {
   /** Shows something else from now on; clients are told what differs. */
   show(content: EndpointContent): void {
     for (const provider of this.#content?.providers ?? [])
-      if (!content.providers.includes(provider)) provider.setLogLevel(undefined, this);
+      if (!content.providers.includes(provider)) provider.setLogLevel?.(undefined, this);
     this.#content = content;
     this.#watch.set(content.providers);
     this.#replace(new View(content));
-    for (const provider of content.providers) provider.setLogLevel(this.levels.current, this);
+    for (const provider of content.providers) provider.setLogLevel?.(this.levels.current, this);
     this.#context.firstConnect.start(content.providers);
   }
 

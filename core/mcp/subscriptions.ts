@@ -57,7 +57,11 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
   #open(uri: string): Entry<S> | undefined {
     const provider = this.#view().watchable(uri);
     if (provider === undefined) return undefined;
-    const entry = { provider, subscribers: new Set<S>(), ready: provider.subscribe(uri) };
+    const entry = {
+      provider,
+      subscribers: new Set<S>(),
+      ready: provider.subscribe?.(uri) ?? Promise.resolve(),
+    };
     this.#entries.set(uri, entry);
     return entry;
   }
@@ -69,7 +73,7 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
     const entry = this.#entries.get(uri);
     if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return;
     this.#entries.delete(uri);
-    entry.ready.then(() => entry.provider?.unsubscribe(uri)).catch(ignore);
+    entry.ready.then(() => entry.provider?.unsubscribe?.(uri)).catch(ignore);
   }
 
   /** Removes all subscriptions of one subscriber. */
@@ -95,8 +99,8 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
     for (const [uri, entry] of this.#entries) {
       const provider = this.#view().watchable(uri);
       if (provider === entry.provider) continue;
-      entry.provider?.unsubscribe(uri).catch(ignore);
-      provider?.subscribe(uri).catch(ignore);
+      entry.provider?.unsubscribe?.(uri).catch(ignore);
+      provider?.subscribe?.(uri).catch(ignore);
       entry.provider = provider;
     }
   }

@@ -90,19 +90,6 @@ export class AgentProvider implements Provider {
     }
   }
 
-  /** An agent has no resources. */
-  subscribe(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  unsubscribe(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  setLogLevel(): void {}
-
-  rootsChanged(): void {}
-
   on(listener: (event: ProviderEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

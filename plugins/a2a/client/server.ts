@@ -126,20 +126,6 @@ export class AgentServer implements ManagedProvider {
     if (this.status.state !== "closed") this.#standing.become("closed", 0, "it was closed");
   }
 
-  subscribe(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  unsubscribe(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  /** An agent logs nothing to us. */
-  setLogLevel(): void {}
-
-  /** An agent does not know of roots. */
-  rootsChanged(): void {}
-
   on(listener: (event: ProviderEvent) => void): () => void {
     return this.#standing.on(listener);
   }

@@ -95,20 +95,6 @@ export class ApiServer implements ManagedProvider {
     if (this.#status.state !== "closed") this.#become("closed", 0, "it was closed");
   }
 
-  subscribe(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  unsubscribe(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  /** An API logs nothing to us. */
-  setLogLevel(): void {}
-
-  /** An API does not know of roots. */
-  rootsChanged(): void {}
-
   on(listener: (event: ProviderEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
