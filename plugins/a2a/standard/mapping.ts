@@ -35,32 +35,12 @@ export function taskToStandard({ history, status, ...task }: Task): Json {
   };
 }
 
-/** A task of A2A 1.0 in the words of the contract; a state that is not known counts as `failed`. */
-export function taskFromStandard({ history, status, ...task }: Json): Task {
-  return {
-    ...task,
-    status: statusFromStandard((status ?? {}) as Json),
-    ...(Array.isArray(history) && { history: (history as Json[]).map(messageFromStandard) }),
-  } as unknown as Task;
-}
-
 /** An event of a stream as A2A 1.0 writes it. */
 export function eventToStandard(event: StreamEvent): Json {
   if ("task" in event) return { task: taskToStandard(event.task as Task) };
   if (!("statusUpdate" in event)) return { ...event };
   const { status, ...update } = event.statusUpdate as { status: TaskStatus };
   return { statusUpdate: { ...update, status: statusToStandard(status) } };
-}
-
-/** An event of an A2A 1.0 stream in the words of the contract. */
-export function eventFromStandard(event: Json): StreamEvent {
-  const { task, statusUpdate } = event as Record<string, Json | undefined>;
-  if (task) return { task: taskFromStandard(task) };
-  if (!statusUpdate) return event as StreamEvent;
-  const { status, ...update } = statusUpdate;
-  return {
-    statusUpdate: { ...update, status: statusFromStandard((status ?? {}) as Json) },
-  } as unknown as StreamEvent;
 }
 
 /** The state of the contract for a state of A2A 1.0; `undefined` for one that there is not. */
@@ -73,13 +53,5 @@ function statusToStandard({ state, message, ...status }: TaskStatus): Json {
     ...status,
     state: STATES[state].standard,
     ...(message && { message: messageToStandard(message) }),
-  };
-}
-
-function statusFromStandard({ state, message, ...status }: Json): TaskStatus {
-  return {
-    ...status,
-    state: stateFromStandard(state) ?? "failed",
-    ...(message !== undefined && { message: messageFromStandard(message as Json) }),
   };
 }
