@@ -1,12 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import {
-  TASK_STATES,
-  type StreamEvent,
-  type Task,
-  type TaskStatus,
-} from "../../../contract/index.ts";
-import type { Json } from "../../../core/index.ts";
+import { TASK_STATES, type StreamEvent, type Task } from "../../../contract/index.ts";
 import { TaskEvents } from "../../../plugins/a2a/standard/events.ts";
 import { pageOf } from "../../../plugins/a2a/standard/list.ts";
 import {
@@ -18,6 +12,7 @@ import {
 } from "../../../plugins/a2a/standard/mapping.ts";
 import { openSdk } from "../../../plugins/a2a/standard/sdk.ts";
 import { streamFrames } from "../../../plugins/a2a/standard/sse.ts";
+import { eventFromStandard, taskFromStandard } from "./inverse.ts";
 
 const word = fc.string({ minLength: 1, maxLength: 8 });
 const json = fc.jsonValue({ maxDepth: 2 }).filter((value) => value !== null);
@@ -215,31 +210,3 @@ describe("server-sent events", () => {
     await reader.cancel();
   });
 });
-
-/** A task of A2A 1.0 in the words of the contract; a state that is not known counts as `failed`. */
-function taskFromStandard({ history, status, ...task }: Json): Task {
-  return {
-    ...task,
-    status: statusFromStandard((status ?? {}) as Json),
-    ...(Array.isArray(history) && { history: (history as Json[]).map(messageFromStandard) }),
-  } as unknown as Task;
-}
-
-/** An event of an A2A 1.0 stream in the words of the contract. */
-function eventFromStandard(event: Json): StreamEvent {
-  const { task, statusUpdate } = event as Record<string, Json | undefined>;
-  if (task) return { task: taskFromStandard(task) };
-  if (!statusUpdate) return event as StreamEvent;
-  const { status, ...update } = statusUpdate;
-  return {
-    statusUpdate: { ...update, status: statusFromStandard((status ?? {}) as Json) },
-  } as unknown as StreamEvent;
-}
-
-function statusFromStandard({ state, message, ...status }: Json): TaskStatus {
-  return {
-    ...status,
-    state: stateFromStandard(state) ?? "failed",
-    ...(message !== undefined && { message: messageFromStandard(message as Json) }),
-  };
-}
