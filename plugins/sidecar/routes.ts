@@ -36,7 +36,8 @@ export function registerRoutes(gateway: PluginContext, sidecar: Sidecar): void {
     await worker.end(sidecar.settings.timeout);
     return statusOf(sidecar);
   });
-  gateway.route("POST", "/sidecar/tasks", { access: "caller", mutates: true }, async (event) => {
+  // A call like any other, not a change of the gateway: read-only mode lets it through (M139).
+  gateway.route("POST", "/sidecar/tasks", { access: "caller", mutates: false }, async (event) => {
     const request = await readJson(event, sendMessageRequestSchema);
     const headers = (traceOf(event.req.headers) ?? {}) as Record<string, string>;
     const owner = event.context.principal.id;
