@@ -129,6 +129,7 @@ export {
   prefersEvents,
   readJson,
 } from "./host/request.ts";
+export { isObject } from "./json.ts";
 export { parseJson } from "./node/json.ts";
 export { LITERAL_PROGRESS } from "./types.ts";
 export { matchesWildcard } from "./host/wildcard.ts";

@@ -37,11 +37,10 @@ export interface PluginComposition {
 
 /** Tells what every plugin brings, in the order of their set-up. */
 export function composition({ scopes, compiled }: Generation): readonly PluginComposition[] {
-  const order = new Map(scopes.map((scope, index) => [scope, index + 1]));
-  return scopes.map((scope) => ({
+  return scopes.map((scope, index) => ({
     key: scope.key,
     name: scope.name,
-    order: order.get(scope)!,
+    order: index + 1,
     provides: scope.plugin.provides?.id,
     injects: injections(scope.plugin).map(({ id }) => ({
       service: id,

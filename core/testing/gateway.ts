@@ -4,6 +4,7 @@ import { onTestFinished } from "vitest";
 import { withContainer } from "../cli/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import { createFileGateway, createGateway, type Gateway, type GatewayOptions } from "../gateway.ts";
+import { isObject } from "../json.ts";
 import type { AnyPlugin } from "../plugin.ts";
 import { connectClient, type ClientOptions } from "./client.ts";
 
@@ -127,18 +128,14 @@ function withFreePorts(
 
 function withoutPort(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutPort);
-  if (!isRecord(value)) return value;
+  if (!isObject(value)) return value;
   const entries = Object.entries(value).map(([key, inner]) => [
     key,
-    key === "listener" && isRecord(inner) && "port" in inner
+    key === "listener" && isObject(inner) && "port" in inner
       ? { ...inner, port: 0 }
       : withoutPort(inner),
   ]);
   return Object.fromEntries(entries);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Plugins and their options by name, as a config and `createGateway` want them. */

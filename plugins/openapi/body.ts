@@ -1,4 +1,4 @@
-import { GatewayError, type Json, type RouteEvent } from "propylon";
+import { GatewayError, type Json, type RouteEvent, isObject } from "propylon";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 /** Deepest nesting of a body. What walks it later recurses: a schema check, JSON.stringify. */
@@ -32,7 +32,7 @@ export function isJson(type: string | null | undefined): boolean {
 export function toObject(text: string): Json {
   if (text === "") return {};
   const value = parse(text);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  if (isObject(value)) return value;
   throw new GatewayError("invalid", "The body must be a JSON object.", {
     data: { path: "" },
     hint: "Send the arguments by name, or {} for none.",

@@ -1,4 +1,4 @@
-import { Answer, type Json } from "propylon";
+import { Answer, type Json, isObject } from "propylon";
 import { STATES, textOf, type Part, type Task } from "propylon/contract";
 import type { Outcome } from "./view.ts";
 
@@ -112,8 +112,4 @@ function metaOf(facts: Readonly<Record<string, string | undefined>>): Json {
 
 function said(text: string): Json {
   return { type: "text", text };
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

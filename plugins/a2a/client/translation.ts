@@ -1,4 +1,4 @@
-import type { Json } from "propylon";
+import { isObject, type Json } from "propylon";
 import {
   messageSchema,
   streamEventSchema,
@@ -77,8 +77,4 @@ function readTaskStatus(status: unknown): unknown {
 function readMessage(message: Json): Json {
   const { role } = message;
   return { ...message, role: role === "ROLE_USER" || role === "user" ? "user" : "agent" };
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

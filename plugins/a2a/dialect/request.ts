@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { MIMEType } from "node:util";
-import { GatewayError, parseJson, type Json, type RouteEvent } from "propylon";
+import { GatewayError, parseJson, type Json, type RouteEvent, isObject } from "propylon";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
 import { MAX_DEPTH, MAX_ID } from "../ids.ts";
 
@@ -33,7 +33,7 @@ export async function readObject({ req }: RouteEvent): Promise<Json> {
       hint: "Send content-type: application/json.",
     });
   const value = parseJson(Buffer.from(await req.arrayBuffer()), MAX_DEPTH);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  if (isObject(value)) return value;
   throw new GatewayError("bad_request", "The body must be one JSON object.", {
     hint: 'Send {"message": {...}} (contract v1) or {"jsonrpc": "2.0", ...} (A2A 1.0).',
   });

@@ -1,4 +1,4 @@
-import { GatewayError, type Json, type PluginContext, type Tool } from "propylon";
+import { GatewayError, type Json, type PluginContext, type Tool, isObject } from "propylon";
 import { textOf, type Part } from "propylon/contract";
 import type { SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";
@@ -64,8 +64,4 @@ function noFiles(): GatewayError {
 
 function noObject(): GatewayError {
   return new GatewayError("invalid", "The data of the message must be an object of arguments.");
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

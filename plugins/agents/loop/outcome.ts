@@ -1,4 +1,4 @@
-import { toGatewayError, type Answer, type Json } from "propylon";
+import { toGatewayError, type Answer, type Json, isObject } from "propylon";
 import type { Part } from "../model.ts";
 
 /** What a tool call came to, as the model is told. */
@@ -103,8 +103,4 @@ export function cutText(parts: readonly Shown[], limit: number): readonly Shown[
 function headOf(text: string, length: number): string {
   const head = text.slice(0, Math.max(0, length));
   return /[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

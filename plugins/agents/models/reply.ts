@@ -1,3 +1,4 @@
+import { isObject } from "propylon";
 import type { FinishReason, LanguageModelUsage, ProviderMetadata } from "ai";
 import type { ModelReply, Part } from "../model.ts";
 
@@ -57,10 +58,6 @@ const FINISH: Partial<Record<FinishReason, ModelReply["finish"]>> = {
 /** Four characters are about one token. A guess, so that a provider that counts nothing cannot spend without bound. */
 function guessTokens(characters: number): number {
   return Math.ceil(characters / 4);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function describeArguments(input: unknown): string {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { EMPTY_CATALOGUE, type Catalogue, type Json } from "propylon";
+import { EMPTY_CATALOGUE, type Catalogue, type Json, isObject } from "propylon";
 import type { ApiDocument } from "./document.ts";
 import { isSelected, operationsOf, type Operation } from "./operations.ts";
 import type { ApiOptions } from "./options.ts";
-import { broken, isObject, parseUrl } from "./references.ts";
+import { broken, parseUrl } from "./references.ts";
 import { toolsOf, type ApiTool } from "./tool.ts";
 
 /** An API as read from one version of its document. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { Json } from "propylon";
-import { isObject } from "./references.ts";
+import { isObject, type Json } from "propylon";
+
 import { plain } from "./styles.ts";
 import { WrongArgument } from "./wrong-argument.ts";
 

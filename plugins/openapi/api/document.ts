@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { GatewayError, networkReason, type Json } from "propylon";
+import { GatewayError, networkReason, type Json, isObject } from "propylon";
 import { parse } from "yaml";
-import { absolute, broken, isObject, parseUrl, References } from "./references.ts";
+import { absolute, broken, parseUrl, References } from "./references.ts";
 
 /** Documents that one may refer to; more are a mistake or an attack. */
 const MAX_DOCUMENTS = 20;

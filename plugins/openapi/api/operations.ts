@@ -1,5 +1,5 @@
-import { matchesWildcard, type Json } from "propylon";
-import { broken, isObject, type References } from "./references.ts";
+import { matchesWildcard, type Json, isObject } from "propylon";
+import { broken, type References } from "./references.ts";
 
 const METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"] as const;
 /** Parameters that are described elsewhere in the document and are ours to set (OpenAPI 3.1, 4.8.12.1). */

@@ -1,13 +1,8 @@
-import { GatewayError, type Json } from "propylon";
+import { GatewayError, type Json, isObject } from "propylon";
 
 /** A URL relative to another, or nothing. */
 export function parseUrl(text: string, base: string): URL | undefined {
   return URL.canParse(text, base) ? new URL(text, base) : undefined;
-}
-
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A document that cannot be used, said in one sentence. */

@@ -1,7 +1,6 @@
 import { STATUS_CODES } from "node:http";
-import { Answer, type Json } from "propylon";
+import { Answer, type Json, isObject } from "propylon";
 import type { ApiReply } from "./exchange.ts";
-import { isObject } from "./references.ts";
 
 /** How much of an error body a model is shown, in characters. */
 const EXCERPT = 2_000;

@@ -1,5 +1,5 @@
-import type { Json } from "propylon";
-import { isObject, type References } from "./references.ts";
+import { isObject, type Json } from "propylon";
+import { type References } from "./references.ts";
 
 /** Whether a schema describes what is sent or what comes back: `readOnly` and `writeOnly` depend on it. */
 export type Direction = "input" | "output";

@@ -1,4 +1,4 @@
-import { isObject } from "./references.ts";
+import { isObject } from "propylon";
 
 /** Writes one text into a URL. */
 export type Encode = (text: string) => string;

@@ -1,6 +1,6 @@
-import type { Json, Tool } from "propylon";
+import { isObject, type Json, type Tool } from "propylon";
 import type { Body, Operation, Parameter } from "./operations.ts";
-import { isObject, type References } from "./references.ts";
+import { type References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
 
 const MAX_NAME = 64;

@@ -30,6 +30,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "durationSchema",
       "endOf",
       "isGatewayError",
+      "isObject",
       "isUnmodified",
       "matchesWildcard",
       "networkReason",
