@@ -1,8 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { GatewayError } from "../../core/errors.ts";
+import { freePort, isPortFree } from "../../core/node/port.ts";
 import { runChecks, sentenceOf } from "../check.ts";
 import { levelReached, withoutCredentials, type CheckResult, type Report } from "../report.ts";
-import { freePort, startChild, type Child } from "./child.ts";
+import { startChild, type Child } from "./child.ts";
 import { startCollector, type Collector } from "./collector.ts";
 import { DOCUMENTS, MANIFEST } from "./documents.ts";
 import { EXPIRY, RUNNING, endingChecks, withoutProcess } from "./level2.ts";
@@ -90,14 +91,27 @@ class Stage {
 
   async #start(command: readonly string[], grace: number): Promise<void> {
     this.#collector ??= await startCollector();
-    const port = this.options.url === undefined ? await freePort() : Number(new URL(this.url).port);
-    if (this.options.url === undefined) this.url = `http://127.0.0.1:${port}`;
+    const port = await this.#port();
     const { startup } = this.options;
     this.#child = await startChild(command, {
       port,
       grace,
       startup,
       collector: this.#collector.url,
+    });
+  }
+
+  /** Where the command is to listen. What listens there already would be looked at in its place. */
+  async #port(): Promise<number> {
+    if (this.options.url === undefined) {
+      const port = await freePort();
+      this.url = `http://127.0.0.1:${port}`;
+      return port;
+    }
+    const port = Number(new URL(this.url).port);
+    if (await isPortFree(port)) return port;
+    throw new GatewayError("invalid", `Port ${port} is in use before the command was started.`, {
+      hint: "End what listens there, or leave the URL out to have a free port.",
     });
   }
 

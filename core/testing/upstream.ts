@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { Server as McpServer } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -11,6 +10,7 @@ import {
   type CallToolResult,
 } from "@modelcontextprotocol/sdk/types.js";
 import { onTestFinished } from "vitest";
+import { freePort } from "../node/port.ts";
 import type { Json, Tool } from "../types.ts";
 
 /** A tool of a {@link FakeUpstream}. */
@@ -87,8 +87,8 @@ export async function fakeUpstream(
       createMcp(all, (wanted) => call(request, wanted)),
     );
   const server = createServer(serve);
-  await listen(server, 0);
-  const { port } = server.address() as AddressInfo;
+  const port = await freePort();
+  await listen(server, port);
   const stop = (): Promise<void> => close(server);
   onTestFinished(stop);
   return Object.assign(upstream, {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, it, onTestFinished } from "vitest";
 import type { Report } from "../../conformance/report.ts";
-import { freePort } from "../../conformance/runtime/child.ts";
+import { freePort } from "../../core/testing/index.ts";
 import { propylon, spawnPropylon } from "../core/cli/propylon.ts";
 import { commandOf } from "./runtime.ts";
 
@@ -63,6 +63,14 @@ it("2 when nobody is there, 1 for a wrong command line", async () => {
   expect(wrong.map(({ code }) => code)).toEqual([1, 1, 1, 1, 1]);
   expect(wrong[0].stderr).toContain("propylon conformance runtime -- node my-agent.mjs");
   expect(wrong.map(({ stderr }) => stderr).join("")).not.toContain("    at ");
+});
+
+it("does not look at what listens on the port of the command already", async () => {
+  const { url } = await startReference();
+  const { code, stdout, stderr } = await propylon([...runtime, url, "--", ...commandOf("full")]);
+  expect(code).toBe(1);
+  expect(stdout).toBe("");
+  expect(stderr).toContain(`Port ${new URL(url).port} is in use before the command was started.`);
 });
 
 it("takes what it started along when it is interrupted", async () => {

@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { Clock } from "../../core/upstream/clock.ts";
+import { freePort } from "../../core/testing/index.ts";
 import { makeUpstream } from "../core/upstream/support/calls.ts";
-import { closedPort, whenState } from "./kit.ts";
+import { whenState } from "./kit.ts";
 
 /** A clock that stands still: it collects what is due, and runs it when told. */
 class StillClock implements Clock {
@@ -42,7 +43,7 @@ it.each([
   "M105: waits 2, 4, 8 ... seconds up to 60 after failed connects, with a jitter of a fifth ($factor)",
   async ({ chance, factor }) => {
     const clock = new StillClock(chance);
-    const upstream = makeUpstream({ url: `http://127.0.0.1:${await closedPort()}/mcp` }, { clock });
+    const upstream = makeUpstream({ url: `http://127.0.0.1:${await freePort()}/mcp` }, { clock });
     onTestFinished(() => upstream.close(0));
     upstream.start();
     await whenState(upstream, "backoff");

@@ -1,4 +1,4 @@
-import { createServer, request } from "node:http";
+import { request } from "node:http";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";
@@ -6,7 +6,7 @@ import type { Provider, ProviderState } from "../../core/provider.ts";
 import { rpc, serveHttp, serveOld, type Running } from "../core/upstream/support/servers.ts";
 
 /** A real old server with an `echo` tool; remembers every request with its headers. Closed when the test ends. */
-export async function startEcho(port = 0): Promise<Running> {
+export async function startEcho(port?: number): Promise<Running> {
   const running = await serveOld((server) => {
     server.registerTool(
       "echo",
@@ -98,16 +98,5 @@ export function send(
     });
     sent.on("error", reject);
     sent.end(body);
-  });
-}
-
-/** A port nobody listens on. */
-export function closedPort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve) => {
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
   });
 }

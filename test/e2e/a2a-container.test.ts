@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../core/testing/index.ts";
 import { send } from "../plugins/a2a-contract/kit.ts";
 import { startRuntimeProcess, writeConfig } from "./a2a-runtime.ts";
 import { buildCommand, workFolder } from "./build.ts";
@@ -15,16 +14,6 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(() => rm(folder, { recursive: true }));
-
-/** A port that nobody had a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 it(
   "R012, R013, R045, R047, R050: a gateway whose config names only the plugin is what the container says",

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../core/testing/index.ts";
 import { mortal } from "../fixtures/process/mortal.mjs";
 
 const RUNTIME = fileURLToPath(new URL("../fixtures/runtime/runtime.mjs", import.meta.url));
@@ -92,8 +93,8 @@ export class RuntimeProcess extends Mortal {
 
   /** Resolves when it listens. */
   async begin(): Promise<void> {
+    this.#place.port ||= await freePort();
     this.start();
-    const said = JSON.parse(await this.line('"url"')) as { port: number };
-    this.#place.port = said.port;
+    await this.line('"url"');
   }
 }

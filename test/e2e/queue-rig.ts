@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../core/testing/index.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
 import { startNats } from "../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../fixtures/nats/types.ts";
@@ -48,7 +49,7 @@ export interface Rig {
 export async function makeRig({ main, sidecars: count = 1, options }: RigOptions): Promise<Rig> {
   const folder = await mkdtemp(join(tmpdir(), "propylon-queue-"));
   const history = join(folder, "history.jsonl");
-  const nats = await startNats();
+  const nats = await startNats(await freePort());
   const runtime = new RuntimeProcess(history);
   await runtime.begin();
   const toNats = await FaultProxy.start(nats.port);

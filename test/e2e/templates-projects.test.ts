@@ -1,12 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { connectClient } from "../../core/testing/index.ts";
+import { connectClient, freePort } from "../../core/testing/index.ts";
 import { TEMPLATES } from "../../templates/src/template.ts";
 import { workFolder } from "./build.ts";
 import { readDockerfile } from "./dockerfile.ts";
@@ -216,6 +215,7 @@ async function startImage(
   { workdir, env, command, healthcheck }: Image,
   key: string,
 ): Promise<{ url: string; healthy: () => Promise<number> }> {
+  // An image is told its port before it starts.
   const port = String(await freePort());
   const variables = {
     PATH: process.env["PATH"],
@@ -250,14 +250,4 @@ async function startImage(
   };
   await expect.poll(healthy, { timeout: 20_000 }).toBe(0);
   return { url: `http://127.0.0.1:${port}`, healthy };
-}
-
-/** An image is told its port before it starts. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -1,9 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClientFactory, JsonRpcTransportFactory } from "@a2a-js/sdk/client";
-import { setupGateway } from "propylon/testing";
+import { freePort, setupGateway } from "propylon/testing";
 import { afterAll, expect, it } from "vitest";
 import { startModel, type Question, type Reply } from "./model.js";
 
@@ -17,6 +16,7 @@ const SUM = "99a563ab2f6e21e96998f9fddd2a2bab82b70ac019579502b8d7fc0032ff62bb";
 
 /** The gateway as it is deployed, with a scripted model, the queue in memory and a folder and port of its own. */
 async function start(model: (question: Question) => Reply = ({ text }) => text) {
+  // The queue's worker and the runtime must know each other's port before they start.
   const port = String(await freePort());
   const environment = {
     GATEWAY_KEY: key,
@@ -26,15 +26,6 @@ async function start(model: (question: Question) => Reply = ({ text }) => text) 
     WORK_DIR: folder,
   };
   return setupGateway({ file: "gateway.yaml", environment, ports: "written" });
-}
-
-/** The queue's worker and the runtime must know each other's port before they start. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((listening) => server.once("listening", listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 }
 
 function message(text: string, skill?: string): object {

@@ -55,6 +55,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "connectClient",
       "connectModernClient",
       "fakeUpstream",
+      "freePort",
       "openResources",
       "setupGateway",
       "testPlugin",

@@ -2,6 +2,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { freePort } from "../../../core/testing/index.ts";
 import type { Clock } from "../../../core/upstream/clock.ts";
 import type { Upstream } from "../../../core/upstream/upstream.ts";
 import { callText, makeCall, makeUpstream, nextEvent, reached } from "./support/calls.ts";
@@ -42,15 +43,6 @@ class ManualClock implements Clock {
       callback();
     }
   }
-}
-
-/** A port on which nothing listens. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** A server that accepts connections and never says a word. */

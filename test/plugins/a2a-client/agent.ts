@@ -6,7 +6,6 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
 import { AgentCard, formatSSEEvent, SendMessageRequest, StreamResponse, Task } from "@a2a-js/sdk";
 import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import {
@@ -18,6 +17,7 @@ import {
   type TaskStore,
 } from "@a2a-js/sdk/server";
 import { onTestFinished } from "vitest";
+import { freePort } from "../../../core/testing/index.ts";
 import { Script } from "./script.ts";
 
 /** What an agent is started with. */
@@ -61,15 +61,14 @@ export interface TestAgent {
 
 /** Starts an agent; it ends with the test. */
 export async function startAgent(setup: AgentSetup = {}): Promise<TestAgent> {
-  const { port = 0, script = new Script(), store = new InMemoryTaskStore() } = setup;
+  const { port = await freePort(), script = new Script(), store = new InMemoryTaskStore() } = setup;
   const received: Received[] = [];
   const server = createServer();
   await listen(server, port);
-  const at = (server.address() as AddressInfo).port;
-  const url = `http://127.0.0.1:${at}`;
+  const url = `http://127.0.0.1:${port}`;
   const agent: TestAgent = {
     url,
-    port: at,
+    port,
     received,
     script,
     store,
@@ -96,7 +95,6 @@ export async function startAgent(setup: AgentSetup = {}): Promise<TestAgent> {
   return agent;
 }
 
-/** Listens, again and again while a port that was in use a moment ago is not free yet. */
 async function listen(server: Server, port: number): Promise<void> {
   server.listen(port, "127.0.0.1");
   await once(server, "listening");

@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -13,7 +11,7 @@ import {
   type Task,
 } from "../../../contract/index.ts";
 import { definePlugin, type Call, type Principal } from "../../../core/index.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { folder, startRuntime } from "../a2a/kit.ts";
 import { eventsIn, messageOf, post, send, startScripted } from "./kit.ts";
@@ -268,16 +266,6 @@ describe("events", () => {
     expect(status).toBe(415);
   });
 });
-
-/** A port that nobody had a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 describe("what the runtime says of itself", () => {
   it("R015, R030, R043, R062, R074: the card is there before the first task, and says that it streams", async () => {

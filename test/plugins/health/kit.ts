@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { expect, onTestFinished } from "vitest";
-import { connectClient } from "../../../core/testing/index.ts";
+import { connectClient, freePort } from "../../../core/testing/index.ts";
 import type { HealthReport, ServerHealth } from "../../../plugins/health/service.ts";
 import { rpc, serveHttp, type Handler, type Running } from "../../core/upstream/support/servers.ts";
 
@@ -101,11 +101,7 @@ export async function openResetting(): Promise<string> {
 
 /** The URL of a port on which nothing listens. */
 export async function refusingUrl(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = urlOf(server);
-  await new Promise((resolve) => server.close(resolve));
-  return url;
+  return `http://127.0.0.1:${await freePort()}/mcp`;
 }
 
 /** The server of fixtures that does what its flags say. */

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { freePort } from "../../../core/testing/index.ts";
 
 /** The document of the pets API as text. */
 export const PETS = readFileSync(
@@ -80,9 +80,11 @@ export async function startApi(document: string = PETS): Promise<PetApi> {
       ANSWERS[kind]!(res);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // Nobody else takes it once the API was killed.
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const api: PetApi = {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `http://127.0.0.1:${port}`,
     received,
     document,
     reads: 0,

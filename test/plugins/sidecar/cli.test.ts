@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../core/testing/index.ts";
 import { buildCommand, workFolder } from "../../e2e/build.ts";
 import { until, user } from "./kit.ts";
 
@@ -77,7 +76,7 @@ interface Running {
 let count = 0;
 
 async function run(env: Record<string, string> = {}, flags: string[] = []): Promise<Running> {
-  const [port, runtimePort] = await freePorts();
+  const [port, runtimePort] = [await freePort(), await freePort()];
   const file = join(folder, `history-${++count}`);
   const child = spawn(
     process.execPath,
@@ -111,21 +110,6 @@ async function run(env: Record<string, string> = {}, flags: string[] = []): Prom
   const history = async (): Promise<string[]> =>
     (await readFile(file, "utf8").catch(() => "")).split("\n").filter(Boolean);
   return { child, url: `http://127.0.0.1:${port}`, output: () => output, history };
-}
-
-/** Two, held at the same time so that they differ. */
-async function freePorts(): Promise<number[]> {
-  const servers = await Promise.all(
-    [0, 1].map(async () => {
-      const server = createServer();
-      server.listen(0, "127.0.0.1");
-      await once(server, "listening");
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 const isReady = (url: string): Promise<boolean> =>

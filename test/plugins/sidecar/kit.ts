@@ -9,7 +9,7 @@ import { jetstream, type JetStreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import type { SendMessageRequest, Task } from "propylon/contract";
 import { onTestFinished } from "vitest";
-import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
+import { freePort, setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import sidecar, { TaskQueue, type TaskQueueService } from "../../../plugins/sidecar/index.ts";
 import { definePlugin } from "../../../core/index.ts";
 import { startNats } from "../../fixtures/nats/nats.mjs";
@@ -132,7 +132,7 @@ export interface Bus {
 
 /** A nats-server of this test, with a connection of the test's own. */
 export async function startBus(): Promise<Bus> {
-  const server = await startNats();
+  const server = await startNats(await freePort());
   onTestFinished(() => server.stop());
   const connection = await connect({
     servers: server.url,

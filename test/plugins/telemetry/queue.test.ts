@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { jetstream } from "@nats-io/jetstream";
 import { connect, headers as createHeaders, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../core/testing/index.ts";
 import { buildCommand, workFolder } from "../../e2e/build.ts";
 import { Mortal } from "../../e2e/queue-process.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
@@ -92,7 +93,7 @@ async function startAll() {
         : { text: "done" },
   });
   onTestFinished(() => model.close());
-  const nats = await startNats();
+  const nats = await startNats(await freePort());
   onTestFinished(() => nats.stop());
   const env = {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,

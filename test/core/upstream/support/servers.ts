@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { randomUUID } from "node:crypto";
 import { McpServer as OldServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -8,6 +7,7 @@ import {
   McpServer as NewServer,
   type McpHttpHandler,
 } from "@modelcontextprotocol/server";
+import { freePort } from "../../../../core/testing/index.ts";
 
 /** A listening server. */
 export interface Running {
@@ -34,8 +34,12 @@ export function rpc(res: ServerResponse, id: string, result: unknown, error?: un
   );
 }
 
-/** A plain HTTP server whose handler gets the parsed body. */
-export async function serveHttp(handler: Handler, port = 0): Promise<Running> {
+/**
+ * A plain HTTP server whose handler gets the parsed body. Its port stays free when it closes: tests look for nobody there, or
+ * start the next one on it.
+ */
+export async function serveHttp(handler: Handler, given?: number): Promise<Running> {
+  const port = given ?? (await freePort());
   const requests: Running["requests"] = [];
   const server: Server = createServer((req, res) => {
     const chunks: Buffer[] = [];
@@ -48,10 +52,9 @@ export async function serveHttp(handler: Handler, port = 0): Promise<Running> {
     });
   });
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-  const { port: bound } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${bound}/mcp`,
-    port: bound,
+    url: `http://127.0.0.1:${port}/mcp`,
+    port,
     requests,
     close: () =>
       new Promise((resolve) => {
@@ -64,7 +67,7 @@ export async function serveHttp(handler: Handler, port = 0): Promise<Running> {
 /** A legacy server on the 1.x SDK, with a session per client. `setup` registers on each session's server. */
 export async function serveOld(
   setup: (server: OldServer) => void,
-  port = 0,
+  port?: number,
 ): Promise<Running & { readonly servers: OldServer[] }> {
   const transports = new Map<string, StreamableHTTPServerTransport>();
   const servers: OldServer[] = [];
@@ -105,7 +108,7 @@ export async function serveOld(
 export async function serveNew(
   setup: (server: NewServer) => void,
   legacy: "reject" | "stateless" = "reject",
-  port = 0,
+  port?: number,
 ): Promise<Running & { readonly handler: McpHttpHandler }> {
   const handler = createMcpHandler(
     () => {

@@ -1,0 +1,37 @@
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+/** Systems give the ports above to those who ask for any, and to outgoing connections (Linux: 32768, RFC 6335: 49152). */
+const FIRST = 15_000;
+const LAST = 32_767;
+const ATTEMPTS = 100;
+
+/**
+ * A port of 127.0.0.1 that nobody listens on, for a process that is told its port before it starts, and for a server that goes
+ * away and comes back. It is none that the system hands out itself: the port of a closed `listen(0)` can be another's a
+ * millisecond later, a server's or that of an outgoing connection.
+ *
+ * @returns a number from 15000 to 32767
+ * @throws {Error} when 100 ports at random are all in use
+ */
+export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const port = randomInt(FIRST, LAST + 1);
+    if (await isPortFree(port)) return port;
+  }
+  throw new Error(`No free port in ${ATTEMPTS} attempts between ${FIRST} and ${LAST}.`);
+}
+
+/** Whether nobody of this machine listens on a port of 127.0.0.1. */
+export async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, "127.0.0.1"), "listening");
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, "close");
+  return true;
+}
