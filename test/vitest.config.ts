@@ -13,8 +13,10 @@ export default defineConfig({
     },
     pool: "forks",
     maxWorkers: 2,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 40_000,
+    hookTimeout: 40_000,
+    // The default of a second is too short for a child process on a machine with other work.
+    expect: { poll: { timeout: 15_000, interval: 20 } },
     dangerouslyIgnoreUnhandledErrors: false,
   },
 });

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
 
 let proxy: FaultProxy;
@@ -42,7 +42,7 @@ it("the fault proxy carries both directions, and an orderly end", async () => {
   const client = await speak();
   client.end();
   await once(client, "close");
-  await vi.waitFor(() => expect(proxy.connections).toBe(0));
+  await expect.poll(() => proxy.connections).toBe(0);
 });
 
 it("a partition holds everything, tells nobody, and lets it through when it heals", async () => {
@@ -54,7 +54,7 @@ it("a partition holds everything, tells nobody, and lets it through when it heal
   await once(late, "connect");
   late.write("two");
   const lateAnswer = once(late, "data");
-  await vi.waitFor(() => expect(client.bytesWritten).toBe(8));
+  await expect.poll(() => client.bytesWritten).toBe(8);
   served!.write("unasked");
   expect(received).toBe("hello");
   expect(client.readyState).toBe("open");
@@ -80,7 +80,7 @@ it("a reset is an error on both sides, a cut is an end, and a refused connection
   const failed = once(client, "error");
   proxy.reset();
   expect((await failed)[0]).toMatchObject({ code: "ECONNRESET" });
-  await vi.waitFor(() => expect(served?.closed).toBe(true));
+  await expect.poll(() => served?.closed).toBe(true);
   const other = await speak();
   proxy.cut();
   await once(other, "end");
@@ -97,6 +97,6 @@ it("half closed, the client hears an end and is still heard", async () => {
   proxy.halfClose();
   await ended;
   client.write("still here");
-  await vi.waitFor(() => expect(received).toBe("hellostill here"));
+  await expect.poll(() => received).toBe("hellostill here");
   client.destroy();
 });

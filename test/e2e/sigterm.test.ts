@@ -162,7 +162,7 @@ async function oneRun(era: Era): Promise<void> {
     ),
   ).toEqual([]);
   expect(stream.ended).toBe(true);
-  await expect.poll(() => children.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+  await expect.poll(() => children.filter(isAlive)).toEqual([]);
   await speaker.close();
 }
 
@@ -212,7 +212,7 @@ describe("acceptance 9: SIGTERM under load", () => {
       expect(at - signalled).toBeGreaterThan(GRACE_MS - 100);
       expect(at - signalled).toBeLessThan(GRACE_MS + 2_000);
       expect(await outcome).toMatch(/error|closed|reset/i);
-      await expect.poll(() => children.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+      await expect.poll(() => children.filter(isAlive)).toEqual([]);
       await speaker.close();
     },
   );
@@ -232,7 +232,7 @@ describe("acceptance 9: SIGTERM under load", () => {
     expect(code).toBe(130);
     expect(at - signalled).toBeLessThan(1_000);
     expect(await outcome).toMatch(/closed|reset/i);
-    await expect.poll(() => children.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+    await expect.poll(() => children.filter(isAlive)).toEqual([]);
     await speaker.close();
   });
 });

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import fc from "fast-check";
 import { pino } from "pino";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import {
   AuthenticatorService,
   definePlugin,
@@ -238,7 +238,7 @@ describe("a refusal", () => {
     socket.on("data", (bytes) => (heard += bytes.toString()));
     socket.write(`${head}${body.length}\r\n\r\n${body}${head}2\r\n\r\nab`);
     const statuses = () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
-    await vi.waitFor(() => expect(statuses()).toEqual(["413", "200"]), 2_000);
+    await expect.poll(() => statuses()).toEqual(["413", "200"]);
   });
 });
 

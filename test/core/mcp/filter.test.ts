@@ -37,7 +37,7 @@ const listed = (made: View, method: keyof View["lists"]): unknown[] => {
 };
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  await expect.poll(holds, { timeout: 5_000, interval: 5 }).toBe(true);
+  await expect.poll(holds, { interval: 5 }).toBe(true);
 }
 
 describe("what a filter hides", () => {

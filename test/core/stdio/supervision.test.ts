@@ -135,7 +135,7 @@ describe("death of the gateway", () => {
   }
 
   const dead = async (processes: readonly Process[]): Promise<void> =>
-    await expect.poll(() => processes.filter(isAlive), { timeout: 5_000 }).toEqual([]);
+    await expect.poll(() => processes.filter(isAlive)).toEqual([]);
 
   it.each(["SIGKILL", "SIGTERM", "exit", "throw"])(
     "leaves no process of any level, nor the reaper, after %s",
@@ -164,7 +164,7 @@ describe("death of the gateway", () => {
     process.kill(reaper.pid, "SIGKILL");
     gateway.kill("SIGKILL");
     const [leader] = tree;
-    await expect.poll(() => isAlive(leader!), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => isAlive(leader!)).toBe(false);
     for (const { pid } of tree.filter(isAlive)) process.kill(pid, "SIGKILL");
   });
 });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeUpstream, reached } from "./support/calls.ts";
 import { rpc, serveHttp, serveNew, serveOld, type Handler } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
@@ -51,7 +51,7 @@ describe("a probe", () => {
     const { era, latency } = await upstream.probe(within(3_000));
     expect(era).toBe("legacy");
     expect(latency).toBeGreaterThan(0);
-    await vi.waitFor(() => expect(server.requests).toHaveLength(2));
+    await expect.poll(() => server.requests).toHaveLength(2);
     const [asked, ended] = server.requests;
     expect(asked).toMatchObject({
       method: "POST",
@@ -74,9 +74,9 @@ describe("a probe", () => {
     const server = await serveSessions({ stream: true });
     const upstream = use(makeUpstream({ url: server.url }));
     await expect(upstream.probe(within(3_000))).resolves.toMatchObject({ era: "legacy" });
-    await vi.waitFor(() =>
-      expect(server.requests.map(({ method }) => method)).toEqual(["POST", "DELETE"]),
-    );
+    await expect
+      .poll(() => server.requests.map(({ method }) => method))
+      .toEqual(["POST", "DELETE"]);
   });
 
   it("sends no DELETE where no session was opened", async () => {
@@ -95,7 +95,7 @@ describe("a probe", () => {
     const server = await serveSessions();
     const upstream = use(makeUpstream({ url: server.url }));
     for (let count = 0; count < 1_000; count++) await upstream.probe(within(3_000));
-    await vi.waitFor(() => expect(server.seen.live.size).toBe(0));
+    await expect.poll(() => server.seen.live.size).toBe(0);
     expect(server.seen.opened).toBe(1_000);
   });
 
@@ -105,7 +105,7 @@ describe("a probe", () => {
     const error = await failureOf(upstream.probe(within(50)));
     expect(error.data["failed"]).toBe("transport");
     expect(server.seen.opened).toBe(0);
-    await vi.waitFor(() => expect(server.requests.at(-1)?.method).toBe("DELETE"), 3_000);
+    await expect.poll(() => server.requests.at(-1)?.method).toBe("DELETE");
     expect(server.seen).toMatchObject({ opened: 1, live: new Set() });
   });
 
@@ -179,10 +179,10 @@ describe("a probe", () => {
     const url = `http://127.0.0.1:${(silence.address() as AddressInfo).port}/mcp`;
     const upstream = makeUpstream({ url });
     const probing = failureOf(upstream.probe(within(60_000)));
-    await vi.waitFor(() => expect(sockets.size).toBe(1));
+    await expect.poll(() => sockets.size).toBe(1);
     await upstream.close(0);
     expect((await probing).data["failed"]).toBeDefined();
-    await vi.waitFor(() => expect([...sockets].every((socket) => socket.destroyed)).toBe(true));
+    await expect.poll(() => [...sockets].every((socket) => socket.destroyed)).toBe(true);
     await new Promise((resolve) => silence.close(resolve));
   });
 });

@@ -338,7 +338,7 @@ describe("what the runtime says of itself", () => {
       log,
     });
     await expect
-      .poll(() => lines.find(({ startupTimeoutMs }) => startupTimeoutMs === 50), { timeout: 5_000 })
+      .poll(() => lines.find(({ startupTimeoutMs }) => startupTimeoutMs === 50))
       .toMatchObject({ servers: ["late"], plugin: "a2a" });
   });
 

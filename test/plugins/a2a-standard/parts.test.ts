@@ -195,9 +195,9 @@ describe("server-sent events", () => {
     };
     const gone = vi.fn<() => void>();
     const reader = streamFrames(frames, gone).body!.getReader();
-    await vi.waitFor(() => expect(asked).toBe(8));
+    await expect.poll(() => asked).toBe(8);
     for (let count = 0; count < 8; count++) await reader.read();
-    await vi.waitFor(() => expect(asked).toBe(16));
+    await expect.poll(() => asked).toBe(16);
     await reader.cancel();
     expect(gone).toHaveBeenCalledOnce();
   });

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { Writable } from "node:stream";
 import type { Task, TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { pino } from "pino";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { Webhooks, type Resolve } from "../../../plugins/a2a/standard/push/webhook.ts";
@@ -53,7 +53,9 @@ async function startReceiver(answer: (count: number) => number = () => 204) {
     connections: () => connections,
     states,
     /** Resolves when a notification told of a final state. */
-    end: () => vi.waitFor(() => expect(states().at(-1)).toMatch(/COMPLETED|CANCELED/), 8_000),
+    async end() {
+      await expect.poll(() => states().at(-1)).toMatch(/COMPLETED|CANCELED/);
+    },
   };
 }
 
@@ -142,11 +144,9 @@ it("tries again in order when a webhook fails, and counts how it ended", async (
     ...Array.from({ length: 3 }, () => "TASK_STATE_SUBMITTED"),
     "TASK_STATE_WORKING",
   ]);
-  await vi.waitFor(async () =>
-    expect(await gateway.metrics()).toMatch(
-      /a2a_push_notifications_total\{outcome="delivered"\} 4/,
-    ),
-  );
+  await expect
+    .poll(() => gateway.metrics())
+    .toMatch(/a2a_push_notifications_total\{outcome="delivered"\} 4/);
 }, 15_000);
 
 it("gives a notification up that is refused or redirected, goes on with the next, and logs no secret", async () => {

@@ -247,7 +247,7 @@ describe("tasks", () => {
     const waiting = await functions(["ask"], { tasks: { age: "1s" } });
     const asked = await waiting.runtime().send(say("x"), { principal: ALICE });
     await asked.settled;
-    await expect.poll(() => asked.task.status.state, { timeout: 5_000 }).toBe("failed");
+    await expect.poll(() => asked.task.status.state).toBe("failed");
   });
 
   it("survive a reload, and go on with what is in force by then", async () => {

@@ -109,7 +109,7 @@ describe("a reload", () => {
     await expect.poll(() => stateIn(started)).toBe("working");
     await started.reload();
     const isEnd = (text: string): boolean => text.includes("TASK_STATE_COMPLETED");
-    await expect.poll(() => told.some(isEnd), { timeout: 8_000 }).toBe(true);
+    await expect.poll(() => told.some(isEnd)).toBe(true);
     await started.gateway.close({ grace: 1_000 });
     expect(told.filter(isEnd)).toHaveLength(1);
   });

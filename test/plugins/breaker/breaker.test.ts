@@ -17,7 +17,7 @@ testPlugin(breaker, { config: QUICK, changed: { failures: 2 } });
 /** An MCP server over HTTP that does what `act` says for every call. */
 async function serveUpstream(
   act: (calls: number) => "answer" | "refuse" | "hang",
-  port = 0,
+  port?: number,
 ): Promise<Running & { readonly calls: () => number; readonly discoveries: () => number }> {
   let calls = 0;
   let discoveries = 0;
@@ -91,7 +91,7 @@ async function startGateway(
   });
   const changes: BreakerStatus[] = [];
   gateway.hook("breaker:state", (_server, status) => void changes.push(status));
-  await vi.waitFor(() => expect(gateway.servers.get("up")!.status.state).toBe("ready"));
+  await expect.poll(() => gateway.servers.get("up")!.status.state).toBe("ready");
   return { gateway, url, changes };
 }
 
@@ -107,13 +107,11 @@ it("M109, M130: a server that refuses is not called any more, is tried once with
   expect(server.calls()).toBe(5);
   const dialled = server.discoveries();
   expect(await statusOf(url)).toMatchObject({ state: "open", failures: 5 });
-  await vi.waitFor(async () => expect(await endOf(gateway)).toBe("upstream_error"), {
-    timeout: 5_000,
-  });
+  await expect.poll(() => endOf(gateway)).toBe("upstream_error");
   expect(server.calls()).toBe(6);
   expect(server.discoveries()).toBeGreaterThan(dialled);
   isWell = true;
-  await vi.waitFor(async () => expect(await endOf(gateway)).toBe("ok"), { timeout: 5_000 });
+  await expect.poll(() => endOf(gateway)).toBe("ok");
   expect(changes.map(({ state }) => state)).toEqual([
     "open",
     "half-open",
@@ -171,7 +169,7 @@ it("a child that dies with every call is respawned by the trial call and works a
     "circuit_open",
   ]);
   // The supervision would wait a minute now: without a respawn the trial could not succeed.
-  await vi.waitFor(async () => expect(await endOf(gateway, "echo")).toBe("ok"), { timeout: 5_000 });
+  await expect.poll(() => endOf(gateway, "echo")).toBe("ok");
   expect(await statusOf(url)).toEqual({ state: "closed", failures: 0 });
 });
 
@@ -247,7 +245,7 @@ it("a successful reinit by an operator closes the circuit", async () => {
     },
     client: false,
   });
-  await vi.waitFor(() => expect(gateway.servers.get("up")!.status.state).toBe("ready"));
+  await expect.poll(() => gateway.servers.get("up")!.status.state).toBe("ready");
   await ends(gateway, 5);
   const shown = await (await fetch(`${url}/_meta/servers`)).json();
   expect(shown).toMatchObject({ servers: [{ name: "up", breaker: { state: "open" } }] });
@@ -273,10 +271,10 @@ it("M109, M145: autoDisable switches a server off after so many openings in a ro
   });
   const flips: unknown[] = [];
   gateway.hook("gating:changed", (change) => void flips.push(change));
-  await vi.waitFor(() => expect(gateway.servers.get("up")!.status.state).toBe("ready"));
+  await expect.poll(() => gateway.servers.get("up")!.status.state).toBe("ready");
   await ends(gateway, 2);
   expect(flips).toEqual([]);
-  await vi.waitFor(async () => expect(await endOf(gateway)).toBe("disabled"), { timeout: 5_000 });
+  await expect.poll(() => endOf(gateway)).toBe("disabled");
   expect(flips).toMatchObject([{ server: "up", enabled: false, by: "breaker" }]);
   expect((await statusOf(url)).reason).toMatch(
     /^Switched off by the breaker after 2 openings in a row; 3 transport failures in a row/,
@@ -295,14 +293,11 @@ it("C48: without autoDisable no flag is touched, however often a circuit opens",
   });
   const flips: unknown[] = [];
   gateway.hook("gating:changed", (change) => void flips.push(change));
-  await vi.waitFor(() => expect(gateway.servers.get("up")!.status.state).toBe("ready"));
-  await vi.waitFor(
-    async () => {
-      await endOf(gateway);
-      expect((await statusOf(url)).failures).toBeGreaterThan(5);
-    },
-    { timeout: 5_000 },
-  );
+  await expect.poll(() => gateway.servers.get("up")!.status.state).toBe("ready");
+  await vi.waitFor(async () => {
+    await endOf(gateway);
+    expect((await statusOf(url)).failures).toBeGreaterThan(5);
+  }, 15_000);
   expect(flips).toEqual([]);
 });
 

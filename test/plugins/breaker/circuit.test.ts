@@ -130,7 +130,7 @@ describe("a half-open circuit", () => {
     const slow: Next = (call) =>
       new Promise<void>((resolve) => (answer = resolve)).then(() => ENDS.answer(call));
     const trial = bed.run(slow);
-    await vi.waitFor(() => expect(bed.dials).toEqual(["up"]));
+    await expect.poll(() => bed.dials).toEqual(["up"]);
     expect(bed.circuit.status.state).toBe("half-open");
     expect(await bed.run(ENDS.answer)).toEqual({ end: "circuit_open", reached: false });
     answer();
@@ -157,7 +157,7 @@ describe("a half-open circuit", () => {
     expect(await trial).toEqual({ end: "cancelled", reached: false });
     expect(bed.circuit.status.state).toBe("half-open");
     connected();
-    await vi.waitFor(() => expect(bed.circuit.status.state).toBe("open"));
+    await expect.poll(() => bed.circuit.status.state).toBe("open");
     expect(await bed.run(ENDS.answer)).toEqual({ end: "ok", reached: true });
     expect(bed.dials).toEqual(["up"]);
   });
@@ -166,7 +166,7 @@ describe("a half-open circuit", () => {
     const bed = await opened();
     let refuse: ((error: Error) => void) | undefined;
     const trial = bed.run(() => new Promise((_, reject) => (refuse = reject)));
-    await vi.waitFor(() => expect(refuse).toBeDefined());
+    await expect.poll(() => refuse).toBeDefined();
     bed.circuit.close();
     refuse!(new GatewayError("upstream_error", "late"));
     await trial;

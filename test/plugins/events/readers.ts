@@ -40,7 +40,7 @@ abstract class Collected {
       if (found) return found;
       throw new Error(`No ${kind} among ${this.events.map(({ event }) => event).join()}`);
     };
-    return vi.waitFor(find, { timeout: 10_000 });
+    return vi.waitFor(find, 15_000);
   }
 }
 

@@ -3,7 +3,7 @@ import {
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { PluginEntry } from "../../../core/testing/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { Gating, type GatingService } from "../../../plugins/gating/service.ts";
@@ -22,7 +22,7 @@ const ready = { status: "ok", timestamp: expect.any(String) };
 
 /** A machine with other work may take longer than the budget for the first probes. */
 async function expectReady(client: Client): Promise<void> {
-  await vi.waitFor(async () => expect(await askHealth(client)).toEqual(ready), 10_000);
+  await expect.poll(() => askHealth(client)).toEqual(ready);
 }
 
 describe("get_health", () => {
@@ -89,19 +89,14 @@ describe("get_health", () => {
     await expectReady(client);
     other.behave((_req, res) => void res.writeHead(500).end());
     neo4j.behave((_req, res) => void res.writeHead(500).end());
-    await vi.waitFor(
-      async () =>
-        expect(await askHealth(client)).toMatchObject({
-          status: "degraded",
-          message: "neo4j MCP server unreachable: answered with HTTP 500",
-        }),
-      5_000,
-    );
+    await expect
+      .poll(() => askHealth(client))
+      .toMatchObject({
+        status: "degraded",
+        message: "neo4j MCP server unreachable: answered with HTTP 500",
+      });
     neo4j.behave(undefined);
-    await vi.waitFor(
-      async () => expect(await askHealth(client)).toMatchObject({ status: "ok" }),
-      5_000,
-    );
+    await expect.poll(() => askHealth(client)).toMatchObject({ status: "ok" });
   });
 
   it.each([
@@ -165,11 +160,9 @@ describe("get_health", () => {
       status: "degraded",
       message: "LLM provider of scripted/scripted failed its check: no answer within 900 ms",
     });
-    await vi.waitFor(
-      async () =>
-        expect((await askHealth(client)).message).toContain("did not answer within 1.5 s"),
-      5_000,
-    );
+    await expect
+      .poll(async () => (await askHealth(client)).message)
+      .toContain("did not answer within 1.5 s");
   });
 
   it("P058: is degraded while a server answers slowly on average", async () => {
@@ -216,17 +209,17 @@ describe("get_health", () => {
       config: { servers: { argos: { url: argos.url } } },
     });
     const client = await clientOf(urlOf("research"));
-    await vi.waitFor(() => expect(argos.probes.opened).toBeGreaterThan(2), 5_000);
+    await expect.poll(() => argos.probes.opened).toBeGreaterThan(2);
     await switches!.set([{ server: "argos", enabled: false }], "test");
     expect(await askHealth(client)).toMatchObject({
       status: "error",
       message: "argos MCP server unreachable: is switched off",
     });
-    await vi.waitFor(() => expect(argos.probes.inFlight).toBe(0));
+    await expect.poll(() => argos.probes.inFlight).toBe(0);
     const before = argos.probes.opened;
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(argos.probes.opened).toBe(before);
     await switches!.set([{ server: "argos", enabled: true }], "test");
-    await vi.waitFor(() => expect(argos.probes.opened).toBeGreaterThan(before), 5_000);
+    await expect.poll(() => argos.probes.opened).toBeGreaterThan(before);
   });
 });

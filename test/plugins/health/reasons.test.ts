@@ -102,7 +102,7 @@ describe("reasons", () => {
     await vi.waitFor(async () => {
       const known = (await read()).servers;
       for (const [name] of FAILURES) expect(known[name]).toHaveProperty("reachable");
-    }, 10_000);
+    }, 15_000);
     const details = await read();
     for (const [name, , failed, reason] of FAILURES) {
       expect(details.servers[name]).toMatchObject({
@@ -151,7 +151,7 @@ describe("reasons", () => {
         child: { type: "stdio" },
         json: { type: "streamable-http" },
       });
-    }, 10_000);
+    }, 15_000);
     expect(json.requests.filter(({ method }) => method === "DELETE")).toHaveLength(1);
   });
 
@@ -176,7 +176,7 @@ describe("reasons", () => {
         reason:
           'Server "half" answers, but not to all it should: a list could not be read, or a ping got no answer.',
       });
-    }, 5_000);
+    }, 15_000);
     expect(await gateway.metrics()).toMatch(/^server_health\{server="half"\} 0\.5$/m);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import admin from "../../../plugins/admin/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import gating from "../../../plugins/gating/index.ts";
@@ -29,22 +29,20 @@ describe("GET /healthz", () => {
       plugins: [health],
       config: { servers: { argos: { url: argos.url } } },
     });
-    await vi.waitFor(
-      async () =>
-        expect(await read(`${url}/healthz`)).toEqual({
+    await expect
+      .poll(() => read(`${url}/healthz`))
+      .toEqual({
+        status: "ok",
+        generation: 1,
+        lastReload: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        servers: { argos: { connected: true, type: "streamable-http" } },
+        llm: {
+          provider: "scripted",
+          model: "scripted",
           status: "ok",
-          generation: 1,
-          lastReload: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-          servers: { argos: { connected: true, type: "streamable-http" } },
-          llm: {
-            provider: "scripted",
-            model: "scripted",
-            status: "ok",
-            checkedAt: expect.any(String),
-          },
-        }),
-      10_000,
-    );
+          checkedAt: expect.any(String),
+        },
+      });
     const first = await read(`${url}/healthz`);
     expect(await read(`${url}/healthz`)).toEqual(first);
     expect(argos.probes.opened).toBe(1);
@@ -110,10 +108,7 @@ describe("the faces of health", () => {
       plugins: [health, [gating, { state: false }], admin],
       config: { servers: { argos: { url: argos.url }, neo4j: { url: neo4j } } },
     });
-    await vi.waitFor(
-      async () => expect((await readDetails(url)).agents["writer"]!.status).toBe("ok"),
-      10_000,
-    );
+    await expect.poll(async () => (await readDetails(url)).agents["writer"]!.status).toBe("ok");
     const details = await readDetails(url);
     expect(details).toMatchObject({
       health: { status: "degraded" },
@@ -166,9 +161,7 @@ describe("the faces of health", () => {
       config: { servers: { argos: { url: argos.url } } },
       client: false,
     });
-    await vi.waitFor(async () =>
-      expect(await gateway.metrics()).toContain('server_health{server="argos"} 1'),
-    );
+    await expect.poll(() => gateway.metrics()).toContain('server_health{server="argos"} 1');
     await gateway.apply({ listeners, plugins });
     expect(await gateway.metrics()).not.toContain("argos");
     expect((await readDetails(url)).servers).toEqual({});

@@ -166,7 +166,7 @@ describe("what is kept", () => {
     const id = await startOne(client);
     await call(client, "agent_stop", { agent_id: id });
     await expect
-      .poll(() => statuses(client, [agent_id, id]), { timeout: 5_000, interval: 200 })
+      .poll(() => statuses(client, [agent_id, id]), { interval: 200 })
       .toEqual([agent_id, id].map((each) => ({ agent_id: each, error: "Agent not found" })));
   });
 

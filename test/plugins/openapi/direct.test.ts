@@ -1,6 +1,6 @@
 import { definePlugin, GatewayError } from "propylon";
 import ratelimit from "propylon/plugins/ratelimit";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createKey, digestOf } from "../../../core/auth/key.ts";
 import { createSlow, EVERYTHING, post, refusal, startOpenapi, waitForCount } from "./support.ts";
 
@@ -123,7 +123,7 @@ describe("the way around the router", () => {
     await waitForCount(calls, 1);
     abort.abort();
     await expect(gone).rejects.toThrow("aborted");
-    await vi.waitFor(() => expect(calls[0]).toMatchObject({ reason: { code: "cancelled" } }));
+    await expect.poll(() => calls[0]).toMatchObject({ reason: { code: "cancelled" } });
   });
 
   it("tells a client that is there when somebody else cancelled its call", async () => {

@@ -1,5 +1,5 @@
 import { createContext, runInContext } from "node:vm";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { PAGE } from "../../../plugins/openapi/page.ts";
 import { createSlow, startOpenapi } from "./support.ts";
 
@@ -64,7 +64,7 @@ describe("the page's script", () => {
   ])("%s lists the operations and calls them", async (path, summary) => {
     const { url } = await startOpenapi({}, [createSlow().plugin]);
     const element = open(`${url}${path}`);
-    await vi.waitFor(() => expect(element("status").textContent).toBe("3 operations"));
+    await expect.poll(() => element("status").textContent).toBe("3 operations");
     const operation = element("operations").children.find((child) =>
       child.children[0]!.textContent.startsWith(summary),
     )!;
@@ -74,20 +74,20 @@ describe("the page's script", () => {
     body!.value = '{"amount": 21}';
     form!.submit();
     const output = operation.children.at(-1)!;
-    await vi.waitFor(() => expect(output.textContent).toMatch(/^200 in \d+ ms\n/));
+    await expect.poll(() => output.textContent).toMatch(/^200 in \d+ ms\n/);
     expect(output.textContent).toContain('"result": 42');
     operation.find("input")[0]!.value = "0";
     form!.submit();
-    await vi.waitFor(() => expect(output.textContent).toMatch(/^422 /));
+    await expect.poll(() => output.textContent).toMatch(/^422 /);
   });
 
   it("asks for the key where one is needed, and uses it", async () => {
     const config = { auth: { apiKey: "k".repeat(20) } };
     const { url } = await startOpenapi({}, [createSlow().plugin], config);
     const element = open(`${url}/docs`);
-    await vi.waitFor(() => expect(element("status").textContent).toContain("Enter a key"));
+    await expect.poll(() => element("status").textContent).toContain("Enter a key");
     element("key").value = config.auth.apiKey;
     element("access").submit();
-    await vi.waitFor(() => expect(element("status").textContent).toBe("3 operations"));
+    await expect.poll(() => element("status").textContent).toBe("3 operations");
   });
 });

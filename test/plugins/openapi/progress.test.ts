@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { setImmediate } from "node:timers/promises";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createKey, digestOf } from "../../../core/auth/key.ts";
 import {
   createSlow,
@@ -70,7 +70,7 @@ describe("progress over HTTP", () => {
     await waitForCount(calls, 1);
     abort.abort();
     await expect(gone).rejects.toThrow("aborted");
-    await vi.waitFor(() => expect(calls[0]).toMatchObject({ reason: { code: "cancelled" } }));
+    await expect.poll(() => calls[0]).toMatchObject({ reason: { code: "cancelled" } });
   });
 
   it("lets go of an upstream's call when its client goes away, and the server stays usable", async () => {
@@ -83,14 +83,12 @@ describe("progress over HTTP", () => {
       signal: abort.signal,
     });
     const reader = (await slow).body!.getReader();
-    await vi.waitFor(async () =>
-      expect(Buffer.from((await reader.read()).value ?? []).toString()).toContain(
-        "event: progress",
-      ),
-    );
+    await expect
+      .poll(async () => Buffer.from((await reader.read()).value ?? []).toString())
+      .toContain("event: progress");
     expect(gateway.inFlight).toBe(1);
     abort.abort();
-    await vi.waitFor(() => expect(gateway.inFlight).toBe(0));
+    await expect.poll(() => gateway.inFlight).toBe(0);
     expect((await post(`${url}/everything/echo`, { message: "still there" })).status).toBe(200);
   });
 
@@ -142,7 +140,7 @@ describe("jobs", () => {
       progress: { progress: 3, total: 10 },
     });
     calls[0]!.finish();
-    await vi.waitFor(async () => expect((await get(location)).body.job.status).toBe("done"));
+    await expect.poll(async () => (await get(location)).body.job.status).toBe("done");
     expect((await get(location)).body.job).toMatchObject({
       httpStatus: 200,
       answer: { ok: true, result: "later" },
@@ -159,15 +157,15 @@ describe("jobs", () => {
     const location = `${url}${running.headers.get("location")}`;
     const deleted = await fetch(location, { method: "DELETE" });
     expect(await deleted.json()).toMatchObject({ job: { status: "cancelled" } });
-    await vi.waitFor(() => expect(calls[0]).toMatchObject({ reason: { code: "cancelled" } }));
+    await expect.poll(() => calls[0]).toMatchObject({ reason: { code: "cancelled" } });
     const failing = await post(`${url}/slow/fail`, {}, ASYNC);
-    await vi.waitFor(async () =>
-      expect((await get(`${url}${failing.headers.get("location")}`)).body.job).toMatchObject({
+    await expect
+      .poll(async () => (await get(`${url}${failing.headers.get("location")}`)).body.job)
+      .toMatchObject({
         status: "failed",
         httpStatus: 502,
         answer: refusal("upstream_error"),
-      }),
-    );
+      });
   });
 
   it("bounds them in number, forgets them after a while, and keeps them through a reload", async () => {
@@ -184,8 +182,8 @@ describe("jobs", () => {
     const location = `${url}${first.headers.get("location")}`;
     expect((await get(location)).body.job.status).toBe("running");
     calls[0]!.finish();
-    await vi.waitFor(async () => expect((await get(location)).body.job.status).toBe("done"));
-    await vi.waitFor(async () => expect((await get(location)).status).toBe(404));
+    await expect.poll(async () => (await get(location)).body.job.status).toBe("done");
+    await expect.poll(async () => (await get(location)).status).toBe(404);
   });
 
   it("shows a job to nobody but the one who made it", async () => {

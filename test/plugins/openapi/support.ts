@@ -1,6 +1,6 @@
 import { definePlugin, type GatewayConfigInput } from "propylon";
 import { setupGateway, type PluginEntry, type TestGateway } from "propylon/testing";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { z } from "zod";
 import openapi from "../../../plugins/openapi/index.ts";
 
@@ -91,5 +91,5 @@ export function refusal(code: string): unknown {
 
 /** Waits until there are that many. */
 export async function waitForCount(list: readonly unknown[], count: number): Promise<void> {
-  await vi.waitFor(() => expect(list.length).toBeGreaterThanOrEqual(count), { timeout: 5_000 });
+  await expect.poll(() => list.length).toBeGreaterThanOrEqual(count);
 }

@@ -220,7 +220,7 @@ describe("Store", () => {
     store.configure({ limit: 100, total: 1_000, urlOf: (id) => id });
     await store.put("a", "x", { ...OWNER, ttl: 1 });
     await expect.poll(() => store.info("a")).toBeUndefined();
-    await expect.poll(() => store.usage, { timeout: 5_000 }).toEqual({ count: 0, bytes: 0 });
+    await expect.poll(() => store.usage).toEqual({ count: 0, bytes: 0 });
     store.close();
   });
 

@@ -74,7 +74,7 @@ it("P036, P037: 500 requests during 20 reloads each get a whole list, of one con
   });
   for (let round = 2; round <= 21; round++) {
     const before = seen.length;
-    await vi.waitUntil(() => seen.length > before + 10, { interval: 1 });
+    await vi.waitUntil(() => seen.length > before + 10, { interval: 1, timeout: 15_000 });
     await gateway.apply(configOf(round));
   }
   isReloading = false;
