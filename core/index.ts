@@ -13,6 +13,7 @@ export type {
 } from "./config/schema.ts";
 export { configSchema } from "./config/schema.ts";
 export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";
+export { makeCatalogue } from "./catalogue.ts";
 export { Cancellation } from "./host/cancellation.ts";
 export type { PluginComposition } from "./host/composition.ts";
 export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
@@ -88,6 +89,8 @@ export {
   type ProviderState,
   type ProviderStatus,
 } from "./provider.ts";
+export { Reading, type ReadingOptions } from "./reading.ts";
+export { Standing, type Circumstances, type StandingOptions } from "./standing.ts";
 export {
   defineService,
   optional,

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import { Answer } from "../answer.ts";
+import { makeCatalogue } from "../catalogue.ts";
 import { complete } from "./completion.ts";
 import { LocalTool } from "./tool.ts";
 import type { PromptDefinition, ResourceContent, ResourceDefinition } from "../plugin.ts";
@@ -11,6 +11,7 @@ import {
   type ProviderEvent,
   type ProviderStatus,
 } from "../provider.ts";
+import { Standing } from "../standing.ts";
 import type { Registrations } from "../host/scope.ts";
 import { compileTemplate, type UriTemplate } from "./template.ts";
 import type { Call, Json } from "../types.ts";
@@ -30,15 +31,9 @@ interface LocalTemplate {
 /** One plugin's tools, resources, templates and prompts, served like any upstream. */
 export class LocalProvider implements Provider {
   readonly name: string;
-  readonly status: ProviderStatus = {
-    state: "ready",
-    since: new Date().toISOString(),
-    attempts: 0,
-    transport: "local",
-  };
   readonly #definitions: LocalDefinitions;
   readonly #log: Logger;
-  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  readonly #standing: Standing;
   readonly #subscriptions = new Map<string, number>();
   #tools: ReadonlyMap<string, LocalTool> = new Map();
   #templates: readonly LocalTemplate[] = [];
@@ -48,10 +43,15 @@ export class LocalProvider implements Provider {
     this.name = name;
     this.#definitions = definitions;
     this.#log = log;
+    this.#standing = new Standing({ server: name, transport: "local", log, state: "ready" });
   }
 
   get catalogue(): Catalogue {
     return this.#catalogue;
+  }
+
+  get status(): ProviderStatus {
+    return this.#standing.status;
   }
 
   /** Whether there is anything to serve. A plugin that only brings routes or middleware is no server. */
@@ -76,14 +76,13 @@ export class LocalProvider implements Provider {
       definition,
       uri: compileTemplate(definition.uriTemplate),
     }));
-    const lists = {
+    this.#catalogue = makeCatalogue({
       tools: compiled.map(({ listed }) => listed),
       resources: resources.map(toListed),
       resourceTemplates: resourceTemplates.map(toListed),
       prompts: prompts.map(toListed),
-    };
-    const hash = createHash("sha256").update(JSON.stringify(lists)).digest("hex");
-    this.#catalogue = { ...lists, capabilities: capabilitiesOf(this.#definitions), hash };
+      capabilities: capabilitiesOf(this.#definitions),
+    });
   }
 
   /** The tool of that name, for the `validate` stage. */
@@ -138,12 +137,12 @@ export class LocalProvider implements Provider {
   /** Compiles again what was registered since, and tells the clients. */
   changed(list: "tools" | "resources" | "prompts"): void {
     this.compile();
-    this.#emit({ type: "changed", lists: [list] });
+    this.#standing.emit({ type: "changed", lists: [list] });
   }
 
   /** Tells the clients that subscribed to a resource that it changed. */
   updated(uri: string): void {
-    if (this.#subscriptions.has(uri)) this.#emit({ type: "updated", params: { uri } });
+    if (this.#subscriptions.has(uri)) this.#standing.emit({ type: "updated", params: { uri } });
   }
 
   subscribe(uri: string): Promise<void> {
@@ -159,12 +158,7 @@ export class LocalProvider implements Provider {
   }
 
   on(listener: (event: ProviderEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  #emit(event: ProviderEvent): void {
-    for (const listener of this.#listeners) listener(event);
+    return this.#standing.on(listener);
   }
 }
 

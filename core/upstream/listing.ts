@@ -1,9 +1,10 @@
 import type { Logger } from "pino";
+import { type ListName, LISTS } from "../catalogue.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Catalogue } from "../provider.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
-import { fetchLists, type ListName, LISTS } from "./lists.ts";
+import { fetchLists } from "./lists.ts";
 
 /** What a {@link Listing} works with. */
 export interface ListingOptions {

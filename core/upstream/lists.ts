@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { changedLists, type ListName, makeCatalogue } from "../catalogue.ts";
 import { GatewayError } from "../errors.ts";
 import type { Catalogue } from "../provider.ts";
 import type { Json } from "../types.ts";
@@ -8,12 +8,6 @@ import { type Mirrors, readMirrors } from "./mirror.ts";
 
 /** Pages of one list followed at most; a server that has more is broken. */
 const MAX_PAGES = 1_000;
-
-/** The lists a server can announce changes of. */
-export const LISTS = ["tools", "resources", "prompts"] as const;
-
-/** One of the three lists a server announces changes of. */
-export type ListName = (typeof LISTS)[number];
 
 interface ListKind {
   readonly key: "tools" | "resources" | "resourceTemplates" | "prompts";
@@ -85,7 +79,7 @@ export async function fetchLists(
     era === "modern" && connection.wire.transport === "streamable-http"
       ? readMirrors(all.tools)
       : undefined;
-  const catalogue = withHash({
+  const catalogue = makeCatalogue({
     ...all,
     ...(mirrored && { tools: mirrored.tools }),
     capabilities,
@@ -94,7 +88,7 @@ export async function fetchLists(
   });
   return {
     catalogue,
-    changed: differences(previous, catalogue),
+    changed: changedLists(previous, catalogue),
     mirrors: mirrored?.mirrors ?? new Map(),
     refused: mirrored?.refused ?? new Map(),
     problem,
@@ -147,20 +141,4 @@ async function fetchList(
     if (error instanceof GatewayError && error.code !== "timeout") throw error;
     return { entries, failure: `${kind.method} failed: ${(error as Error).message}`, broken: true };
   }
-}
-
-function withHash(content: Omit<Catalogue, "hash">): Catalogue {
-  const { tools, resources, resourceTemplates, prompts } = content;
-  const hash = createHash("sha256")
-    .update(JSON.stringify([tools, resources, resourceTemplates, prompts]))
-    .digest("hex");
-  return { ...content, hash };
-}
-
-function differences(before: Catalogue, after: Catalogue): ListName[] {
-  if (before.hash === after.hash) return [];
-  const differs = (key: ListKind["key"]): boolean =>
-    JSON.stringify(before[key]) !== JSON.stringify(after[key]);
-  const changed = new Set(KINDS.filter(({ key }) => differs(key)).map(({ list }) => list));
-  return [...changed];
 }

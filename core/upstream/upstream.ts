@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
+import { LISTS } from "../catalogue.ts";
 import type { UpstreamConfig } from "../config/schema.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type ProviderEvent,
   type ProviderStatus,
 } from "../provider.ts";
+import { Standing } from "../standing.ts";
 import type { Call, Era } from "../types.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
@@ -19,7 +21,6 @@ import { SEVERITIES } from "../severities.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
 import { Probe } from "./probe.ts";
-import { LISTS } from "./lists.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
 
@@ -53,9 +54,9 @@ export class Upstream implements Provider {
     reopened: () => {
       for (const list of LISTS) this.#listing.outdated(list);
     },
-    updated: (params) => this.#emit({ type: "updated", params }),
+    updated: (params) => this.#standing.emit({ type: "updated", params }),
   });
-  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  readonly #standing: Standing;
   readonly #host: ConnectionHost;
   readonly #listing: Listing;
   readonly #probe: Probe;
@@ -66,38 +67,41 @@ export class Upstream implements Provider {
   #waiting = 0;
 
   constructor(options: UpstreamOptions) {
-    const { name, config } = options;
+    const { name, config, log } = options;
+    const transport = "command" in config ? "stdio" : config.transport;
     this.name = name;
     this.config = config;
     this.#options = options;
     this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#standing = new Standing({ server: name, transport, log });
     this.#host = {
       lost: (connection, error, resend) => this.#onLost(connection, error, resend),
       listChanged: (list) => this.#listing.outdated(list),
       event: (event) => {
-        if (event.type !== "updated" || !this.#subscriptions.hold(event.params)) this.#emit(event);
+        if (event.type !== "updated" || !this.#subscriptions.hold(event.params))
+          this.#standing.emit(event);
       },
     };
     this.#listing = new Listing({
       name,
-      log: options.log,
+      log,
       clock: this.#clock,
       timeout: config.connectTimeout,
       retry: config.backoff.max,
       catalogue: options.catalogue ?? EMPTY_CATALOGUE,
       current: () => this.#supervision.connection,
       judge: (connection, problem) => this.#supervision.judge(connection, problem),
-      changed: (lists) => this.#emit({ type: "changed", lists }),
+      changed: (lists) => this.#standing.emit({ type: "changed", lists }),
     });
     this.#supervision = new Supervision({
       name,
-      transport: "command" in config ? "stdio" : config.transport,
+      transport,
       backoff: config.backoff,
       ping: config.ping,
       clock: this.#clock,
       dial: (signal) => dial({ ...options, host: this.#host, remembered: this.#era, signal }),
       prepare: (connection) => this.#prepare(connection),
-      changed: (status) => this.#onStatus(status),
+      changed: (status) => this.#standing.announce(status),
     });
     this.#probe = new Probe({
       ...options,
@@ -172,8 +176,7 @@ export class Upstream implements Provider {
   }
 
   on(listener: (event: ProviderEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#standing.on(listener);
   }
 
   /** Takes over what clients watch at the upstream it replaces; the endpoints set the log level themselves. */
@@ -248,26 +251,5 @@ export class Upstream implements Provider {
     await outcome.catch((error: unknown) =>
       this.#options.log.debug({ err: error, server: this.name }, "log level not set"),
     );
-  }
-
-  #onStatus(status: ProviderStatus): void {
-    const { state, reason, nextRetryAt } = status;
-    const level =
-      state === "ready" || state === "connecting" || state === "closed" ? "info" : "warn";
-    this.#options.log[level](
-      { server: this.name, state, reason, nextRetryAt },
-      `server is ${state}`,
-    );
-    this.#emit({ type: "state", status });
-  }
-
-  #emit(event: ProviderEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch (error) {
-        this.#options.log.error({ err: error, server: this.name }, "listener of a server failed");
-      }
-    }
   }
 }

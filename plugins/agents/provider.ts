@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import {
   Answer,
-  EMPTY_CATALOGUE,
   isGatewayError,
+  makeCatalogue,
+  Standing,
   type Call,
   type Catalogue,
   type Json,
@@ -30,15 +30,9 @@ export interface Desk {
 export class AgentProvider implements Provider {
   readonly name: string;
   readonly isApart = true;
-  readonly status: ProviderStatus = {
-    state: "ready",
-    since: new Date().toISOString(),
-    attempts: 0,
-    transport: "local",
-  };
   readonly #desk: Desk;
   readonly #log: Logger;
-  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  readonly #standing: Standing;
   #offered: ReadonlyMap<string, OfferedTool>;
   #catalogue: Catalogue;
 
@@ -46,6 +40,7 @@ export class AgentProvider implements Provider {
     this.name = name;
     this.#desk = desk;
     this.#log = log;
+    this.#standing = new Standing({ server: name, transport: "local", log, state: "ready" });
     this.#offered = offers.current;
     this.#catalogue = toCatalogue(desk.tool, this.#offered);
     offers.follow(() => this.#update(offers.current));
@@ -55,13 +50,16 @@ export class AgentProvider implements Provider {
     return this.#catalogue;
   }
 
+  get status(): ProviderStatus {
+    return this.#standing.status;
+  }
+
   /** Has other tools beside the agent's own from now on, and tells clients. */
   #update(offered: ReadonlyMap<string, OfferedTool>): void {
     this.#offered = offered;
     const { hash } = this.#catalogue;
     this.#catalogue = toCatalogue(this.#desk.tool, offered);
-    if (hash === this.#catalogue.hash) return;
-    for (const listener of this.#listeners) listener({ type: "changed", lists: ["tools"] });
+    if (hash !== this.#catalogue.hash) this.#standing.emit({ type: "changed", lists: ["tools"] });
   }
 
   timeoutOf(tool: string): number | undefined {
@@ -91,8 +89,7 @@ export class AgentProvider implements Provider {
   }
 
   on(listener: (event: ProviderEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#standing.on(listener);
   }
 }
 
@@ -100,9 +97,7 @@ function toCatalogue(own: Tool | undefined, offered: ReadonlyMap<string, Offered
   const others = [...offered.values()]
     .filter(({ name }) => name !== own?.name)
     .map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const tools = own ? [own, ...others] : others;
-  const hash = createHash("sha256").update(JSON.stringify(tools)).digest("hex");
-  return { ...EMPTY_CATALOGUE, tools, capabilities: { tools: { listChanged: true } }, hash };
+  return makeCatalogue({ tools: own ? [own, ...others] : others });
 }
 
 function toResult(returned: ToolReturn): Json {

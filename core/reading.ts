@@ -1,0 +1,181 @@
+import { changedLists } from "./catalogue.ts";
+import { MAX_DELAY_MS } from "./delay.ts";
+import { GatewayError, toGatewayError } from "./errors.ts";
+import { type Catalogue, EMPTY_CATALOGUE } from "./provider.ts";
+import type { Standing } from "./standing.ts";
+
+/** First and longest wait before what could not be reached is read again, in milliseconds. */
+const RETRY_MS = { first: 2_000, longest: 60_000 };
+
+/** What a {@link Reading} is made of. */
+export interface ReadingOptions<T> {
+  readonly standing: Standing;
+  /** What is read, as it stands within a sentence: `the OpenAPI document`. */
+  readonly subject: string;
+  /** Lists to show until it was read. Default: empty ones. */
+  readonly catalogue?: Catalogue | undefined;
+  /** Milliseconds from one reading to the next; 0 = only when asked for. */
+  readonly refresh: number;
+  /** Longest time that one reading may take, in milliseconds. */
+  readonly timeout: number;
+  /**
+   * Reads it and makes of it what calls work with.
+   *
+   * @param signal ends the reading; its reason is what to reject with then
+   * @param before what was made the last time; returned again when nothing has changed
+   * @throws {GatewayError} `upstream_error` when it cannot be reached now; anything else is wrong in itself
+   */
+  read(signal: AbortSignal, before: T | undefined): Promise<T>;
+}
+
+/**
+ * Reads what a server is made of - a document, a card, a manifest - again and again, for a server type that a plugin writes. One
+ * reading at a time. What cannot be reached is tried again soon, 2 s to 60 s apart; what is wrong in itself when it is next read
+ * anyway. What was read last stays in use meanwhile, and the server is `degraded`; one that was never read is in `backoff` or
+ * `failed`.
+ */
+export class Reading<T extends { readonly catalogue: Catalogue }> {
+  readonly #options: ReadingOptions<T>;
+  readonly #stop = new AbortController();
+  #catalogue: Catalogue;
+  #latest: T | undefined;
+  #running: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosing = false;
+  #lent = 0;
+  #idle: (() => void)[] = [];
+
+  constructor(options: ReadingOptions<T>) {
+    this.#options = options;
+    this.#catalogue = options.catalogue ?? EMPTY_CATALOGUE;
+  }
+
+  /** Of what was read last. */
+  get catalogue(): Catalogue {
+    return this.#catalogue;
+  }
+
+  /** What was made of what was read last; `undefined` before the first time. */
+  get latest(): T | undefined {
+    return this.#latest;
+  }
+
+  /** Begins; returns at once. */
+  start(): void {
+    const { standing, subject } = this.#options;
+    standing.become("connecting", { reason: `${subject} is being read` });
+    void this.again();
+  }
+
+  /** Reads now, or waits for the reading under way; resolves when the outcome is known, good or bad. Never rejects. */
+  again(): Promise<void> {
+    this.#running ??= this.#read().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /**
+   * Does the work of a call with what was read last; one that comes before the first reading has ended waits for it.
+   *
+   * @throws {GatewayError} `upstream_error` when there is nothing to work with; what `work` throws
+   */
+  async lend<R>(work: (latest: T) => Promise<R>): Promise<R> {
+    this.#lent++;
+    try {
+      if (!this.#latest) await this.#running;
+      if (!this.#latest || this.#stop.signal.aborted) throw this.#unusable();
+      return await work(this.#latest);
+    } finally {
+      if (--this.#lent === 0) for (const wake of this.#idle.splice(0)) wake();
+    }
+  }
+
+  /**
+   * Ends: nothing is read on its own any more, and once the calls have ended - at most after so many milliseconds - nothing at all.
+   * May be called again, with less. The state is left to the server, which may have more to close.
+   */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    clearTimeout(this.#timer);
+    await this.#drained(graceMs);
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #read(): Promise<void> {
+    clearTimeout(this.#timer);
+    const { standing, timeout, refresh } = this.#options;
+    const attempts = standing.status.attempts + 1;
+    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(timeout)]);
+    try {
+      const read = await this.#options.read(signal, this.#latest);
+      if (this.#stop.signal.aborted) return;
+      this.#use(read);
+      if (standing.status.state !== "ready") standing.become("ready");
+      this.#later(refresh);
+    } catch (thrown) {
+      if (!this.#stop.signal.aborted) this.#onFailure(this.#explain(thrown), attempts);
+    }
+  }
+
+  /** The same makes the same lists: nobody is told (M106). */
+  #use(read: T): void {
+    this.#latest = read;
+    const lists = changedLists(this.#catalogue, read.catalogue);
+    this.#catalogue = read.catalogue;
+    if (lists.length > 0) this.#options.standing.emit({ type: "changed", lists });
+  }
+
+  #onFailure({ code, message, hint }: GatewayError, attempts: number): void {
+    const { standing, refresh } = this.#options;
+    const isAway = code === "upstream_error";
+    const wait = isAway
+      ? Math.min(RETRY_MS.first * 2 ** (attempts - 1), RETRY_MS.longest)
+      : refresh;
+    const state = this.#latest ? "degraded" : isAway ? "backoff" : "failed";
+    standing.become(state, { reason: [message, hint].filter(Boolean).join(" "), attempts, wait });
+    this.#later(wait);
+  }
+
+  #explain(thrown: unknown): GatewayError {
+    const { standing, subject } = this.#options;
+    const { server } = standing;
+    if (thrown instanceof DOMException && thrown.name === "TimeoutError")
+      return new GatewayError(
+        "upstream_error",
+        `Server "${server}" did not send ${subject} in time.`,
+        { data: { server }, cause: thrown },
+      );
+    const error = toGatewayError(thrown);
+    if (error.code !== "internal") return error;
+    standing.log.error({ err: error.cause ?? error, server }, `${subject} could not be used`);
+    const start = subject.charAt(0).toUpperCase();
+    return new GatewayError("internal", `${start}${subject.slice(1)} cannot be understood.`);
+  }
+
+  #later(ms: number): void {
+    clearTimeout(this.#timer);
+    if (ms > 0 && !this.#isClosing)
+      this.#timer = setTimeout(() => void this.again(), Math.min(ms, MAX_DELAY_MS)).unref();
+  }
+
+  #drained(graceMs: number): Promise<void> {
+    if (this.#lent === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.min(graceMs, MAX_DELAY_MS)).unref();
+      this.#idle.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  #unusable(): GatewayError {
+    const { server, status } = this.#options.standing;
+    const why = status.reason ?? (this.#isClosing ? "it was closed" : "it was not started");
+    return new GatewayError("upstream_error", `Server "${server}" cannot be used: ${why}`, {
+      data: { server, state: status.state },
+    });
+  }
+}
