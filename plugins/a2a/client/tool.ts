@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { EMPTY_CATALOGUE, type Catalogue, type Json, type Tool } from "propylon";
+import { makeCatalogue, type Catalogue, type Json, type Tool } from "propylon";
 import { z } from "zod";
 import type { RemoteCard, RemoteSkill } from "./card.ts";
 import { argumentsSchema } from "./message.ts";
@@ -24,16 +23,12 @@ export function toolsOf(skills: readonly RemoteSkill[]): SkillTools {
 
 /** What the gateway shows of an agent. */
 export function catalogueOf(card: RemoteCard, tools: SkillTools): Catalogue {
-  const listed = [...tools.values()].map(({ tool }) => tool);
   const { name, version, description } = card;
-  return {
-    ...EMPTY_CATALOGUE,
-    tools: listed,
-    capabilities: { tools: { listChanged: true } },
+  return makeCatalogue({
+    tools: [...tools.values()].map(({ tool }) => tool),
     ...(description !== "" && { instructions: description }),
     serverInfo: { name, version },
-    hash: createHash("sha256").update(JSON.stringify(listed)).digest("hex"),
-  };
+  });
 }
 
 /** The id of the skill in `[A-Za-z0-9_.-]`, at most 64 characters. */

@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { EMPTY_CATALOGUE, type Catalogue, type Json, isObject } from "propylon";
+import { isObject, makeCatalogue, type Catalogue, type Json } from "propylon";
 import type { ApiDocument } from "./document.ts";
 import { isSelected, operationsOf, type Operation } from "./operations.ts";
 import type { ApiOptions } from "./options.ts";
@@ -95,17 +94,13 @@ function isHere(operation: Operation, base: URL, location: URL, options: ApiOpti
 }
 
 function catalogueOf(tools: ReadonlyMap<string, ApiTool>, info: Json): Catalogue {
-  const listed = [...tools.values()].map(({ tool }) => tool);
   const { title, version, description } = info;
-  return {
-    ...EMPTY_CATALOGUE,
-    tools: listed,
-    capabilities: { tools: { listChanged: true } },
+  return makeCatalogue({
+    tools: [...tools.values()].map(({ tool }) => tool),
     ...(typeof description === "string" && { instructions: description }),
     serverInfo: {
       name: typeof title === "string" ? title : "openapi",
       version: typeof version === "string" ? version : "0",
     },
-    hash: createHash("sha256").update(JSON.stringify(listed)).digest("hex"),
-  };
+  });
 }

@@ -11,7 +11,7 @@ const MAX_DOCUMENTS = 20;
 const MAX_REDIRECTS = 5;
 
 /** How documents are read. */
-export interface Reading {
+export interface ReadOptions {
   /** Headers for the host of the document. */
   readonly headers: Readonly<Record<string, string>>;
   /** Largest document in bytes. */
@@ -35,9 +35,10 @@ export function locate(spec: string, folder: string): URL {
 /**
  * Reads a document and what it refers to, on the same host or in the same folder.
  *
- * @throws {GatewayError} `upstream_error` when the host cannot be read from now, `invalid` for what is no OpenAPI 3 document
+ * @throws {GatewayError} `upstream_error` when the host cannot be read from now, `invalid` for what is no OpenAPI 3 document; what
+ * aborted the signal
  */
-export async function readDocument(location: URL, reading: Reading): Promise<ApiDocument> {
+export async function readDocument(location: URL, options: ReadOptions): Promise<ApiDocument> {
   const documents = new Map<string, unknown>();
   const hash = createHash("sha256");
   const waiting = [new URL(location)];
@@ -46,7 +47,7 @@ export async function readDocument(location: URL, reading: Reading): Promise<Api
     if (documents.has(url.href)) continue;
     if (documents.size === MAX_DOCUMENTS)
       throw broken(`The document refers to more than ${MAX_DOCUMENTS} others.`);
-    const text = await readText(url, reading);
+    const text = await readText(url, options);
     hash.update(text);
     documents.set(
       url.href,
@@ -104,8 +105,8 @@ function checkVersion(root: unknown): Json {
   return root;
 }
 
-async function readText(url: URL, reading: Reading): Promise<string> {
-  return url.protocol === "file:" ? readLocal(url, reading.limit) : readRemote(url, reading);
+async function readText(url: URL, options: ReadOptions): Promise<string> {
+  return url.protocol === "file:" ? readLocal(url, options.limit) : readRemote(url, options);
 }
 
 async function readLocal(url: URL, limit: number): Promise<string> {
@@ -123,17 +124,17 @@ async function readLocal(url: URL, limit: number): Promise<string> {
   }
 }
 
-async function readRemote(location: URL, { headers, limit, signal }: Reading): Promise<string> {
+async function readRemote(location: URL, { headers, limit, signal }: ReadOptions): Promise<string> {
   let url = location;
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
     const response = await fetch(url, { headers, signal, redirect: "manual" }).catch(
       (error: unknown) => {
-        throw unreachable(networkReason(error), error);
+        throw signal.aborted ? signal.reason : unreachable(networkReason(error), error);
       },
     );
     const target = response.headers.get("location");
     if (response.status < 300 || response.status >= 400 || target === null)
-      return readBody(response, limit);
+      return readBody(response, { limit, signal });
     await response.body?.cancel();
     const next = parseUrl(target, url.href);
     if (next?.origin !== location.origin)
@@ -143,7 +144,10 @@ async function readRemote(location: URL, { headers, limit, signal }: Reading): P
   throw broken("The document's URL redirects without end.", "Put the final URL into spec.");
 }
 
-async function readBody(response: Response, limit: number): Promise<string> {
+async function readBody(
+  response: Response,
+  { limit, signal }: Pick<ReadOptions, "limit" | "signal">,
+): Promise<string> {
   if (!response.ok) {
     await response.body?.cancel();
     throw unreachable(`its URL answered with HTTP ${response.status}`, undefined);
@@ -157,7 +161,8 @@ async function readBody(response: Response, limit: number): Promise<string> {
       chunks.push(chunk);
     }
   } catch (error) {
-    throw error instanceof GatewayError ? error : unreachable(networkReason(error), error);
+    if (error instanceof GatewayError) throw error;
+    throw signal.aborted ? signal.reason : unreachable(networkReason(error), error);
   }
   return Buffer.concat(chunks).toString("utf8");
 }

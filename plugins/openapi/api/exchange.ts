@@ -1,7 +1,7 @@
 import type { Readable, Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { GatewayError, isGatewayError, networkReason } from "propylon";
-import type { Pool } from "undici";
+import type { Agent } from "undici";
 import { parseUrl } from "./references.ts";
 import type { ApiRequest } from "./request.ts";
 
@@ -28,34 +28,23 @@ export interface ApiReply {
 export interface ExchangeOptions {
   /** Server name, for messages. */
   readonly server: string;
-  readonly origin: string;
   readonly connectTimeout: number;
   /** Largest response in bytes, uncompressed. */
   readonly maxResult: number;
 }
 
-/** Requests to one API, over a pool of connections. */
+/** Requests to one API, over pools of connections. */
 export class Exchange {
-  readonly origin: string;
   readonly #options: ExchangeOptions;
-  readonly #pool: Pool;
+  #agent: Promise<Agent> | undefined;
 
-  private constructor(options: ExchangeOptions, pool: Pool) {
-    this.origin = options.origin;
+  constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#pool = pool;
   }
 
-  /** undici is only loaded once there is an API to call: it costs tens of milliseconds of a start. */
-  static async open(options: ExchangeOptions): Promise<Exchange> {
-    const { Pool: UndiciPool } = await import("undici");
-    const pool = new UndiciPool(options.origin, {
-      connections: 128,
-      connect: { timeout: options.connectTimeout },
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
-    return new Exchange(options, pool);
+  /** Gets ready for the first request, which need not wait for it then. */
+  async open(): Promise<void> {
+    await this.#opened();
   }
 
   /**
@@ -69,7 +58,7 @@ export class Exchange {
       let path = request.path;
       for (let hop = 0; ; hop++) {
         const reply = await this.#once({ ...request, path }, signal);
-        const next = this.#redirected(request.method, path, reply);
+        const next = redirected({ ...request, path }, reply);
         if (next === undefined || hop === MAX_REDIRECTS) return reply;
         path = next;
       }
@@ -84,18 +73,20 @@ export class Exchange {
     }
   }
 
-  /** Ends after the requests in flight. */
-  async close(): Promise<void> {
-    await this.#pool.close();
-  }
-
   /** Ends at once. */
   async destroy(): Promise<void> {
-    await this.#pool.destroy();
+    await (await this.#agent)?.destroy();
   }
 
-  async #once({ method, path, headers, body }: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
-    const response = await this.#pool.request({
+  #opened(): Promise<Agent> {
+    return (this.#agent ??= openAgent(this.#options.connectTimeout));
+  }
+
+  async #once(request: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
+    const { origin, method, path, headers, body } = request;
+    const agent = await this.#opened();
+    const response = await agent.request({
+      origin,
       method,
       path,
       headers: { "accept-encoding": "gzip, deflate, br", ...headers },
@@ -107,7 +98,7 @@ export class Exchange {
       status,
       contentType: header(received["content-type"]) ?? "",
       body: await this.#read(response.body, header(received["content-encoding"])),
-      url: `${this.origin}${path.split("?", 1)[0]}`,
+      url: `${origin}${path.split("?", 1)[0]}`,
       location: status >= 300 && status < 400 ? header(received["location"]) : undefined,
     };
   }
@@ -143,12 +134,26 @@ export class Exchange {
     }
     return Buffer.concat(all);
   }
+}
 
-  #redirected(method: string, path: string, { location }: ApiReply): string | undefined {
-    if (location === undefined || (method !== "GET" && method !== "HEAD")) return undefined;
-    const target = parseUrl(location, `${this.origin}${path}`);
-    return target?.origin === this.origin ? `${target.pathname}${target.search}` : undefined;
-  }
+/** undici is only loaded once there is an API to call: it costs tens of milliseconds of a start. */
+async function openAgent(connectTimeout: number): Promise<Agent> {
+  const { Agent: UndiciAgent } = await import("undici");
+  return new UndiciAgent({
+    connections: 128,
+    connect: { timeout: connectTimeout },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+function redirected(
+  { method, origin, path }: ApiRequest,
+  { location }: ApiReply,
+): string | undefined {
+  if (location === undefined || (method !== "GET" && method !== "HEAD")) return undefined;
+  const target = parseUrl(location, `${origin}${path}`);
+  return target?.origin === origin ? `${target.pathname}${target.search}` : undefined;
 }
 
 function header(value: string | string[] | undefined): string | undefined {

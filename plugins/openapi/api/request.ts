@@ -8,6 +8,7 @@ import { WrongArgument } from "./wrong-argument.ts";
 
 /** A request as it goes out; `path` includes the query. */
 export interface ApiRequest {
+  readonly origin: string;
   readonly method: string;
   readonly path: string;
   readonly headers: Record<string, string>;
@@ -38,6 +39,7 @@ export function makeRequest(
   const search = [...(base.search === "" ? [] : [base.search.slice(1)]), ...query].join("&");
   const encoded = body && writeBody(body, args, parameters);
   return {
+    origin: base.origin,
     method: operation.method,
     path: `${base.pathname.replace(/\/+$/, "")}${pathOf(operation.path, at("path"))}${search && `?${search}`}`,
     headers: {
