@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
 
@@ -12,8 +13,13 @@ export interface ProcessGateway {
 /** Options of {@link runProcess}. */
 export interface ProcessOptions {
   readonly log: Pick<Logger, "info" | "warn" | "error" | "fatal"> & Partial<Pick<Logger, "flush">>;
-  /** What SIGHUP does; without it SIGHUP ends the process like SIGTERM. A failure is logged and changes nothing. */
+  /**
+   * What SIGHUP does while the terminal that the process was started in is there, or there never was one; otherwise, and without
+   * it, SIGHUP ends the process like SIGTERM. A failure is logged and changes nothing.
+   */
   readonly onReload?: () => void | Promise<void>;
+  /** Whether a standard stream is a terminal; one that was closed is none any more. */
+  readonly hasTerminal?: () => boolean;
   /** The process; another one in tests. */
   readonly host?: ProcessHost;
 }
@@ -45,8 +51,9 @@ const BROKEN_GRACE_MS = 5_000;
  */
 export function runProcess(
   gateway: ProcessGateway,
-  { log, onReload, host = process }: ProcessOptions,
+  { log, onReload, hasTerminal = isInTerminal, host = process }: ProcessOptions,
 ): () => void {
+  const hadTerminal = hasTerminal();
   let ending = false;
 
   const end = (code: number, grace: number): void => {
@@ -69,8 +76,11 @@ export function runProcess(
     if (!ending) end(1, Math.min(BROKEN_GRACE_MS, gateway.config.timeouts.grace));
   };
 
+  const onHangUp = onEnd("SIGHUP");
   const reload = (): void => {
-    if (ending || !onReload) return;
+    // Whoever closes the window means the gateway, too: it would hold its ports and children with nobody to see it.
+    if (!onReload || (hadTerminal && !hasTerminal())) return onHangUp();
+    if (ending) return;
     // The async function turns a synchronous throw into a rejection too.
     (async () => onReload())().catch((error: unknown) =>
       log.error({ err: error }, "reload failed"),
@@ -80,7 +90,7 @@ export function runProcess(
   const handlers: readonly (readonly [string, (argument: unknown) => void])[] = [
     ["SIGTERM", onEnd("SIGTERM")],
     ["SIGINT", onEnd("SIGINT")],
-    ["SIGHUP", onReload ? reload : onEnd("SIGHUP")],
+    ["SIGHUP", reload],
     ["uncaughtException", onBroken],
     ["unhandledRejection", onBroken],
   ];
@@ -88,6 +98,10 @@ export function runProcess(
   return () => {
     for (const [event, handler] of handlers) host.off(event, handler);
   };
+}
+
+function isInTerminal(): boolean {
+  return [0, 1, 2].some((stream) => isatty(stream));
 }
 
 /**

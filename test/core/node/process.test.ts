@@ -107,7 +107,7 @@ describe("runProcess", () => {
     const onReload = vi.fn<() => void>(() => {
       if (fail) throw new Error("bad file");
     });
-    runProcess(gateway, { log, host, onReload });
+    runProcess(gateway, { log, host, onReload, hasTerminal: () => false });
     host.emit("SIGHUP");
     fail = true;
     host.emit("SIGHUP");
@@ -115,6 +115,20 @@ describe("runProcess", () => {
     expect(onReload).toHaveBeenCalledTimes(2);
     expect(log.error).toHaveBeenCalledOnce();
     expect({ drained, exits: host.exits }).toEqual({ drained: 0, exits: [] });
+  });
+
+  it("SIGHUP ends it, in place of a reload, when the terminal that it was started in is gone", async () => {
+    const onReload = vi.fn<() => void>();
+    let hasTerminal = true;
+    runProcess(gateway, { log, host, onReload, hasTerminal: () => hasTerminal });
+    host.emit("SIGHUP");
+    expect({ drained, reloads: onReload.mock.calls.length }).toEqual({ drained: 0, reloads: 1 });
+    hasTerminal = false;
+    host.emit("SIGHUP");
+    expect({ drained, reloads: onReload.mock.calls.length }).toEqual({ drained: 1, reloads: 1 });
+    closing!.done();
+    await settle();
+    expect(host.exits).toEqual([0]);
   });
 
   it("exits only when the log is written, unless nobody reads it", async () => {

@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { buildCommand, workFolder } from "./build.ts";
+import { descendantsOf, isAlive } from "./descendants.ts";
+
+const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
+
+let folder: string;
+let main: string;
+beforeAll(async () => {
+  folder = await workFolder();
+  main = await buildCommand(folder);
+}, 60_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+it("a gateway whose terminal is closed ends with its children, and gives up its port", async () => {
+  const file = join(folder, "gateway.json");
+  const servers = { child: { command: process.execPath, args: [SERVER] } };
+  await writeFile(file, JSON.stringify({ listeners: { main: { port: 0 } }, servers }));
+
+  // A terminal is what `script` (bsdutils) makes; it is gone when script is.
+  const command = `'${process.execPath}' '${main}' start '${file}'`;
+  const terminal = spawn("script", ["--quiet", "--flush", "-c", command, "/dev/null"], {
+    env: { ...process.env, TERM: "xterm", SHELL: "/bin/sh" },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  onTestFinished(() => void terminal.kill("SIGKILL"));
+  let printed = "";
+  terminal.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  await expect.poll(() => printed, { timeout: 20_000 }).toContain("Point a client at it");
+  const processes = descendantsOf(terminal.pid!);
+  expect(processes.length).toBeGreaterThanOrEqual(2);
+  onTestFinished(() => processes.filter(isAlive).forEach((pid) => process.kill(pid, "SIGKILL")));
+
+  terminal.kill("SIGKILL");
+  await once(terminal, "exit");
+  await expect.poll(() => processes.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+});
