@@ -37,7 +37,14 @@ function createProgram(command: readonly string[] | undefined): Command {
   describeAuthoring(program);
   describeTalking(program);
   describeConformance(program.command("conformance"), command);
+  pointToHelp(program, "propylon");
   return program;
+}
+
+/** Wrong usage is told with the command that lists what is right. */
+function pointToHelp(command: Command, words: string): void {
+  command.showHelpAfterError(`See ${words} --help.`);
+  for (const each of command.commands) pointToHelp(each, `${words} ${each.name()}`);
 }
 
 /** Runs the command line; never throws. */
@@ -59,4 +66,6 @@ async function main(words: readonly string[]): Promise<void> {
   }
 }
 
+// Whoever reads this may have seen enough, e.g. head; that is no failure, and no stack is to be shown.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 await main(process.argv.slice(2));

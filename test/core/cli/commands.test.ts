@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import "./built.ts";
-import { propylon, startPropylon, type Running } from "./propylon.ts";
+import { propylon, spawnPropylon, startPropylon, type Running } from "./propylon.ts";
 
 const EVERYTHING = fileURLToPath(
   new URL(
@@ -45,7 +46,10 @@ describe("usage", () => {
     [["start", "--prot", "1"], "Did you mean --port?"],
     [["start", "--port", "http"], "number from 0 to 65535"],
     [["start", "--log-level", "loud"], "Allowed choices"],
-    [["start", "--read-onyl"], "unknown option"],
+    [["start", "--read-onyl"], "See propylon start --help."],
+    [["bogus"], "See propylon --help."],
+    [["plugin", "new"], "See propylon plugin new --help."],
+    [["key"], "See propylon key --help."],
     [["client-config", "claud"], 'Did you mean "claude"?'],
     [["start", "nowhere.yaml"], "does not exist"],
     [["start", "--listener", "other", "--port", "0"], 'There is no listener "other".'],
@@ -56,6 +60,15 @@ describe("usage", () => {
     expect(stderr).toContain(hint);
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(code).toBe(1);
+  });
+
+  it("says nothing when its reader has seen enough, as head has", async () => {
+    const child = spawnPropylon(["--help"], { cwd: folder });
+    child.stdout!.destroy();
+    let told = "";
+    child.stderr!.on("data", (chunk: Buffer) => (told += chunk.toString()));
+    const [code] = (await once(child, "close")) as [number | null];
+    expect({ code, told }).toEqual({ code: 0, told: "" });
   });
 
   it("prints help and version with exit code 0", async () => {
