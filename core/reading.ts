@@ -69,6 +69,7 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
 
   /** Reads now, or waits for the reading under way; resolves when the outcome is known, good or bad. Never rejects. */
   again(): Promise<void> {
+    if (this.#stop.signal.aborted) return Promise.resolve();
     this.#running ??= this.#read().finally(() => {
       this.#running = undefined;
     });

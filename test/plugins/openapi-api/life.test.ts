@@ -153,6 +153,23 @@ describe("a document that changes", () => {
     await until(() => server.status.state === "ready" && told === 2);
   });
 
+  it("that never ends is given up at connectTimeout, and tried again", async () => {
+    const mute = createServer((req, res) => {
+      res.writeHead(200).write("openapi: 3.1.0\n");
+    });
+    await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      mute.close();
+      mute.closeAllConnections();
+    });
+    const spec = `http://127.0.0.1:${(mute.address() as AddressInfo).port}/openapi.yaml`;
+    const { gateway } = await startPets({ spec, connectTimeout: "100ms" });
+    expect(gateway.servers.get("pets")!.status).toMatchObject({
+      state: "backoff",
+      reason: 'Server "pets" did not send the OpenAPI document in time.',
+    });
+  });
+
   it("a reload with other options shows the old tools until the new document is there, and drains the old server", async () => {
     const api = await startApi();
     const { gateway } = await startPets({ spec: `${api.origin}/openapi.yaml` });
