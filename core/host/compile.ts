@@ -14,6 +14,7 @@ import { composePipeline, race, type Abortion } from "./pipeline.ts";
 import type { Roster } from "./roster.ts";
 import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
+import { collectProviders } from "./providers.ts";
 import { assignRoutes } from "./route-table.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
 import { assignSockets, type SocketTable } from "./upgrades.ts";
@@ -64,7 +65,7 @@ export interface Compiled {
  */
 export function compile(input: CompileInput): Compiled {
   const { config, scopes, upstreams, servers = upstreams, running, log } = input;
-  const providers = collectProviders(scopes, servers);
+  const providers = collectProviders(config, scopes, servers);
   const authenticator = createAuthenticator(config.auth, providedAuthenticator(scopes));
   const open = authenticator === undefined;
   if (open) checkOpenListeners(config);
@@ -120,31 +121,6 @@ function groupHooks(
 ): ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> {
   const names = new Set(listeners.map(({ hook }) => hook));
   return new Map([...names].map((name) => [name, listeners.filter(({ hook }) => hook === name)]));
-}
-
-function collectProviders(
-  scopes: readonly Scope[],
-  upstreams: ReadonlyMap<string, Provider>,
-): ReadonlyMap<string, Provider> {
-  const providers = new Map(upstreams);
-  const owners = new Map(
-    [...upstreams.keys()].map((name) => [name, `the config's server "${name}"`]),
-  );
-  const add = (provider: Provider, owner: string): void => {
-    const other = owners.get(provider.name);
-    if (other)
-      throw new GatewayError(
-        "exists",
-        `The server name "${provider.name}" is taken twice: by ${other} and by ${owner}.`,
-      );
-    owners.set(provider.name, owner);
-    providers.set(provider.name, provider);
-  };
-  for (const scope of scopes) {
-    if (!scope.local.isEmpty) add(scope.local, `plugin "${scope.name}"`);
-    for (const provider of scope.providers) add(provider, `plugin "${scope.name}"`);
-  }
-  return providers;
 }
 
 function providedAuthenticator(scopes: readonly Scope[]): Authenticator | undefined {

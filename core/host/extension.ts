@@ -1,3 +1,4 @@
+import { placeIn, rememberPlaces } from "../config/parse.ts";
 import { endpointSchema, listenerSchema, type GatewayConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Scope } from "./scope.ts";
@@ -30,11 +31,12 @@ export function extendConfig(config: GatewayConfig, scopes: readonly Scope[]): G
   };
   if (scopes.every(({ listeners, endpoints }) => listeners.length + endpoints.length === 0))
     return config;
-  return {
+  const extended = {
     ...config,
     listeners: added("listener", config.listeners, (settings) => listenerSchema.parse(settings)),
     endpoints: added("endpoint", config.endpoints, (settings) => endpointSchema.parse(settings)),
   };
+  return rememberPlaces(extended, (issue) => placeIn(config, issue));
 }
 
 function attempt<T>(plugin: string, what: string, read: () => T): T {

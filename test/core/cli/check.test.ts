@@ -101,6 +101,24 @@ plugins:
     expect(stderr).toMatch(/^gateway\.yaml:1:1 .*"?same"?/);
   });
 
+  it("finds a server that has the name of a plugin's, as start does", async () => {
+    await write(
+      "hello.ts",
+      'import { definePlugin } from "propylon"; export default definePlugin({ name: "hello", setup: (gateway) => gateway.tool("greet", { description: "Greets.", run: () => "Hi" }) });',
+    );
+    const config = "  hello: { url: http://127.0.0.1:9/mcp }\nplugins:\n  ./hello.ts: {}\n";
+    await write("gateway.yaml", `listeners: { main: { port: 0 } }\nservers:\n${config}`);
+    const told =
+      'gateway.yaml:3:3 The server name "hello" is taken twice: by the config\'s server "hello" and by plugin "hello". Rename servers.hello, or the plugin.';
+    for (const word of ["check", "start"]) {
+      const { code, stderr } = await propylon([word], { cwd: folder });
+      expect(stderr.split("\n")).toContain(told);
+      expect(code).toBe(1);
+    }
+    await write("gateway.yaml", `servers:\n${config.replace("url:", "enabled: false, url:")}`);
+    expect(await propylon(["check"], { cwd: folder })).toMatchObject({ code: 0 });
+  });
+
   it("connects when asked, and names the server that does not answer (exit code 2)", async () => {
     await write(
       "gateway.yaml",
