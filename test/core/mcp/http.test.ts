@@ -188,55 +188,72 @@ describe("modern headers", () => {
 });
 
 describe("fuzz", () => {
-  it("no message, however broken, gives a 5xx or an answer under a foreign id", async () => {
-    served = await serve([new FakeProvider("one").tool("echo", () => text("hi"))]);
-    const { url } = served;
-    const session = await openSession(url);
-    const id = fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.double(), fc.constant({}));
-    const method = fc.oneof(
-      fc.constantFrom(
-        "tools/call",
-        "tools/list",
-        "ping",
-        "completion/complete",
-        "resources/subscribe",
-        "logging/setLevel",
-        "subscriptions/listen",
-      ),
-      fc.string(),
-    );
-    const params = fc.oneof(
-      fc.record(
-        {
-          name: fc.oneof(fc.constant("echo"), fc.jsonValue()),
-          arguments: fc.jsonValue(),
-          ref: fc.jsonValue(),
-          uri: fc.jsonValue(),
-          _meta: fc.jsonValue(),
-        },
-        { requiredKeys: [] },
-      ),
-      fc.jsonValue(),
-    );
-    const message = fc.oneof(
-      fc.record({ jsonrpc: fc.constant("2.0"), id, method, params }, { requiredKeys: ["jsonrpc"] }),
-      fc.jsonValue(),
-    );
-    await fc.assert(
-      fc.asyncProperty(message, fc.boolean(), async (body, modern) => {
-        const headers: Record<string, string> = modern
-          ? { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call" }
-          : session;
-        const response = await post(url, body, headers);
-        expect(response.status).toBeLessThan(500);
-        const answer = await response.text();
-        const sent = (body as { id?: unknown } | null)?.id;
-        const got =
-          answer === "" || Array.isArray(body) ? null : (JSON.parse(answer) as { id: unknown }).id;
-        expect([null, JSON.parse(JSON.stringify(sent ?? null))]).toContainEqual(got);
-      }),
-      { numRuns: 2_000 },
-    );
-    expect((await post(url, { jsonrpc: "2.0", id: 1, method: "ping" }, session)).status).toBe(200);
-  });
+  it(
+    "no message, however broken, gives a 5xx or an answer under a foreign id",
+    { timeout: 120_000 },
+    async () => {
+      served = await serve([new FakeProvider("one").tool("echo", () => text("hi"))]);
+      const { url } = served;
+      const session = await openSession(url);
+      const id = fc.oneof(
+        fc.string(),
+        fc.integer(),
+        fc.constant(null),
+        fc.double(),
+        fc.constant({}),
+      );
+      const method = fc.oneof(
+        fc.constantFrom(
+          "tools/call",
+          "tools/list",
+          "ping",
+          "completion/complete",
+          "resources/subscribe",
+          "logging/setLevel",
+          "subscriptions/listen",
+        ),
+        fc.string(),
+      );
+      const params = fc.oneof(
+        fc.record(
+          {
+            name: fc.oneof(fc.constant("echo"), fc.jsonValue()),
+            arguments: fc.jsonValue(),
+            ref: fc.jsonValue(),
+            uri: fc.jsonValue(),
+            _meta: fc.jsonValue(),
+          },
+          { requiredKeys: [] },
+        ),
+        fc.jsonValue(),
+      );
+      const message = fc.oneof(
+        fc.record(
+          { jsonrpc: fc.constant("2.0"), id, method, params },
+          { requiredKeys: ["jsonrpc"] },
+        ),
+        fc.jsonValue(),
+      );
+      await fc.assert(
+        fc.asyncProperty(message, fc.boolean(), async (body, modern) => {
+          const headers: Record<string, string> = modern
+            ? { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call" }
+            : session;
+          const response = await post(url, body, headers);
+          expect(response.status).toBeLessThan(500);
+          const answer = await response.text();
+          const sent = (body as { id?: unknown } | null)?.id;
+          const got =
+            answer === "" || Array.isArray(body)
+              ? null
+              : (JSON.parse(answer) as { id: unknown }).id;
+          expect([null, JSON.parse(JSON.stringify(sent ?? null))]).toContainEqual(got);
+        }),
+        { numRuns: 2_000 },
+      );
+      expect((await post(url, { jsonrpc: "2.0", id: 1, method: "ping" }, session)).status).toBe(
+        200,
+      );
+    },
+  );
 });

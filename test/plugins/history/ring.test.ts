@@ -164,12 +164,13 @@ describe("secrets in text", () => {
   it("is fast for hostile text", () => {
     const started = performance.now();
     for (const text of [
-      "\\".repeat(50_000),
-      '"a":'.repeat(20_000),
-      '\\"token\\":\\"'.repeat(5_000),
-      '"'.repeat(50_000),
+      "\\".repeat(500_000),
+      '"a":'.repeat(200_000),
+      '\\"token\\":\\"'.repeat(50_000),
+      '"'.repeat(500_000),
     ])
       secrets.mask(text);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    // Quadratic would be minutes.
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });
