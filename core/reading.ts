@@ -21,7 +21,7 @@ export interface ReadingOptions<T> {
   /**
    * Reads it and makes of it what calls work with.
    *
-   * @param signal ends the reading; its reason is what to reject with then
+   * @param signal ends the reading; what it rejects with then is not looked at
    * @param before what was made the last time; returned again when nothing has changed
    * @throws {GatewayError} `upstream_error` when it cannot be reached now; anything else is wrong in itself
    */
@@ -108,7 +108,8 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
     clearTimeout(this.#timer);
     const { standing, timeout, refresh } = this.#options;
     const attempts = standing.status.attempts + 1;
-    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(timeout)]);
+    const late = AbortSignal.timeout(timeout);
+    const signal = AbortSignal.any([this.#stop.signal, late]);
     try {
       const read = await this.#options.read(signal, this.#latest);
       if (this.#stop.signal.aborted) return;
@@ -116,7 +117,7 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
       if (standing.status.state !== "ready") standing.become("ready");
       this.#later(refresh);
     } catch (thrown) {
-      if (!this.#stop.signal.aborted) this.#onFailure(this.#explain(thrown), attempts);
+      if (!this.#stop.signal.aborted) this.#onFailure(this.#explain(thrown, late), attempts);
     }
   }
 
@@ -139,17 +140,18 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
     this.#later(wait);
   }
 
-  #explain(thrown: unknown): GatewayError {
+  #explain(thrown: unknown, late: AbortSignal): GatewayError {
     const { standing, subject } = this.#options;
     const { server } = standing;
-    if (thrown instanceof DOMException && thrown.name === "TimeoutError")
+    const error = toGatewayError(thrown);
+    const isOwn = error.code === "internal";
+    if (late.aborted && (isOwn || error.code === "upstream_error"))
       return new GatewayError(
         "upstream_error",
         `Server "${server}" did not send ${subject} in time.`,
         { data: { server }, cause: thrown },
       );
-    const error = toGatewayError(thrown);
-    if (error.code !== "internal") return error;
+    if (!isOwn) return error;
     standing.log.error({ err: error.cause ?? error, server }, `${subject} could not be used`);
     const start = subject.charAt(0).toUpperCase();
     return new GatewayError("internal", `${start}${subject.slice(1)} cannot be understood.`);

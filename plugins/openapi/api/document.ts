@@ -35,8 +35,7 @@ export function locate(spec: string, folder: string): URL {
 /**
  * Reads a document and what it refers to, on the same host or in the same folder.
  *
- * @throws {GatewayError} `upstream_error` when the host cannot be read from now, `invalid` for what is no OpenAPI 3 document; what
- * aborted the signal
+ * @throws {GatewayError} `upstream_error` when the host cannot be read from now, `invalid` for what is no OpenAPI 3 document
  */
 export async function readDocument(location: URL, options: ReadOptions): Promise<ApiDocument> {
   const documents = new Map<string, unknown>();
@@ -129,12 +128,12 @@ async function readRemote(location: URL, { headers, limit, signal }: ReadOptions
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
     const response = await fetch(url, { headers, signal, redirect: "manual" }).catch(
       (error: unknown) => {
-        throw signal.aborted ? signal.reason : unreachable(networkReason(error), error);
+        throw unreachable(networkReason(error), error);
       },
     );
     const target = response.headers.get("location");
     if (response.status < 300 || response.status >= 400 || target === null)
-      return readBody(response, { limit, signal });
+      return readBody(response, limit);
     await response.body?.cancel();
     const next = parseUrl(target, url.href);
     if (next?.origin !== location.origin)
@@ -144,10 +143,7 @@ async function readRemote(location: URL, { headers, limit, signal }: ReadOptions
   throw broken("The document's URL redirects without end.", "Put the final URL into spec.");
 }
 
-async function readBody(
-  response: Response,
-  { limit, signal }: Pick<ReadOptions, "limit" | "signal">,
-): Promise<string> {
+async function readBody(response: Response, limit: number): Promise<string> {
   if (!response.ok) {
     await response.body?.cancel();
     throw unreachable(`its URL answered with HTTP ${response.status}`, undefined);
@@ -161,8 +157,7 @@ async function readBody(
       chunks.push(chunk);
     }
   } catch (error) {
-    if (error instanceof GatewayError) throw error;
-    throw signal.aborted ? signal.reason : unreachable(networkReason(error), error);
+    throw error instanceof GatewayError ? error : unreachable(networkReason(error), error);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
