@@ -262,7 +262,10 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   use(stage: Stage, middleware: Middleware): void;
   hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): void;
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
-  /** Calls a tool through the same pipeline as every client. Available once started. */
+  /**
+   * Calls a tool through the same pipeline as every client. Available once started. With `peer` it answers what the tool asks: by
+   * requests in the middle of the call, and by `input_required`, whereupon the call is made again with the answers.
+   */
   call(input: CallInput): Promise<Answer>;
   /**
    * A value that survives reloads of this plugin: made once, kept by key, dropped when the plugin leaves the config.

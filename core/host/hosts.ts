@@ -2,9 +2,11 @@ import type { Logger } from "pino";
 import { createControl } from "./control.ts";
 import { GatewayError } from "../errors.ts";
 import { completeCall } from "../local/call.ts";
+import { answerInputs, needsInput } from "../mcp/bridge.ts";
 import type { EndpointHost } from "../mcp/host.ts";
 import type { GatewayParts } from "./parts.ts";
 import type { ScopeHost } from "./scope.ts";
+import type { Call } from "../types.ts";
 import { VERSION } from "../version.ts";
 
 /** The gateway as its MCP endpoints see it: always the current generation. */
@@ -48,7 +50,8 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
 }
 
 /**
- * Makes a call inside the process, through the pipeline of the current generation.
+ * Makes a call inside the process, through the pipeline of the current generation. What a callee asks in place of an answer
+ * (`input_required`, 2026-07-28) goes to the input's peer, if it has one, and the call is made again (docs/decisions/0004).
  *
  * @throws {GatewayError} `not_found` for a tool that the config does not let out
  */
@@ -61,7 +64,12 @@ export async function callLocally(
     throw new GatewayError("not_found", `Server "${server}" has no tool "${name}" to call.`, {
       hint: `The config leaves it out; see servers.${server}.tools.`,
     });
-  return generation.call(completeCall(input, generation.compiled.providers));
+  const complete = (next: typeof input): Call => completeCall(next, generation.compiled.providers);
+  const call = complete(input);
+  const answer = await generation.call(call);
+  // Whoever names a peer can answer; anybody else gets to see the question.
+  if (!input.peer || !needsInput(answer)) return answer;
+  return answerInputs(call, answer, (next) => generation.call(complete(next)));
 }
 
 /** Tells the hooks what a server reported. */

@@ -62,7 +62,9 @@ export const skillOptionsSchema = z
     asks: z
       .boolean()
       .default(true)
-      .describe("Whether an agent gets the tool ask_user, with which it asks for more."),
+      .describe(
+        "Whether it may ask for more: an agent with the tool ask_user, tools by MCP elicitation.",
+      ),
     timeout: durationSchema()
       .optional()
       .describe("Longest work on one message; a bare number is seconds. Default: tasks.time."),

@@ -158,6 +158,7 @@ class CodeRun implements AgentRun {
       signal: this.signal,
       via: this.#via,
       meta: this.#options.meta,
+      peer: this.#options.peer,
       progress:
         this.#options.onEvent &&
         (({ message }) => this.#tell({ type: "relayed", server, tool, message })),

@@ -50,6 +50,7 @@ export class ModelDriver implements Driver {
           signal,
           via,
           meta: options.meta,
+          peer: options.peer,
           progress,
         }),
       limits,

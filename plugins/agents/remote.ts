@@ -38,6 +38,7 @@ export class RemoteDriver implements Driver {
       },
       signal: options.signal,
       meta: options.meta,
+      ...(options.peer && { peer: options.peer }),
       progress: ({ message }) =>
         options.onEvent?.({ type: "relayed", server: this.#server, tool: tool.name, message }),
     });

@@ -1,4 +1,11 @@
-import { defineService, type Call, type Json, type Principal, type ToolReturn } from "propylon";
+import {
+  defineService,
+  type Call,
+  type Json,
+  type Peer,
+  type Principal,
+  type ToolReturn,
+} from "propylon";
 import type { Message, ModelPreflight, Part } from "./model.ts";
 
 /** An agent as others see it: for the registry, health, and lists. */
@@ -80,6 +87,8 @@ export interface RunOptions {
    * Default: what the OpenTelemetry context of the moment says, if there is an SDK; `{}` = a trace of its own.
    */
   readonly meta?: Json | undefined;
+  /** Who answers what the tools of the run ask (MCP elicitation, sampling, roots). Default: nobody. */
+  readonly peer?: Peer | undefined;
 }
 
 /** How a run ended. */

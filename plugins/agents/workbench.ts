@@ -3,6 +3,7 @@ import {
   matchesWildcard,
   type Answer,
   type Json,
+  type Peer,
   type PluginContext,
   type Principal,
   type Progress,
@@ -29,6 +30,8 @@ export interface Errand {
   readonly via: readonly string[];
   /** Trace context of the run. */
   readonly meta: Json | undefined;
+  /** Who answers what the tool asks; default: nobody. */
+  readonly peer?: Peer | undefined;
   readonly progress?: ((report: Progress) => void) | undefined;
 }
 
@@ -80,7 +83,7 @@ export class Workbench {
    * Calls a tool as the agent, through the pipeline like everyone (architecture 1.3): a disabled tool is refused there.
    * @throws {GatewayError} `forbidden` for a tool that is not the agent's to use; whatever the pipeline decides
    */
-  async call({ server, tool, args, signal, via, meta, progress }: Errand): Promise<Answer> {
+  async call({ server, tool, args, signal, via, meta, peer, progress }: Errand): Promise<Answer> {
     if (!this.may(server, tool))
       throw new GatewayError(
         "forbidden",
@@ -97,6 +100,7 @@ export class Workbench {
       principal: this.#principal(via),
       signal,
       meta,
+      ...(peer && { peer }),
       ...(progress && { progress }),
     });
   }

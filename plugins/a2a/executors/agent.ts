@@ -70,6 +70,7 @@ async function converse(
     signal: call.signal,
     principal: call.principal,
     meta: traceOf(call.meta ?? {}),
+    peer: work.peer ?? call.peer,
     deltas: true,
     onEvent: (event) => reporter.hear(event),
     mayContinue: () => work.verdict === undefined,

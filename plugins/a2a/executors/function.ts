@@ -36,6 +36,7 @@ function taskOf(
 ): Omit<SkillTask, "workDir"> {
   const { taskId, contextId, message, history } = work;
   const { principal, signal, meta } = outer;
+  const { peer = outer.peer } = work;
   return {
     taskId,
     contextId,
@@ -51,6 +52,6 @@ function taskOf(
     reject: (reason) => work.reject([{ text: reason }]),
     reply: (text) => work.reply([{ text }]),
     call: (server, name, args = {}) =>
-      gateway.call({ server, name, args, principal, signal, meta, source: "a2a" }),
+      gateway.call({ server, name, args, principal, signal, meta, peer, source: "a2a" }),
   };
 }

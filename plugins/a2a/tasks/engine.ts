@@ -6,9 +6,10 @@ import type { A2aOptions } from "../options.ts";
 import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../service.ts";
 import type { Skill } from "../skills.ts";
 import { LiveTask } from "./live-task.ts";
+import { NO_ANSWER, refuseCancel, refuseMessage, SHUTDOWN } from "./refusals.ts";
 import { Shelf } from "./shelf.ts";
 import { Tally } from "./tally.ts";
-import { callSkill } from "./turn.ts";
+import { callSkill, follow } from "./turn.ts";
 import { within } from "./within.ts";
 import { Work } from "./work.ts";
 
@@ -35,6 +36,8 @@ export class Engine implements RuntimeService {
   readonly #busy = new Map<LiveTask, Promise<void>>();
   /** The work that calls of our own tools are about, by the key of their peer. */
   readonly #works = new Map<string, Work>();
+  /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.most`. */
+  readonly #asking = new Set<LiveTask>();
   readonly #watchers = new Set<Watcher>();
   #means: Means | undefined;
   #draining = false;
@@ -67,7 +70,7 @@ export class Engine implements RuntimeService {
     const known = this.#findFor(message, options);
     if (known?.hasTaken(message))
       return known.isForsaken ? this.#redo(known, message, options) : known;
-    if (known && !STATES[known.state].isInterrupted) throw refuseMessage(known);
+    if (known && !this.#waits(known)) throw refuseMessage(known);
     this.#admit(known === undefined);
     return this.#begin(known ?? this.#create(message, options), message, options);
   }
@@ -115,9 +118,10 @@ export class Engine implements RuntimeService {
     return () => void this.#watchers.delete(listener);
   }
 
-  /** Takes no more messages; what is at work goes on. */
+  /** Takes no more messages; what is at work goes on, but for what waits for one. */
   drain(): void {
     this.#draining = true;
+    for (const { cancellation } of this.#asking) cancellation.abort(SHUTDOWN);
   }
 
   /** Ends everything at work, and waits until nothing of it goes on. */
@@ -132,7 +136,8 @@ export class Engine implements RuntimeService {
     const { options } = this.#current;
     for (const task of this.#shelf) {
       if (!STATES[task.state].isInterrupted || now - task.changedAt <= options.age) continue;
-      this.#finish(task, () => task.move("failed", [{ text: "No answer came in time." }]));
+      if (task.isAsking) task.cancellation.abort(new GatewayError("timeout", NO_ANSWER));
+      else this.#finish(task, () => task.move("failed", [{ text: NO_ANSWER }]));
     }
     this.#shelf.sweep(options, now);
   }
@@ -161,15 +166,21 @@ export class Engine implements RuntimeService {
     return met?.isFinal ? undefined : met;
   }
 
+  /** Whether a task waits for a message. One that was cancelled while it waited may have work that still ends. */
+  #waits(task: LiveTask): boolean {
+    return STATES[task.state].isInterrupted && (task.isAsking || !this.#busy.has(task));
+  }
+
   #admit(isNew: boolean): void {
     this.sweep();
     const { most, keep, bytes } = this.#current.options;
-    // What ended was swept, so the room is taken by tasks that wait: only an answer, or their age, ends those.
-    const hasRoom = this.#shelf.size < keep + this.#busy.size && this.#shelf.bytes <= bytes;
-    if (this.#busy.size < most && (hasRoom || !isNew)) return;
+    const atWork = this.#busy.size - this.#asking.size;
+    // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
+    const hasRoom = this.#shelf.live - atWork < keep && this.#shelf.bytes <= bytes;
+    if (atWork < most && (hasRoom || !isNew)) return;
     throw new GatewayError(
       "rate_limited",
-      `There are ${this.#shelf.size} tasks under way or waiting already.`,
+      `There are ${this.#shelf.live} tasks under way or waiting already.`,
       {
         hint: "Try again when some have ended.",
         headers: { "retry-after": "5" },
@@ -181,13 +192,15 @@ export class Engine implements RuntimeService {
   #create(message: Message, { id, principal, skill, metadata }: SendOptions): LiveTask {
     const wanted = skill ?? message.metadata?.["skill"] ?? metadata?.["skill"];
     const { options } = this.#skill(wanted);
-    return new LiveTask({
+    const task: LiveTask = new LiveTask({
       id: id ?? randomUUID(),
       contextId: message.contextId ?? randomUUID(),
       owner: principal,
       skill: options.id,
       most: this.#current.options.size,
+      hear: (event) => this.#hear(task, event),
     });
+    return task;
   }
 
   #skill(id: unknown): Skill {
@@ -201,16 +214,29 @@ export class Engine implements RuntimeService {
   }
 
   #begin(task: LiveTask, message: Message, options: SendOptions): LiveTask {
+    const { isAsking } = task;
     task.take(message);
     this.#shelf.add(task);
     this.#shelf.note(task, message);
-    task.watch((event) => this.#tell(task, event));
+    if (task.state === "submitted") this.#tell(task, { task: task.task });
+    if (isAsking) this.#goOn(task, message, options);
+    else this.#start(task, message, options);
+    return task;
+  }
+
+  #start(task: LiveTask, message: Message, options: SendOptions): void {
     // Whoever starts a task has it, and can watch it, before anything happens.
     const work = new Promise<void>((resolve) => void setImmediate(resolve)).then(() =>
       this.#work(task, new Work(task, message), options),
     );
     this.#busy.set(task, work);
-    return task;
+  }
+
+  /** The call under way gets its answer; from now on it is also for whoever gave it. */
+  #goOn(task: LiveTask, message: Message, { signal }: SendOptions): void {
+    const forget = follow(signal, task);
+    void task.settled.then(forget);
+    setImmediate(() => task.answer(message));
   }
 
   async #work(task: LiveTask, work: Work, options: SendOptions): Promise<void> {
@@ -224,11 +250,14 @@ export class Engine implements RuntimeService {
     });
     const { ending } = means.options;
     const over = within(work.over, this.#draining ? Math.min(ending, LAST_MS) : ending);
+    const finish = (): void =>
+      this.#finish(task, () => task.move(end.state, end.parts, end.metadata));
     // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
-    if (!this.#draining) await over;
-    this.#finish(task, () => task.move(end.state, end.parts, end.metadata));
+    const isHurried = this.#draining;
+    if (isHurried) finish();
     await over;
     this.#busy.delete(task);
+    if (!isHurried) finish();
   }
 
   #finish(task: LiveTask, move: () => void): void {
@@ -243,32 +272,24 @@ export class Engine implements RuntimeService {
   /** Ends a task by the wish of its owner. */
   async #end(task: LiveTask): Promise<void> {
     task.isUnwanted = true;
-    if (task.isSettled) return this.#finish(task, () => task.move("canceled"));
+    const work = this.#busy.get(task);
+    if (!work) return this.#finish(task, () => task.move("canceled"));
     task.cancellation.abort(new GatewayError("cancelled", "The task was canceled."));
-    await task.settled;
+    await work;
     // It may have asked for something in this very moment.
     if (!task.isFinal) this.#finish(task, () => task.move("canceled"));
+  }
+
+  #hear(task: LiveTask, event: StreamEvent): void {
+    this.#asking.delete(task);
+    if (task.isAsking && task.isSettled) {
+      this.#asking.add(task);
+      this.#shelf.weigh(task);
+    }
+    this.#tell(task, event);
   }
 
   #tell(task: LiveTask, event: StreamEvent): void {
     for (const watcher of this.#watchers) watcher(task.task, event, task.owner);
   }
-}
-
-const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting down.");
-
-function refuseMessage({ state, isFinal }: LiveTask): GatewayError {
-  return new GatewayError("exists", `The task is ${state} and takes no message.`, {
-    hint: isFinal
-      ? "Send the message without its id, with its contextId to go on in the same conversation."
-      : "Wait until it has ended or asks for something.",
-    data: { state },
-  });
-}
-
-function refuseCancel({ state }: LiveTask): GatewayError {
-  return new GatewayError("exists", `The task is ${state} already.`, {
-    hint: "There is nothing to cancel.",
-    data: { state },
-  });
 }

@@ -11,7 +11,9 @@ import {
 } from "propylon/contract";
 import type { SkillArtifact } from "../define.ts";
 import type { RunningTask } from "../service.ts";
+import { deferred } from "./deferred.ts";
 import { applyEvent } from "./fold.ts";
+import { Question } from "./question.ts";
 import { sizeOf } from "./size.ts";
 import { isSettled, mayFollow } from "./transitions.ts";
 
@@ -24,6 +26,8 @@ export interface Order {
   readonly skill: string;
   /** Most bytes that its messages and artifacts may take as JSON. */
   readonly most: number;
+  /** Hears every event for as long as the task lives, those after a wait included. */
+  readonly hear?: (event: StreamEvent) => void;
 }
 
 /** A task under way or over: its snapshots, who watches, and what may follow. Its final states are sticky. */
@@ -50,13 +54,17 @@ export class LiveTask implements RunningTask {
   readonly #made = new Map<string, number>();
   readonly #accepted: Message[] = [];
   readonly #watchers = new Set<(event: StreamEvent) => void>();
+  readonly #hear: Order["hear"];
   #task: Task;
   #settled = deferred<Task>();
+  /** That of a call under way, which waits for the next message. */
+  #question: Question | undefined;
 
-  constructor({ id, contextId, owner, skill, most }: Order) {
+  constructor({ id, contextId, owner, skill, most, hear }: Order) {
     this.owner = owner;
     this.skill = skill;
     this.#most = most;
+    this.#hear = hear;
     this.#task = {
       id,
       contextId,
@@ -91,6 +99,11 @@ export class LiveTask implements RunningTask {
     return isSettled(this.state);
   }
 
+  /** Whether a call under way waits for the next message. */
+  get isAsking(): boolean {
+    return this.#question !== undefined;
+  }
+
   get settled(): Promise<Task> {
     return this.#settled.promise;
   }
@@ -118,7 +131,8 @@ export class LiveTask implements RunningTask {
   }
 
   /**
-   * Takes a message: the first, or the answer to what it asked, which goes on at once. The question becomes history.
+   * Takes a message: the first, or the answer to what it asked, which goes on at once. The question becomes history. A call that
+   * waits for the message gets it by {@link answer}.
    * @throws {GatewayError} `too_large`, and nothing has changed
    */
   take(message: Message): void {
@@ -134,9 +148,42 @@ export class LiveTask implements RunningTask {
     this.#task = { ...this.#task, history: [...history, ...more] };
     this.begunAt = performance.now();
     if (!this.isSettled) return;
+    if (!this.isAsking) {
+      this.cancellation = new Cancellation();
+      this.reply = undefined;
+    }
+    this.#goOn();
+  }
+
+  /**
+   * Asks in the middle of a call: the task waits for somebody, and so does the call.
+   * @param signal takes the question back
+   * @throws {GatewayError} why the task ended meanwhile; `cancelled` for a question that was taken back; `result_too_large`
+   */
+  ask(parts: readonly Part[], signal?: AbortSignal): Promise<Message> {
+    if (!this.accepts(parts)) return Promise.reject(this.fault!);
+    const question = new Question(this.cancellation, signal, (how) => {
+      this.#question = undefined;
+      if (how === "withdrawn" && STATES[this.state].isInterrupted) this.#goOn();
+    });
+    if (!question.isOpen) return question.answer;
+    this.#question = question;
+    this.move("input-required", parts);
+    return question.answer;
+  }
+
+  /** Hands the message that was taken to the call that waits for it. */
+  answer(message: Message): void {
+    this.#question?.take(message);
+  }
+
+  /** The call that asked has ended, or wants no answer any more: the task waits no longer. */
+  withdraw(): void {
+    this.#question?.withdraw();
+  }
+
+  #goOn(): void {
     this.#settled = deferred<Task>();
-    this.cancellation = new Cancellation();
-    this.reply = undefined;
     this.move("working");
   }
 
@@ -154,7 +201,8 @@ export class LiveTask implements RunningTask {
 
   /** Adds to an artifact, or replaces it; does nothing once it is settled or at {@link fault}. */
   write({ artifactId = "result", parts, append, lastChunk, ...rest }: SkillArtifact): void {
-    if (this.isSettled || !this.#hasRoom(artifactId, { parts, ...rest }, append)) return;
+    const isOver = this.isSettled && !this.isAsking;
+    if (isOver || !this.#hasRoom(artifactId, { parts, ...rest }, append)) return;
     const flags = { ...(append !== undefined && { append }), ...(lastChunk && { lastChunk }) };
     const artifact: Artifact = { artifactId, ...rest, parts: [...parts] };
     this.#emit({ artifactUpdate: { ...this.#ids, artifact, ...flags } });
@@ -196,6 +244,7 @@ export class LiveTask implements RunningTask {
     this.#task = applyEvent(this.#task, event);
     if ("statusUpdate" in event) this.changedAt = Date.now();
     const { isSettled: isOver } = this;
+    this.#hear?.(event);
     for (const watcher of this.#watchers) watcher(event);
     if (!isOver) return;
     this.#watchers.clear();
@@ -209,15 +258,4 @@ function tooLarge(most: number): GatewayError {
   return new GatewayError("result_too_large", `The task would hold more than ${most} bytes.`, {
     hint: "Raise tasks.size, or let the skill answer with less.",
   });
-}
-
-interface Deferred<T> {
-  readonly promise: Promise<T>;
-  resolve(value: T): void;
-}
-
-function deferred<T>(): Deferred<T> {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
 }

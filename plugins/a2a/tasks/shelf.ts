@@ -27,8 +27,9 @@ export class Shelf {
     return this.#bytes;
   }
 
-  get size(): number {
-    return this.#tasks.size;
+  /** How many have not ended. */
+  get live(): number {
+    return this.#tasks.size - this.#over.size;
   }
 
   [Symbol.iterator](): IterableIterator<LiveTask> {

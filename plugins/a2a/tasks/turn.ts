@@ -6,7 +6,6 @@ import {
   type Answer,
   type Cancellation,
   type Json,
-  type Peer,
   type PluginContext,
   type Principal,
   type Progress,
@@ -17,6 +16,7 @@ import { partsOf, wordsOf } from "../executors/parts.ts";
 import type { SendOptions } from "../service.ts";
 import type { Skill } from "../skills.ts";
 import type { LiveTask } from "./live-task.ts";
+import { TaskPeer } from "./peer.ts";
 import { traceTurn } from "./trace.ts";
 import type { Work } from "./work.ts";
 
@@ -51,9 +51,10 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
   context.works.set(key, work);
   if (task.state === "submitted") task.move("working");
   try {
-    const calling = makeCall(work, cancellation, peerOf(key), context);
+    const calling = makeCall(task, work, key, context);
     // Everyone in the pipeline heeds the signal, or is raced against it, but for a middleware that does neither.
     const answer = await orAborted(calling, cancellation, context.options.ending);
+    task.withdraw();
     const end = endOf(work, answer);
     // A completed task has an artifact, even where there was nothing to say (R024, R065).
     if (end.state === "completed" && !work.hasWritten)
@@ -61,6 +62,7 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
     if (task.fault) throw task.fault;
     return end;
   } catch (thrown) {
+    task.withdraw();
     if (!isGatewayError(thrown))
       context.log.error({ err: thrown, task: task.id, skill: task.skill }, "a task failed");
     return endOfThrown(thrown, task, context.isDraining());
@@ -71,13 +73,17 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
 }
 
 async function makeCall(
+  task: LiveTask,
   work: Work,
-  cancellation: Cancellation,
-  peer: Peer,
+  key: string,
   { skill, call, principal, meta }: TurnContext,
 ): Promise<Answer> {
+  const { cancellation } = task;
   if (!skill) throw new GatewayError("not_found", "The skill of this task is gone.");
   if (cancellation.aborted) throw toGatewayError(cancellation.reason);
+  const peer = new TaskPeer(task, { key, asks: skill.options.asks });
+  // What the skill calls itself is no longer the work of this task: by another key it finds no work.
+  work.peer = peer.with(randomUUID());
   return call({
     ...skill.target(work),
     source: "a2a",
@@ -136,7 +142,7 @@ function failure(text: string, metadata?: Json): Ending {
 }
 
 /** Cancels a task when somebody who would not come back for it goes away. */
-function follow(signal: AbortSignal | undefined, task: LiveTask): () => void {
+export function follow(signal: AbortSignal | undefined, task: LiveTask): () => void {
   const leave = (): void => {
     task.isUnwanted = true;
     task.isForsaken = true;
@@ -145,17 +151,6 @@ function follow(signal: AbortSignal | undefined, task: LiveTask): () => void {
   if (signal?.aborted) leave();
   signal?.addEventListener("abort", leave, { once: true });
   return () => signal?.removeEventListener("abort", leave);
-}
-
-/** A task has nobody who could answer in the middle of a call. */
-function peerOf(key: string): Peer {
-  return {
-    key,
-    capabilities: {},
-    ask: (method) =>
-      Promise.reject(new GatewayError("invalid", `Nobody can answer ${method} in a task.`)),
-    tell: () => {},
-  };
 }
 
 /** What work comes to; some time after it was aborted it has to. */

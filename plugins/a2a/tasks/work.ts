@@ -1,4 +1,4 @@
-import type { Json } from "propylon";
+import type { Json, Peer } from "propylon";
 import type { Message, Part, TaskState } from "propylon/contract";
 import type { SkillArtifact } from "../define.ts";
 import type { LiveTask } from "./live-task.ts";
@@ -18,6 +18,8 @@ export class Work {
   verdict: Verdict | undefined;
   /** Resolves when the skill has really stopped, which may be after its call was given up. */
   over: Promise<unknown> = Promise.resolve();
+  /** Who answers what is asked in calls that the skill makes itself; `undefined` outside of the runtime. */
+  peer: Peer | undefined;
   readonly #task: LiveTask;
 
   constructor(task: LiveTask, message: Message) {
@@ -35,9 +37,10 @@ export class Work {
     return this.#task.contextId;
   }
 
-  /** Says what it is doing. */
+  /** Says what it is doing; not while a call of it waits for an answer, since the task would look as if it waited for nobody. */
   status(parts: readonly Part[], metadata?: Json): void {
-    if (this.#task.accepts(parts)) this.#task.move("working", parts, metadata);
+    if (!this.#task.isAsking && this.#task.accepts(parts))
+      this.#task.move("working", parts, metadata);
   }
 
   /** Adds to an artifact, or replaces it. */

@@ -1,0 +1,25 @@
+import { GatewayError } from "propylon";
+import type { LiveTask } from "./live-task.ts";
+
+/** Why a task that waited for somebody failed. */
+export const NO_ANSWER = "No answer came in time.";
+/** Why work ends with the gateway. */
+export const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting down.");
+
+/** A message to a task that takes none. */
+export function refuseMessage({ state, isFinal }: LiveTask): GatewayError {
+  return new GatewayError("exists", `The task is ${state} and takes no message.`, {
+    hint: isFinal
+      ? "Send the message without its id, with its contextId to go on in the same conversation."
+      : "Wait until it has ended or asks for something.",
+    data: { state },
+  });
+}
+
+/** A cancel of a task that ended. */
+export function refuseCancel({ state }: LiveTask): GatewayError {
+  return new GatewayError("exists", `The task is ${state} already.`, {
+    hint: "There is nothing to cancel.",
+    data: { state },
+  });
+}
