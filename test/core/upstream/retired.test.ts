@@ -48,12 +48,12 @@ it("a connection that lost its session stays for its calls, and goes when the de
   const { gateway } = await setupGateway({
     config: {
       servers: { forgetful: { url: server.url, ping: 0 } },
-      timeouts: { default: "1500ms" },
+      timeouts: { default: "30s" },
     },
     client: false,
   });
   const hang = gateway
-    .call({ server: "forgetful", name: "hang" })
+    .call({ server: "forgetful", name: "hang", timeout: 3_000 })
     .catch((error: unknown) => isGatewayError(error) && error.code);
   await expect.poll(() => hanging.length).toBe(1);
   expect(streams.length).toBe(1);
