@@ -10,6 +10,8 @@ import type { GatewayParts } from "./parts.ts";
 export const PLUGINS = "virtual:gateway/plugins";
 /** Module that runs the gateway: the entry of a build. */
 export const SERVER = "virtual:gateway/server";
+/** Before the name of a package that a build does without, where the bundler cannot leave its import as it is. */
+const ABSENT = "virtual:gateway/absent/";
 
 const core = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const within = (path: string): string => resolve(core, `${path}.${SUFFIX}`);
@@ -21,15 +23,36 @@ const REPLACED: ReadonlyMap<string, string> = new Map([
   [within("version"), `export const VERSION = ${quote(VERSION)};`],
 ]);
 
+/** The virtual module that an import or entry names; `./` is before it where a bundler takes every entry for a path. */
+export function virtualModule(id: string): string | undefined {
+  const name = id.replace(/^\.\//, "");
+  return name === PLUGINS || name === SERVER ? name : undefined;
+}
+
+/** The module in place of a package that a build does without. */
+export function absentModule(name: string): string {
+  return ABSENT + name;
+}
+
+/** The text of {@link absentModule}: it fails as an import of what is not installed does, and only when it is imported. */
+export function writeAbsent(id: string): string | undefined {
+  if (!id.startsWith(ABSENT)) return undefined;
+  const message = `Cannot find package '${id.slice(ABSENT.length)}': it is not in this build.`;
+  return `throw Object.assign(new Error(${quote(message)}), { code: "ERR_MODULE_NOT_FOUND" });\n`;
+}
+
 /** The text of a module that is another one in a build. */
 export function replacement(id: string): string | undefined {
   return REPLACED.get(resolve(id));
 }
 
-/** The text of {@link SERVER}. */
+/**
+ * The text of {@link SERVER}. It awaits nothing: Rollup puts what is imported dynamically behind the entry in one file, where it
+ * would not be evaluated before the entry is done.
+ */
 export function writeServer(): string {
   const server = quote(within("build/server"));
-  return `import { serve } from ${server};\nawait serve(process.argv.slice(2), import.meta.url);\n`;
+  return `import { serve } from ${server};\nvoid serve(process.argv.slice(2), import.meta.url);\n`;
 }
 
 /**

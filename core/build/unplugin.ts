@@ -1,9 +1,19 @@
 import { createUnplugin, type UnpluginInstance } from "unplugin";
 import { setUpEsbuild } from "./esbuild.ts";
 import { bundlerError } from "./failure.ts";
-import { PLUGINS, replacement, SERVER, writeParts, writeServer } from "./modules.ts";
+import {
+  absentModule,
+  PLUGINS,
+  replacement,
+  SERVER,
+  virtualModule,
+  writeAbsent,
+  writeParts,
+  writeServer,
+} from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
 import { findParts, type GatewayParts } from "./parts.ts";
+import { setUpWebpack } from "./webpack.ts";
 
 /** Options of the bundler plugin. */
 export interface BuildOptions {
@@ -40,18 +50,23 @@ const propylon: UnpluginInstance<BuildOptions | undefined> = createUnplugin(
       // Builders that watch build again with the config as it is then.
       buildStart: forget,
       async resolveId(id, importer) {
-        if (id === PLUGINS || id === SERVER) return `\0${id}`;
+        const virtual = virtualModule(id);
+        if (virtual !== undefined) return `\0${virtual}`;
         const target = await resolvePackage(id, importer, find);
+        // Farm would import it before everything else, and so fail at the start.
+        if (target?.external && framework === "farm") return `\0${absentModule(target.path)}`;
         return target && { id: target.path, external: target.external };
       },
       loadInclude: (id) => id.startsWith("\0virtual:gateway/") || replacement(id) !== undefined,
       async load(id) {
         if (id === `\0${SERVER}`) return writeServer();
-        if (id !== `\0${PLUGINS}`) return replacement(id);
+        if (id !== `\0${PLUGINS}`) return replacement(id) ?? writeAbsent(id.slice(1));
         const found = await find();
         for (const file of found.files) this.addWatchFile(file);
         return writeParts(found);
       },
+      webpack: (compiler) => setUpWebpack(compiler, find),
+      rspack: (compiler) => setUpWebpack(compiler, find),
     };
   },
 );
