@@ -4,7 +4,7 @@ import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES, loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
 import { endpointUrl } from "./client.ts";
-import { clientName, CLIENTS, KEY_VARIABLE } from "./clients.ts";
+import { clientName, CLIENTS, keyVariable } from "./clients.ts";
 import { withContainer } from "./container.ts";
 
 /**
@@ -21,32 +21,39 @@ export async function clientConfig(
     throw new GatewayError("invalid", `There is no client "${client}".`, {
       hint: choose(client, Object.keys(CLIENTS)),
     });
-  const { name, url, hasKey } = await describeTarget(target);
-  const withKey = hasKey || (options.key ?? false);
-  const json = JSON.stringify(known.snippet(name, url, withKey), null, 2);
+  const { name, url, hasKey, variable } = await describeTarget(target);
+  const key = hasKey || options.key ? variable : undefined;
+  const json = JSON.stringify(known.snippet(name, url, key), null, 2);
   if (options.json) {
     console.log(json);
     return;
   }
-  const command = known.command?.(name, url, withKey);
+  const command = known.command?.(name, url, key);
   if (command !== undefined)
     console.log(`Run this:\n\n  ${command}\n\nor put this into ${known.file}:\n`);
   else console.log(`Put this into ${known.file}:\n`);
   console.log(json);
-  if (withKey && client !== "vscode")
-    console.log(`\nSet ${KEY_VARIABLE} to the key of the gateway.`);
+  if (key !== undefined && client !== "vscode")
+    console.log(`\nSet ${key} to the key of the gateway where the client runs.`);
 }
 
-async function describeTarget(
-  target: string | undefined,
-): Promise<{ name: string; url: string; hasKey: boolean }> {
-  if (target !== undefined && /^https?:/i.test(target))
-    return { name: "propylon", url: target, hasKey: false };
+/** What a client has to know about a gateway. */
+interface Described {
+  readonly name: string;
+  readonly url: string;
+  readonly hasKey: boolean;
+  /** Where a client takes the key from. */
+  readonly variable: string;
+}
+
+async function describeTarget(target: string | undefined): Promise<Described> {
+  const unknown = { name: "propylon", hasKey: false, variable: keyVariable() };
+  if (target !== undefined && /^https?:/i.test(target)) return { ...unknown, url: target };
   const file = target ?? CONFIG_NAMES.find((name) => existsSync(name));
   // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
-  if (file === undefined)
-    return { name: "propylon", url: "http://127.0.0.1:8080/mcp", hasKey: false };
-  const { config } = await loadConfig(file, { adjust: withContainer });
+  if (file === undefined) return { ...unknown, url: "http://127.0.0.1:8080/mcp" };
+  const loaded = await loadConfig(file, { adjust: withContainer });
+  const { config } = loaded;
   return {
     name: clientName(config.name),
     url:
@@ -54,6 +61,7 @@ async function describeTarget(
         ? endpointUrl(config)
         : publicEndpoint(config.publicUrl, config.endpoints),
     hasKey: hasCredentials(config.auth),
+    variable: keyVariable(loaded),
   };
 }
 

@@ -104,7 +104,7 @@ export async function withClient<T>(
   });
   const signal = AbortSignal.timeout(timeout);
   try {
-    await connected(client, url, signal);
+    await connected(client, url, apiKey, signal);
     return await use(client, signal);
   } catch (error) {
     if (!signal.aborted || toGatewayError(error).code !== "cancelled") throw error;
@@ -116,7 +116,12 @@ export async function withClient<T>(
   }
 }
 
-async function connected(client: Upstream, url: string, signal: AbortSignal): Promise<void> {
+async function connected(
+  client: Upstream,
+  url: string,
+  apiKey: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   await new Promise<void>((resolve) => {
     const look = (): void => {
       const { state } = client.status;
@@ -129,8 +134,16 @@ async function connected(client: Upstream, url: string, signal: AbortSignal): Pr
   });
   const { state, reason, lastError } = client.status;
   if (state === "ready" || state === "degraded") return;
-  const why = (reason ?? lastError ?? "it did not answer in time").replace(/\.$/, "");
-  if (/\b40[13]\b|unauthorized|forbidden/i.test(`${reason} ${lastError}`)) {
+  const why = (reason ?? lastError ?? "it did not answer in time")
+    .replace(/^Server "gateway" (?:cannot be used: )?/, "")
+    .replace(/\.$/, "");
+  if (/\b401\b/.test(why))
+    throw new GatewayError(
+      "unauthorized",
+      `The gateway at ${url} ${apiKey === undefined ? "wants a key" : "does not know this key"}.`,
+      { hint: "Give its key with --api-key or PROPYLON_API_KEY." },
+    );
+  if (/\b403\b|unauthorized|forbidden/i.test(`${reason} ${lastError}`)) {
     throw new GatewayError(
       "unauthorized",
       `The gateway at ${url} refused the credentials: ${why}.`,

@@ -1,35 +1,49 @@
+import type { LoadedConfig } from "../config/load.ts";
+
 /** Where a client keeps its servers, and how it writes one. */
 export interface Client {
   readonly file: string;
-  /** Command that does the same, if the client has one. */
-  command?(name: string, url: string, withKey: boolean): string;
-  snippet(name: string, url: string, withKey: boolean): object;
+  /**
+   * Command that does the same, if the client has one.
+   *
+   * @param key variable that the key is taken from; without it none is sent
+   */
+  command?(name: string, url: string, key: string | undefined): string;
+  snippet(name: string, url: string, key: string | undefined): object;
 }
 
-/** Where clients take the key from, so that no config of theirs contains it. */
-export const KEY_VARIABLE = "PROPYLON_API_KEY";
+/**
+ * The variable that clients take the key from, so that no config of theirs contains it: the one that `auth.apiKey` of the gateway
+ * is taken from, else `PROPYLON_API_KEY`, as of `call` and `tools`.
+ */
+export function keyVariable(gateway?: Pick<LoadedConfig, "expanded">): string {
+  const written = gateway?.expanded.get("auth.apiKey")?.raw ?? "";
+  return /^\$\{(?:env:)?(\w+)(?::-[^}]*)?\}$/.exec(written)?.[1] ?? "PROPYLON_API_KEY";
+}
 
 /** The clients that `client-config` knows. */
 export const CLIENTS: Readonly<Record<string, Client>> = {
   claude: {
     file: ".mcp.json",
     command: claudeCommand,
-    snippet: (name, url, withKey) => ({
+    snippet: (name, url, key) => ({
       mcpServers: {
-        [name]: { type: "http", url, ...(withKey && authorization(`\${${KEY_VARIABLE}}`)) },
+        [name]: { type: "http", url, ...(key !== undefined && authorization(`\${${key}}`)) },
       },
     }),
   },
   cursor: {
     file: ".cursor/mcp.json",
-    snippet: (name, url, withKey) => ({
-      mcpServers: { [name]: { url, ...(withKey && authorization(`\${env:${KEY_VARIABLE}}`)) } },
+    snippet: (name, url, key) => ({
+      mcpServers: {
+        [name]: { url, ...(key !== undefined && authorization(`\${env:${key}}`)) },
+      },
     }),
   },
   vscode: {
     file: ".vscode/mcp.json",
-    snippet: (name, url, withKey) => ({
-      ...(withKey && {
+    snippet: (name, url, key) => ({
+      ...(key !== undefined && {
         inputs: [
           {
             type: "promptString",
@@ -40,7 +54,11 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
         ],
       }),
       servers: {
-        [name]: { type: "http", url, ...(withKey && authorization("${input:propylon-key}")) },
+        [name]: {
+          type: "http",
+          url,
+          ...(key !== undefined && authorization("${input:propylon-key}")),
+        },
       },
     }),
   },
@@ -51,8 +69,8 @@ function authorization(key: string): object {
 }
 
 /** The command that adds a gateway to Claude Code; the key stays in a variable of the shell. */
-export function claudeCommand(name: string, url: string, withKey: boolean): string {
-  const header = withKey ? ` --header "Authorization: Bearer $${KEY_VARIABLE}"` : "";
+export function claudeCommand(name: string, url: string, key: string | undefined): string {
+  const header = key === undefined ? "" : ` --header "Authorization: Bearer $${key}"`;
   return `claude mcp add --transport http ${name} ${url}${header}`;
 }
 

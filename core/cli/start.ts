@@ -6,6 +6,7 @@ import { sweepTemporary } from "../config/replace.ts";
 import { createGateway, type Gateway } from "../gateway.ts";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "../node/process.ts";
+import { keyVariable } from "./clients.ts";
 import type { ServeFlags } from "./flags.ts";
 import { commandConfig, configFile } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
@@ -52,7 +53,7 @@ export async function start(options: StartOptions): Promise<void> {
   isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
-  writeSummary(gateway, log);
+  writeSummary(gateway, log, keyVariable(options.apiKey === undefined ? loaded : undefined));
 }
 
 /** The config of a file, or of the command behind `--`, which has none. */

@@ -23,13 +23,17 @@ export async function whenSettled(gateway: Gateway, limit: number): Promise<void
   unhook();
 }
 
-/** Tells once what runs: text for a person, one JSON line for a log. */
-export function writeSummary(gateway: Gateway, log: Logger): void {
+/**
+ * Tells once what runs: text for a person, one JSON line for a log.
+ *
+ * @param key variable that clients take the key from
+ */
+export function writeSummary(gateway: Gateway, log: Logger, key: string): void {
   const description = gateway.describe();
   const { format, level } = gateway.config.log;
   if (level === "silent") return;
   const readable = format === "pretty" || (format === "auto" && isatty(1));
-  if (readable) process.stdout.write(summaryText(description));
+  if (readable) process.stdout.write(summaryText(description, key));
   else log.info({ version: VERSION, ...summaryData(description) }, "gateway ready");
 }
 
@@ -75,13 +79,10 @@ function summaryData({ name, endpoints, servers, routes, warnings }: GatewayDesc
 }
 
 /** The summary as a person reads it. */
-export function summaryText({
-  name,
-  endpoints,
-  servers,
-  routes,
-  warnings,
-}: GatewayDescription): string {
+export function summaryText(
+  { name, endpoints, servers, routes, warnings }: GatewayDescription,
+  key: string,
+): string {
   const lines = ["", `  Propylon ${VERSION}${name === "propylon" ? "" : ` (${name})`}`, ""];
   const section = (title: string, rows: readonly (readonly string[])[]): void => {
     if (rows.length > 0) lines.push(`  ${title}`, ...columns(rows).map((row) => `    ${row}`), "");
@@ -107,7 +108,7 @@ export function summaryText({
   if (first)
     lines.push(
       "  Point a client at it",
-      `    ${claudeCommand(clientName(name), first.url, !first.open)}`,
+      `    ${claudeCommand(clientName(name), first.url, first.open ? undefined : key)}`,
       `    npx propylon client-config cursor ${first.url}${first.open ? "" : " --key"}`,
       "",
     );

@@ -117,7 +117,12 @@ describe("start, tools and call", () => {
     const refused = await propylon(["tools", running.url]);
     expect(refused).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining("--api-key") as string,
+      stderr: expect.stringMatching(/ wants a key\. Give its key with --api-key/) as string,
+    });
+    const wrong = await propylon(["tools", running.url, "--api-key", "another-key-than-that"]);
+    expect(wrong).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("does not know this key") as string,
     });
     expect(await propylon(["tools", running.url, "--api-key", key])).toMatchObject({ code: 0 });
     expect(running.log()).not.toContain(key);
@@ -223,6 +228,12 @@ describe("client-config and schema", () => {
     expect((await propylon(["client-config", client], { cwd: folder })).stdout).toContain(
       "mcp.json",
     );
+    // The variable of the project's own .env is the one that its user has at hand.
+    await writeFile(join(folder, "gateway.yaml"), 'name: shop\nauth: { apiKey: "${SHOP_KEY}" }\n');
+    const env = { SHOP_KEY: "the-secret-key-itself" };
+    const own = await propylon(["client-config", client, "--json"], { cwd: folder, env });
+    expect(own.stdout).toContain(client === "vscode" ? "propylon-key" : "SHOP_KEY}");
+    expect(own.stdout).not.toContain("the-secret");
   });
 
   it("prints a schema with the options of the plugins", async () => {

@@ -21,7 +21,7 @@ it("M005: the summary shows endpoints, servers with their tools, who may use wha
     client: false,
     config: { auth: { apiKey: "the-secret-key-of-this-gateway" } },
   });
-  const text = summaryText(gateway.describe());
+  const text = summaryText(gateway.describe(), "GATEWAY_KEY");
   const url = gateway.endpoints[0]!.url;
   expect(text).toMatch(new RegExp(`mcp +${url} +bearer token`));
   expect(text).toMatch(/shop +ready +1 tool\n/);
@@ -30,7 +30,7 @@ it("M005: the summary shows endpoints, servers with their tools, who may use wha
   expect(text).toMatch(/\/_meta \.\.\. +2 of management +bearer token/);
   expect(text).not.toContain("/_meta/stock");
   expect(text).toContain(
-    `claude mcp add --transport http propylon ${url} --header "Authorization: Bearer $PROPYLON_API_KEY"`,
+    `claude mcp add --transport http propylon ${url} --header "Authorization: Bearer $GATEWAY_KEY"`,
   );
   expect(text).toContain(`npx propylon client-config cursor ${url} --key`);
   expect(text).not.toContain("the-secret-key");
@@ -43,7 +43,7 @@ it("a server that has not answered yet shows what it waits for, not 0 tools", as
       servers: { slow: { command: process.execPath, args: ["-e", "process.stdin.resume()"] } },
     },
   });
-  const text = summaryText(gateway.describe());
+  const text = summaryText(gateway.describe(), "GATEWAY_KEY");
   expect(text).toMatch(/slow +connecting +\S/);
   expect(text).not.toContain("0 tools");
   expect(text).not.toContain("Authorization");
