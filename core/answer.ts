@@ -48,6 +48,11 @@ export class Answer {
     return new Answer({ result });
   }
 
+  /** A tool's own report of its failure (`isError`), in words that a model can read and repair. */
+  static failed(words: string): Answer {
+    return Answer.result({ content: [{ type: "text", text: words }], isError: true });
+  }
+
   /** An answer that carries a JSON-RPC error. */
   static error(error: RpcError): Answer {
     return new Answer({ error });

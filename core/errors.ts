@@ -105,6 +105,11 @@ export function toGatewayError(thrown: unknown): GatewayError {
   return new GatewayError("internal", "Internal error.", { cause: thrown });
 }
 
+/** Its sentence and what the reader can do next, as one text. */
+export function wordsOf({ message, hint }: GatewayError): string {
+  return hint === undefined ? message : `${message} ${hint}`;
+}
+
 /** Body of the HTTP error envelope (M012, M141). */
 export interface ErrorEnvelope {
   readonly ok: false;

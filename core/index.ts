@@ -14,6 +14,7 @@ export type {
 export { configSchema } from "./config/schema.ts";
 export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";
 export { makeCatalogue } from "./catalogue.ts";
+export { blobContent, toResult } from "./content.ts";
 export { Cancellation } from "./host/cancellation.ts";
 export type { PluginComposition } from "./host/composition.ts";
 export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
@@ -25,6 +26,7 @@ export {
   toGatewayError,
   toProblem,
   toRpcError,
+  wordsOf,
   type ErrorCode,
   type ErrorDetails,
   type ErrorEnvelope,
@@ -41,7 +43,7 @@ export type { Control, ReloadPlan } from "./control.ts";
 export type { ConfigEdit } from "./config/write.ts";
 export type { Changes, GatewayHooks, Mutation, ReloadReport } from "./hooks.ts";
 export { createLogger } from "./log.ts";
-export { networkReason } from "./upstream/faults.ts";
+export { networkFault, networkReason, sizeFault } from "./upstream/faults.ts";
 export { type Child, type CloseTimes, type Exit, spawnChild } from "./upstream/child.ts";
 export type { Launch } from "./upstream/launch.ts";
 export { SseParser, type SseSink } from "./upstream/sse.ts";

@@ -1,6 +1,6 @@
 import { changedLists } from "./catalogue.ts";
 import { MAX_DELAY_MS } from "./delay.ts";
-import { GatewayError, toGatewayError } from "./errors.ts";
+import { GatewayError, toGatewayError, wordsOf } from "./errors.ts";
 import { type Catalogue, EMPTY_CATALOGUE } from "./provider.ts";
 import type { Standing } from "./standing.ts";
 
@@ -129,14 +129,14 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
     if (lists.length > 0) this.#options.standing.emit({ type: "changed", lists });
   }
 
-  #onFailure({ code, message, hint }: GatewayError, attempts: number): void {
+  #onFailure(error: GatewayError, attempts: number): void {
     const { standing, refresh } = this.#options;
-    const isAway = code === "upstream_error";
+    const isAway = error.code === "upstream_error";
     const wait = isAway
       ? Math.min(RETRY_MS.first * 2 ** (attempts - 1), RETRY_MS.longest)
       : refresh;
     const state = this.#latest ? "degraded" : isAway ? "backoff" : "failed";
-    standing.become(state, { reason: [message, hint].filter(Boolean).join(" "), attempts, wait });
+    standing.become(state, { reason: wordsOf(error), attempts, wait });
     this.#later(wait);
   }
 

@@ -1,6 +1,6 @@
 import { issuesOf, issueText } from "../config/issue.ts";
 import { placeText } from "../config/issue.ts";
-import { toGatewayError, type GatewayError } from "../errors.ts";
+import { toGatewayError, wordsOf, type GatewayError } from "../errors.ts";
 
 /** Exit codes of `propylon`; stable, so that scripts can tell what happened. */
 export const EXIT = {
@@ -40,5 +40,5 @@ function failureText(error: GatewayError, thrown: unknown): string {
     error.place !== undefined && !error.message.includes(error.place.file)
       ? `${placeText(error.place)} `
       : "";
-  return `${place}${error.message}${error.hint === undefined ? "" : ` ${error.hint}`}`;
+  return `${place}${wordsOf(error)}`;
 }

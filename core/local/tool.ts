@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
 import { Answer } from "../answer.ts";
 import { compileInput, compileOutput, type CompiledSchema } from "./arguments.ts";
-import { GatewayError, isGatewayError } from "../errors.ts";
+import { toResult } from "../content.ts";
+import { GatewayError, isGatewayError, wordsOf } from "../errors.ts";
 import type { ToolDefinition, ToolReturn } from "../plugin.ts";
 import type { Call, Json, Tool } from "../types.ts";
 
@@ -45,7 +46,7 @@ export class LocalTool {
     const checked = this.#input.check(args ?? {});
     return "value" in checked
       ? checked.value
-      : failure(`Invalid arguments for tool "${this.name}": ${checked.problems.join("; ")}`);
+      : Answer.failed(`Invalid arguments for tool "${this.name}": ${checked.problems.join("; ")}`);
   }
 
   /** Runs the tool. What it throws becomes an `isError` result; only a GatewayError's own words are shown. */
@@ -53,10 +54,9 @@ export class LocalTool {
     try {
       return this.#toAnswer(await this.#definition.run(call.args ?? {}, call));
     } catch (error) {
-      if (isGatewayError(error))
-        return failure(error.hint === undefined ? error.message : `${error.message} ${error.hint}`);
+      if (isGatewayError(error)) return Answer.failed(wordsOf(error));
       this.#log.error({ err: error, tool: this.name, call: call.id }, "a tool failed");
-      return failure(`Tool "${this.name}" failed.`);
+      return Answer.failed(`Tool "${this.name}" failed.`);
     }
   }
 
@@ -70,7 +70,7 @@ export class LocalTool {
           { tool: this.name, problems: checked.problems },
           "a tool's result does not match its output schema",
         );
-        return failure(
+        return Answer.failed(
           `Tool "${this.name}" returned a result that does not match its output schema: ${checked.problems.join("; ")}`,
         );
       }
@@ -96,24 +96,4 @@ function listTool(
     ...(icons && { icons }),
     ...(_meta && { _meta }),
   };
-}
-
-/** Text, a full result, or data: see {@link ToolReturn}. */
-function toResult(returned: ToolReturn): Json {
-  if (typeof returned === "string") return { content: [{ type: "text", text: returned }] };
-  if (typeof returned !== "object" || returned === null) {
-    throw new TypeError(
-      `a tool must return a string or an object, not ${returned === null ? "null" : typeof returned}`,
-    );
-  }
-  if (Array.isArray(returned["content"]) || typeof returned["resultType"] === "string")
-    return returned;
-  return {
-    content: [{ type: "text", text: JSON.stringify(returned) }],
-    structuredContent: returned,
-  };
-}
-
-function failure(text: string): Answer {
-  return Answer.result({ content: [{ type: "text", text }], isError: true });
 }

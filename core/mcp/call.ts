@@ -182,7 +182,8 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     const { reply } = this;
     if (reply === undefined) return;
     const { code, message, data } = toRpcError(error);
-    if (error.code === "invalid" && this.method === "tools/call") this.write(toolError(message));
+    if (error.code === "invalid" && this.method === "tools/call")
+      this.write(Answer.failed(message));
     // A denial with headers (WWW-Authenticate) is for the client's HTTP layer, e.g. to ask for another scope.
     else reply.end(faultPieces({ code, message, data }, this.id), statusOf(error), error.headers);
   }
@@ -210,9 +211,4 @@ function statusOf(error: GatewayError): number {
   if (error.code === "draining") return 503;
   // 429 or 503 would reach an agent as a broken transport, without the data that says when to try again.
   return error.headers?.["www-authenticate"] === undefined ? 200 : error.status;
-}
-
-/** Wrong arguments are something the model can repair, so they are a result and no protocol error (2025-11-25). */
-function toolError(text: string): Answer {
-  return Answer.result({ content: [{ type: "text", text }], isError: true });
 }

@@ -39,12 +39,7 @@ export class Faults {
 
   /** The network failed. */
   network(error: Error): GatewayError {
-    const code = codeOf(error);
-    return this.#error(
-      `cannot be used: ${networkReason(error)}`,
-      { server: this.#name, ...(code && { cause: code }) },
-      error,
-    );
+    return networkFault(this.#name, error);
   }
 
   /** The server refused with an HTTP status. */
@@ -94,14 +89,7 @@ export class Faults {
 
   /** An answer above the limit. */
   tooLarge(limit: number): GatewayError {
-    return new GatewayError(
-      "result_too_large",
-      `Server "${this.#name}" answered with more than ${limit} bytes.`,
-      {
-        data: { server: this.#name, limit },
-        hint: "Raise maxResult of this server, or ask it for less.",
-      },
-    );
+    return sizeFault(this.#name, limit);
   }
 
   #error(what: string, data: object, cause?: unknown, hint?: string): GatewayError {
@@ -111,6 +99,32 @@ export class Faults {
       ...(hint && { hint }),
     });
   }
+}
+
+/** `upstream_error`: the network failed between the gateway and a server. Names the server and the cause, no address. */
+export function networkFault(server: string, error: unknown): GatewayError {
+  const code = error instanceof Error ? codeOf(error) : undefined;
+  return new GatewayError(
+    "upstream_error",
+    `Server "${server}" cannot be used: ${networkReason(error)}.`,
+    { data: { server, ...(code && { cause: code }) }, cause: error },
+  );
+}
+
+/**
+ * `result_too_large`: a server answered with more than its entry allows.
+ *
+ * @param limit `maxResult` of the entry, in bytes
+ */
+export function sizeFault(server: string, limit: number): GatewayError {
+  return new GatewayError(
+    "result_too_large",
+    `Server "${server}" answered with more than ${limit} bytes.`,
+    {
+      data: { server, limit },
+      hint: "Raise maxResult of this server, or ask it for less.",
+    },
+  );
 }
 
 /** What went wrong with a connection, as the end of a sentence: `the connection was refused`. Holds no address and no path. */

@@ -1,4 +1,4 @@
-import { toGatewayError, type PluginContext } from "propylon";
+import { toGatewayError, wordsOf, type PluginContext } from "propylon";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
 import { Chronicle } from "./chronicle.ts";
@@ -78,8 +78,7 @@ async function tryToDrive(create: () => Promise<Driven>): Promise<Driven | strin
   try {
     return await create();
   } catch (thrown) {
-    const { message, hint } = toGatewayError(thrown);
-    return hint === undefined ? message : `${message} ${hint}`;
+    return wordsOf(toGatewayError(thrown));
   }
 }
 

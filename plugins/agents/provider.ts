@@ -3,9 +3,10 @@ import {
   isGatewayError,
   makeCatalogue,
   Standing,
+  toResult,
+  wordsOf,
   type Call,
   type Catalogue,
-  type Json,
   type Provider,
   type ProviderEvent,
   type ProviderStatus,
@@ -81,10 +82,9 @@ export class AgentProvider implements Provider {
     try {
       return Answer.result(toResult(await work()));
     } catch (error) {
-      if (isGatewayError(error))
-        return failure(error.hint === undefined ? error.message : `${error.message} ${error.hint}`);
+      if (isGatewayError(error)) return Answer.failed(wordsOf(error));
       this.#log.error({ err: error, agent: this.name, call: call.id }, "an agent failed");
-      return failure(`The agent "${this.name}" failed.`);
+      return Answer.failed(`The agent "${this.name}" failed.`);
     }
   }
 
@@ -98,15 +98,4 @@ function toCatalogue(own: Tool | undefined, offered: ReadonlyMap<string, Offered
     .filter(({ name }) => name !== own?.name)
     .map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   return makeCatalogue({ tools: own ? [own, ...others] : others });
-}
-
-function toResult(returned: ToolReturn): Json {
-  if (typeof returned === "string") return { content: [{ type: "text", text: returned }] };
-  return Array.isArray(returned["content"])
-    ? returned
-    : { content: [{ type: "text", text: JSON.stringify(returned) }], structuredContent: returned };
-}
-
-function failure(text: string): Answer {
-  return Answer.result({ content: [{ type: "text", text }], isError: true });
 }

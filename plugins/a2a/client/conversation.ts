@@ -1,10 +1,10 @@
-import { traceOf, type Answer, type Call } from "propylon";
+import { Answer, traceOf, type Call } from "propylon";
 import type { Channel, Passage } from "./channel.ts";
 import { Refusal } from "./faults.ts";
 import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts";
 import type { Owners } from "./owners.ts";
 import { askUser } from "./question.ts";
-import { failed, toAnswer } from "./result.ts";
+import { toAnswer } from "./result.ts";
 import { PARTING_MS, Turn, type TurnOptions } from "./turn.ts";
 import type { Outcome } from "./view.ts";
 
@@ -41,13 +41,13 @@ export class Conversation {
     try {
       const args = readArguments(this.#call.args);
       const stranger = this.#strange(args.taskId, args.contextId);
-      if (stranger !== undefined) return failed(stranger);
+      if (stranger !== undefined) return Answer.failed(stranger);
       return await this.#converse(messageOf(args, this.#options.skill));
     } catch (error) {
       if (error instanceof WrongArguments)
-        return failed(`The arguments are wrong: ${error.message}.`);
+        return Answer.failed(`The arguments are wrong: ${error.message}.`);
       if (error instanceof Refusal)
-        return failed(`The agent refused: ${error.message.slice(0, EXCERPT)}`);
+        return Answer.failed(`The agent refused: ${error.message.slice(0, EXCERPT)}`);
       throw error;
     }
   }

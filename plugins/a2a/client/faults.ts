@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError, networkReason } from "propylon";
+import { GatewayError, isGatewayError, networkFault, sizeFault } from "propylon";
 
 /** Errors of a connection that was never made, so that nothing can have been carried out. */
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
@@ -26,7 +26,7 @@ export class Faults {
   /** The network failed. */
   network(error: unknown): GatewayError {
     if (isGatewayError(error)) return error;
-    return this.#error(`cannot be used: ${networkReason(error)}`, { cause: error });
+    return networkFault(this.#server, error);
   }
 
   /** The agent refused with an HTTP status. */
@@ -54,14 +54,7 @@ export class Faults {
 
   /** More than the limit. */
   tooLarge(limit: number): GatewayError {
-    return new GatewayError(
-      "result_too_large",
-      `Server "${this.#server}" answered with more than ${limit} bytes.`,
-      {
-        data: { server: this.#server, limit },
-        hint: "Raise maxResult of this server, or ask it for less.",
-      },
-    );
+    return sizeFault(this.#server, limit);
   }
 
   #error(what: string, { data = { server: this.#server }, ...rest }: Details): GatewayError {

@@ -1,4 +1,4 @@
-import { Answer, type Json, isObject } from "propylon";
+import { Answer, blobContent, isObject, type Json } from "propylon";
 import { STATES, textOf, type Part, type Task } from "propylon/contract";
 import type { Outcome } from "./view.ts";
 
@@ -21,11 +21,6 @@ export function toAnswer(outcome: Outcome): Answer {
   if (isInterrupted) return Answer.result({ ...waiting(task), ...meta });
   if (task.status.state === "completed") return Answer.result({ ...completed(task), ...meta });
   return Answer.result({ ...failure(task), ...meta });
-}
-
-/** A failed tool call with a sentence. */
-export function failed(message: string): Answer {
-  return Answer.result({ isError: true, content: [said(message)] });
 }
 
 /** What an agent asks for, in its own words. */
@@ -82,7 +77,10 @@ function contentOf(parts: readonly Part[]): Json {
 function blockOf(part: Part): Json {
   const { text, data, raw, url, mediaType, filename } = part;
   if (text !== undefined) return said(text);
-  if (raw !== undefined) return bytes(raw, mediaType || "application/octet-stream", filename);
+  if (raw !== undefined) {
+    const uri = `a2a:${encodeURIComponent(filename || "file")}`;
+    return blobContent(raw, mediaType || "application/octet-stream", uri);
+  }
   if (url !== undefined)
     return {
       type: "resource_link",
@@ -91,13 +89,6 @@ function blockOf(part: Part): Json {
       ...(mediaType && { mimeType: mediaType }),
     };
   return said(JSON.stringify(data ?? null));
-}
-
-function bytes(data: string, mimeType: string, filename: string | undefined): Json {
-  if (mimeType.startsWith("image/")) return { type: "image", data, mimeType };
-  if (mimeType.startsWith("audio/")) return { type: "audio", data, mimeType };
-  const uri = `a2a:${encodeURIComponent(filename || "file")}`;
-  return { type: "resource", resource: { uri, mimeType, blob: data } };
 }
 
 function nameOf(url: string): string {

@@ -1,6 +1,6 @@
 import type { Readable, Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { GatewayError, isGatewayError, networkReason } from "propylon";
+import { isGatewayError, networkFault, sizeFault } from "propylon";
 import type { Agent } from "undici";
 import { parseUrl } from "./references.ts";
 import type { ApiRequest } from "./request.ts";
@@ -65,11 +65,7 @@ export class Exchange {
     } catch (error) {
       if (isGatewayError(error)) throw error;
       if (signal.aborted) throw signal.reason;
-      throw new GatewayError(
-        "upstream_error",
-        `Server "${this.#options.server}" cannot be used: ${networkReason(error)}.`,
-        { cause: error, data: { server: this.#options.server } },
-      );
+      throw networkFault(this.#options.server, error);
     }
   }
 
@@ -121,15 +117,7 @@ export class Exchange {
     let size = 0;
     for await (const chunk of chunks) {
       size += chunk.length;
-      if (size > maxResult)
-        throw new GatewayError(
-          "result_too_large",
-          `Server "${server}" answered with more than ${maxResult} bytes.`,
-          {
-            data: { server, limit: maxResult },
-            hint: "Raise maxResult of this server, or ask it for less.",
-          },
-        );
+      if (size > maxResult) throw sizeFault(server, maxResult);
       all.push(chunk);
     }
     return Buffer.concat(all);

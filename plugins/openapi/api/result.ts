@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import { Answer, type Json, isObject } from "propylon";
+import { Answer, blobContent, isObject, type Json } from "propylon";
 import type { ApiReply } from "./exchange.ts";
 
 /** How much of an error body a model is shown, in characters. */
@@ -26,26 +26,18 @@ export function toAnswer(reply: ApiReply, promised: boolean): Answer {
   return Answer.result({ isError: true, content: [why, ...content] });
 }
 
-/** A failed tool call with a sentence. */
-export function failed(message: string): Answer {
-  return Answer.result({ isError: true, content: [said(message)] });
-}
-
 function failure(reply: ApiReply, type: string): Answer {
   const { status, body, location } = reply;
   const where =
     location === undefined ? "" : " It redirects to another address, which is not followed.";
   const excerpt = isText(type) ? body.toString("utf8").slice(0, EXCERPT) : "";
-  return failed(`${statusLine(status)}.${where}${excerpt && `\n\n${excerpt}`}`);
+  return Answer.failed(`${statusLine(status)}.${where}${excerpt && `\n\n${excerpt}`}`);
 }
 
 function contentOf(reply: ApiReply, type: string): Json {
   if (isText(type)) return text(reply);
   const data = reply.body.toString("base64");
-  if (type.startsWith("image/")) return { type: "image", data, mimeType: type };
-  if (type.startsWith("audio/")) return { type: "audio", data, mimeType: type };
-  const mimeType = type || "application/octet-stream";
-  return { type: "resource", resource: { uri: reply.url, mimeType, blob: data } };
+  return blobContent(data, type || "application/octet-stream", reply.url);
 }
 
 function text({ body }: ApiReply): Json {

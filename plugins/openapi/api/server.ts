@@ -14,7 +14,7 @@ import { readDocument } from "./document.ts";
 import { Exchange } from "./exchange.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
-import { failed, toAnswer } from "./result.ts";
+import { toAnswer } from "./result.ts";
 import { WrongArgument } from "./wrong-argument.ts";
 
 /** What an {@link ApiServer} is made of. */
@@ -94,7 +94,7 @@ export class ApiServer implements ManagedProvider {
       const reply = await this.#exchange.send(request, call.signal);
       return toAnswer(reply, tool.tool.outputSchema !== undefined);
     } catch (error) {
-      if (error instanceof WrongArgument) return failed(error.message);
+      if (error instanceof WrongArgument) return Answer.failed(error.message);
       throw error;
     }
   }
