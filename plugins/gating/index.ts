@@ -36,7 +36,9 @@ export default definePlugin({
       createGate(() => ledger.flags),
     );
     gateway.deadline(deadlineOf);
-    gateway.onStart(() => ledger.open(statePath(config.state, gateway.control.configFile)));
+    gateway.onStart(() =>
+      ledger.open(statePath(config.state, gateway.cwd, gateway.control.configFile)),
+    );
     followServers(gateway, ledger);
     return {
       isServerEnabled: (server) => isServerOn(ledger.flags, server),

@@ -143,11 +143,13 @@ describe("the content", () => {
 
 describe("where it is", () => {
   it("M023: beside the config file and named after it, or where the option says, or nowhere", () => {
-    expect(statePath(undefined, "/etc/gate/gateway.yaml")).toBe("/etc/gate/gateway_state.json");
-    expect(statePath("x/y.json", "/etc/gate/gateway.yaml")).toBe("/etc/gate/x/y.json");
-    expect(statePath(false, "/etc/gate/gateway.yaml")).toBeUndefined();
-    expect(statePath(undefined, undefined)).toBeUndefined();
-    expect(statePath(true, undefined)).toBe(join(process.cwd(), "mcpo_state.json"));
+    const [folder, file] = ["/etc/gate", "/etc/gate/gateway.yaml"];
+    expect(statePath(undefined, folder, file)).toBe("/etc/gate/gateway_state.json");
+    expect(statePath("x/y.json", folder, file)).toBe("/etc/gate/x/y.json");
+    expect(statePath("x/y.json", folder, undefined)).toBe("/etc/gate/x/y.json");
+    expect(statePath(false, folder, file)).toBeUndefined();
+    expect(statePath(undefined, folder, undefined)).toBeUndefined();
+    expect(statePath(true, folder, undefined)).toBe("/etc/gate/mcpo_state.json");
   });
 });
 
