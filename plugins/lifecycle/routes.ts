@@ -36,13 +36,13 @@ export function registerRoutes(
   gateway: PluginContext<LifecycleOptions>,
   lifecycle: Lifecycle,
 ): void {
-  const tell = (agent: Agent): object => statusOf(agent, lifecycle.means);
-  const found = ({ context }: RouteEvent): Agent => {
-    const agent = lifecycle.find(context.params?.["id"] ?? "", context.principal);
-    if (agent) return agent;
-    throw new GatewayError("not_found", `${NOT_FOUND}.`);
-  };
+  registerAll(gateway, lifecycle);
+  registerOne(gateway, lifecycle);
+  registerEnds(gateway, lifecycle);
+}
 
+/** Routes of the agents together: a new one, and the list. */
+function registerAll(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.route("POST", "/api/agents", CHANGE, async (event) => {
     const { contract, agent: name, start } = await readJson(event, requestSchema);
     const key = checkInput(event.req.headers.get("idempotency-key") ?? undefined, keySchema);
@@ -65,15 +65,24 @@ export function registerRoutes(
     const agents = lifecycle
       .list(context.principal)
       .filter((agent) => status === undefined || agent.status === status);
-    return { agents: agents.slice(-limit).toReversed().map(tell) };
+    const latest = agents.slice(-limit).toReversed();
+    return { agents: latest.map((agent) => statusOf(agent, lifecycle.means)) };
   });
+}
+
+function registerOne(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.route("GET", "/api/agents/:id", READ, (event) => {
-    const agent = found(event);
+    const agent = found(lifecycle, event);
     const { name, contract, output } = agent;
-    return { ...tell(agent), agent: name, contract, output: output.text };
+    return {
+      ...statusOf(agent, lifecycle.means),
+      agent: name,
+      contract,
+      output: output.text,
+    };
   });
   gateway.route("POST", "/api/agents/:id/start", CHANGE, (event) => {
-    const agent = found(event);
+    const agent = found(lifecycle, event);
     const starts = lifecycle.start(agent);
     if (agent.isOver)
       throw new GatewayError("exists", `The agent is ${agent.status} already.`, {
@@ -81,20 +90,30 @@ export function registerRoutes(
       });
     return { ...startedOf(agent), ...(!starts && { already: true }) };
   });
+  gateway.route("DELETE", "/api/agents/:id", CHANGE, (event) => {
+    lifecycle.delete(found(lifecycle, event));
+    return new Response(null, { status: 204 });
+  });
+}
+
+function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.route("POST", "/api/agents/:id/stop", CHANGE, async (event) => {
-    const agent = found(event);
+    const agent = found(lifecycle, event);
     return endingOf(
       agent,
       !(await lifecycle.end(agent, { status: "stopped", reason: "requested" })),
     );
   });
   gateway.route("POST", "/api/agents/:id/complete", CHANGE, async (event) => {
-    const agent = found(event);
+    const agent = found(lifecycle, event);
     const { summary, payload } = await readJson(event, completionSchema);
     return endingOf(agent, !(await lifecycle.complete(agent, summary, payload)));
   });
-  gateway.route("DELETE", "/api/agents/:id", CHANGE, (event) => {
-    lifecycle.delete(found(event));
-    return new Response(null, { status: 204 });
-  });
+}
+
+/** @throws {GatewayError} `not_found` (A055) */
+function found(lifecycle: Lifecycle, { context }: RouteEvent): Agent {
+  const agent = lifecycle.find(context.params?.["id"] ?? "", context.principal);
+  if (agent) return agent;
+  throw new GatewayError("not_found", `${NOT_FOUND}.`);
 }

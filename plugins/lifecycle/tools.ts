@@ -22,6 +22,13 @@ export function registerTools(
   lifecycle: Lifecycle,
   hasPayloads: boolean,
 ): void {
+  registerStart(gateway, lifecycle);
+  registerStatus(gateway, lifecycle);
+  registerEnds(gateway, lifecycle, hasPayloads);
+  if (hasPayloads) registerAppend(gateway, lifecycle);
+}
+
+function registerStart(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.tool("agent_start", {
     title: "Start an agent",
     description:
@@ -39,6 +46,9 @@ export function registerTools(
         }),
       ),
   });
+}
+
+function registerStatus(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.tool("agent_status", {
     title: "Agents' status",
     description: "Tells how agents are doing, in the order of the ids.",
@@ -57,6 +67,13 @@ export function registerTools(
       };
     },
   });
+}
+
+function registerEnds(
+  gateway: PluginContext<LifecycleOptions>,
+  lifecycle: Lifecycle,
+  hasPayloads: boolean,
+): void {
   gateway.tool("agent_complete", {
     title: "Complete an agent's contract",
     description:
@@ -83,7 +100,6 @@ export function registerTools(
       );
     },
   });
-  if (hasPayloads) registerAppend(gateway, lifecycle);
 }
 
 function registerAppend(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
