@@ -196,7 +196,7 @@ describe("get_health", () => {
   });
 
   it("does not probe what is switched off", async () => {
-    const argos = await servePatient();
+    const [argos, other] = [await servePatient(), await servePatient()];
     let switches: GatingService | undefined;
     const hand = definePlugin({
       name: "hand",
@@ -206,18 +206,24 @@ describe("get_health", () => {
     const { urlOf } = await setupTeam({
       agents: { research: { servers: ["argos"] } },
       plugins: [quick(), [gating, { state: false }], hand],
-      config: { servers: { argos: { url: argos.url } } },
+      config: { servers: { argos: { url: argos.url }, other: { url: other.url } } },
     });
     const client = await clientOf(urlOf("research"));
+    // Probed at the same pace: how time passes for the gateway.
+    const otherIsProbed = async (times: number): Promise<void> => {
+      const before = other.probes.opened;
+      await expect.poll(() => other.probes.opened - before).toBeGreaterThanOrEqual(times);
+    };
     await expect.poll(() => argos.probes.opened).toBeGreaterThan(2);
     await switches!.set([{ server: "argos", enabled: false }], "test");
     expect(await askHealth(client)).toMatchObject({
       status: "error",
       message: "argos MCP server unreachable: is switched off",
     });
+    await otherIsProbed(1);
     await expect.poll(() => argos.probes.inFlight).toBe(0);
     const before = argos.probes.opened;
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await otherIsProbed(3);
     expect(argos.probes.opened).toBe(before);
     await switches!.set([{ server: "argos", enabled: true }], "test");
     await expect.poll(() => argos.probes.opened).toBeGreaterThan(before);
