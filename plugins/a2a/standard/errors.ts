@@ -25,8 +25,9 @@ export function toStandardError(sdk: Sdk, thrown: unknown): Error {
   return name === undefined ? new sdk.A2AError(options) : new sdk[name](options);
 }
 
-/** HTTP status of an error in the HTTP+JSON binding; what A2A has no word for keeps ours, e.g. 503 while draining. */
+/** HTTP status of an error (A2A 1.0, section 5.4); what A2A has no word for keeps ours, e.g. 503 while draining. */
 export function statusOf(sdk: Sdk, error: Error): number {
   const status = sdk.restStatusFor(error);
-  return status === 500 ? toGatewayError(error.cause ?? error).status : status;
+  const hasWord = status !== 500 || error instanceof sdk.InvalidAgentResponseError;
+  return hasWord ? status : toGatewayError(error.cause ?? error).status;
 }

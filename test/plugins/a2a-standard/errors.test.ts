@@ -197,8 +197,8 @@ describe("errors of JSON-RPC, asked for raw", () => {
     ["exists", -32004, 400],
     ["invalid", -32602, 400],
     ["unsupported_media_type", -32005, 400],
-    ["upstream_error", -32006, 502],
-    ["result_too_large", -32006, 502],
+    ["upstream_error", -32006, 500],
+    ["result_too_large", -32006, 500],
     ["draining", -32603, 503],
     ["rate_limited", -32603, 429],
   ] as const)("has a word of A2A for %s, or keeps its status", async (code, rpcCode, status) => {
