@@ -12,10 +12,11 @@ export type {
   TypedServerConfig,
 } from "./config/schema.ts";
 export { configSchema } from "./config/schema.ts";
+export { HEADER_NAME, HEADER_VALUE, headersSchema } from "./config/headers.ts";
 export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";
 export { makeCatalogue } from "./catalogue.ts";
 export { blobContent, toResult } from "./content.ts";
-export { Cancellation } from "./host/cancellation.ts";
+export { Cancellation } from "./cancellation.ts";
 export type { PluginComposition } from "./host/composition.ts";
 export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
 export {
@@ -126,7 +127,8 @@ export type {
 } from "./types.ts";
 export { RESERVED_SERVERS } from "./config/checks.ts";
 export { amendCall } from "./host/amend.ts";
-export { MAX_DELAY_MS } from "./delay.ts";
+export { MAX_DELAY_MS, within } from "./delay.ts";
+export { isSameHost } from "./document-host.ts";
 export {
   checkInput,
   isUnmodified,

@@ -8,7 +8,7 @@ import type { endpointSchema, listenerSchema } from "./config/schema.ts";
 import type { Control } from "./control.ts";
 import type { GatewayWarning } from "./host/describe.ts";
 import type { GatewayHooks } from "./hooks.ts";
-import type { Cancellation } from "./host/cancellation.ts";
+import type { Cancellation } from "./cancellation.ts";
 import type { Catalogue, Provider } from "./provider.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Stage } from "./stages.ts";

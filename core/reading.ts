@@ -1,5 +1,5 @@
 import { changedLists } from "./catalogue.ts";
-import { MAX_DELAY_MS } from "./delay.ts";
+import { MAX_DELAY_MS, within } from "./delay.ts";
 import { GatewayError, toGatewayError, wordsOf } from "./errors.ts";
 import { type Catalogue, EMPTY_CATALOGUE } from "./provider.ts";
 import type { Standing } from "./standing.ts";
@@ -99,7 +99,8 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true;
     clearTimeout(this.#timer);
-    await this.#drained(graceMs);
+    if (this.#lent > 0)
+      await within(new Promise<void>((resolve) => this.#idle.push(resolve)), graceMs);
     this.#stop.abort();
     await this.#running;
   }
@@ -161,17 +162,6 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
     clearTimeout(this.#timer);
     if (ms > 0 && !this.#isClosing)
       this.#timer = setTimeout(() => void this.again(), Math.min(ms, MAX_DELAY_MS)).unref();
-  }
-
-  #drained(graceMs: number): Promise<void> {
-    if (this.#lent === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, Math.min(graceMs, MAX_DELAY_MS)).unref();
-      this.#idle.push(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
   }
 
   #unusable(): GatewayError {

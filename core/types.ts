@@ -1,5 +1,5 @@
 import type { Answer } from "./answer.ts";
-import type { Cancellation } from "./host/cancellation.ts";
+import type { Cancellation } from "./cancellation.ts";
 
 /** A JSON object. */
 export type Json = Record<string, unknown>;

@@ -162,6 +162,11 @@ function describeUnion(
   ];
 }
 
+function choice(known: readonly string[]): string {
+  if (known.length === 0) return "Nothing can be set here; take it away.";
+  return `Known keys here: ${known.join(", ")}.`;
+}
+
 function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
   const known = keysAt(shape, path);
   const where = path.length === 0 ? "at the top of the config" : `in ${pathText(path)}`;
@@ -169,7 +174,7 @@ function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
     path: [...path, key],
     at: "key",
     message: `Unknown key ${JSON.stringify(key)} ${where}.`,
-    hint: meant(key, known) ?? belongs(key, shape) ?? `Known keys here: ${known.join(", ")}.`,
+    hint: meant(key, known) ?? belongs(key, shape) ?? choice(known),
   };
 }
 

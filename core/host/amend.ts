@@ -1,4 +1,4 @@
-import { addSignal, type Cancellation } from "./cancellation.ts";
+import { addSignal, type Cancellation } from "../cancellation.ts";
 import type { Call } from "../types.ts";
 
 /**

@@ -1,7 +1,10 @@
+import { basename } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { isLocalPlugin } from "../config/checks.ts";
+import { placeIn } from "../config/parse.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { MAX_DELAY_MS } from "../delay.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError, type Place } from "../errors.ts";
 import { injections, orderPlugins, type GraphNode } from "./graph.ts";
 import type { Changes } from "../hooks.ts";
 import { createRegistry } from "./metrics.ts";
@@ -50,7 +53,7 @@ export async function buildScopes({
       const registry = await createRegistry();
       scope = createScope({ key, plugin, options, injected, registry }, host);
       onCreate(scope);
-      await setUp(scope, host, config.timeouts.setup);
+      await setUp(scope, host, config);
     }
     if (plugin.provides) providers.set(plugin.provides.id, scope);
     scopes.push(scope);
@@ -117,17 +120,44 @@ export async function withTimeout<T>(work: Promise<T>, ms: number, what: string)
   }
 }
 
-/** Puts the plugin's name in front of whatever went wrong in it. */
-export function blame(plugin: string, doing: string, thrown: unknown): GatewayError {
+/**
+ * Puts the plugin's name in front of whatever went wrong in it.
+ *
+ * @param at its entry, which is pointed at, as is the line of its own file that failed
+ */
+export function blame(
+  plugin: string,
+  doing: string,
+  thrown: unknown,
+  at?: { readonly key: string; readonly config: GatewayConfig },
+): GatewayError {
   const error = toGatewayError(thrown);
   const words =
     error.code === "internal" && thrown instanceof Error ? thrown.message : error.message;
-  return new GatewayError(error.code, `Plugin "${plugin}" ${doing}: ${words}`, {
+  const line = at && lineOf(at.key, thrown);
+  const told = line === undefined ? words : `${words.replace(/\.$/, "")} (${line})`;
+  const message = `Plugin "${plugin}" ${doing}: ${told.replace(/([^.?!])$/, "$1.")}`;
+  const { hint } = error;
+  const place = error.place ?? (at && placeOf(at.key, at.config, message));
+  return new GatewayError(error.code, message, {
     cause: thrown,
-    ...(error.hint !== undefined && { hint: error.hint }),
-    ...(error.place && { place: error.place }),
+    ...(hint !== undefined && { hint }),
+    ...(place && { place }),
     ...(error.data && { data: error.data }),
   });
+}
+
+function placeOf(key: string, config: GatewayConfig, message: string): Place {
+  return placeIn(config, { path: ["plugins", key], at: "key", message, hint: "" }).place;
+}
+
+/** Where a plugin in a file of the gateway failed, e.g. `hello.ts:11:25`; its folder is nobody's business. */
+function lineOf(key: string, thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || !isLocalPlugin(key)) return undefined;
+  const name = basename(key);
+  const frame = thrown.stack?.split("\n").find((line) => line.includes(`/${name}:`));
+  const numbers = /:\d+:\d+(?=\)?$)/.exec(frame ?? "");
+  return numbers ? `${name}${numbers[0]}` : undefined;
 }
 
 async function resolvePlugins(
@@ -157,12 +187,12 @@ function isUnchanged(
   return [...injected].every(([id, provider]) => old.injected.get(id) === provider);
 }
 
-async function setUp(scope: Scope, host: ScopeHost, timeout: number): Promise<void> {
+async function setUp(scope: Scope, host: ScopeHost, config: GatewayConfig): Promise<void> {
   const { key, name, plugin } = scope;
-  const config = parseOptions(key, plugin, scope.options);
+  const options = parseOptions(key, plugin, scope.options);
   try {
-    const setup = Promise.resolve(plugin.setup(createContext(scope, config, host)) as unknown);
-    scope.service = await withTimeout(setup, timeout, "setup");
+    const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
+    scope.service = await withTimeout(setup, config.timeouts.setup, "setup");
     if (plugin.provides && scope.service === undefined)
       throw new GatewayError(
         "invalid",
@@ -172,7 +202,7 @@ async function setUp(scope: Scope, host: ScopeHost, timeout: number): Promise<vo
     for (const provider of [scope.local, ...scope.providers])
       scope.cleanups.push(provider.on((event) => host.onEvent(provider.name, event)));
   } catch (error) {
-    throw blame(name, "could not be set up", error);
+    throw blame(name, "could not be set up", error, { key, config });
   }
 }
 

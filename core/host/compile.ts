@@ -11,7 +11,7 @@ import { createGuard, type Guard } from "./guard.ts";
 import type { GatewayHooks } from "../hooks.ts";
 import { checkMetrics } from "./metrics.ts";
 import { composePipeline, race, type Abortion } from "./pipeline.ts";
-import type { Roster } from "./roster.ts";
+import type { Roster } from "../roster.ts";
 import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
 import { collectProviders } from "./providers.ts";

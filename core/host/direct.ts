@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
-import { Cancellation } from "./cancellation.ts";
+import { Cancellation } from "../cancellation.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { logFault } from "./fault.ts";
 import type { NodeHandler } from "../node/app.ts";

@@ -44,7 +44,7 @@ export class Faces {
         code: "left_out" as const,
         message: `Endpoint "${name}": ${problem}`,
         path: ["endpoints", name],
-        hint: "Set prefix or tools.exclude of the server, or naming of the endpoint.",
+        hint: "Rename what is yours; else set prefix or tools.exclude of the server, or naming of the endpoint.",
       })),
     );
   }

@@ -4,7 +4,7 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { MAX_DELAY_MS } from "../delay.ts";
 import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "./pipeline.ts";
-import type { Roster } from "./roster.ts";
+import type { Roster } from "../roster.ts";
 import type { Scope } from "./scope.ts";
 import type { Call } from "../types.ts";
 

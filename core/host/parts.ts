@@ -11,7 +11,7 @@ import type { KeptValues } from "./keep.ts";
 import type { Listener } from "../node/listener.ts";
 import type { Abortion } from "./pipeline.ts";
 import type { Queue } from "./queue.ts";
-import { Roster } from "./roster.ts";
+import { Roster } from "../roster.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "./sockets.ts";
 import type { UpstreamPool } from "../upstream/pool.ts";

@@ -1,10 +1,10 @@
 import type { Answer } from "../answer.ts";
 import { amendCall } from "./amend.ts";
-import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
+import { abortableOf, abortError, Cancellation, ownCancellation } from "../cancellation.ts";
 import { MAX_DELAY_MS } from "../delay.ts";
 import { GatewayError } from "../errors.ts";
 import type { Deadline } from "../plugin.ts";
-import type { Roster, Seated } from "./roster.ts";
+import type { Roster, Seated } from "../roster.ts";
 import { STAGES, type Stage } from "../stages.ts";
 import type { Call, Middleware, Next, Progress } from "../types.ts";
 

@@ -7,7 +7,7 @@ import { Generation } from "./generation.ts";
 import type { ReloadReport } from "../hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Abortion } from "./pipeline.ts";
-import { Roster } from "./roster.ts";
+import { Roster } from "../roster.ts";
 import { disposeScope, startScope, type Scope } from "./scope.ts";
 import type { SocketPlan } from "./sockets.ts";
 import { typedServers } from "./server-types.ts";

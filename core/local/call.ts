@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { addSignal, Cancellation } from "../host/cancellation.ts";
+import { addSignal, Cancellation } from "../cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { Provider } from "../provider.ts";
 import { cleanTrace } from "../trace.ts";

@@ -17,8 +17,13 @@ export class LocalTool {
   readonly #output: CompiledSchema | undefined;
   readonly #log: Logger;
 
-  /** @throws {GatewayError} `invalid` when a schema cannot be served, naming the tool */
+  /** @throws {GatewayError} `invalid` without a `run`, or when a schema cannot be served, naming the tool */
   constructor(name: string, definition: ToolDefinition, log: Logger) {
+    // Plugins in files are run without a look at their types.
+    if (typeof definition.run !== "function")
+      throw new GatewayError("invalid", `Tool "${name}" has no function "run".`, {
+        hint: "Write run(args, call) { ... }; what it returns is the result.",
+      });
     this.name = name;
     this.timeout = definition.timeout;
     this.#definition = definition;
@@ -30,7 +35,7 @@ export class LocalTool {
       throw new GatewayError(
         "invalid",
         `Tool "${name}" has a schema that cannot be served: ${(cause as Error).message}`,
-        { cause },
+        { cause, hint: "Write input: z.object({ ... }), or a JSON Schema of type object." },
       );
     }
     this.listed = listTool(name, definition, this.#input, this.#output);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { SEVERITIES } from "../severities.ts";
 import { Answer } from "../answer.ts";
-import { addSignal, Cancellation } from "../host/cancellation.ts";
+import { addSignal, Cancellation } from "../cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Provider } from "../provider.ts";

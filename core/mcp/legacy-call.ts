@@ -1,7 +1,7 @@
 import { SEVERITIES } from "../severities.ts";
 import type { Answer } from "../answer.ts";
 import { GatewayError } from "../errors.ts";
-import { abortError } from "../host/cancellation.ts";
+import { abortError } from "../cancellation.ts";
 import type { Call, Json } from "../types.ts";
 import { answerInputs, needsInput } from "./bridge.ts";
 import type { ClientRequest } from "./call.ts";

@@ -3,7 +3,7 @@ import { Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { GatewayError } from "../errors.ts";
-import { Roster, type Seated } from "../host/roster.ts";
+import { Roster, type Seated } from "../roster.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
 import { MAX_DELAY_MS } from "../delay.ts";
 

@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
+import { within } from "../delay.ts";
 import { ensureDescriptors } from "./descriptors.ts";
 import { type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
 import { reaper } from "./reaper.ts";
@@ -70,23 +71,13 @@ export class Child {
 
   async #shutDown(patience: number): Promise<void> {
     this.stdin.end();
-    if (!(await this.#exitsWithin(patience))) {
+    if (!(await within(this.exited, patience))) {
       this.#signal("SIGTERM");
-      if (!(await this.#exitsWithin(this.#times.term))) this.#signal("SIGKILL");
+      if (!(await within(this.exited, this.#times.term))) this.#signal("SIGKILL");
     }
     await this.#gone;
     // A process that left the group may still hold the other ends.
     for (const pipe of [this.stdin, this.stdout, this.stderr]) pipe.destroy();
-  }
-
-  async #exitsWithin(ms: number): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((settle) => (timer = setTimeout(settle, ms, false)));
-    try {
-      return await Promise.race([this.exited.then(() => true), late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   /** Ends what is left of the group once its leader is gone. */

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
-import { abortableOf, abortError } from "../host/cancellation.ts";
+import { abortableOf, abortError } from "../cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json } from "../types.ts";

@@ -1,5 +1,5 @@
 import type { Answer } from "../answer.ts";
-import { type Abortable, abortError } from "../host/cancellation.ts";
+import { type Abortable, abortError } from "../cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Call } from "../types.ts";
 import type { Awaited } from "./pending.ts";

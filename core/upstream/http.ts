@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { HttpServerConfig } from "../config/schema.ts";
-import { Roster } from "../host/roster.ts";
+import { Roster } from "../roster.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { HttpReply } from "./http-reply.ts";

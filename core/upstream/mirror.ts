@@ -1,3 +1,4 @@
+import { HEADER_NAME } from "../config/headers.ts";
 import type { Json, Tool } from "../types.ts";
 import { isObject } from "../json.ts";
 
@@ -13,7 +14,6 @@ export interface Mirror {
 export type Mirrors = ReadonlyMap<string, readonly Mirror[]>;
 
 const KEY = "x-mcp-header";
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TYPES = new Set<unknown>(["string", "integer", "boolean"]);
 
 /** Keywords under which a subschema is not reached by property names alone. */
@@ -75,7 +75,7 @@ class SchemaReading {
     const place = path.join(".") || "the schema itself";
     if (!reachable || path.length === 0)
       this.fault = `${KEY} at ${place} is not on a plain property`;
-    else if (typeof name !== "string" || !TOKEN.test(name))
+    else if (typeof name !== "string" || !HEADER_NAME.test(name))
       this.fault = `${KEY} at ${place} is not a header name`;
     else if (!TYPES.has(schema["type"]))
       this.fault = `${KEY} at ${place} is on a type other than string, integer and boolean`;

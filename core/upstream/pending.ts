@@ -1,4 +1,4 @@
-import { Roster, type Seated } from "../host/roster.ts";
+import { Roster, type Seated } from "../roster.ts";
 
 /** Something found by the id it was sent with. */
 export interface Awaited extends Seated {

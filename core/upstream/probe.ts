@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { HttpServerConfig, UpstreamConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import { abortError } from "../host/cancellation.ts";
+import { abortError } from "../cancellation.ts";
 import type { ProbeReport, ProviderStatus } from "../provider.ts";
 import type { Era } from "../types.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";

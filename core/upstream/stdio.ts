@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { within } from "../delay.ts";
 import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
 import { childEnvironment } from "./environment.ts";
@@ -131,12 +132,7 @@ class Channel implements StdioChannel {
   }
 
   async #onExit(exit: Exit, drained: Promise<unknown>): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([
-      drained,
-      new Promise<void>((settle) => (timer = setTimeout(settle, LINGER))),
-    ]);
-    clearTimeout(timer);
+    await within(drained, LINGER);
     this.#end(this.#exitError(exit));
     await this.#child.close();
   }

@@ -2,7 +2,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import type { ProviderState, ProviderStatus } from "../provider.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
-import { abortError } from "../host/cancellation.ts";
+import { abortError } from "../cancellation.ts";
 import { Liveness } from "./liveness.ts";
 import { LastWords } from "./stderr.ts";
 

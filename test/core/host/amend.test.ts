@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { amendCall } from "../../../core/host/amend.ts";
-import { Cancellation } from "../../../core/host/cancellation.ts";
+import { Cancellation } from "../../../core/cancellation.ts";
 import { completeCall } from "../../../core/local/call.ts";
 import type { Call, CallInput } from "../../../core/types.ts";
 

@@ -1,14 +1,14 @@
 import { describe, expect, it, vi } from "vitest";
 import { definePlugin, type Call, type Deadline, type Progress } from "../../../core/index.ts";
 import { Answer } from "../../../core/answer.ts";
-import { Cancellation, addSignal } from "../../../core/host/cancellation.ts";
+import { Cancellation, addSignal } from "../../../core/cancellation.ts";
 import {
   composePipeline,
   createDeadline,
   race,
   type Abortion,
 } from "../../../core/host/pipeline.ts";
-import { Roster } from "../../../core/host/roster.ts";
+import { Roster } from "../../../core/roster.ts";
 import { completeCall } from "../../../core/local/call.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 

@@ -1,4 +1,4 @@
-import { abortError } from "../../../core/host/cancellation.ts";
+import { abortError } from "../../../core/cancellation.ts";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
@@ -12,7 +12,7 @@ import {
   type Middleware,
   type Stage,
 } from "../../../core/index.ts";
-import { Cancellation } from "../../../core/host/cancellation.ts";
+import { Cancellation } from "../../../core/cancellation.ts";
 import { completeCall } from "../../../core/local/call.ts";
 import {
   type Abortion,
@@ -20,7 +20,7 @@ import {
   createDeadline,
   race,
 } from "../../../core/host/pipeline.ts";
-import { Roster } from "../../../core/host/roster.ts";
+import { Roster } from "../../../core/roster.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const OK = Answer.result({ content: [] });
