@@ -1,4 +1,4 @@
-import { RESERVED_SERVERS } from "propylon";
+import { HEADER_NAME, HEADER_VALUE, RESERVED_SERVERS } from "propylon";
 import { z } from "zod";
 
 /** A `\${VAR}` in an entry would hand a variable of the gateway to whoever added the server. */
@@ -10,8 +10,7 @@ const plain = z
   })
   .refine((text) => !text.includes("\0"), { message: "must not hold a NUL character" });
 
-/** RFC 9110 section 5.5: what a field value may hold, so that no header can be smuggled in. */
-const headerValue = plain.refine((text) => /^[\t\u0020-\u007E\u0080-\u00FF]*$/.test(text), {
+const headerValue = plain.refine((text) => HEADER_VALUE.test(text), {
   message: "must not hold line breaks or control characters",
 });
 
@@ -56,7 +55,7 @@ const httpAddition = z.strictObject({
       message: "must be streamable-http or sse",
     })
     .optional(),
-  headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), headerValue).optional(),
+  headers: z.record(z.string().regex(HEADER_NAME), headerValue).optional(),
 });
 
 /** The body of `POST /_meta/servers`: `{name, command, args?}` or `{name, url, type?, headers?}` (M136). */

@@ -1,3 +1,5 @@
+import { within } from "propylon";
+
 /** What is known under a name. */
 export interface Known<T> {
   readonly value: T;
@@ -65,7 +67,8 @@ export class Checks<T> {
     const unknown = [...names].filter((name) => this.latest(name) === undefined);
     const questions = unknown.map((name) => this.#begin(name));
     const now = performance.now();
-    await Promise.all(questions.map(({ end, begun }) => within(end, budget - (now - begun))));
+    const asked = questions.filter(({ begun }) => now - begun < budget);
+    await Promise.all(asked.map(({ end, begun }) => within(end, budget - (now - begun))));
   }
 
   /** Forgets a name, and what is being asked about it. */
@@ -101,15 +104,4 @@ export class Checks<T> {
     const due = askedAt + interval * (0.9 + 0.2 * Math.random());
     known.set(name, { value, askedAt, due });
   }
-}
-
-/** Waits for a promise, at most so many milliseconds. */
-async function within(promise: Promise<void>, ms: number): Promise<void> {
-  if (ms <= 0) return;
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise, limit]);
-  clearTimeout(timer);
 }

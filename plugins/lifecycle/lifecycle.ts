@@ -1,4 +1,4 @@
-import { GatewayError, type Principal } from "propylon";
+import { GatewayError, within, type Principal } from "propylon";
 import type { Logger } from "pino";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { PayloadInfo, PayloadStore } from "propylon/plugins/payloads";
@@ -164,10 +164,7 @@ export class Lifecycle {
   async close(): Promise<void> {
     this.drain();
     for (const agent of this.#runs.keys()) agent.cut.abort();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => (timer = setTimeout(resolve, CUT_MS)));
-    await Promise.race([Promise.all(this.#runs.values()), late]);
-    clearTimeout(timer);
+    await within(Promise.all(this.#runs.values()), CUT_MS);
   }
 
   #use(means: Means): void {

@@ -1,5 +1,6 @@
 import type { Agent } from "node:http";
 import type { ContextManager, MeterProvider, TracerProvider } from "@opentelemetry/api";
+import { within } from "propylon";
 import type { ExportSettings } from "./options.ts";
 import type { Sdk } from "./sdk.ts";
 
@@ -28,11 +29,7 @@ export class Pipeline {
 
   /** Exports what is left, for a bounded time, and ends. Never rejects. */
   async close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise((resolve) => (timer = setTimeout(resolve, FLUSH_MS)));
-    const ended = Promise.allSettled([this.tracers?.shutdown(), this.meters?.shutdown()]);
-    await Promise.race([ended, limit]);
-    clearTimeout(timer);
+    await within(Promise.allSettled([this.tracers?.shutdown(), this.meters?.shutdown()]), FLUSH_MS);
     for (const agent of this.#agents) agent.destroy();
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { GatewayError } from "propylon";
+import { GatewayError, isSameHost } from "propylon";
 import { skillSchema } from "propylon/contract";
 import { z } from "zod";
 import type { AgentOptions, Dialect } from "./options.ts";
@@ -169,11 +169,6 @@ function parseUrl(text: string, base: URL): URL | undefined {
     return undefined;
   url.hash = "";
   return url;
-}
-
-function isSameHost(url: URL, base: URL): boolean {
-  const isUpgrade = base.protocol === "http:" && url.protocol === "https:";
-  return url.origin === base.origin || (isUpgrade && url.hostname === base.hostname);
 }
 
 function broken(message: string, hint?: string): GatewayError {

@@ -1,5 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { MAX_DELAY_MS, type Answer } from "propylon";
+import { within, type Answer } from "propylon";
 import type { Conversation } from "./conversation.ts";
 
 /** The conversations that go on with one agent, until it has heard of their end. */
@@ -34,12 +33,7 @@ export class Conversations {
 
   /** Waits for the end of all, at most so many milliseconds. */
   async settled(ms: number): Promise<void> {
-    if (this.#running.size === 0) return;
-    const late = new AbortController();
-    const limit = Math.min(ms, MAX_DELAY_MS);
-    const waited = delay(limit, undefined, { ref: false, signal: late.signal }).catch(() => {});
-    await Promise.race([Promise.all(this.#running.values()), waited]);
-    late.abort();
+    if (this.#running.size > 0) await within(Promise.all(this.#running.values()), ms);
   }
 
   #part(conversation: Conversation, reason: unknown): void {

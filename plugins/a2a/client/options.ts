@@ -1,11 +1,6 @@
-import { durationSchema, sizeSchema } from "propylon";
+import { durationSchema, headersSchema, sizeSchema } from "propylon";
 import { CARD_PATH } from "propylon/contract";
 import { z } from "zod";
-
-/** RFC 9110 section 5.6.2. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What a header value may hold: no line break, or a value could add headers of its own. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** What an agent can be spoken to in. */
 export const DIALECTS = ["contract-v1", "0.3", "1.0"] as const;
@@ -31,8 +26,7 @@ export const agentOptions = z.strictObject({
     .describe(
       "Runtime contract v1, A2A 0.3 or A2A 1.0; `auto` takes what the card says of itself.",
     ),
-  headers: z
-    .record(z.string().regex(TOKEN), z.string().regex(HEADER_VALUE))
+  headers: headersSchema()
     .default({})
     .describe("Headers sent with every request, e.g. Authorization."),
   refresh: durationSchema()

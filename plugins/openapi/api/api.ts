@@ -1,4 +1,4 @@
-import { isObject, makeCatalogue, type Catalogue, type Json } from "propylon";
+import { isObject, isSameHost, makeCatalogue, type Catalogue, type Json } from "propylon";
 import type { ApiDocument } from "./document.ts";
 import { isSelected, operationsOf, type Operation } from "./operations.ts";
 import type { ApiOptions } from "./options.ts";
@@ -62,11 +62,6 @@ function baseOf(root: Json, location: URL, chosen: string | undefined): URL {
       `Set baseUrl to ${found.origin}${found.pathname} if that is right.`,
     );
   return found;
-}
-
-function isSameHost(url: URL, location: URL): boolean {
-  const isUpgrade = location.protocol === "http:" && url.protocol === "https:";
-  return url.origin === location.origin || (isUpgrade && url.hostname === location.hostname);
 }
 
 /** The first server with its variables at their defaults, relative to the document; `/` when there is none. */

@@ -1,10 +1,5 @@
-import { durationSchema, sizeSchema } from "propylon";
+import { durationSchema, headersSchema, sizeSchema } from "propylon";
 import { z } from "zod";
-
-/** RFC 9110 section 5.6.2. */
-export const TOKEN: RegExp = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What a header value may hold: no line break, or a value could add headers of its own. */
-export const HEADER_VALUE: RegExp = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const patterns = (what: string) => z.array(z.string().min(1)).optional().describe(what);
 
@@ -20,8 +15,7 @@ export const apiOptions = z.strictObject({
     .describe(
       "Where the API is; default: the first server of the document, if it has the host of the document's URL.",
     ),
-  headers: z
-    .record(z.string().regex(TOKEN), z.string().regex(HEADER_VALUE))
+  headers: headersSchema()
     .default({})
     .describe("Headers sent with every request, e.g. Authorization."),
   operations: z

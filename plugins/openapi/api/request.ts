@@ -1,7 +1,6 @@
-import type { Json } from "propylon";
+import { HEADER_NAME, HEADER_VALUE, type Json } from "propylon";
 import { encodeBody } from "./body.ts";
 import type { Parameter } from "./operations.ts";
-import { HEADER_VALUE, TOKEN } from "./options.ts";
 import { pairs, segment } from "./styles.ts";
 import type { ApiTool, BodyArgument } from "./tool.ts";
 import { WrongArgument } from "./wrong-argument.ts";
@@ -112,7 +111,7 @@ function inHeader({ argument, parameter, value }: Given): [string, string] {
     ? JSON.stringify(value)
     : segment(name, value, "simple", explode, (each) => each);
   // A line break would let a value add headers of its own, or a second request.
-  if (!TOKEN.test(name) || !HEADER_VALUE.test(text))
+  if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(text))
     throw new WrongArgument(`"${argument}" has characters that a header cannot carry.`);
   return [name.toLowerCase(), text];
 }
