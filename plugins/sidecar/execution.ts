@@ -1,10 +1,13 @@
+import { isGatewayError } from "propylon";
 import type { SendMessageRequest, Task } from "propylon/contract";
+import { lettersOf } from "./dead.ts";
 import { Failure } from "./failure.ts";
-import { harmless, headerOf, headerText, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
+import { headerOf, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
 import { backoff, persist } from "./pause.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
+import { tokenOf } from "./subjects.ts";
 import { derivedId, failedTask, keyOf, readOrder, statusEvent, type Order } from "./task.ts";
 import { SpanKind, Step } from "./trace.ts";
 import type { Delivery, LedgerEntry, Transport } from "./transport.ts";
@@ -126,8 +129,8 @@ export class Execution {
   }
 
   /** Whether the message goes on with a task that waits for somebody, and is not the one that made it wait. */
-  #goesOn({ task, messageId }: LedgerEntry): boolean {
-    return task.status.state.endsWith("-required") && messageId !== this.#order?.messageId;
+  #goesOn({ task, message }: LedgerEntry): boolean {
+    return task.status.state.endsWith("-required") && message !== messageToken(this.#order);
   }
 
   async #forward(order: Order): Promise<Task> {
@@ -167,7 +170,7 @@ export class Execution {
   async #publish(task: Task): Promise<void> {
     const { transport } = this.#means;
     const { id } = this;
-    const messageId = this.#order?.messageId;
+    const message = messageToken(this.#order);
     const owner = headerOf(this.#delivery.headers, OWNER);
     const step = this.#step.next(`publish ${id}`, SpanKind.PRODUCER, {
       "messaging.operation.type": "send",
@@ -175,17 +178,14 @@ export class Execution {
     });
     const headers = {
       ...step.headers,
-      ...(messageId !== undefined && { [MESSAGE_ID]: messageId }),
+      ...(message !== undefined && { [MESSAGE_ID]: message }),
       ...(owner !== undefined && { [OWNER]: owner }),
     };
     const size = Buffer.byteLength(JSON.stringify(task));
     const room = transport.limit - sizeOf(headers);
     if (size > room) {
       step.end({}, "result_too_large");
-      throw new Failure(
-        "result_too_large",
-        `Its result has ${size} bytes; the queue takes ${room}.`,
-      );
+      throw tooLarge(size, room);
     }
     const { status, contextId } = task;
     transport.tell(
@@ -193,11 +193,12 @@ export class Execution {
       { statusUpdate: { taskId: id, ...(contextId !== undefined && { contextId }), status } },
       headers,
     );
-    const entry = { task, messageId, headers, replaces: this.#replaces };
+    const key = keyOf("result", id, this.#order?.messageId);
+    const entry = { task, headers, key, replaces: this.#replaces };
     try {
-      await this.#persist(() =>
-        transport.record(id, { ...entry, key: keyOf("result", id, messageId) }),
-      );
+      await this.#persist(() => transport.record(id, entry));
+    } catch (error) {
+      throw isTooLarge(error) ? tooLarge(size, room) : error;
     } finally {
       step.end();
     }
@@ -234,32 +235,24 @@ export class Execution {
       await this.#bury(failure);
       return { outcome: "dead", id, failure };
     } catch {
-      return this.handBack();
+      if (this.#stop.aborted) return this.handBack();
+      this.#delivery.giveBack(backoff(attempt, settings.backoff));
+      return { outcome: "retried", id, failure };
     }
   }
 
   /** Gives the task up: stored as it came, with the reason, and with a failed result (R025). */
   async #bury(failure: Failure): Promise<void> {
     const { transport } = this.#means;
-    const { data, headers, subject, sequence, storedAt, attempt } = this.#delivery;
-    const kept = harmless(headers);
-    const isTooLarge = data.length + sizeOf(kept) + 2_048 > transport.limit;
-    await this.#persist(() =>
-      transport.bury({
-        data: isTooLarge ? new Uint8Array() : data,
-        key: `dead-${sequence}-${storedAt}`,
-        headers: {
-          ...(!isTooLarge && kept),
-          "Dead-Reason": failure.reason,
-          "Dead-Message": headerText(failure.message),
-          "Dead-Deliveries": String(attempt),
-          "Dead-Subject": subject,
-          "Dead-Sequence": String(sequence),
-          "Dead-Task": headerText(encodeURIComponent(this.id)),
-          ...(isTooLarge && { "Dead-Body": "too large" }),
-        },
-      }),
-    );
+    const { attempt } = this.#delivery;
+    const { whole, bare } = lettersOf(this.#delivery, this.id, failure);
+    const fits = whole.data.length + sizeOf(whole.headers) <= transport.limit;
+    try {
+      await this.#persist(() => transport.bury(fits ? whole : bare));
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      await this.#persist(() => transport.bury(bare));
+    }
     const { contextId } = this.#order?.request.message ?? {};
     await this.#publish(failedTask(this.id, failure, attempt, contextId));
     this.#acknowledge();
@@ -267,7 +260,7 @@ export class Execution {
 
   /** The queue may be away for a while: what has to be stored waits for it. */
   #persist<T>(work: () => Promise<T>): Promise<T> {
-    return persist(work, this.#stop);
+    return persist(work, this.#stop, isTooLarge);
   }
 }
 
@@ -276,4 +269,18 @@ function withIds({ id, request }: Order): SendMessageRequest {
   const { message } = request;
   if ((message.taskId ?? "") !== "" || message.messageId === id) return request;
   return { ...request, message: { ...message, taskId: id } };
+}
+
+/** Ids come from anybody, and a header has one line. */
+function messageToken(order: Order | undefined): string | undefined {
+  return order?.messageId === undefined ? undefined : tokenOf(order.messageId);
+}
+
+function isTooLarge(error: unknown): boolean {
+  return isGatewayError(error) && error.code === "too_large";
+}
+
+function tooLarge(size: number, room: number): Failure {
+  const message = `Its result has ${size} bytes; the queue takes ${Math.min(room, size - 1)}.`;
+  return new Failure("result_too_large", message);
 }

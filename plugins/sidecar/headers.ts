@@ -1,7 +1,7 @@
 import { traceOf } from "propylon";
 import type { Headers } from "./transport.ts";
 
-/** Id of the message that a result answers. */
+/** The message that a result answers, by the token of its id. */
 export const MESSAGE_ID = "Task-Message-Id";
 /** Principal that handed the task in, on tasks and results. */
 export const OWNER = "Task-Owner";

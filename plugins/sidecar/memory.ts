@@ -11,8 +11,12 @@ import type {
   TransportStatus,
 } from "./transport.ts";
 
-/** How much is kept of tasks that wait and of results, each. */
+/** How much is kept of tasks that wait and of results, each: so many, of so many bytes together. */
 const MOST = 10_000;
+const MOST_BYTES = 256 * 1_024 * 1_024;
+
+/** Time that no clock's correction moves, in milliseconds: a task must not wait for an hour because of one. */
+const now = (): number => performance.now();
 
 /** A task that is in the queue. */
 interface Item extends Parcel {
@@ -20,12 +24,14 @@ interface Item extends Parcel {
   readonly sequence: number;
   readonly storedAt: number;
   attempt: number;
-  /** When it may be delivered, in milliseconds since 1970; a delivery pushes it `ackWait` ahead. */
+  /** When it may be delivered, as {@link now} counts; a delivery pushes it `ackWait` ahead. */
   dueAt: number;
 }
 
 interface Kept extends LedgerEntry {
+  /** As {@link now} counts. */
   readonly until: number;
+  readonly size: number;
 }
 
 /** The queue of one process: the same words as JetStream's, and gone with the process. */
@@ -33,6 +39,10 @@ export class MemoryTransport implements Transport {
   readonly status: TransportStatus = { kind: "memory", isConnected: true };
   readonly limit = Number.POSITIVE_INFINITY;
   readonly #items = new Map<number, Item>();
+  /** Of the tasks that are in the queue. */
+  readonly #keys = new Set<string>();
+  #waitingBytes = 0;
+  #ledgerBytes = 0;
   readonly #ledger = new Map<string, Kept>();
   readonly #watchers = new Map<string, Set<(event: StreamEvent | undefined) => void>>();
   readonly #waiting = new Set<() => void>();
@@ -62,20 +72,22 @@ export class MemoryTransport implements Transport {
 
   find(id: string): Promise<LedgerEntry | undefined> {
     const entry = this.#ledger.get(id);
-    if (entry && entry.until > Date.now()) return Promise.resolve(entry);
-    this.#ledger.delete(id);
+    if (entry && entry.until > now()) return Promise.resolve(entry);
+    this.#forget(id);
     return Promise.resolve(undefined);
   }
 
   async record(id: string, { task, headers, replaces }: NewEntry): Promise<void> {
     if (!replaces && (await this.find(id))) return;
-    const { [MESSAGE_ID]: messageId, [OWNER]: owner } = headers;
-    const until = Date.now() + this.#settings.keep.results;
-    this.#ledger.delete(id);
-    this.#ledger.set(id, { task, messageId, owner, sequence: ++this.#sequence, until });
+    const { [MESSAGE_ID]: message, [OWNER]: owner } = headers;
+    const size = Buffer.byteLength(JSON.stringify(task));
+    const until = now() + this.#settings.keep.results;
+    this.#forget(id);
+    this.#ledger.set(id, { task, message, owner, sequence: ++this.#sequence, until, size });
+    this.#ledgerBytes += size;
     for (const oldest of this.#ledger.keys()) {
-      if (this.#ledger.size <= MOST) break;
-      this.#ledger.delete(oldest);
+      if (this.#ledger.size <= MOST && this.#ledgerBytes <= MOST_BYTES) break;
+      if (oldest !== id) this.#forget(oldest);
     }
     this.#announce(id, undefined);
   }
@@ -90,15 +102,18 @@ export class MemoryTransport implements Transport {
   }
 
   submit(agent: string, parcel: Parcel): Promise<void> {
-    if (this.#items.size >= MOST)
-      throw new GatewayError("rate_limited", `The queue holds ${MOST} tasks already.`, {
+    // As with JetStream, the same message handed in twice is one task.
+    if (this.#keys.has(parcel.key)) return Promise.resolve();
+    const { length } = parcel.data;
+    if (this.#items.size >= MOST || this.#waitingBytes + length > MOST_BYTES)
+      throw new GatewayError("rate_limited", `The queue holds ${this.#items.size} tasks already.`, {
         hint: "Try again later, or give the sidecar a NATS server.",
       });
-    // As with JetStream, the same message handed in twice is one task.
-    if ([...this.#items.values()].some(({ key }) => key === parcel.key)) return Promise.resolve();
     const sequence = ++this.#sequence;
-    const now = Date.now();
-    this.#items.set(sequence, { ...parcel, agent, sequence, storedAt: now, attempt: 0, dueAt: 0 });
+    const storedAt = Date.now();
+    this.#items.set(sequence, { ...parcel, agent, sequence, storedAt, attempt: 0, dueAt: 0 });
+    this.#keys.add(parcel.key);
+    this.#waitingBytes += length;
     this.#wake();
     return Promise.resolve();
   }
@@ -114,7 +129,7 @@ export class MemoryTransport implements Transport {
 
   lag(): Promise<{ waiting: number; running: number }> {
     const own = [...this.#items.values()].filter(({ agent }) => agent === this.#settings.name);
-    const running = own.filter(({ attempt, dueAt }) => attempt > 0 && dueAt > Date.now()).length;
+    const running = own.filter(({ attempt, dueAt }) => attempt > 0 && dueAt > now()).length;
     return Promise.resolve({ waiting: own.length - running, running });
   }
 
@@ -123,16 +138,16 @@ export class MemoryTransport implements Transport {
   }
 
   #next(): Item | undefined {
-    const now = Date.now();
+    const time = now();
     for (const item of this.#items.values())
-      if (item.agent === this.#settings.name && item.dueAt <= now) return item;
+      if (item.agent === this.#settings.name && item.dueAt <= time) return item;
     return undefined;
   }
 
   #deliver(item: Item): Delivery {
     const attempt = ++item.attempt;
     const hold = (): void => {
-      item.dueAt = Date.now() + this.#settings.ackWait;
+      item.dueAt = now() + this.#settings.ackWait;
     };
     // Somebody whose time was over speaks for nobody any more.
     const isOurs = (): boolean => item.attempt === attempt;
@@ -146,12 +161,12 @@ export class MemoryTransport implements Transport {
       attempt,
       keep: () => void (isOurs() && hold()),
       ack: () => {
-        this.#items.delete(item.sequence);
+        this.#remove(item);
         return Promise.resolve();
       },
       giveBack: (delay) => {
         if (!isOurs()) return;
-        item.dueAt = Date.now() + delay;
+        item.dueAt = now() + delay;
         this.#wake();
       },
     };
@@ -159,7 +174,6 @@ export class MemoryTransport implements Transport {
 
   /** Resolves when something may be due, or the signal aborts. */
   #whenDue(signal: AbortSignal): Promise<void> {
-    const now = Date.now();
     const times = [...this.#items.values()]
       .filter(({ agent }) => agent === this.#settings.name)
       .map(({ dueAt }) => dueAt);
@@ -171,10 +185,21 @@ export class MemoryTransport implements Transport {
         resolve();
       };
       const timer =
-        times.length > 0 ? setTimeout(end, Math.max(1, Math.min(...times) - now)) : undefined;
+        times.length > 0 ? setTimeout(end, Math.max(1, Math.min(...times) - now())) : undefined;
       this.#waiting.add(end);
       signal.addEventListener("abort", end, { once: true });
     });
+  }
+
+  #remove({ sequence, key, data }: Item): void {
+    if (!this.#items.delete(sequence)) return;
+    this.#keys.delete(key);
+    this.#waitingBytes -= data.length;
+  }
+
+  #forget(id: string): void {
+    this.#ledgerBytes -= this.#ledger.get(id)?.size ?? 0;
+    this.#ledger.delete(id);
   }
 
   #wake(): void {

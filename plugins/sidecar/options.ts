@@ -12,11 +12,14 @@ const natsSchema = z.strictObject({
     .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
     .optional()
     .describe(
-      "Servers, e.g. nats://nats:4222. Default: $NATS_URL; without it the queue is kept in memory.",
+      "Servers, e.g. nats://nats:4222; tls:// demands TLS. Default: $NATS_URL; without it the queue is kept in memory.",
     ),
   credentials: file
     .optional()
     .describe("File with the user's credentials (.creds). Default: $NATS_CREDS."),
+  nkey: file
+    .optional()
+    .describe("File with the seed of the user's nkey (SU...). Default: $NATS_NKEY."),
   token: z.string().min(1).optional().describe("Token. Default: $NATS_TOKEN."),
   user: z.string().min(1).optional().describe("User. Default: $NATS_USER."),
   password: z.string().min(1).optional().describe("Password. Default: $NATS_PASSWORD."),

@@ -6,7 +6,7 @@ import { Limit } from "./limit.ts";
 import { pause } from "./pause.ts";
 import type { SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
 import type { Settings } from "./settings.ts";
-import { keyOf } from "./task.ts";
+import { isId, keyOf } from "./task.ts";
 import { SpanKind, Step } from "./trace.ts";
 import type { Headers, Transport } from "./transport.ts";
 
@@ -104,6 +104,10 @@ function named(input: Message | SendMessageRequest): {
 } {
   const request = "message" in input ? (input as SendMessageRequest) : { message: input };
   const { taskId = "", messageId = "" } = request.message;
+  if (!isId(taskId) || !isId(messageId))
+    throw new GatewayError("invalid", "An id of the task holds half a character.", {
+      hint: "Cut texts between characters, not between UTF-16 units.",
+    });
   const id = taskId || messageId || randomUUID();
   const message = taskId || messageId ? request.message : { ...request.message, taskId: id };
   return { id, messageId: messageId || undefined, request: { ...request, message } };

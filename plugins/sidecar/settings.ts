@@ -1,19 +1,10 @@
 import { resolve } from "node:path";
 import { GatewayError, parseDuration } from "propylon";
+import { natsOf, type NatsSettings } from "./nats.ts";
 import type { SidecarOptions } from "./options.ts";
 
 /** What the contract and NATS set by environment (R007, R047, R050, R051). */
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** How to reach NATS. */
-export interface NatsSettings extends Pick<SidecarOptions["nats"], "provision" | "replicas"> {
-  readonly servers: string[];
-  readonly credentials: string | undefined;
-  readonly token: string | undefined;
-  readonly user: string | undefined;
-  readonly password: string | undefined;
-  readonly tls: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string };
-}
 
 /** The options with the environment and defaults filled in. Times in milliseconds. */
 export interface Settings extends Omit<SidecarOptions, "name" | "nats" | "runtime" | "grace"> {
@@ -53,32 +44,6 @@ export function settle(options: SidecarOptions, env: Environment, cwd: string): 
       url: (runtime.url ?? `http://localhost:${port ?? "8080"}`).replace(/\/+$/, ""),
       isPlaced: runtime.url !== undefined || port !== undefined,
       manifest: runtime.manifest && resolve(cwd, runtime.manifest),
-    },
-  };
-}
-
-function natsOf(
-  options: SidecarOptions["nats"],
-  env: Environment,
-  cwd: string,
-): NatsSettings | undefined {
-  const url = options.url ?? env["NATS_URL"]?.split(",").map((each) => each.trim());
-  const servers = [url ?? []].flat().filter((each) => each !== "");
-  if (servers.length === 0) return undefined;
-  const { ca = env["NATS_CA"], cert = env["NATS_CERT"], key = env["NATS_KEY"] } = options.tls;
-  const credentials = options.credentials ?? env["NATS_CREDS"];
-  return {
-    servers,
-    provision: options.provision,
-    replicas: options.replicas,
-    credentials: credentials && resolve(cwd, credentials),
-    token: options.token ?? env["NATS_TOKEN"],
-    user: options.user ?? env["NATS_USER"],
-    password: options.password ?? env["NATS_PASSWORD"],
-    tls: {
-      ...(ca !== undefined && { caFile: resolve(cwd, ca) }),
-      ...(cert !== undefined && { certFile: resolve(cwd, cert) }),
-      ...(key !== undefined && { keyFile: resolve(cwd, key) }),
     },
   };
 }

@@ -24,12 +24,19 @@ export interface Order {
 export function readOrder({ data, ...delivery }: Delivery): Order {
   const request = parseRequest(data);
   const { taskId, messageId } = request.message;
+  if (!isId(taskId) || !isId(messageId))
+    throw new Failure("invalid_request", "An id in what was handed in holds half a character.");
   const id = nonEmpty(taskId) ?? nonEmpty(messageId);
   if (id !== undefined) return { id, request, messageId: nonEmpty(messageId) };
   // Nobody named it: its place in the queue does, so that every delivery of it has the same id.
   const derived = derivedId(delivery);
   const message = { ...request.message, taskId: derived };
   return { id: derived, request: { ...request, message }, messageId: undefined };
+}
+
+/** Whether something can be an id: half of a surrogate pair has no UTF-8, and two of them would become one subject. */
+export function isId(text = ""): boolean {
+  return !/\p{Surrogate}/u.test(text);
 }
 
 /** Place and time: a stream that was made anew counts from 1 again. */

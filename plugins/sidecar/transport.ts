@@ -29,8 +29,8 @@ export interface Delivery {
 /** A result as the ledger has it. */
 export interface LedgerEntry {
   readonly task: Task;
-  /** Id of the message that was answered. */
-  readonly messageId: string | undefined;
+  /** The message that was answered, by the token of its id. */
+  readonly message: string | undefined;
   readonly owner: string | undefined;
   /** Place in the ledger. */
   readonly sequence: number;
@@ -39,7 +39,6 @@ export interface LedgerEntry {
 /** A result on its way into the ledger. */
 export interface NewEntry {
   readonly task: Task;
-  readonly messageId: string | undefined;
   /** `Nats-Msg-Id`: the same for every execution of one message. */
   readonly key: string;
   readonly headers: Headers;
@@ -59,7 +58,7 @@ export interface Parcel {
 export interface TransportStatus {
   readonly kind: "jetstream" | "memory";
   readonly isConnected: boolean;
-  /** Why not, as a sentence. */
+  /** Why not, or why it stores nothing although it is connected, as a sentence; absent while all is well. */
   readonly reason?: string;
   /** Address and version of the server, without credentials. */
   readonly server?: string;
@@ -85,12 +84,16 @@ export interface Transport {
   find(id: string): Promise<LedgerEntry | undefined>;
   /**
    * Puts a result into the ledger, unless there is one already: the first stays.
-   * @throws when the queue cannot be reached; may be called again
+   * @throws {GatewayError} `too_large` when it never will be stored
+   * @throws when the queue cannot be reached, or refuses it for now; may be called again
    */
   record(id: string, entry: NewEntry): Promise<void>;
   /** Tells of an event. Best effort, never throws. */
   tell(id: string, event: StreamEvent, headers: Headers): void;
-  /** @throws when the queue cannot be reached */
+  /**
+   * @throws {GatewayError} `too_large` when it never will be stored
+   * @throws when the queue cannot be reached, or refuses it for now; may be called again
+   */
   bury(parcel: Parcel): Promise<void>;
   /** Stores a task for an agent. @throws when the queue cannot be reached */
   submit(agent: string, parcel: Parcel): Promise<void>;

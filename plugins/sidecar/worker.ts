@@ -2,6 +2,9 @@ import { toGatewayError, type GatewayError } from "propylon";
 import { Execution, type Ending, type Means } from "./execution.ts";
 import { pause } from "./pause.ts";
 
+/** Pause after something that failed at once, in milliseconds. */
+const FAILED_MS = 1_000;
+
 /** Where a worker is. */
 export type WorkerState =
   /** Waits for the runtime's first health. */
@@ -56,7 +59,8 @@ export class Worker {
     const { transport, runtime } = this.#means;
     if (this.#failure) return this.#failure.message;
     if (this.#state === "draining" || this.#state === "stopped") return "It takes no more tasks.";
-    if (!transport.status.isConnected) return transport.status.reason ?? "The queue is away.";
+    const { reason, isConnected } = transport.status;
+    if (reason !== undefined || !isConnected) return reason ?? "The queue is away.";
     return runtime.isHealthy ? undefined : `The runtime is not healthy. ${runtime.reason}`;
   }
 
@@ -104,9 +108,8 @@ export class Worker {
         this.#failure = undefined;
         return this.#look();
       } catch (error) {
-        this.#failure = toGatewayError(error);
-        this.#set("failed");
-        await pause(1_000, signal);
+        this.#fail(error);
+        await pause(FAILED_MS, signal);
       }
     }
   }
@@ -136,13 +139,29 @@ export class Worker {
   }
 
   async #take(): Promise<Execution | undefined> {
-    const { transport, runtime } = this.#means;
     const { signal } = this.#leaving;
     this.#look();
-    if (!runtime.isHealthy) await runtime.whenHealthy(signal);
-    this.#look();
-    const delivery = await transport.pull(signal).catch(() => undefined);
-    return delivery && new Execution(delivery, this.#means, this.#ending.signal);
+    try {
+      await this.#whenHealthy();
+      this.#look();
+      const delivery = await this.#means.transport.pull(signal);
+      return delivery && new Execution(delivery, this.#means, this.#ending.signal);
+    } catch {
+      await pause(FAILED_MS, signal);
+      return undefined;
+    }
+  }
+
+  /** What it serves by now may rule it out (R089). */
+  async #whenHealthy(): Promise<void> {
+    const { runtime } = this.#means;
+    if (runtime.isHealthy) return;
+    try {
+      await runtime.whenHealthy(this.#leaving.signal);
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    }
   }
 
   /** Resolves once nothing is left to be stored, with what is left to be done: to wait for the ack, and to tell. */
@@ -167,23 +186,29 @@ export class Worker {
     while (!signal.aborted) {
       await pause(settings.runtime.interval, signal);
       if (signal.aborted) return;
-      if (runtime.isHealthy) await runtime.look(signal);
+      if (runtime.isHealthy) await runtime.look(signal).catch((error) => this.#fail(error));
       this.#look();
     }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure = toGatewayError(error);
+    this.#set("failed");
   }
 
   /** Finds out where it is. */
   #look(): void {
     if (this.#leaving.signal.aborted) return;
     const { transport, runtime } = this.#means;
-    const { fault, isConnected } = transport.status;
+    const { fault, reason } = transport.status;
+    const isAble = transport.status.isConnected && reason === undefined;
     if (fault) {
       this.#failure = fault;
       return this.#set("failed");
     }
-    if (this.#state === "failed" && isConnected && runtime.isHealthy) this.#failure = undefined;
+    if (this.#state === "failed" && isAble && runtime.isHealthy) this.#failure = undefined;
     if (this.#failure) return;
-    if (isConnected && runtime.isHealthy) this.#set("ready");
+    if (isAble && runtime.isHealthy) this.#set("ready");
     else if (this.#state !== "starting") this.#set("waiting");
   }
 

@@ -4,6 +4,15 @@ import type { Delivery, Headers } from "../transport.ts";
 /** Longest wait for the confirmation of an ack, in milliseconds. */
 const CONFIRM_MS = 5_000;
 
+/** The way back to the consumer: whatever connection there is by then, for a task may outlive the one it came by. */
+export interface Line {
+  /** The newest. */
+  readonly connection: () => NatsConnection;
+  readonly isConnected: () => boolean;
+  /** The consumer does not answer: it may not be there any more. */
+  readonly onGone: () => void;
+}
+
 /**
  * A message of a pull consumer. Its answers are written here and not left to the client, whose `ackAck` cannot be repeated when
  * the connection drops under it (JetStream wire API: +ACK, -NAK, +WPI to the reply subject).
@@ -15,16 +24,14 @@ export class NatsDelivery implements Delivery {
   readonly sequence: number;
   readonly storedAt: number;
   readonly attempt: number;
-  readonly #connection: NatsConnection;
-  readonly #isConnected: () => boolean;
+  readonly #line: Line;
   readonly #reply: string;
 
-  constructor(message: Msg, connection: NatsConnection, isConnected: () => boolean) {
+  constructor(message: Msg, line: Line) {
     this.data = message.data;
     this.subject = message.subject;
-    this.headers = headersOf(message.headers);
-    this.#connection = connection;
-    this.#isConnected = isConnected;
+    this.headers = headersOf(() => message.headers);
+    this.#line = line;
     this.#reply = message.reply ?? "";
     const [attempt, sequence, , nanoseconds] = factsOf(this.#reply);
     this.attempt = Number(attempt);
@@ -37,7 +44,12 @@ export class NatsDelivery implements Delivery {
   }
 
   async ack(): Promise<void> {
-    await this.#connection.request(this.#reply, "+ACK", { timeout: CONFIRM_MS });
+    try {
+      await this.#line.connection().request(this.#reply, "+ACK", { timeout: CONFIRM_MS });
+    } catch (error) {
+      this.#line.onGone();
+      throw error;
+    }
   }
 
   giveBack(delay: number): void {
@@ -46,9 +58,9 @@ export class NatsDelivery implements Delivery {
 
   /** Not while the connection is down: the client would say it once it is back, when the task may be with somebody else. */
   #answer(word: string): void {
-    if (!this.#isConnected()) return;
+    if (!this.#line.isConnected()) return;
     try {
-      this.#connection.publish(this.#reply, word);
+      this.#line.connection().publish(this.#reply, word);
     } catch {
       // The connection was closed: silence says the same after ackWait.
     }
@@ -64,10 +76,15 @@ function factsOf(reply: string): readonly (string | undefined)[] {
   return tokens.slice(tokens.length === 9 ? 4 : 6);
 }
 
-/** Of a header that came more than once, the first counts. */
+/** Of a header that came more than once, the first counts. Headers that the client cannot read are none: anybody may write them. */
 export function headersOf(
-  headers: { keys(): string[]; get(name: string): string } | undefined,
+  read: () => { keys(): string[]; get(name: string): string } | undefined,
 ): Headers {
-  if (!headers) return {};
-  return Object.fromEntries(headers.keys().map((name) => [name, headers.get(name)]));
+  try {
+    const headers = read();
+    if (!headers) return {};
+    return Object.fromEntries(headers.keys().map((name) => [name, headers.get(name)]));
+  } catch {
+    return {};
+  }
 }

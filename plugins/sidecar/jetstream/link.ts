@@ -1,26 +1,35 @@
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
-import { isGatewayError, type GatewayError } from "propylon";
+import type { GatewayError } from "propylon";
 import { backoff, pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 import type { TransportStatus } from "../transport.ts";
 import { connectionOptions } from "./authentication.ts";
 import { loadPackages, type Packages } from "./packages.ts";
+import { forbiddenOf, refusedConnection, refusedProvision, type Refusal } from "./refusal.ts";
+import { probe } from "./probe.ts";
 import { provision } from "./streams.ts";
+import { FLOOR, isOlder } from "./version.ts";
 
 const RETRY = { initial: 500, max: 10_000 };
+/**
+ * So often the client itself tries each server again. Behind that we connect anew, with what files and addresses say by then, and
+ * hear why it fails, which the client keeps to itself.
+ */
+const RECONNECTS = 1;
 /** A stream that is not as it must be is looked at again after this, in milliseconds: somebody may have put it right. */
 const AGAIN_MS = 10_000;
 /** What is still to be said at the end may take this long, in milliseconds. */
 const DRAIN_MS = 2_000;
-/** Earlier servers lose whole streams in a crash (Jepsen on 2.10.20 to 2.10.22; design/reliability.md). */
-const FLOOR = [2, 10, 23] as const;
 
-/** A connection with what is used of it. */
-export interface Opened {
+interface Jetstream {
   readonly connection: NatsConnection;
   readonly client: JetStreamClient;
   readonly manager: JetStreamManager;
+}
+
+/** A connection with what is used of it. */
+export interface Opened extends Jetstream {
   readonly createHeaders: () => MsgHdrs;
   readonly createInbox: () => string;
 }
@@ -35,7 +44,10 @@ export interface Said {
 /** What follows from what happens. */
 interface Followers {
   readonly opened: (opened: Opened) => void;
+  /** Whatever the queue was asked for is forgotten. */
   readonly interrupted: () => void;
+  /** NATS does not let this user do something that we did. */
+  readonly forbidden: (error: GatewayError) => void;
 }
 
 /** The connection to NATS: made, checked, and made again, as long as it takes. */
@@ -51,9 +63,11 @@ export class Link {
     reason: "NATS is being connected to.",
   };
   #connection: NatsConnection | undefined;
+  #hasConnected = false;
+  /** What was forbidden a short while ago; to look at the streams does not show that it is allowed by now. */
+  #forbidden: GatewayError | undefined;
   /** Checks the streams, or joins the check under way. */
   #verify: (() => Promise<void>) | undefined;
-  #verified: Promise<void> | undefined;
   #running: Promise<void> = Promise.resolve();
 
   constructor(settings: Settings, said: Said, followers: Followers) {
@@ -95,6 +109,31 @@ export class Link {
     if (this.#connection && !this.#connection.isClosed()) void this.#verify?.();
   }
 
+  /** Connected, and yet nothing is stored, with the reason; `undefined`: it is again. */
+  complain(reason: string | undefined): void {
+    const { isConnected, server, reason: before } = this.#status;
+    if (!isConnected || reason === before) return;
+    if (reason !== undefined) {
+      this.#said.error({}, reason);
+      this.#followers.interrupted();
+    }
+    this.#set({
+      isConnected,
+      ...(server !== undefined && { server }),
+      ...(reason !== undefined && { reason }),
+    });
+  }
+
+  /** Not allowed what it cannot do without: looked at again like streams that are not as they must be. */
+  async forbid(fault: GatewayError): Promise<void> {
+    this.#forbidden = fault;
+    this.#refuse({ reason: fault.message, hint: fault.hint, fault }, true);
+    await pause(AGAIN_MS, this.#closing.signal);
+    if (this.#forbidden !== fault) return;
+    this.#forbidden = undefined;
+    this.verify();
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     const connection = this.#connection;
@@ -118,82 +157,110 @@ export class Link {
         failures = 0;
         this.#set({ isConnected: false, reason: "The connection to NATS was closed." });
       } catch (error) {
-        const fault = isGatewayError(error) ? { fault: error } : {};
-        const reason = isGatewayError(error)
-          ? error.message
-          : `NATS cannot be reached: ${words(error)}.`;
-        if (reason !== this.#status.reason) this.#said.warn({ reason }, "no connection to NATS");
-        this.#set({ isConnected: false, reason, ...fault });
+        this.#refuse(refusedConnection(error, this.#settings.nats!));
       }
       await pause(backoff(failures, RETRY), signal);
     }
   }
 
+  /** What was right once is not a fault of the config when it fails later: it is waited for, and what runs goes on. */
+  #refuse({ reason, hint, fault }: Refusal, isFault = !this.#hasConnected): void {
+    if (reason !== this.#status.reason)
+      this.#said[fault ? "error" : "warn"]({ hint }, `no queue: ${reason}`);
+    this.#set({ isConnected: false, reason, ...(fault && isFault && { fault }) });
+  }
+
   /** Resolves when the connection is over. */
   async #connect({ core, jetstream }: Packages): Promise<void> {
     const { name, nats } = this.#settings;
-    const connection = await core.connect({
-      ...(await connectionOptions(core, nats!)),
-      name: `propylon-sidecar ${name}`,
-      maxReconnectAttempts: -1,
-      ignoreAuthErrorAbort: true,
-      reconnectDelayHandler: () => backoff(3, RETRY),
-      pingInterval: 10_000,
-      maxPingOut: 2,
-      timeout: 5_000,
-      // A stack for every request, in case it fails, is 8 % of a task; what is told is only the message.
-      noAsyncTraces: true,
-    });
+    const connection = await this.#unlessClosing(
+      core.connect({
+        ...(await connectionOptions(core, nats!)),
+        name: `propylon-sidecar ${name}`,
+        maxReconnectAttempts: RECONNECTS,
+        reconnectDelayHandler: () => backoff(3, RETRY),
+        pingInterval: 10_000,
+        maxPingOut: 2,
+        timeout: 5_000,
+        // A stack for every request, in case it fails, is 8 % of a task; what is told is only the message.
+        noAsyncTraces: true,
+      }),
+    );
+    if (!connection) return;
     this.#connection = connection;
-    if (this.#closing.signal.aborted) return connection.close();
     const client = jetstream.jetstream(connection, { timeout: 5_000 });
     const manager = await client.jetstreamManager(false);
     const { createInbox, headers: createHeaders } = core;
     this.#followers.opened({ connection, client, manager, createHeaders, createInbox });
     this.#checkVersion(connection);
+    let verified: Promise<void> | undefined;
     this.#verify = () =>
-      (this.#verified ??= this.#provide(manager).finally(() => (this.#verified = undefined)));
+      (verified ??= this.#provide({ connection, client, manager }).finally(
+        () => (verified = undefined),
+      ));
     void this.#verify();
     await this.#follow(connection);
   }
 
+  /** An attempt cannot be called off, and may take long: a close does not wait for it. */
+  #unlessClosing(connecting: Promise<NatsConnection>): Promise<NatsConnection | undefined> {
+    const { signal } = this.#closing;
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        resolve(undefined);
+        connecting.then((late) => late.close()).catch(() => {});
+      };
+      if (signal.aborted) return leave();
+      signal.addEventListener("abort", leave, { once: true });
+      connecting.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+    });
+  }
+
   async #follow(connection: NatsConnection): Promise<void> {
-    for await (const { type } of connection.status()) {
-      if (type === "disconnect") {
+    for await (const status of connection.status()) {
+      if (status.type === "disconnect") {
         this.#said.warn({}, "the connection to NATS is lost");
         this.#set({ isConnected: false, reason: "The connection to NATS is lost." });
         this.#followers.interrupted();
-      } else if (type === "reconnect") {
+      } else if (status.type === "reconnect") {
         this.#checkVersion(connection);
         void this.#verify?.();
+      } else if (status.type === "error") {
+        const forbidden = forbiddenOf(status.error);
+        if (forbidden) this.#followers.forbidden(forbidden);
       }
     }
   }
 
   /** Until the streams are as they must be, or the connection drops, which begins it anew. */
-  async #provide(manager: JetStreamManager): Promise<void> {
+  async #provide({ connection, client, manager }: Jetstream): Promise<void> {
     const { signal } = this.#closing;
     for (let failures = 1; !signal.aborted; failures++) {
       try {
-        await provision(manager, this.#settings);
+        if (await provision(manager, this.#settings)) this.#followers.interrupted();
+        if (this.#settings.work) await probe(connection, client, this.#settings);
         return this.#ready();
       } catch (error) {
-        if (this.#connection?.isClosed() ?? true) return;
-        const fault: GatewayError | undefined = isGatewayError(error) ? error : undefined;
-        const reason = fault?.message ?? `JetStream does not answer: ${words(error)}.`;
-        if (reason !== this.#status.reason)
-          this.#said[fault ? "error" : "warn"]({ hint: fault?.hint }, reason);
-        this.#set({ isConnected: false, reason, ...(fault && { fault }) });
-        await pause(fault ? AGAIN_MS : backoff(failures, RETRY), signal);
+        if (connection.isClosed()) return;
+        const refusal = refusedProvision(error);
+        this.#refuse(refusal, true);
+        await pause(refusal.fault ? AGAIN_MS : backoff(failures, RETRY), signal);
       }
     }
   }
 
   #ready(): void {
+    if (this.#forbidden) return;
     const { info } = this.#connection!;
     const server = `${info?.host}:${info?.port} ${info?.version}`;
-    if (!this.#status.isConnected) this.#said.info({ server }, "connected to NATS");
-    this.#set({ isConnected: true, server });
+    const { isConnected, reason } = this.#status;
+    this.#hasConnected = true;
+    if (!isConnected) this.#said.info({ server }, "connected to NATS");
+    this.#set({
+      isConnected: true,
+      server,
+      ...(isConnected && reason !== undefined && { reason }),
+    });
   }
 
   #checkVersion({ info }: NatsConnection): void {
@@ -201,7 +268,7 @@ export class Link {
     if (!isOlder(version)) return;
     this.#said.warn(
       { version },
-      `nats-server ${version} is older than ${FLOOR.join(".")}: a crash may lose streams. Update it.`,
+      `nats-server ${version} is older than ${FLOOR}: a crash may lose streams. Update it.`,
     );
   }
 
@@ -209,19 +276,4 @@ export class Link {
     this.#status = { kind: "jetstream", ...status };
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** Whether a server is below the floor. */
-export function isOlder(version: string): boolean {
-  const parts = version.split(/[.-]/).map(Number);
-  for (const [index, least] of FLOOR.entries()) {
-    const part = parts[index] ?? 0;
-    if (part !== least) return part < least;
-  }
-  return false;
-}
-
-/** The client's own words name no credential. */
-function words(error: unknown): string {
-  return error instanceof Error ? error.message.replace(/\.$/, "") : "unknown reason";
 }

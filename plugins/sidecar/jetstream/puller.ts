@@ -1,20 +1,22 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import type { Delivery } from "../transport.ts";
-import { NatsDelivery } from "./delivery.ts";
+import { NatsDelivery, type Line } from "./delivery.ts";
 
 /** How long the server holds a request for a task, in milliseconds. */
 const EXPIRES_MS = 20_000;
 /** Its word that nothing came takes this long at most. */
 const LATE_MS = 2_000;
+/** Pause after a request that was refused, in milliseconds: the next would be, too. */
+const REFUSED_MS = 1_000;
 
 /** What a puller asks for, and of whom. */
 export interface PullerOptions {
   readonly connection: NatsConnection;
+  readonly line: Line;
   readonly stream: string;
   readonly consumer: string;
-  readonly isConnected: () => boolean;
-  /** The consumer is not there any more. */
-  readonly onGone: () => void;
+  /** The server refuses to be asked, in its words. */
+  readonly onRefusal: (words: string) => void;
   readonly createInbox: () => string;
 }
 
@@ -51,15 +53,26 @@ export class Puller {
         this.#leave();
         end(undefined);
       };
-      const timer = setTimeout(end, EXPIRES_MS + LATE_MS, undefined);
+      // Newer servers say that a consumer is gone, 2.9 is silent.
+      const onSilence = (): void => {
+        this.#options.line.onGone();
+        end(undefined);
+      };
+      const timer = setTimeout(onSilence, EXPIRES_MS + LATE_MS);
       signal.addEventListener("abort", onAbort, { once: true });
       this.#waiting.set(inbox, end);
-      this.#ask(inbox);
+      try {
+        this.#ask(inbox);
+      } catch {
+        // The connection was closed a moment ago.
+        setTimeout(end, REFUSED_MS, undefined);
+      }
     });
   }
 
-  /** The connection is down, and with it whatever the server was asked for. */
+  /** What the server was asked for is forgotten, or not wanted any more. */
   interrupt(): void {
+    this.#leave();
     for (const end of this.#waiting.values()) end(undefined);
   }
 
@@ -75,6 +88,7 @@ export class Puller {
     this.#inbox = this.#options.createInbox();
     return this.#options.connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
+        // Not allowed to listen: said by the link.
         if (error) this.interrupt();
         else this.#take(message);
       },
@@ -89,16 +103,24 @@ export class Puller {
   }
 
   #take(message: Msg): void {
-    const end = this.#waiting.get(message.subject);
+    const [first] = this.#waiting.values();
     if (message.reply?.startsWith("$JS.ACK.") !== true) {
-      if (message.headers?.code === 503 || message.headers?.code === 409) this.#options.onGone();
-      end?.(undefined);
+      // A task takes whoever waits longest, so what was asked for may be another's by now.
+      this.#end(message, this.#waiting.get(message.subject) ?? first);
       return;
     }
-    const { connection, isConnected } = this.#options;
-    const delivery = new NatsDelivery(message, connection, isConnected);
-    const [first] = this.#waiting.values();
+    const delivery = new NatsDelivery(message, this.#options.line);
     if (first) first(delivery);
     else delivery.giveBack(0);
+  }
+
+  /** A status in the place of a task: nothing came (404, 408), the consumer is gone, or it takes no more requests. */
+  #end({ headers }: Msg, end: Waiter | undefined): void {
+    const { code = 0, description = "" } = headers ?? {};
+    if (code === 404 || code === 408) return end?.(undefined);
+    this.#options.line.onGone();
+    if (code !== 503 && !/deleted|changed|shutdown/i.test(description))
+      this.#options.onRefusal(description);
+    setTimeout(() => end?.(undefined), REFUSED_MS);
   }
 }

@@ -8,6 +8,13 @@ const NOT_FOUND = 404;
 /** Settings that decide what is guaranteed, with what they must be; what is not named is whatever it is. */
 type Demands = Readonly<Record<string, unknown>>;
 
+/** A consumer that others made may push, or leave the bodies or the older tasks out. */
+const PLAIN: Demands = {
+  deliver_subject: undefined,
+  deliver_policy: "all",
+  headers_only: [false, undefined],
+};
+
 interface StreamPlan {
   readonly create: Partial<StreamConfig> & { readonly name: string; readonly subjects: string[] };
   readonly demands: Demands;
@@ -18,6 +25,7 @@ const nanos = (ms: number): number => ms * 1_000_000;
 
 function plansOf({ streams, subjects, keep, nats }: Settings): readonly StreamPlan[] {
   const shared = { storage: "file", num_replicas: nats?.replicas ?? 1 } as const;
+  const lasting = { storage: "file", no_ack: [false, undefined], sealed: [false, undefined] };
   const ledger = {
     max_msgs_per_subject: 1,
     discard: "new",
@@ -33,7 +41,8 @@ function plansOf({ streams, subjects, keep, nats }: Settings): readonly StreamPl
         subjects: [`${subjects.tasks}.>`],
         retention: "workqueue",
       },
-      demands: { retention: ["workqueue", "limits"] },
+      // Whatever drops a task before it is done: its age, a limit, or a server that forgets.
+      demands: { ...lasting, retention: ["workqueue", "limits"], max_age: 0 },
     },
     {
       create: {
@@ -43,7 +52,8 @@ function plansOf({ streams, subjects, keep, nats }: Settings): readonly StreamPl
         subjects: [`${subjects.results}.*`],
         retention: "limits",
       },
-      demands: { ...ledger, retention: "limits" },
+      // A result that is gone on with is taken out.
+      demands: { ...lasting, ...ledger, retention: "limits", deny_delete: [false, undefined] },
     },
     {
       create: {
@@ -53,7 +63,7 @@ function plansOf({ streams, subjects, keep, nats }: Settings): readonly StreamPl
         retention: "limits",
         max_age: nanos(keep.dead),
       },
-      demands: { retention: "limits", max_age: nanos(keep.dead) },
+      demands: { ...lasting, retention: "limits", max_age: nanos(keep.dead) },
     },
   ];
 }
@@ -61,10 +71,11 @@ function plansOf({ streams, subjects, keep, nats }: Settings): readonly StreamPl
 /**
  * Creates the streams and the agent's consumer where they are missing, and checks those that are there.
  *
+ * @returns whether the consumer had to be made: whatever was asked of one before it is forgotten
  * @throws {GatewayError} `invalid` naming the setting that is not as it must be, or what is missing; anything else when the server
  * cannot be asked
  */
-export async function provision(manager: JetStreamManager, settings: Settings): Promise<void> {
+export async function provision(manager: JetStreamManager, settings: Settings): Promise<boolean> {
   const mayCreate = settings.nats?.provision === "create";
   for (const { create, demands } of plansOf(settings)) {
     const add = (): Promise<{ config: StreamConfig }> => manager.streams.add(create);
@@ -74,16 +85,17 @@ export async function provision(manager: JetStreamManager, settings: Settings): 
       mayCreate ? add : undefined,
     );
     check(`stream ${create.name}`, config, demands);
+    if (create.name === settings.streams.tasks) checkLimits(create.name, config);
     checkSubjects(create.name, config.subjects, create.subjects[0]!);
   }
-  if (settings.work) await provisionConsumer(manager, settings, mayCreate);
+  return settings.work && provisionConsumer(manager, settings, mayCreate);
 }
 
 async function provisionConsumer(
   manager: JetStreamManager,
   { name, streams, subjects, ackWait }: Settings,
   mayCreate: boolean,
-): Promise<void> {
+): Promise<boolean> {
   const demands = {
     filter_subject: `${subjects.tasks}.${name}`,
     ack_policy: "explicit",
@@ -96,13 +108,21 @@ async function provisionConsumer(
     durable_name: name,
     deliver_policy: "all",
     max_ack_pending: -1,
+    // The server's 512 would refuse the lanes of a few busy workers.
+    max_waiting: 10_000,
+  };
+  let isNew = false;
+  const add = (): Promise<{ config: ConsumerConfig }> => {
+    isNew = true;
+    return manager.consumers.add(streams.tasks, create);
   };
   const { config } = await there(
     `consumer ${name}`,
     () => manager.consumers.info(streams.tasks, name),
-    mayCreate ? () => manager.consumers.add(streams.tasks, create) : undefined,
+    mayCreate ? add : undefined,
   );
-  check(`consumer ${name} of stream ${streams.tasks}`, config, demands);
+  check(`consumer ${name} of stream ${streams.tasks}`, config, { ...demands, ...PLAIN });
+  return isNew;
 }
 
 /** Looks first, because adding what is there with other settings would be an update. */
@@ -128,13 +148,24 @@ function check(what: string, config: object, demands: Demands): void {
     if ([wanted].flat().includes(found)) continue;
     throw new GatewayError(
       "invalid",
-      `The ${what} has ${setting} ${JSON.stringify(found ?? null)}; it must be ${[wanted].flat().map(String).join(" or ")}.`,
+      `The ${what} has ${setting} ${JSON.stringify(found ?? null)}; it must be ${[wanted].flat().map(worded).join(" or ")}.`,
       {
         hint: "Change it there, or the option here; what exists is never changed by the sidecar.",
         data: { setting },
       },
     );
   }
+}
+
+function worded(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined ? "not set" : JSON.stringify(value);
+}
+
+/** A full stream must refuse a task, and not drop an older one for it. */
+function checkLimits(stream: string, config: StreamConfig): void {
+  const limits = [config.max_msgs, config.max_bytes, config.max_msgs_per_subject];
+  if (limits.some((limit) => limit > 0)) check(`stream ${stream}`, config, { discard: "new" });
 }
 
 function checkSubjects(stream: string, found: readonly string[], wanted: string): void {

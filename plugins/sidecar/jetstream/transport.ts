@@ -1,6 +1,7 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
-import { GatewayError } from "propylon";
+import { GatewayError, isGatewayError } from "propylon";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
+import { pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 import { tokenOf } from "../subjects.ts";
 import type {
@@ -15,10 +16,15 @@ import type {
 import { Link, type Opened, type Said } from "./link.ts";
 import { headersOf } from "./delivery.ts";
 import { Puller } from "./puller.ts";
+import { refusedStore } from "./refusal.ts";
 import { MESSAGE_ID, OWNER } from "../headers.ts";
 
 /** Longest wait for the queue's word that it has stored something, in milliseconds. */
 const STORE_MS = 5_000;
+/** Pause between two looks whether the queue takes something again, in milliseconds. */
+const LOOK_MS = 500;
+
+type NewParcel = Omit<Parcel, "key"> & { readonly key: string | undefined };
 
 /** What belongs to one connection. */
 interface Means extends Opened {
@@ -28,15 +34,19 @@ interface Means extends Opened {
 /** A queue in NATS JetStream. */
 export class JetstreamTransport implements Transport {
   readonly #settings: Settings;
+  readonly #said: Said;
   readonly #link: Link;
   readonly #watchers = new Map<object, (means: Opened) => void>();
   #means: Means | undefined;
+  #limit = 1_048_576;
 
   constructor(settings: Settings, said: Said) {
     this.#settings = settings;
+    this.#said = said;
     this.#link = new Link(settings, said, {
       opened: (opened) => this.#adopt(opened),
       interrupted: () => this.#means?.puller.interrupt(),
+      forbidden: (error) => this.#forbid(error),
     });
   }
 
@@ -44,8 +54,9 @@ export class JetstreamTransport implements Transport {
     return this.#link.status;
   }
 
+  /** Kept while the connection is down: what the server takes is not less for it. */
   get limit(): number {
-    return this.#means?.connection.info?.max_payload ?? 1_048_576;
+    return (this.#limit = this.#means?.connection.info?.max_payload ?? this.#limit);
   }
 
   onStatus(listener: () => void): void {
@@ -58,6 +69,10 @@ export class JetstreamTransport implements Transport {
 
   async pull(signal: AbortSignal): Promise<Delivery | undefined> {
     if (!this.status.isConnected && !(await this.#link.whenConnected(signal))) return undefined;
+    if (this.status.reason !== undefined) {
+      await pause(LOOK_MS, signal);
+      return undefined;
+    }
     return this.#means?.puller.next(signal);
   }
 
@@ -67,9 +82,8 @@ export class JetstreamTransport implements Transport {
     const query = { last_by_subj: `${subjects.results}.${tokenOf(id)}` };
     const found = await this.#minding(manager.streams.getMessage(streams.results, query));
     if (!found) return undefined;
-    const headers = headersOf(found.header);
-    const { [MESSAGE_ID]: messageId, [OWNER]: owner } = headers;
-    return { task: readTask(id, found.string()), messageId, owner, sequence: found.seq };
+    const { [MESSAGE_ID]: message, [OWNER]: owner } = headersOf(() => found.header);
+    return { task: readTask(id, found.string()), message, owner, sequence: found.seq };
   }
 
   async record(id: string, { task, key, headers, replaces }: NewEntry): Promise<void> {
@@ -78,12 +92,17 @@ export class JetstreamTransport implements Transport {
     if (replaces)
       await manager.streams.deleteMessage(streams.results, replaces.sequence).catch(() => {});
     const data = Buffer.from(JSON.stringify(task));
+    const subject = `${subjects.results}.${tokenOf(id)}`;
     try {
-      await this.#store(`${subjects.results}.${tokenOf(id)}`, { data, headers, key });
+      const isStored = await this.#keep(subject, { data, headers, key });
+      // A result of this key was there a short while ago, and was taken out.
+      if (!isStored && !(await this.find(id)))
+        await this.#keep(subject, { data, headers, key: undefined });
     } catch (error) {
       // One result per subject: the stream refuses a second, and says so in words that differ between servers.
       if (replaces || !(await this.find(id))) throw error;
     }
+    this.#link.complain(undefined);
   }
 
   tell(id: string, event: StreamEvent, headers: Headers): void {
@@ -97,18 +116,19 @@ export class JetstreamTransport implements Transport {
     }
   }
 
-  bury(parcel: Parcel): Promise<void> {
+  async bury(parcel: Parcel): Promise<void> {
     const { subjects, name } = this.#settings;
-    return this.#store(`${subjects.dead}.${name}`, parcel);
+    await this.#keep(`${subjects.dead}.${name}`, parcel);
+    this.#link.complain(undefined);
   }
 
-  submit(agent: string, parcel: Parcel): Promise<void> {
-    return this.#store(`${this.#settings.subjects.tasks}.${agent}`, parcel);
+  async submit(agent: string, parcel: Parcel): Promise<void> {
+    await this.#store(`${this.#settings.subjects.tasks}.${agent}`, parcel);
   }
 
   watch(id: string, listener: (event: StreamEvent | undefined) => void): () => void {
     const { status, results } = this.#settings.subjects;
-    const ends: (() => void)[] = [];
+    let end = (): void => {};
     const subscribe = ({ connection }: Opened): void => {
       const told = connection.subscribe(`${status}.${tokenOf(id)}`, {
         callback: (error, message) => void (error ?? tellEvent(message.string(), listener)),
@@ -116,17 +136,17 @@ export class JetstreamTransport implements Transport {
       const stored = connection.subscribe(`${results}.${tokenOf(id)}`, {
         callback: (error) => void (error ?? listener(undefined)),
       });
-      ends.push(
-        () => told.unsubscribe(),
-        () => stored.unsubscribe(),
-      );
+      end = () => {
+        told.unsubscribe();
+        stored.unsubscribe();
+      };
     };
     const key = {};
     this.#watchers.set(key, subscribe);
-    if (this.#means) subscribe(this.#means);
+    if (this.#means && !this.#means.connection.isClosed()) subscribe(this.#means);
     return () => {
       this.#watchers.delete(key);
-      for (const end of ends) end();
+      end();
     };
   }
 
@@ -144,20 +164,59 @@ export class JetstreamTransport implements Transport {
   #adopt(opened: Opened): void {
     const puller = new Puller({
       connection: opened.connection,
+      line: {
+        connection: () => this.#means!.connection,
+        isConnected: () => this.status.isConnected,
+        onGone: () => this.#link.verify(),
+      },
       stream: this.#settings.streams.tasks,
       consumer: this.#settings.name,
-      isConnected: () => this.status.isConnected,
-      onGone: () => this.#link.verify(),
+      onRefusal: (words) => this.#said.warn({ words }, "NATS refuses a request for a task"),
       createInbox: opened.createInbox,
     });
     this.#means = { ...opened, puller };
+    this.#limit = this.limit;
     for (const subscribe of this.#watchers.values()) subscribe(opened);
   }
 
-  async #store(subject: string, { data, headers, key }: Parcel): Promise<void> {
+  /** Stores what a task came to; while that is refused, no other is begun. */
+  async #keep(subject: string, parcel: NewParcel): Promise<boolean> {
+    try {
+      return await this.#store(subject, parcel);
+    } catch (error) {
+      if (isGatewayError(error) && error.code !== "too_large" && this.status.isConnected)
+        this.#link.complain(error.message);
+      throw error;
+    }
+  }
+
+  /** @returns whether it was stored now, and not a short while before */
+  async #store(subject: string, { data, headers, key }: NewParcel): Promise<boolean> {
     const { client } = this.#connected();
-    const options = { msgID: key, timeout: STORE_MS, headers: this.#write(headers) };
-    await this.#minding(client.publish(subject, data, options));
+    const options = {
+      timeout: STORE_MS,
+      headers: this.#write(headers),
+      ...(key !== undefined && { msgID: key }),
+    };
+    try {
+      const { duplicate } = await client.publish(subject, data, options);
+      return !duplicate;
+    } catch (error) {
+      const refused = refusedStore(error);
+      if (refused) throw refused;
+      // It may fail because the stream is gone.
+      this.#link.verify();
+      throw error;
+    }
+  }
+
+  /** What is best effort may fail for ever; without tasks, and acks, nothing is left to be done. */
+  #forbid(error: GatewayError): void {
+    const subject = String(error.data?.["subject"]);
+    if (/^\$JS\.(?:ACK|API\.CONSUMER\.MSG\.NEXT)\./.test(subject)) {
+      this.#means?.puller.interrupt();
+      void this.#link.forbid(error);
+    } else this.#said.warn({ hint: error.hint }, error.message);
   }
 
   /** What fails may fail because a stream is gone. */

@@ -130,7 +130,7 @@ export class Runtime {
    */
   async look(signal: AbortSignal): Promise<void> {
     const response = await this.#get(this.#path("healthPath"), signal);
-    if (response && !this.#isManifestKnown) await this.#askManifest(signal);
+    if (response && !this.#isManifestKnown) await this.#askManifest(signal).catch(this.#rule);
     this.#isHealthy = response?.status === 200;
     if (response && !this.#isHealthy)
       this.#reason = `Its health is answered with ${response.status}.`;
@@ -181,6 +181,12 @@ export class Runtime {
       throw new Failure("invalid_answer", "The runtime's answer is not JSON.", cause);
     }
   }
+
+  /** It may be as healthy as it likes. */
+  readonly #rule = (error: unknown): never => {
+    this.lose("Its manifest rules it out.");
+    throw error;
+  };
 
   async #askManifest(signal: AbortSignal): Promise<void> {
     const response = await this.#get(`/${MANIFEST_FILE}`, signal);

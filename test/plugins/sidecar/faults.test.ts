@@ -213,7 +213,7 @@ it("says so when the credentials cannot be read, without their place", async () 
     const found = await statusOf(url);
     return found.state === "failed" && found;
   });
-  expect(failed.reason).toBe("The credentials for NATS cannot be read (ENOENT).");
+  expect(failed.reason).toBe("The file of nats.credentials (NATS_CREDS) cannot be read (ENOENT).");
 });
 
 it("C01: subjects and streams have the names that the config gives them", async () => {

@@ -130,9 +130,9 @@ export interface Bus {
   readonly manager: JetStreamManager;
 }
 
-/** A nats-server of this test, with a connection of the test's own. */
-export async function startBus(): Promise<Bus> {
-  const server = await startNats(await freePort());
+/** A nats-server of this test, with a connection of the test's own. @param config text of the server's config file */
+export async function startBus(config?: string): Promise<Bus> {
+  const server = await startNats(await freePort(), config);
   onTestFinished(() => server.stop());
   const connection = await connect({
     servers: server.url,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
-import { isOlder } from "../../../plugins/sidecar/jetstream/link.ts";
+import { isOlder } from "../../../plugins/sidecar/jetstream/version.ts";
 import { backoff } from "../../../plugins/sidecar/pause.ts";
 import { settle } from "../../../plugins/sidecar/settings.ts";
 import { tokenOf } from "../../../plugins/sidecar/subjects.ts";
@@ -88,7 +88,7 @@ describe("settle", () => {
     expect(settings.runtime).toMatchObject({ url: "http://localhost:9000", startup: 5_000 });
     expect(settings.grace).toBe(1_000);
     expect(settings.nats?.servers).toEqual(["nats://a:4222", "nats://b:4222"]);
-    expect(settings.nats?.credentials).toBe("/config/nats.creds");
+    expect(settings.nats?.identity.credentials).toBe("/config/nats.creds");
   });
 
   it.each([
