@@ -63,7 +63,7 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
   const explain =
     meaning === undefined
       ? "See docs/guide/config.md for what can stand here."
-      : `It is: ${meaning}`;
+      : `Meaning: ${meaning}`;
   const say = (message: string, hint = explain): PathIssue[] => [
     { path, message: `${name} ${message}.`, hint },
   ];

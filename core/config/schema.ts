@@ -249,7 +249,7 @@ export const configSchema = z.strictObject({
       mutations: z
         .boolean()
         .default(false)
-        .describe("Whether the management API may change anything (M142)."),
+        .describe("Whether the management API may change anything."),
       readOnly: z
         .boolean()
         .default(false)

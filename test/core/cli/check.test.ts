@@ -101,6 +101,40 @@ plugins:
     expect(stderr).toMatch(/^gateway\.yaml:1:1 .*"?same"?/);
   });
 
+  it("tells where a plugin fails: its entry, and the line of its file", async () => {
+    const plugin = (setup: string): Promise<void> =>
+      write(
+        "a.ts",
+        `import { definePlugin } from "propylon";\nexport default definePlugin({\n  name: "a",\n  setup(gateway) {\n    ${setup}\n  },\n});\n`,
+      );
+    await write("gateway.yaml", "name: shop\nplugins:\n  ./a.ts: {}\n");
+    await plugin('throw new Error("no database");');
+    expect(await propylon(["check"], { cwd: folder })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^gateway\.yaml:3:3 Plugin "a" could not be set up: no database \(a\.ts:5:\d+\)\. Correct it/,
+      ) as string,
+    });
+    await plugin('gateway.tool("x", { description: "No run." });');
+    expect(await propylon(["check"], { cwd: folder })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^gateway\.yaml:3:3 .*Tool "x" has no function "run"\. Write run\(/,
+      ) as string,
+    });
+    await plugin('gateway.tool("say it!", { description: "Says.", run: () => "it" });');
+    expect(await propylon(["check"], { cwd: folder })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Rename what is yours") as string,
+    });
+    await write("gateway.yaml", "plugins:\n  ./a.ts: { most: 1 }\n");
+    await plugin("");
+    expect(await propylon(["check"], { cwd: folder })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Nothing can be set here; take it away.") as string,
+    });
+  });
+
   it("finds a server that has the name of a plugin's, as start does", async () => {
     await write(
       "hello.ts",

@@ -306,7 +306,7 @@ describe("an entry that is wrong", () => {
       "1 problem.",
     ]);
     expect(await lines("servers:\n  pets:\n    type: openapi\n    enabled: 7\n")).toEqual([
-      "gateway.yaml:4:14 servers.pets.enabled must be true or false. It is: Whether the server takes part at all.",
+      "gateway.yaml:4:14 servers.pets.enabled must be true or false. Meaning: Whether the server takes part at all.",
       "1 problem.",
     ]);
   });
