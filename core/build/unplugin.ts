@@ -23,7 +23,7 @@ export interface BuildOptions {
 
 /**
  * Bundles a gateway to one file, in the bundler of your choice: `propylon.vite()`, `.rollup()`, `.rolldown()`, `.esbuild()`,
- * `.webpack()`, `.rspack()`, `.farm()`. The entry is `virtual:gateway/server`; `virtual:gateway/plugins` has the plugins of the
+ * `.webpack()`, `.rspack()`, `.farm()`; docs/guide/build.md has a config for each. The entry is `virtual:gateway/server`; `virtual:gateway/plugins` has the plugins of the
  * config alone. `propylon build` does all this without a bundler config. A wrong config fails the build.
  *
  * @example
