@@ -153,23 +153,24 @@ export class StandardHandler implements A2ARequestHandler {
     const { sdk, card, extensions, principal, meta } = this.#visit;
     checkRequest(sdk, request, card, extensions);
     const config = request.configuration?.taskPushNotificationConfig;
-    if (config) this.#pushes.check(config);
-    this.#checkTarget(request);
+    const target = this.#findTarget(request);
+    if (config) this.#pushes.check(config, target, this.#visit);
     const message = messageFromStandard(sdk.Message.toJSON(request.message) as Json);
     const { runtime } = this.#around;
     const running = await runtime.send(message, { principal, meta, metadata: request.metadata });
-    if (config) this.#pushes.add(config, running, this.#visit, true);
+    if (config) this.#pushes.addWith(config, running, this.#visit);
     return { running, task: running.task };
   }
 
-  /** What a message says of its task must be true (A2A 1.0, 3.4.3), and the task must be there. */
-  #checkTarget({ message: { taskId, contextId } }: CheckedRequest): void {
-    if (taskId === "") return;
-    const { task } = this.#find(taskId);
-    if (contextId !== "" && task.contextId !== contextId)
+  /** The task that a message names: what it says of it must be true (A2A 1.0, 3.4.3), and it must be there. */
+  #findTarget({ message: { taskId, contextId } }: CheckedRequest): RunningTask | undefined {
+    if (taskId === "") return undefined;
+    const target = this.#find(taskId);
+    if (contextId !== "" && target.task.contextId !== contextId)
       throw new this.#visit.sdk.RequestMalformedError(
         "message.contextId is not the context of the task that message.taskId names.",
       );
+    return target;
   }
 
   #subscribe(events: TaskEvents, id: string): () => void {

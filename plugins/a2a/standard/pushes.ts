@@ -25,25 +25,48 @@ export class Pushes {
     this.#runtime = runtime;
   }
 
-  /** @throws {GatewayError} `invalid` for a webhook that cannot be */
-  check(config: TaskPushNotificationConfig): void {
+  /**
+   * Checks a webhook that is named with a message, before anything is done about the message.
+   * @param target the task that the message is for, if it names one
+   * @throws {GatewayError} `invalid` for one that cannot be; `rate_limited` for one too many
+   */
+  check(
+    config: TaskPushNotificationConfig,
+    target: RunningTask | undefined,
+    { principal }: Owned,
+  ): void {
     this.#notifications.check(config);
+    if (!target) return;
+    this.#notifications.checkRoom(this.#known(config, target.id, principal), target.id, principal);
   }
 
-  /**
-   * Adds a webhook to a task.
-   * @param isNew whether the task was made with it: then it is told of the task at once
-   */
+  /** Adds a webhook to a task. */
   add(
     config: TaskPushNotificationConfig,
-    { id: taskId, task }: RunningTask,
-    { principal: owner }: Owned,
-    isNew = false,
+    { id }: RunningTask,
+    { principal }: Owned,
   ): TaskPushNotificationConfig {
-    this.#notifications.sweep((id, whose) => this.#isThere(id, whose));
-    const added = this.#notifications.add(config, taskId, owner);
-    if (isNew) this.#notifications.tell({ taskId, owner, only: added.id }, letterOf({ task }));
-    return added;
+    this.#notifications.sweep((taskId, whose) => this.#isThere(taskId, whose));
+    return this.#notifications.add(config, id, principal);
+  }
+
+  /** Adds one that was named with a message, which is told of the task at once. */
+  addWith(config: TaskPushNotificationConfig, running: RunningTask, owned: Owned): void {
+    const { id: taskId, task } = running;
+    const { principal: owner } = owned;
+    const { id } = this.add(this.#known(config, taskId, owner), running, owned);
+    this.#notifications.tell({ taskId, owner, only: id }, letterOf({ task }));
+  }
+
+  /** Clients name their webhook with every message, mostly without an id: by its URL it is the one that the task has. */
+  #known(
+    config: TaskPushNotificationConfig,
+    taskId: string,
+    owner: Principal,
+  ): TaskPushNotificationConfig {
+    if (config.id !== "") return config;
+    const known = this.#notifications.of(taskId, owner).find(({ url }) => url === config.url);
+    return known ? { ...config, id: known.id } : config;
   }
 
   /** The webhooks of a task. */

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";
 import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../service.ts";
 import type { Skill } from "../skills.ts";
+import { listTasks } from "./list.ts";
 import { LiveTask } from "./live-task.ts";
 import { NO_ANSWER, refuseCancel, refuseMessage, SHUTDOWN } from "./refusals.ts";
 import { Shelf } from "./shelf.ts";
@@ -91,18 +92,8 @@ export class Engine implements RuntimeService {
     });
   }
 
-  list({ contextId, state, since }: TaskFilter, principal: Principal): readonly Task[] {
-    return [...this.#shelf]
-      .filter(({ owner }) => owner.id === principal.id && owner.kind === principal.kind)
-      .map(({ task }) => task)
-      .filter(
-        (task) =>
-          (contextId === undefined || task.contextId === contextId) &&
-          (state === undefined || task.status.state === state) &&
-          (since === undefined || Date.parse(task.status.timestamp!) >= Date.parse(since)),
-      )
-      .toReversed()
-      .toSorted((a, b) => Date.parse(b.status.timestamp!) - Date.parse(a.status.timestamp!));
+  list(filter: TaskFilter, principal: Principal): readonly Task[] {
+    return listTasks(this.#shelf, filter, principal);
   }
 
   async cancel(id: string, principal: Principal): Promise<Task> {
@@ -172,8 +163,9 @@ export class Engine implements RuntimeService {
   }
 
   #admit(isNew: boolean): void {
-    this.sweep();
-    const { most, keep, bytes } = this.#current.options;
+    const { options } = this.#current;
+    const { most, keep, bytes } = options;
+    this.#shelf.sweep(options);
     const atWork = this.#busy.size - this.#asking.size;
     // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
     const hasRoom = this.#shelf.live - atWork < keep && this.#shelf.bytes <= bytes;

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { GatewayError, type PluginContext, type Principal } from "propylon";
 import { within } from "../../tasks/within.ts";
@@ -86,7 +87,19 @@ export class PushNotifications implements PostOffice {
   }
 
   /**
-   * Adds a webhook to a task, or replaces the one with its id.
+   * Checks that a task has room for a webhook, or has it already.
+   * @throws {GatewayError} `rate_limited`
+   */
+  checkRoom({ id }: TaskPushNotificationConfig, taskId: string, owner: Principal): void {
+    const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
+    if (!hooks || hooks.has(id) || hooks.size < MOST_PER_TASK) return;
+    throw new GatewayError("rate_limited", `A task has ${MOST_PER_TASK} webhooks at most.`, {
+      hint: "Delete one of them first.",
+    });
+  }
+
+  /**
+   * Adds a webhook to a task, or replaces the one with its id; what waits for one that is the same goes on waiting.
    * @returns the webhook with its id, which is made up when it has none
    * @throws {GatewayError} `invalid` for a URL or credentials that cannot be; `rate_limited` for too many
    */
@@ -96,13 +109,12 @@ export class PushNotifications implements PostOffice {
     owner: Principal,
   ): TaskPushNotificationConfig {
     this.check(given);
+    this.checkRoom(given, taskId, owner);
     const owned = this.#tasks.get(keyOf(taskId, owner)) ?? { taskId, owner, hooks: new Map() };
     const config = { ...given, taskId, id: given.id === "" ? randomUUID() : given.id };
-    if (!owned.hooks.has(config.id) && owned.hooks.size >= MOST_PER_TASK)
-      throw new GatewayError("rate_limited", `A task has ${MOST_PER_TASK} webhooks at most.`, {
-        hint: "Delete one of them first.",
-      });
-    owned.hooks.get(config.id)?.outbox.close();
+    const before = owned.hooks.get(config.id);
+    if (isDeepStrictEqual(before?.config, config)) return config;
+    before?.outbox.close();
     owned.hooks.set(config.id, { config, outbox: this.#openOutbox(config) });
     this.#tasks.set(keyOf(taskId, owner), owned);
     return config;
