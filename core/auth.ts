@@ -1,4 +1,4 @@
-import type { Access } from "./plugin.ts";
+import type { Access } from "./route.ts";
 import { defineService } from "./service.ts";
 import type { Principal } from "./types.ts";
 

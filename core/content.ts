@@ -1,4 +1,4 @@
-import type { ToolReturn } from "./plugin.ts";
+import type { ToolReturn } from "./definitions.ts";
 import type { Json } from "./types.ts";
 
 /**

@@ -50,38 +50,41 @@ export type { Launch } from "./upstream/launch.ts";
 export { SseParser, type SseSink } from "./upstream/sse.ts";
 export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "./outcome.ts";
+export type {
+  PromptDefinition,
+  ResourceContent,
+  ResourceDefinition,
+  ResourceTemplateDefinition,
+  ToolArgs,
+  ToolDefinition,
+  ToolReturn,
+  ToolSchema,
+} from "./definitions.ts";
 export {
   definePlugin,
-  type Access,
   type AnyPlugin,
   type Deadline,
-  type DirectAnswer,
-  type DirectHandler,
-  type DirectHead,
-  type DirectRequest,
   type EndpointInput,
   type Listed,
   type ListenerInput,
-  type ManagedProvider,
   type PluginContext,
   type PluginDefinition,
-  type PromptDefinition,
-  type ResourceContent,
-  type ResourceDefinition,
-  type ResourceTemplateDefinition,
-  type RouteEvent,
-  type RouteHandler,
-  type RouteMethod,
-  type RouteOptions,
-  type ServerType,
-  type Socket,
   type Timeouts,
-  type ToolArgs,
-  type ToolDefinition,
-  type ToolReturn,
-  type ToolSchema,
   type Undo,
 } from "./plugin.ts";
+export type {
+  Access,
+  DirectAnswer,
+  DirectHandler,
+  DirectHead,
+  DirectRequest,
+  RouteEvent,
+  RouteHandler,
+  RouteMethod,
+  RouteOptions,
+} from "./route.ts";
+export type { ManagedProvider, ServerType } from "./server-type.ts";
+export type { Socket } from "./socket.ts";
 export {
   EMPTY_CATALOGUE,
   type Catalogue,

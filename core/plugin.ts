@@ -1,188 +1,25 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { H3Event } from "h3";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { ZodType, infer as Infer, input as ZodInput } from "zod";
+import type { ZodType, input as ZodInput } from "zod";
 import type { Answer } from "./answer.ts";
 import type { endpointSchema, listenerSchema } from "./config/schema.ts";
 import type { Control } from "./control.ts";
+import type {
+  PromptDefinition,
+  ResourceDefinition,
+  ResourceTemplateDefinition,
+  ToolDefinition,
+  ToolSchema,
+} from "./definitions.ts";
 import type { GatewayWarning } from "./host/describe.ts";
 import type { GatewayHooks } from "./hooks.ts";
-import type { Cancellation } from "./cancellation.ts";
-import type { Catalogue, Provider } from "./provider.ts";
+import type { Provider } from "./provider.ts";
+import type { RouteHandler, RouteMethod, RouteOptions } from "./route.ts";
+import type { ServerType } from "./server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
+import type { Socket } from "./socket.ts";
 import type { Stage } from "./stages.ts";
-import type {
-  Call,
-  CallInput,
-  Json,
-  Middleware,
-  Principal,
-  Prompt,
-  Resource,
-  ResourceTemplate,
-} from "./types.ts";
-
-/**
- * Who may use a route. Required on every route: one that says nothing does not compile (architecture 1.6). `public` is everyone,
- * `principal` whoever proved who they are; `viewer`, `caller`, `operator` and `admin` are roles, each with the rights of those
- * before it; `service` is for other services of the team, and for `admin`.
- */
-export type Access =
-  | "public"
-  | "principal"
-  | "viewer"
-  | "caller"
-  | "operator"
-  | "service"
-  | "admin";
-
-/** The policy of a route. */
-export interface RouteOptions {
-  readonly access: Access;
-  /** Whether a request changes anything; read-only mode refuses those that do (M127). */
-  readonly mutates: boolean;
-  /**
-   * Whether the route belongs to the management of the gateway: it is there only while `management.enabled` (M159), and one that
-   * mutates answers only with `management.mutations` (C47). Default false.
-   */
-  readonly management?: boolean;
-  /** Listener by name; default: the first one. */
-  readonly listener?: string;
-  /** Largest request body in bytes; default: the gateway's `limits.body`. */
-  readonly bodyLimit?: number;
-  /**
-   * A way around the router, which costs more than a relayed call: asked with the head of a request whether it answers this one
-   * itself. Only for a route `POST /:a/:b` for callers that changes nothing; elsewhere it is not asked.
-   */
-  readonly direct?: (head: DirectHead) => DirectHandler | undefined;
-}
-
-/** Head of a request that may go around the router. */
-export interface DirectHead {
-  /** Target as sent: path and query. */
-  readonly url: string;
-  /** Segments of the path; nothing in them is percent-encoded. */
-  readonly segments: readonly [string, string];
-  readonly headers: IncomingHttpHeaders;
-}
-
-/** A request that goes around the router, once its body is there and its principal was admitted. */
-export interface DirectRequest {
-  readonly body: Buffer;
-  readonly principal: Principal;
-  /** Ends when the client goes away. */
-  readonly cancellation: Cancellation;
-}
-
-/** A JSON answer to a {@link DirectRequest}. */
-export interface DirectAnswer {
-  readonly status: number;
-  /** JSON text. */
-  readonly body: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** Answers a request around the router; what it throws becomes the error envelope. */
-export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer>;
-
-/** Methods a route can have. */
-export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-
-/**
- * What a route handler receives: h3's event, with the principal that the access policy admitted. On a public route somebody
- * without credentials is `anonymous` and has no role.
- */
-export interface RouteEvent extends H3Event {
-  readonly context: H3Event["context"] & { readonly principal: Principal };
-}
-
-/** Answers a request; returns what h3 accepts (object = JSON, string, Response, stream ...). */
-export type RouteHandler = (event: RouteEvent) => unknown;
-
-/**
- * What a tool may return: text, a full MCP result (`content` array, or `resultType`), or any other object, which becomes
- * `structuredContent` plus its JSON text.
- */
-export type ToolReturn = string | Json;
-
-/** A schema of tool arguments: a zod object, or JSON Schema as it goes over the wire. */
-export type ToolSchema = ZodType<Json> | Json;
-
-/** Arguments as the tool receives them. */
-export type ToolArgs<S> = S extends ZodType ? Infer<S> : Json;
-
-/** A tool that a plugin registers with `gateway.tool(name, definition)`. */
-export interface ToolDefinition<S extends ToolSchema = ToolSchema> {
-  readonly title?: string;
-  readonly description: string;
-  /** Arguments; default: none. Validated before `run`; a mismatch is an `isError` result that names the field. */
-  readonly input?: S;
-  readonly output?: ToolSchema;
-  /** MCP hints such as `readOnlyHint`. */
-  readonly annotations?: Json;
-  readonly icons?: readonly Json[];
-  readonly _meta?: Json;
-  /** Longest run in milliseconds; default: the gateway's. */
-  readonly timeout?: number;
-  /** Does the work. A throw becomes an `isError` result with the message of a GatewayError, else a generic one. */
-  run(args: ToolArgs<S>, call: Call): ToolReturn | Promise<ToolReturn>;
-}
-
-/** Result members of `resources/read`: text or base64 `blob`. */
-export interface ResourceContent {
-  readonly uri?: string;
-  readonly mimeType?: string;
-  readonly text?: string;
-  readonly blob?: string;
-  readonly [key: string]: unknown;
-}
-
-/** A resource that a plugin registers with `gateway.resource(definition)`. */
-export interface ResourceDefinition extends Resource {
-  read(
-    call: Call,
-  ):
-    | ResourceContent
-    | readonly ResourceContent[]
-    | Promise<ResourceContent | readonly ResourceContent[]>;
-}
-
-/** A resource template (RFC 6570 level 1 expressions) that a plugin registers with `gateway.resourceTemplate(definition)`. */
-export interface ResourceTemplateDefinition extends ResourceTemplate {
-  read(
-    variables: Readonly<Record<string, string>>,
-    call: Call,
-  ):
-    | ResourceContent
-    | readonly ResourceContent[]
-    | Promise<ResourceContent | readonly ResourceContent[]>;
-  /** Suggestions for a variable (`completion/complete`). */
-  complete?(
-    variable: string,
-    value: string,
-    call: Call,
-  ): readonly string[] | Promise<readonly string[]>;
-}
-
-/** A prompt that a plugin registers with `gateway.prompt(definition)`. */
-export interface PromptDefinition extends Prompt {
-  readonly arguments?: readonly {
-    readonly name: string;
-    readonly description?: string;
-    readonly required?: boolean;
-  }[];
-  /** Messages, or a whole result (`messages`, or `resultType`). */
-  get(
-    args: Readonly<Record<string, string>>,
-    call: Call,
-  ): Json | readonly Json[] | Promise<Json | readonly Json[]>;
-  complete?(
-    argument: string,
-    value: string,
-    call: Call,
-  ): readonly string[] | Promise<readonly string[]>;
-}
+import type { Call, CallInput, Middleware } from "./types.ts";
 
 /** The door a plugin's `setup` receives. Everything registered here is data of the plugin's scope and goes with it. */
 export interface PluginContext<C = unknown, I extends Inject = Inject> {
@@ -228,6 +65,14 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * status pages show it.
    */
   warn(warning: Omit<GatewayWarning, "code">): void;
+  /**
+   * Holds `GET /readyz` at 503 while something is missing without which this gateway should get no traffic. Every listener tells
+   * it, to everybody who asks with `?verbose`; `/livez` does not change, so an orchestrator restarts nothing for it.
+   * @param what names it in the answer, in a word or two
+   * @param missing asked for every such request, at once: the reason as a sentence without anything private, or `undefined` when
+   * all is there. A throw counts as missing.
+   */
+  readiness(what: string, missing: () => string | undefined): void;
   /**
    * Brings a listener, under a name that routes and endpoints can give. The gateway opens it, keeps it through reloads and
    * closes it.
@@ -308,44 +153,6 @@ export interface Timeouts {
   readonly server?: number;
   /** `timeouts.default`. */
   readonly default: number;
-}
-
-/** One WebSocket connection as a plugin sees it. */
-export interface Socket {
-  readonly principal: Principal;
-  readonly url: URL;
-  /** Values of the path's parameters, percent-decoded; `{}` for a plain path. */
-  readonly params: Readonly<Record<string, string>>;
-  /** Bytes handed to `send` and not sent yet. */
-  readonly buffered: number;
-  /** Sends a text message; does nothing once closed. */
-  send(text: string): void;
-  /** @param code RFC 6455 section 7.4; default 1000 */
-  close(code?: number, reason?: string): void;
-  /** Cuts the connection off without a word, for a peer that reads nothing. */
-  terminate(): void;
-  onMessage(listener: (text: string) => void): void;
-  /** Runs once, whoever closed it. */
-  onClose(listener: () => void): void;
-}
-
-/** A kind of server that a plugin brings: entries of `servers` with this `type`. */
-export interface ServerType<C = unknown> {
-  /** Strict schema of an entry, without `type`, `enabled`, `timeout`, `prefix` and `tools`, which every entry has. */
-  readonly config: ZodType<C>;
-  /**
-   * Makes the server; must not open anything (that is for `start`).
-   * @param before lists of the server it replaces, to show until its own arrive
-   */
-  create(name: string, config: C, before?: Catalogue): ManagedProvider;
-}
-
-/** A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. */
-export interface ManagedProvider extends Provider {
-  /** Starts connecting; returns at once. */
-  start(): void;
-  /** Ends it after the calls in flight, at most after that many milliseconds. May be called again, with less. */
-  close(graceMs: number): Promise<void>;
 }
 
 /** Undoes a start. */

@@ -1,6 +1,6 @@
 import type { Authenticator, Credentials } from "../auth.ts";
 import { isGatewayError } from "../errors.ts";
-import type { Access } from "../plugin.ts";
+import type { Access } from "../route.ts";
 import type { Principal } from "../types.ts";
 import { admits } from "./roles.ts";
 

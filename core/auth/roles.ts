@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import type { Access } from "../plugin.ts";
+import type { Access } from "../route.ts";
 import type { Principal, Role } from "../types.ts";
 
 /** Every role there is. */

@@ -1,6 +1,6 @@
 import type { Generation } from "./generation.ts";
 import { injections } from "./graph.ts";
-import type { Access } from "../plugin.ts";
+import type { Access } from "../route.ts";
 import type { Scope } from "./scope.ts";
 import { STAGES, type Stage } from "../stages.ts";
 import type { Tool } from "../types.ts";

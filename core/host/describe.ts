@@ -1,6 +1,6 @@
 import { isLoopback } from "../config/loopback.ts";
 import type { Generation } from "./generation.ts";
-import type { Access, RouteMethod } from "../plugin.ts";
+import type { Access, RouteMethod } from "../route.ts";
 import type { ProviderStatus } from "../provider.ts";
 import type { Address } from "./sockets.ts";
 

@@ -6,7 +6,7 @@ import { logFault } from "./fault.ts";
 import type { NodeHandler } from "../node/app.ts";
 import { takeBody } from "../node/body.ts";
 import { sendError } from "../node/failure.ts";
-import type { DirectHandler } from "../plugin.ts";
+import type { DirectHandler } from "../route.ts";
 import { shapeOf } from "./route-table.ts";
 import type { RegisteredRoute } from "./scope.ts";
 import type { Principal } from "../types.ts";

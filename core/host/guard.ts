@@ -2,7 +2,7 @@ import type { Authenticator, Credentials } from "../auth.ts";
 import { lacksRole } from "../auth/roles.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import type { RouteOptions } from "../plugin.ts";
+import type { RouteOptions } from "../route.ts";
 import type { Principal } from "../types.ts";
 import { authenticate, optionally } from "./edge.ts";
 

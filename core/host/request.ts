@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
 import { GatewayError } from "../errors.ts";
-import type { RouteEvent } from "../plugin.ts";
+import type { RouteEvent } from "../route.ts";
 
 /**
  * The JSON body of a request to a plugin's route, checked by a schema. No body counts as `{}`.

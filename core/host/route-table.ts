@@ -1,7 +1,7 @@
 import type { GatewayConfig } from "../config/schema.ts";
 import { defaultListener, type CompiledEndpoint } from "./endpoints.ts";
 import { GatewayError } from "../errors.ts";
-import type { Access, RouteMethod } from "../plugin.ts";
+import type { Access, RouteMethod } from "../route.ts";
 import type { RegisteredRoute, Scope } from "./scope.ts";
 
 const ACCESS: readonly Access[] = [

@@ -8,7 +8,7 @@ import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
 import type { GatewayError } from "../errors.ts";
 import { logFault } from "./fault.ts";
 import type { ListenerApp } from "../node/app.ts";
-import type { RouteEvent } from "../plugin.ts";
+import type { RouteEvent } from "../route.ts";
 import { NOBODY } from "./guard.ts";
 import { refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import type { RegisteredRoute } from "./scope.ts";

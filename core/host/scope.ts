@@ -6,24 +6,23 @@ import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
 import { LocalProvider } from "../local/provider.ts";
 import type {
+  PromptDefinition,
+  ResourceDefinition,
+  ResourceTemplateDefinition,
+  ToolDefinition,
+} from "../definitions.ts";
+import type {
   AnyPlugin,
   Deadline,
   EndpointInput,
   Listed,
   ListenerInput,
-  ManagedProvider,
   PluginContext,
-  PromptDefinition,
-  ResourceDefinition,
-  ResourceTemplateDefinition,
-  RouteHandler,
-  RouteMethod,
-  RouteOptions,
-  ServerType,
-  Socket,
-  ToolDefinition,
   Undo,
 } from "../plugin.ts";
+import type { RouteHandler, RouteMethod, RouteOptions } from "../route.ts";
+import type { ManagedProvider, ServerType } from "../server-type.ts";
+import type { Socket } from "../socket.ts";
 import type { Provider, ProviderEvent } from "../provider.ts";
 import { Sources } from "./sources.ts";
 import { STAGES, type Stage } from "../stages.ts";
@@ -53,6 +52,12 @@ export interface RegisteredMiddleware {
   readonly run: Middleware;
 }
 
+/** What `/readyz` depends on, as registered. */
+export interface Condition {
+  readonly what: string;
+  readonly missing: () => string | undefined;
+}
+
 /** What a scope's plugin registered: plain lists, from which `compile` makes what serves requests. */
 export interface Registrations {
   readonly routes: RegisteredRoute[];
@@ -66,6 +71,7 @@ export interface Registrations {
   readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
   readonly sockets: RegisteredSocket[];
   readonly warnings: GatewayWarning[];
+  readonly conditions: Condition[];
   readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
   /** Each says whether something is shown. */
   readonly filters: ((item: Listed) => boolean)[];
@@ -137,6 +143,7 @@ export function createScope(
     endpoints: [],
     sockets: [],
     warnings: [],
+    conditions: [],
     serverTypes: [],
     filters: [],
     deadlines: [],
@@ -191,6 +198,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       scope.middleware.push({ plugin: name, stage, run });
     },
     warn: (warning) => void scope.warnings.push({ ...warning, code: "plugin" }),
+    readiness: (what, missing) => void scope.conditions.push({ what, missing }),
     listener: (listener, settings) => void scope.listeners.push({ name: listener, settings }),
     endpoint: (endpoint, settings) => void scope.endpoints.push({ name: endpoint, settings }),
     socket: (path, options, accept) =>

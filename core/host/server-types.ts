@@ -8,7 +8,7 @@ import { placeIn } from "../config/parse.ts";
 import { entryCommon, type GatewayConfig, type TypedServerConfig } from "../config/schema.ts";
 import type { Shape } from "../config/shape.ts";
 import { GatewayError } from "../errors.ts";
-import type { ManagedProvider, ServerType } from "../plugin.ts";
+import type { ManagedProvider, ServerType } from "../server-type.ts";
 import type { Catalogue } from "../provider.ts";
 import type { Scope } from "./scope.ts";
 

@@ -1,7 +1,7 @@
 import { Validator } from "@cfworker/json-schema";
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
-import type { ToolSchema } from "../plugin.ts";
+import type { ToolSchema } from "../definitions.ts";
 import type { Json } from "../types.ts";
 
 /** A schema ready for use: as it goes over the wire, and as it checks. */

@@ -3,7 +3,7 @@ import { Answer } from "../answer.ts";
 import { makeCatalogue } from "../catalogue.ts";
 import { complete } from "./completion.ts";
 import { LocalTool } from "./tool.ts";
-import type { PromptDefinition, ResourceContent, ResourceDefinition } from "../plugin.ts";
+import type { PromptDefinition, ResourceContent, ResourceDefinition } from "../definitions.ts";
 import {
   EMPTY_CATALOGUE,
   type Catalogue,

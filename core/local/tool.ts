@@ -3,7 +3,7 @@ import { Answer } from "../answer.ts";
 import { compileInput, compileOutput, type CompiledSchema } from "./arguments.ts";
 import { toResult } from "../content.ts";
 import { GatewayError, isGatewayError, wordsOf } from "../errors.ts";
-import type { ToolDefinition, ToolReturn } from "../plugin.ts";
+import type { ToolDefinition, ToolReturn } from "../definitions.ts";
 import type { Call, Json, Tool } from "../types.ts";
 
 /** A plugin's tool, compiled: as it is listed, as it checks, as it runs. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "../plugin.ts";
+import type { Socket } from "../socket.ts";
 import type { Principal } from "../types.ts";
+import type { Check } from "./probe.ts";
 
 /** Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path). */
 export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;
@@ -44,6 +45,8 @@ export interface ListenerApp {
   readonly authenticate: (req: IncomingMessage) => Principal | Promise<Principal>;
   /** Who answers a request without the router, by its raw path; for callers only, as an endpoint is. */
   readonly direct?: ((req: IncomingMessage, path: string) => NodeHandler | undefined) | undefined;
+  /** What readiness depends on besides the gateway itself. */
+  readonly checks?: (() => readonly Check[]) | undefined;
   /** Absent: no plugin accepts WebSocket connections here. */
   readonly sockets?: SocketDoor | undefined;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket as NetSocket } from "node:net";
 import type { WebSocket, WebSocketServer } from "ws";
 import { GatewayError } from "../errors.ts";
-import type { Socket } from "../plugin.ts";
+import type { Socket } from "../socket.ts";
 import type { Admission, SocketDoor } from "./app.ts";
 import { refuseUpgrade } from "./failure.ts";
 

@@ -4,7 +4,7 @@ import type { ServerConfig, UpstreamConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Changes } from "../hooks.ts";
 import { createTyped, type TypedServer } from "../host/server-types.ts";
-import type { ManagedProvider } from "../plugin.ts";
+import type { ManagedProvider } from "../server-type.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { Upstream } from "./upstream.ts";
