@@ -72,11 +72,30 @@ describe("runProcess", () => {
   it.each([
     ["SIGTERM", 143],
     ["SIGINT", 130],
-  ])("a second signal, %s, exits at once with %i", (signal, code) => {
+  ])("a second signal, %s, exits at once with %i", async (signal, code) => {
     runProcess(gateway, { log, host });
     host.emit("SIGTERM");
+    await vi.advanceTimersByTimeAsync(200);
     host.emit(signal);
     expect(host.exits).toEqual([code]);
+  });
+
+  it("another signal exits at once, however soon", () => {
+    runProcess(gateway, { log, host });
+    host.emit("SIGTERM");
+    host.emit("SIGINT");
+    expect(host.exits).toEqual([130]);
+  });
+
+  it("a copy that a runner passes on is no second signal: calls in flight keep their grace", async () => {
+    runProcess(gateway, { log, host });
+    host.emit("SIGINT");
+    await vi.advanceTimersByTimeAsync(199);
+    host.emit("SIGINT");
+    expect(host.exits).toEqual([]);
+    closing!.done();
+    await settle();
+    expect(host.exits).toEqual([0]);
   });
 
   it("a close that fails is logged and still ends the process", async () => {
