@@ -6,7 +6,8 @@ import { readEvent } from "../../../plugins/a2a/client/translation.ts";
 import { readEvents } from "../../../plugins/a2a/client/sse.ts";
 import { toolsOf } from "../../../plugins/a2a/client/tool.ts";
 import { startAgent } from "./agent.ts";
-import { say, settled, startBridge, textOf, until } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { say, settled, startBridge, textOf } from "./kit.ts";
 import { reply, serve, startRuntime } from "./runtime.ts";
 
 const SKILLS = [{ id: "talk" }];

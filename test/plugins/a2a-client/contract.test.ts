@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { factsOf, say, startBridge, textOf, until } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { factsOf, say, startBridge, textOf } from "./kit.ts";
 import { reply, startRuntime, tell, type WireMessage } from "./runtime.ts";
 
 const TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -3,7 +3,8 @@ import { z } from "zod";
 import { createGateway, definePlugin, type Json } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
-import { factsOf, say, settled, startBridge, textOf, until } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { factsOf, say, settled, startBridge, textOf } from "./kit.ts";
 
 /** Tools that the far gateway serves as skills. */
 const tools = definePlugin({

@@ -6,6 +6,7 @@ import {
 } from "../../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
 import { a2aServerType } from "../../../plugins/a2a/client/server-type.ts";
+import { until } from "../../fixtures/until.ts";
 
 /** A plugin that brings the server type and nothing else. */
 export const bridge = definePlugin({
@@ -37,15 +38,6 @@ export async function startBridge(
 /** Waits until the server has an outcome. */
 export async function settled(gateway: Gateway, name = "agent"): Promise<void> {
   await until(() => !["idle", "connecting"].includes(gateway.servers.get(name)!.status.state));
-}
-
-/** Polls a condition. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000;
-  while (!isTrue()) {
-    if (performance.now() > end) throw new Error("the condition did not come true in 10 s");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 /** Says something to the agent and returns the result. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
 import { startAgent } from "./agent.ts";
-import { agentConfig, factsOf, say, settled, startBridge, textOf, until } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { agentConfig, factsOf, say, settled, startBridge, textOf } from "./kit.ts";
 
 describe("a connection that breaks", () => {
   it("is resumed where the agent streams, and nothing is carried out twice", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startAgent, type AgentSetup } from "./agent.ts";
-import { factsOf, say, startBridge, textOf, until } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { factsOf, say, startBridge, textOf } from "./kit.ts";
 
 const FACES: readonly (readonly [string, AgentSetup])[] = [
   ["A2A 1.0, JSON-RPC, streaming", {}],

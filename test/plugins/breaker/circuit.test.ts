@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { GatewayError, type Next } from "../../../core/index.ts";
-import { ENDS, makeBed, makeCall, type Bed } from "./support.ts";
+import { ENDS, makeBed, callUp, type Bed } from "./support.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance", "Date"] });
@@ -43,10 +43,10 @@ describe("a closed circuit", () => {
 
   it("counts no timeout that the caller chose, but does when the server breaks off", async () => {
     const bed = makeBed(1);
-    await bed.run(ENDS.timeout, makeCall({ timeout: 1 }));
-    await bed.run(ENDS.timeout, makeCall({ meta: { "propylon/timeout": 1 } }));
+    await bed.run(ENDS.timeout, callUp({ timeout: 1 }));
+    await bed.run(ENDS.timeout, callUp({ meta: { "propylon/timeout": 1 } }));
     expect(bed.circuit.status.state).toBe("closed");
-    await bed.run(ENDS.broken, makeCall({ timeout: 1 }));
+    await bed.run(ENDS.broken, callUp({ timeout: 1 }));
     expect(bed.circuit.status.state).toBe("open");
   });
 });
@@ -57,7 +57,7 @@ describe("an open circuit", () => {
     await fail(bed, 5);
     let thrown: unknown;
     try {
-      await bed.circuit.pass(makeCall(), () => Promise.reject(new Error("reached")));
+      await bed.circuit.pass(callUp(), () => Promise.reject(new Error("reached")));
     } catch (error) {
       thrown = error;
     }
@@ -152,7 +152,7 @@ describe("a half-open circuit", () => {
     let connected = (): void => {};
     bed.redial = () => new Promise<void>((resolve) => (connected = resolve));
     const gone = new AbortController();
-    const trial = bed.run(ENDS.answer, makeCall({ signal: gone.signal }));
+    const trial = bed.run(ENDS.answer, callUp({ signal: gone.signal }));
     gone.abort();
     expect(await trial).toEqual({ end: "cancelled", reached: false });
     expect(bed.circuit.status.state).toBe("half-open");

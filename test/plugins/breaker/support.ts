@@ -1,33 +1,11 @@
-import { randomUUID } from "node:crypto";
 import { Answer, GatewayError, type Call, type Next } from "../../../core/index.ts";
 import { Circuit, newMemory, type CircuitHost } from "../../../plugins/breaker/circuit.ts";
+import { makeCall } from "../../core/upstream/support/calls.ts";
 import type { BreakerStatus } from "../../../plugins/breaker/service.ts";
 
 /** A call to a server named `up`. */
-export function makeCall(parts: Partial<Call> = {}): Call {
-  return {
-    id: randomUUID(),
-    method: "tools/call",
-    source: "local",
-    endpoint: "",
-    server: "up",
-    name: "tool",
-    tool: undefined,
-    args: {},
-    params: undefined,
-    meta: undefined,
-    principal: { id: "tester", kind: "anonymous", roles: new Set() },
-    timeout: undefined,
-    signal: new AbortController().signal,
-    progress: undefined,
-    peer: {
-      key: randomUUID(),
-      capabilities: {},
-      ask: () => Promise.reject(new Error("not expected")),
-      tell: () => undefined,
-    },
-    ...parts,
-  };
+export function callUp(parts: Partial<Call> = {}): Call {
+  return makeCall("tool", {}, { server: "up", ...parts });
 }
 
 /** The ways a call can end. */
@@ -71,7 +49,7 @@ export function makeBed(failures = 5): Bed {
     changes,
     dials,
     redial: () => Promise.resolve(),
-    async run(next, call = makeCall()) {
+    async run(next, call = callUp()) {
       let reached = false;
       const counted: Next = (passed) => {
         reached = true;

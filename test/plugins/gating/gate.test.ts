@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished } from "vitest";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { legacyClient, sdk2Client } from "../../core/mcp/kit.ts";
-import { serveEverything, setupGating, until, whenListed, type Gated } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { serveEverything, setupGating, whenListed, type Gated } from "./kit.ts";
 
 const off = (server: string, tool?: string) => [
   { server, ...(tool !== undefined && { tool }), enabled: false },

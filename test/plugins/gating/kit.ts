@@ -9,6 +9,7 @@ import gating, { Gating, type FlagChange, type GatingService } from "propylon/pl
 import { setupGateway, type TestGateway } from "propylon/testing";
 import { onTestFinished } from "vitest";
 import { serveOld, type Running } from "../../core/upstream/support/servers.ts";
+import { until } from "../../fixtures/until.ts";
 
 /** A gateway with gating, and the service as another plugin gets it. */
 export interface Gated extends TestGateway {
@@ -91,13 +92,4 @@ export async function whenListed(gateway: Gateway, server: string): Promise<void
     const found = gateway.servers.get(server);
     return found?.status.state === "ready" && found.catalogue.tools.length > 0;
   });
-}
-
-/** Waits until a condition holds. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 10_000;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error("It did not come to that within 10 s.");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

@@ -10,7 +10,8 @@ import { statePath } from "../../../plugins/gating/path.ts";
 import { parseState, toState } from "../../../plugins/gating/state.ts";
 import type { Flag, GatingState } from "propylon/plugins/gating";
 import { definePlugin } from "propylon";
-import { serveEverything, setupGating, temporaryFolder, until, whenListed } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { serveEverything, setupGating, temporaryFolder, whenListed } from "./kit.ts";
 
 const parse = (value: unknown) => parseState(JSON.stringify(value));
 const stateOf = async (file: string) => JSON.parse(await readFile(file, "utf8")) as GatingState;

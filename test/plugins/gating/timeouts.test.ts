@@ -5,7 +5,8 @@ import { optionsSchema } from "../../../plugins/gating/options.ts";
 import { clamp, createRule, META_TIMEOUT, type Timed } from "../../../plugins/gating/timeouts.ts";
 import { rpc, serveHttp } from "../../core/upstream/support/servers.ts";
 import { lowest } from "../../fixtures/lowest.ts";
-import { setupGating, until } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { setupGating } from "./kit.ts";
 
 const call = (more: Partial<Timed> = {}): Timed => ({
   method: "tools/call",

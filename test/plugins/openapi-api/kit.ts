@@ -7,6 +7,7 @@ import {
 } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import { apiServerType } from "../../../plugins/openapi/api/server-type.ts";
+import { until } from "../../fixtures/until.ts";
 
 /** A plugin that brings the server type and nothing else. */
 export const apis = definePlugin({
@@ -35,15 +36,6 @@ export async function startPets(entry: Json): Promise<TestGateway> {
 /** Waits until the server has an outcome. */
 export async function settled(gateway: Gateway, name = "pets"): Promise<void> {
   await until(() => !["idle", "connecting"].includes(gateway.servers.get(name)!.status.state));
-}
-
-/** Polls a condition. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000;
-  while (!isTrue()) {
-    if (performance.now() > end) throw new Error("the condition did not come true in 10 s");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 /** One tool of the API. */

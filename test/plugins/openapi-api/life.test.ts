@@ -4,7 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { PETS, startApi } from "./api.ts";
-import { callPets, petsConfig, settled, startPets, until } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
+import { callPets, petsConfig, settled, startPets } from "./kit.ts";
 
 describe("what an API answers", () => {
   it("becomes the content it is", async () => {
