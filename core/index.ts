@@ -5,12 +5,14 @@ export type {
   EndpointConfig,
   GatewayConfig,
   GatewayConfigInput,
-  HttpServerConfig,
   ListenerConfig,
+} from "./config/schema.ts";
+export type {
+  HttpServerConfig,
   ServerConfig,
   StdioServerConfig,
   TypedServerConfig,
-} from "./config/schema.ts";
+} from "./config/server-schema.ts";
 export { configSchema } from "./config/schema.ts";
 export { HEADER_NAME, HEADER_VALUE, headersSchema } from "./config/headers.ts";
 export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";

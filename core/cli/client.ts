@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { findConfig, loadConfig } from "../config/load.ts";
-import { httpServerSchema, type GatewayConfig } from "../config/schema.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { httpServerSchema } from "../config/server-schema.ts";
 import { parseDuration } from "../config/units.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { Upstream } from "../upstream/upstream.ts";

@@ -1,6 +1,7 @@
 import { isPlainObject } from "./environment.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
-import { configSchema, httpServerSchema, stdioServerSchema } from "./schema.ts";
+import { configSchema } from "./schema.ts";
+import { httpServerSchema, stdioServerSchema } from "./server-schema.ts";
 import { nearest } from "./spelling.ts";
 
 /** A config whose `mcpServers` block and other clients' spellings became plain `servers`. */

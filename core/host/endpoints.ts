@@ -1,4 +1,5 @@
-import type { EndpointConfig, GatewayConfig, ServerConfig } from "../config/schema.ts";
+import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
+import type { ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { EndpointContent } from "../mcp/host.ts";
 import type { Listed } from "../plugin.ts";

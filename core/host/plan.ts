@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { GatewayConfig, ServerConfig } from "../config/schema.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import type { ServerConfig } from "../config/server-schema.ts";
 import type { ReloadPlan } from "../control.ts";
 import type { Changes } from "../hooks.ts";
 import { planScopes } from "./build.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { UpstreamConfig } from "../config/schema.ts";
+import type { UpstreamConfig } from "../config/server-schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Era } from "../types.ts";
 import { resolve } from "node:path";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { HttpServerConfig } from "../config/schema.ts";
+import type { HttpServerConfig } from "../config/server-schema.ts";
 import { Roster } from "../roster.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { StdioServerConfig } from "../config/schema.ts";
+import type { StdioServerConfig } from "../config/server-schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";

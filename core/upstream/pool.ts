@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
-import type { ServerConfig, UpstreamConfig } from "../config/schema.ts";
+import type { ServerConfig, UpstreamConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Changes } from "../hooks.ts";
 import { createTyped, type TypedServer } from "../host/server-types.ts";

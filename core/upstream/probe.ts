@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { HttpServerConfig, UpstreamConfig } from "../config/schema.ts";
+import type { HttpServerConfig, UpstreamConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import { abortError } from "../cancellation.ts";
 import type { ProbeReport, ProviderStatus } from "../provider.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
 import { LISTS } from "../catalogue.ts";
-import type { UpstreamConfig } from "../config/schema.ts";
+import type { UpstreamConfig } from "../config/server-schema.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import {
   type Catalogue,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { serverSchema, type ServerConfig } from "../../../core/config/schema.ts";
+import { serverSchema, type ServerConfig } from "../../../core/config/server-schema.ts";
 import type { ProviderEvent } from "../../../core/provider.ts";
 import { UpstreamPool } from "../../../core/upstream/pool.ts";
 import { callText, log, reached } from "./support/calls.ts";

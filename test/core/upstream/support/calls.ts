@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import { serverSchema, type UpstreamConfig } from "../../../../core/config/schema.ts";
+import { serverSchema, type UpstreamConfig } from "../../../../core/config/server-schema.ts";
 import type { ProviderEvent, ProviderState } from "../../../../core/provider.ts";
 import type { Call, Json, Peer } from "../../../../core/types.ts";
 import { Upstream, type UpstreamOptions } from "../../../../core/upstream/upstream.ts";

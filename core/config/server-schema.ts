@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { durationSchema as duration, sizeSchema as size } from "./units.ts";
+
+/** What every entry of `servers` has, whoever serves it. */
+export const entryCommon = {
+  enabled: z.boolean().default(true).describe("Whether the server takes part at all."),
+  timeout: duration().optional().describe("Longest run of one call; a bare number is seconds."),
+  prefix: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]+$/)
+    .optional()
+    .describe("Prefix of exposed names; default: the server's name."),
+  tools: z
+    .strictObject({
+      include: z
+        .array(z.string())
+        .optional()
+        .describe("Only these tools (`*` matches any run of characters)."),
+      exclude: z.array(z.string()).optional().describe("Not these tools."),
+    })
+    .optional()
+    .describe("Which of the server's tools are exposed."),
+};
+
+const serverCommon = {
+  ...entryCommon,
+  connectTimeout: duration()
+    .default(10_000)
+    .describe("Longest handshake; a bare number is seconds."),
+  ping: duration()
+    .default(30_000)
+    .describe(
+      "How often the server is asked whether it is alive; after 3 missed answers it is connected anew. 0 = never. Not for modern HTTP, which has no lasting connection.",
+    ),
+  protocol: z
+    .enum(["auto", "legacy", "modern"])
+    .default("auto")
+    .describe(
+      "MCP era: auto asks the server, legacy is up to 2025-11-25, modern is 2026-07-28 on.",
+    ),
+  maxResult: size()
+    .default(64 * 1024 * 1024)
+    .describe("Largest single message from the server; a bare number is bytes."),
+  backoff: z
+    .strictObject({
+      initial: duration().default(2_000).describe("First wait after a failed connect."),
+      max: duration().default(60_000).describe("Longest wait."),
+    })
+    .prefault({})
+    .describe("Waits between attempts to connect: doubled each time, with 20 % jitter."),
+};
+
+/** A server that runs as a child process and speaks over its stdin and stdout. */
+export const stdioServerSchema = z.strictObject({
+  command: z.string().min(1).describe("Executable; started without a shell."),
+  args: z.array(z.string()).default([]).describe("Arguments."),
+  env: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe("Environment of the child, on top of PATH, HOME, LANG and the like."),
+  cwd: z.string().optional().describe("Working directory; default: that of the config file."),
+  ...serverCommon,
+});
+
+/** A server reached over HTTP. */
+export const httpServerSchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }).describe("MCP endpoint of the server."),
+  transport: z
+    .enum(["streamable-http", "sse"])
+    .default("streamable-http")
+    .describe("`sse` is the HTTP+SSE transport of 2024-11-05."),
+  headers: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe("Headers sent with every request, e.g. Authorization."),
+  ...serverCommon,
+});
+
+/** A server of a kind that a plugin brings; its other options are the plugin's to check. */
+export const typedServerSchema = z.looseObject({
+  type: z
+    .string()
+    .min(1)
+    .describe("Kind of server that a plugin brings, e.g. openapi; its other options are there."),
+  ...entryCommon,
+});
+
+/** One entry of `servers`. */
+export const serverSchema = z.union([stdioServerSchema, httpServerSchema, typedServerSchema]);
+
+/** One server of a config. */
+export type ServerConfig = z.output<typeof serverSchema>;
+export type StdioServerConfig = z.output<typeof stdioServerSchema>;
+export type HttpServerConfig = z.output<typeof httpServerSchema>;
+/** An entry that belongs to the plugin that brings its `type`. */
+export type TypedServerConfig = z.output<typeof typedServerSchema>;
+/** A server that speaks MCP itself. */
+export type UpstreamConfig = StdioServerConfig | HttpServerConfig;
