@@ -59,7 +59,7 @@ const RUNNERS = new Set([
 const SUBCOMMANDS = new Set(["exec", "dlx", "run", "tool", "x"]);
 
 /** A server is named after what it runs: `npx -y @scope/server-files@1 /tmp` is `server-files`. */
-export function serverName(words: readonly string[]): string {
+function serverName(words: readonly string[]): string {
   const [command = "", ...rest] = words;
   const base = baseName(command);
   const target = RUNNERS.has(base)

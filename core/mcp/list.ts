@@ -9,7 +9,7 @@ export type ListMethod =
   | "prompts/list";
 
 /** The member of the result that holds the list, by method. */
-export const LIST_KEY: Readonly<Record<ListMethod, string>> = {
+const LIST_KEY: Readonly<Record<ListMethod, string>> = {
   "tools/list": "tools",
   "resources/list": "resources",
   "resources/templates/list": "resourceTemplates",

@@ -4,7 +4,7 @@ import type { Exchange } from "./exchange.ts";
 import type { Pending } from "./pending.ts";
 
 /** How long a question may wait for its owner to become clear, in milliseconds. */
-export const HOLD_MS = 10_000;
+const HOLD_MS = 10_000;
 /** Most questions held at a time; a server that asks more is broken, and each costs a timer and a set. */
 const MAX_HELD = 100;
 

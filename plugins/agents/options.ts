@@ -26,7 +26,7 @@ const limitsShape = {
 };
 
 /** What bounds a run where its agent says nothing. */
-export const limitsSchema = z
+const limitsSchema = z
   .strictObject({
     turns: limitsShape.turns.default(30),
     tokens: limitsShape.tokens.optional(),
@@ -198,7 +198,7 @@ function refuse(context: z.RefinementCtx, key: string, message: string): void {
 export type AgentOptions = z.output<typeof agentSchema>;
 
 /** The agents by name. */
-export const agentsSchema = z
+const agentsSchema = z
   .record(nameSchema, agentSchema)
   .default({})
   .superRefine((agents, context) => {

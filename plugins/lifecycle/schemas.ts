@@ -82,7 +82,7 @@ export const appendedSchema = z.object({
 });
 
 /** An agent as agent_status tells it (A012-A021). */
-export const statusSchema = z.object({
+const statusSchema = z.object({
   agent_id: z.string(),
   status: status.optional(),
   started_at: time.optional().describe("ISO 8601; while ready, when it was made."),

@@ -1,8 +1,7 @@
 import type { AgentInfo } from "propylon/plugins/agents";
 
 /** The schema every entry names unless its agent says otherwise (P020). */
-export const SCHEMA_URL =
-  "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+const SCHEMA_URL = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 /** Key of what the registry itself says of an entry. */
 export const OFFICIAL = "io.modelcontextprotocol.registry/official";

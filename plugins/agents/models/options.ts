@@ -71,7 +71,7 @@ const anthropicSchema = z.strictObject({
 });
 
 /** One entry of `providers`: who runs models, and how to ask. */
-export const providerSchema = z.discriminatedUnion("type", [
+const providerSchema = z.discriminatedUnion("type", [
   compatibleSchema,
   openaiSchema,
   anthropicSchema,
