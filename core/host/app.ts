@@ -4,7 +4,8 @@ import { createEdge } from "./edge.ts";
 import type { Guard } from "./guard.ts";
 import type { Mutation } from "../hooks.ts";
 import type { ListenerApp, NodeHandler } from "../node/app.ts";
-import type { RegisteredRoute } from "./scope.ts";
+import type { Check } from "../node/probe.ts";
+import type { Condition, RegisteredRoute } from "./scope.ts";
 import { createDoor, type SocketTable } from "./upgrades.ts";
 
 /** What the app of one listener is made from. */
@@ -14,6 +15,8 @@ export interface AppInput {
   readonly routes: readonly RegisteredRoute[];
   readonly endpoints: ReadonlyMap<string, NodeHandler>;
   readonly sockets: SocketTable;
+  /** What plugins make readiness depend on. */
+  readonly conditions: readonly Condition[];
   readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;
@@ -34,6 +37,16 @@ export function compileApp(input: AppInput): ListenerApp {
     fetch: async (request) => (await load())(request),
     authenticate: createEdge(input.guard.authenticator),
     direct: compileDirect(input.routes, input),
+    checks: () => input.conditions.map(checkOf),
     sockets: createDoor(input.sockets, input.guard),
   };
+}
+
+function checkOf({ what, missing }: Condition): Check {
+  try {
+    const reason = missing();
+    return reason === undefined ? { name: what, ok: true } : { name: what, ok: false, reason };
+  } catch {
+    return { name: what, ok: false, reason: "It cannot be asked." };
+  }
 }

@@ -64,6 +64,7 @@ export function serveGeneration({ generation, sockets, faces, hooks, log }: Gate
       routes: compiled.routes.get(name) ?? [],
       endpoints: faces.handlersOf(name),
       sockets: compiled.sockets.get(name) ?? new Map(),
+      conditions: generation.scopes.flatMap((scope) => scope.conditions),
       guard: compiled.guard,
       bodyLimit: config.limits.body,
       log,

@@ -9,7 +9,7 @@ import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
 import { refuseUpgrade, sendError } from "./failure.ts";
 import { Hosts, isUnspecified, literal } from "./hosts.ts";
-import { sendLiveness, sendReadiness } from "./probe.ts";
+import { sendLiveness, sendReadiness, type Check } from "./probe.ts";
 import { bind, createNodeServer } from "./server.ts";
 import { serveWeb } from "./web.ts";
 import { WebSockets, type Handshake } from "./websockets.ts";
@@ -192,10 +192,11 @@ export class Listener {
     else serveWeb(req, res, app.fetch).catch((error: unknown) => this.#fail(res, error));
   }
 
-  #checks(): { name: string; ok: boolean }[] {
+  #checks(): Check[] {
     return [
       { name: "config applied", ok: this.#app !== undefined },
       { name: "accepting work", ok: !this.#draining },
+      ...(this.#app?.checks?.() ?? []),
     ];
   }
 

@@ -6,6 +6,8 @@ import { sendError } from "./failure.ts";
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
+  /** Why not, as a sentence; told with `?verbose`, to everybody. */
+  readonly reason?: string;
 }
 
 /** Answers `/livez`: 200 as long as the process can answer at all. */
@@ -40,9 +42,7 @@ function sendProbe(
   const ok = checks.every((check) => check.ok);
   const verdict = ok ? "ok" : "not ready";
   const verbose = /[?&]verbose\b/.test(req.url ?? "");
-  const lines = verbose
-    ? checks.map((check) => `[${check.ok ? "+" : "-"}] ${check.name}\n`).join("")
-    : "";
+  const lines = verbose ? checks.map(lineOf).join("") : "";
   const body = `${lines}${verdict}\n`;
   res.writeHead(ok ? 200 : 503, {
     "content-type": "text/plain; charset=utf-8",
@@ -51,4 +51,8 @@ function sendProbe(
     "x-content-type-options": "nosniff",
   });
   res.end(body);
+}
+
+function lineOf({ name, ok, reason }: Check): string {
+  return `[${ok ? "+" : "-"}] ${name}${reason === undefined ? "" : `: ${reason}`}\n`;
 }

@@ -43,6 +43,7 @@ export default definePlugin({
     const sidecar = assemble(gateway, settings);
     registerRoutes(gateway, sidecar);
     registerTools(gateway, sidecar);
+    if (settings.readiness) gateway.readiness("sidecar", () => missing(sidecar));
     run(gateway, sidecar);
     return sidecar.queue;
   },
@@ -77,6 +78,16 @@ function assemble(gateway: PluginContext<SidecarOptions>, settings: Settings): S
       warn: (data, message) => log.warn(data, message),
     });
   return { settings, transport, runtime, worker, child, queue: new Queue(transport, settings) };
+}
+
+/** Anybody may read it: what exactly is wrong is for viewers of `/sidecar`. */
+function missing({ settings, transport, runtime, worker }: Sidecar): string | undefined {
+  const { isConnected, reason } = transport.status;
+  if (!isConnected) return "The queue is not attached. GET /sidecar says why.";
+  if (!settings.work || worker.state === "ready") return undefined;
+  if (reason !== undefined) return "The queue takes no results. GET /sidecar says why.";
+  if (!runtime.isHealthy) return "The runtime is not healthy. GET /sidecar says why.";
+  return `It is ${worker.state}. GET /sidecar says why.`;
 }
 
 /** What is kept in memory outlives a reload; a connection does not. */

@@ -90,6 +90,12 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(true)
     .describe("Whether tasks are taken and run. false: this gateway only hands tasks in."),
+  readiness: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Whether GET /readyz is 503 while no tasks are taken. false: for a gateway that has other traffic, too.",
+    ),
   runtime: runtimeSchema.prefault({}).describe("The runtime that does the work."),
   nats: natsSchema.prefault({}).describe("The queue."),
   subjects: z
