@@ -39,7 +39,7 @@ export interface ProviderStatus {
   readonly attempts: number;
   readonly era?: Era | undefined;
   readonly protocolVersion?: string | undefined;
-  /** `stdio`, `streamable-http`, `sse` or `local`. */
+  /** `stdio`, `streamable-http`, `sse` or `local`; of a server of a plugin's type what the plugin says, e.g. `openapi`. */
   readonly transport: string;
   /** Process id of a stdio child. */
   readonly pid?: number | undefined;
