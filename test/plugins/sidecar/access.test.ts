@@ -300,6 +300,14 @@ describe("what we may do", () => {
     return start({ url: server.url, user: "worker", password: PASSWORD, provision: "verify" });
   }
 
+  it("is no more than the page lists, where it makes its streams itself, too", async () => {
+    const creates = `"$JS.API.STREAM.CREATE.*", "$JS.API.CONSUMER.CREATE.AGENT_TASKS.coder.>"`;
+    const may = WORKER.replace("publish: [", `publish: [ ${creates}, `);
+    const { url } = await serve(users(`{ user: worker, password: "${PASSWORD}", ${may} }`));
+    const sidecar = await start({ url, user: "worker", password: PASSWORD });
+    expect(await works(sidecar)).toEqual(completed("t"));
+  });
+
   it("is no more than the page lists", async () => {
     expect(await works(await limited(WORKER))).toEqual(completed("t"));
   });
