@@ -6,12 +6,23 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { GatewayError } from "../../core/errors.ts";
 
+/** What ends the kit: Ctrl-C, a CI system, a terminal that is closed. */
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 /** How a process ended. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
   /** `performance.now()` of its end. */
   readonly at: number;
+  /** Whether it was told to end. */
+  readonly isTold: boolean;
+}
+
+/** How a process ended, in the middle of a sentence. */
+export function describeExit({ code, signal, isTold }: Exit): string {
+  const how = code === null ? `by ${signal}` : `with code ${code}`;
+  return `its process ended ${isTold ? "" : "by itself "}${how}`;
 }
 
 /** A runtime that the kit started. */
@@ -50,7 +61,8 @@ export async function startChild(command: readonly string[], around: Surrounding
     detached: true,
     env: { ...process.env, ...variablesOf(around, folder) },
   });
-  const clean = (): void => rmSync(folder, { recursive: true, force: true });
+  // A process that was killed a moment ago may still write.
+  const clean = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   try {
     await once(child, "spawn");
   } catch (error) {
@@ -63,22 +75,21 @@ export async function startChild(command: readonly string[], around: Surrounding
       },
     );
   }
+  return watched(child, clean, endWith(child, clean));
+}
+
+/** A process in a group of its own hears nothing of Ctrl-C, and would outlive the kit. @returns ends this */
+function endWith(child: ChildProcess, clean: () => void): () => void {
   const end = (): void => {
     endGroup(child.pid);
     clean();
   };
-  return watched(child, end, endWith(end));
-}
-
-/** A process in a group of its own hears nothing of Ctrl-C, and would outlive the kit. @returns ends this */
-function endWith(end: () => void): () => void {
-  const leave = (signal: NodeJS.Signals): void => {
-    end();
-    process.exit(128 + constants.signals[signal]);
-  };
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, leave);
+  const leave = (signal: NodeJS.Signals): void => process.exit(128 + constants.signals[signal]);
+  process.on("exit", end);
+  for (const signal of SIGNALS) process.on(signal, leave);
   return () => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, leave);
+    process.off("exit", end);
+    for (const signal of SIGNALS) process.off(signal, leave);
   };
 }
 
@@ -98,7 +109,8 @@ function variablesOf(
   };
 }
 
-function watched(child: ChildProcess, end: () => void, release: () => void): Child {
+function watched(child: ChildProcess, clean: () => void, release: () => void): Child {
+  let isTold = false;
   const lines: string[] = [];
   const events = new EventEmitter().setMaxListeners(0);
   createInterface({ input: child.stdout! }).on("line", (line) => {
@@ -107,7 +119,8 @@ function watched(child: ChildProcess, end: () => void, release: () => void): Chi
   });
   const exit = once(child, "exit").then(([code, signal]): Exit => {
     events.emit("exit");
-    return { code: code as number | null, signal: signal as string | null, at: performance.now() };
+    const at = performance.now();
+    return { code: code as number | null, signal: signal as string | null, at, isTold };
   });
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   return {
@@ -115,11 +128,16 @@ function watched(child: ChildProcess, end: () => void, release: () => void): Chi
     events,
     exit,
     hasEnded,
-    terminate: () => void child.kill("SIGTERM"),
+    terminate() {
+      isTold = true;
+      child.kill("SIGTERM");
+    },
     async destroy() {
-      release();
-      end();
+      isTold = true;
+      endGroup(child.pid);
       await exit;
+      clean();
+      release();
     },
   };
 }

@@ -18,6 +18,17 @@ export interface Reply {
   readonly text: string;
 }
 
+/** There was no whole answer. The message is a sentence; `why` is its reason, for other sentences. */
+export class NoAnswer extends Error {
+  override readonly name = "NoAnswer";
+  readonly why: string;
+
+  constructor(why: string) {
+    super(`There was no answer: ${why}.`);
+    this.why = why;
+  }
+}
+
 /** Longest answer that is read, in bytes: what is looked at here is small. */
 const MOST_BYTES = 16 * 1_048_576;
 
@@ -25,7 +36,7 @@ const MOST_BYTES = 16 * 1_048_576;
  * Sends one request on a connection of its own, exactly as given: a client that adds headers, follows redirects or keeps
  * connections would hide what is to be seen.
  *
- * @throws {Error} with Node's code (`ECONNREFUSED`, ...) when there is no whole answer
+ * @throws {NoAnswer}
  */
 export function exchange(
   url: URL,
@@ -35,7 +46,9 @@ export function exchange(
   const signal = AbortSignal.timeout(timeout);
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>
-      reject(signal.aborted ? new Error(`no answer within ${timeout / 1_000} s`) : error);
+      reject(
+        new NoAnswer(signal.aborted ? `it took longer than ${timeout / 1_000} s` : error.message),
+      );
     send(url, { method, headers, agent: false, signal }, (res) => {
       collect(res).then((text) => {
         resolve({ status: res.statusCode ?? 0, headers: res.headers, text });
@@ -51,7 +64,7 @@ async function collect(res: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of res as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MOST_BYTES) throw new Error(`the answer is longer than ${MOST_BYTES} bytes`);
+    if (size > MOST_BYTES) throw new Error(`it was longer than ${MOST_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { GatewayError } from "../../core/errors.ts";
 import { freePort, isPortFree } from "../../core/node/port.ts";
-import { runChecks, sentenceOf } from "../check.ts";
+import { demand, runChecks, sentenceOf, type Check } from "../check.ts";
 import { levelReached, withoutCredentials, type CheckResult, type Report } from "../report.ts";
-import { startChild, type Child } from "./child.ts";
+import { describeExit, startChild, type Child } from "./child.ts";
 import { startCollector, type Collector } from "./collector.ts";
 import { DOCUMENTS, MANIFEST } from "./documents.ts";
+import { NoAnswer } from "./exchange.ts";
 import { EXPIRY, RUNNING, endingChecks, withoutProcess } from "./level2.ts";
 import { LEVEL_3 } from "./level3.ts";
 import type { RuntimeKitOptions } from "./options.ts";
@@ -58,8 +59,17 @@ async function performEnd(stage: Stage, scene: Scene): Promise<readonly CheckRes
   const ending = endingChecks();
   if (!scene.child) return runChecks(withoutProcess([...ending, ...EXPIRY]), scene);
   const results = await runChecks<Scene>(ending, scene);
-  const again = await stage.set(SHORT_GRACE_MS);
-  return [...results, ...(await runChecks<Scene>(EXPIRY, again))];
+  const expiry = await stage.set(SHORT_GRACE_MS).then(
+    (again) => runChecks<Scene>(EXPIRY, again),
+    // What was found by now counts, whatever comes of a second process.
+    (error: unknown) => runChecks(failing(EXPIRY, sentenceOf(error)), scene),
+  );
+  return [...results, ...expiry];
+}
+
+/** Checks that all fail for one reason. */
+function failing(checks: readonly Check<Scene>[], why: string): readonly Check<Scene>[] {
+  return checks.map((check) => ({ ...check, run: () => demand(false, why) }));
 }
 
 /** Starts what a run needs, and clears it away. */
@@ -78,7 +88,7 @@ class Stage {
   async set(grace: number): Promise<Scene> {
     await this.#child?.destroy();
     if (this.options.command) await this.#start(this.options.command, grace);
-    const subject = new Subject(this.url, this.options);
+    const subject = new Subject(this.url, this.options, this.#child);
     await this.#ready(subject);
     const options = { ...this.options, grace };
     return createScene({ subject, options, child: this.#child, collector: this.#collector });
@@ -127,12 +137,13 @@ class Stage {
       if (status === 200 || (status !== undefined && performance.now() >= until)) break;
       await pause(LOOK_MS);
     } while (performance.now() < until && !this.#child?.hasEnded());
-    if (failure !== undefined || this.#child?.hasEnded()) throw this.#unreachable(failure);
+    if (this.#child?.hasEnded()) failure = new NoAnswer(describeExit(await this.#child.exit));
+    if (failure !== undefined) throw this.#unreachable(failure);
     await subject.findPaths();
   }
 
   #unreachable(failure: unknown): GatewayError {
-    const why = this.#child?.hasEnded() ? "its process ended" : sentenceOf(failure);
+    const why = failure instanceof NoAnswer ? failure.why : sentenceOf(failure);
     return new GatewayError(
       "upstream_error",
       `The runtime at ${withoutCredentials(this.url)} cannot be reached: ${why}.`,

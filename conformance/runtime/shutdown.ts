@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { sentenceOf } from "../check.ts";
 import type { Child, Exit } from "./child.ts";
-import type { Reply } from "./exchange.ts";
+import { NoAnswer, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 import type { Subject } from "./subject.ts";
 
@@ -61,6 +61,9 @@ export async function watchShutdown(
 function endingOf(request: Promise<Reply>): Promise<Ending> {
   return request.then(
     (reply) => ({ reply, at: performance.now() }),
-    (error: unknown) => ({ broken: sentenceOf(error), at: performance.now() }),
+    (error: unknown) => ({
+      broken: error instanceof NoAnswer ? error.why : sentenceOf(error),
+      at: performance.now(),
+    }),
   );
 }

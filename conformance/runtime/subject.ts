@@ -1,10 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { CARD_PATH, MANIFEST_FILE, manifestSchema, type Part } from "../../contract/index.ts";
-import { exchange, parsed, type Outgoing, type Reply } from "./exchange.ts";
+import { describeExit, type Child } from "./child.ts";
+import { exchange, NoAnswer, parsed, type Outgoing, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 
 /** Health, card and manifest are simple to answer: longer than this is as good as never. Milliseconds. */
 const LOOK_MS = 10_000;
+/** The connections of a process break a moment before its end is known. Milliseconds. */
+const END_MS = 200;
+
+const BROKEN = /hang up|ECONNRESET|aborted/;
 
 /** What a message is made of. */
 export interface Words {
@@ -28,13 +34,20 @@ const PATHS: Paths = { health: "/health", card: CARD_PATH, task: "/" };
 export class Subject {
   readonly #base: URL;
   readonly #options: Pick<RuntimeKitOptions, "headers" | "timeout">;
+  readonly #child: Pick<Child, "exit" | "hasEnded"> | undefined;
   #paths = PATHS;
   /** Answer to the manifest's path, once {@link findPaths} has run. */
   manifest: Reply | undefined;
 
-  constructor(url: string, options: Pick<RuntimeKitOptions, "headers" | "timeout">) {
+  /** @param child the process of the runtime, where the kit started it */
+  constructor(
+    url: string,
+    options: Pick<RuntimeKitOptions, "headers" | "timeout">,
+    child?: Pick<Child, "exit" | "hasEnded">,
+  ) {
     this.#base = new URL(url.endsWith("/") ? url : `${url}/`);
     this.#options = options;
+    this.#child = child;
   }
 
   health(): Promise<Reply> {
@@ -73,7 +86,7 @@ export class Subject {
     return this.#exchange(path, { headers: { accept: "application/json" }, timeout: LOOK_MS });
   }
 
-  #exchange(path: string, outgoing: Outgoing): Promise<Reply> {
+  async #exchange(path: string, outgoing: Outgoing): Promise<Reply> {
     const url = new URL(path.slice(1), this.#base);
     const length = Buffer.byteLength(outgoing.body ?? "");
     const headers = {
@@ -81,7 +94,20 @@ export class Subject {
       ...outgoing.headers,
       ...(outgoing.method === "POST" && { "content-length": String(length) }),
     };
-    return exchange(url, { ...outgoing, headers });
+    try {
+      return await exchange(url, { ...outgoing, headers });
+    } catch (error) {
+      throw (await this.#findEnd(error)) ?? error;
+    }
+  }
+
+  /** That its process has ended says more than a connection that broke. */
+  async #findEnd(error: unknown): Promise<NoAnswer | undefined> {
+    if (!this.#child || !(error instanceof NoAnswer)) return undefined;
+    const isBroken = this.#child.hasEnded() || BROKEN.test(error.why);
+    const wait = pause(isBroken ? END_MS : 0, undefined, { ref: false });
+    const exit = await Promise.race([this.#child.exit, wait]);
+    return exit && new NoAnswer(describeExit(exit));
   }
 }
 

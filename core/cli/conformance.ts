@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { open, writeFile } from "node:fs/promises";
 import { junitOf } from "../../conformance/junit.ts";
 import { isConformant, type Level, type Report } from "../../conformance/report.ts";
 import { PROBES, type Probes, type RuntimeKitOptions } from "../../conformance/runtime/options.ts";
@@ -39,8 +39,10 @@ export async function conformanceRuntime(
     throw new GatewayError("invalid", "There is no runtime to check.", {
       hint: "Give its URL, or its command: propylon conformance runtime -- node my-agent.mjs.",
     });
+  const options = runtimeOptions(url, flags, command);
+  await checkFiles(flags);
   const { checkRuntime } = await import("../../conformance/runtime/kit.ts");
-  return publish(await checkRuntime(runtimeOptions(url, flags, command)), flags);
+  return publish(await checkRuntime(options), flags);
 }
 
 function runtimeOptions(
@@ -73,6 +75,7 @@ function probesOf(flags: RuntimeFlags): Partial<Probes> {
 
 /** Checks an MCP endpoint. Returns the exit code: 0 when nothing failed, 1 when something did. */
 export async function conformanceMcp(url: string, flags: McpFlags): Promise<number> {
+  await checkFiles(flags);
   const { checkMcp } = await import("../../conformance/mcp/kit.ts");
   const report = await checkMcp({
     url: readUrl(url),
@@ -94,12 +97,30 @@ export async function conformanceFixture(flags: {
   console.log(JSON.stringify({ url }));
 }
 
-/** Writes the report where it is wanted; what goes to standard output stands there alone. */
-async function publish(report: Report, { json, junit }: ReportFlags): Promise<number> {
+/**
+ * Whether the report can be written, before the checks, which may take minutes.
+ * @throws {GatewayError} `invalid`
+ */
+async function checkFiles({ json, junit }: ReportFlags): Promise<void> {
   if (json === "-" && junit === "-")
     throw new GatewayError("invalid", "--json and --junit cannot both write to standard output.", {
       hint: "Give one of them a file.",
     });
+  for (const file of [json, junit]) {
+    if (file === undefined || file === "-") continue;
+    await open(file, "a").then(
+      (handle) => handle.close(),
+      (error: NodeJS.ErrnoException) => {
+        throw new GatewayError("invalid", `No report can be written to ${file} (${error.code}).`, {
+          hint: "Give a file in a folder that is there and may be written.",
+        });
+      },
+    );
+  }
+}
+
+/** Writes the report where it is wanted; what goes to standard output stands there alone. */
+async function publish(report: Report, { json, junit }: ReportFlags): Promise<number> {
   await write(json, () => `${JSON.stringify(report, null, 2)}\n`);
   await write(junit, () => junitOf(report));
   if (json === "-" || junit === "-") console.error(summaryOf(report));

@@ -65,6 +65,17 @@ it("2 when nobody is there, 1 for a wrong command line", async () => {
   expect(wrong.map(({ stderr }) => stderr).join("")).not.toContain("    at ");
 });
 
+it("says before the checks where no report can be written", async () => {
+  const folder = join(tmpdir(), "no-such-folder-of-propylon");
+  const command = ["--", ...commandOf("reference")];
+  const nowhere = await propylon([...runtime, "--junit", join(folder, "r.xml"), ...command]);
+  expect(nowhere).toMatchObject({ code: 1, stdout: "" });
+  expect(nowhere.stderr).toContain("r.xml (ENOENT).");
+  const both = await propylon([...runtime, "--json", "-", "--junit", "-", ...command]);
+  expect(both).toMatchObject({ code: 1, stdout: "" });
+  expect(both.stderr).toContain("--json and --junit cannot both write to standard output.");
+});
+
 it("does not look at what listens on the port of the command already", async () => {
   const { url } = await startReference();
   const { code, stdout, stderr } = await propylon([...runtime, url, "--", ...commandOf("full")]);
@@ -73,14 +84,17 @@ it("does not look at what listens on the port of the command already", async () 
   expect(stderr).toContain(`Port ${new URL(url).port} is in use before the command was started.`);
 });
 
-it("takes what it started along when it is interrupted", async () => {
+it.each([
+  ["SIGINT", 130],
+  ["SIGHUP", 129],
+] as const)("takes what it started along at %s", async (signal, code) => {
   const url = `http://127.0.0.1:${await freePort()}`;
   const words = [...runtime, url, "--level", "2", "--slow", "sleep 60000", "--grace", "60s"];
   const kit = spawnPropylon([...words, "--", ...commandOf("full")]);
   await expect.poll(() => statusOf(url), { timeout: 10_000 }).toBe(200);
   const exit = once(kit, "exit");
-  kit.kill("SIGINT");
-  expect(await exit).toEqual([130, null]);
+  kit.kill(signal);
+  expect(await exit).toEqual([code, null]);
   await expect.poll(() => statusOf(url)).toBe(0);
 });
 
