@@ -25,8 +25,12 @@ export interface Expansion {
   readonly issues: readonly PathIssue[];
 }
 
-/** `$$`, or `${NAME}`, `${env:NAME}` (Cursor, VS Code), `${NAME:-default}`; a lone `$` is itself. */
-const VARIABLE = /\$\$|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{[^}]*\}?/g;
+/**
+ * `$$`, or `${NAME}`, `${env:NAME}` (Cursor, VS Code), `${NAME:-default}`; a lone `$` is itself. A default may hold variables, as
+ * in a shell.
+ */
+const VARIABLE =
+  /\$\$|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-((?:\$\{[^}]*\}|[^}])*))?\}|\$\{[^}]*\}?/g;
 
 /**
  * The variables a config may use: those of the process, and below them those of a `.env` file beside the config.
@@ -60,9 +64,9 @@ export function expand(
   const secrets = new Set<string>();
   const issues: PathIssue[] = [];
 
-  const expandString = (raw: string, path: ConfigPath): string => {
-    let taken = false;
-    const text = raw.replaceAll(
+  let taken = false;
+  const fill = (raw: string, path: ConfigPath): string =>
+    raw.replaceAll(
       VARIABLE,
       (match: string, name: string | undefined, fallback: string | undefined) => {
         if (match === "$$") return "$";
@@ -73,11 +77,17 @@ export function expand(
           return match;
         }
         taken = true;
-        // A default is written in the file; only what the environment supplied is secret.
-        if (found.fromEnvironment && found.value !== "") secrets.add(found.value);
+        // A default is written in the file; only what the environment supplied is secret, and never looked into.
+        if (!found.fromEnvironment)
+          return found.value.includes("${") ? fill(found.value, path) : found.value;
+        if (found.value !== "") secrets.add(found.value);
         return found.value;
       },
     );
+
+  const expandString = (raw: string, path: ConfigPath): string => {
+    taken = false;
+    const text = fill(raw, path);
     if (taken) expanded.set(pathText(path), { raw, value: text });
     return text;
   };

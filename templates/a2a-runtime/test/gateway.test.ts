@@ -22,7 +22,6 @@ async function start(model: (question: Question) => Reply = ({ text }) => text) 
     GATEWAY_KEY: key,
     MODEL_URL: await startModel(model),
     A2A_PORT: port,
-    PUBLIC_URL: `http://127.0.0.1:${port}`,
     WORK_DIR: folder,
   };
   return setupGateway({ file: "gateway.yaml", environment, ports: "written" });

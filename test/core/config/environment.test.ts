@@ -17,6 +17,11 @@ describe("variables in strings", () => {
     ["${UNSET:-}", ""],
     ["${EMPTY:-fallback}", "fallback"],
     ["${EMPTY}", ""],
+    ["${UNSET:-http://host:${A:-8080}}/x", "http://host:one/x"],
+    ["${UNSET:-http://host:${PORT:-8080}}/x", "http://host:8080/x"],
+    ["${A:-${PORT}}", "one"],
+    ["${UNSET:-{}}", "{}"],
+    ["${UNSET:-$$}", "$$"],
     ["$${A}", "${A}"],
     ["$$", "$"],
     ["cost $5", "cost $5"],
@@ -35,9 +40,19 @@ describe("variables in strings", () => {
     expect(issues[0]!.hint).toContain('Did you mean "TOKEN"?');
   });
 
-  it.each(["${}", "${A-B}", "${input:key}", "${A", "${1A}"])("refuses %s", (raw) => {
-    expect(expand(raw, { A: "one" }).issues).toHaveLength(1);
+  it("takes what a default takes from the environment for a secret, and misses what it misses", () => {
+    const { secrets } = expand("${UNSET:-Bearer ${A}}", { A: "one" });
+    expect([...secrets]).toEqual(["one"]);
+    const { issues } = expand("${UNSET:-x ${GONE}}", {});
+    expect(issues.map(({ message }) => message)).toEqual(["The variable GONE is not set."]);
   });
+
+  it.each(["${}", "${A-B}", "${UNSET:-${B}", "${UNSET:-${B-C}}", "${input:key}", "${A", "${1A}"])(
+    "refuses %s",
+    (raw) => {
+      expect(expand(raw, { A: "one" }).issues).toHaveLength(1);
+    },
+  );
 
   it("never expands what a variable holds", () => {
     expect(expand("${A}", { A: "${B}", B: "two" }).value).toBe("${B}");
