@@ -73,7 +73,7 @@ export function findConfig(folder: string): string {
   const found = CONFIG_NAMES.map((name) => join(folder, name)).find((file) => existsSync(file));
   if (found === undefined)
     throw new GatewayError("no_config", `There is no ${CONFIG_NAMES[0]} in this folder.`, {
-      hint: "Create one (see docs/guide/start.md), or give the path of a config.",
+      hint: "Make a project with npm create gateway@latest, or give the path of a config.",
     });
   return found;
 }
