@@ -35,9 +35,9 @@ export class StderrLog {
     return this.#tail.text;
   }
 
-  /** The last line that says anything, at most 500 characters. */
+  /** The last line that says anything, at most 500 characters; of npm, which ends with the path of a log, what it says first. */
   get lastLine(): string {
-    return this.#tail.lastLine(LINE);
+    return npmFailure(this.#tail.text)?.slice(0, LINE) ?? this.#tail.lastLine(LINE);
   }
 
   push(chunk: Buffer): void {
@@ -61,4 +61,12 @@ export class StderrLog {
         "server writes too much to stderr; not logged for the rest of this second",
       );
   }
+}
+
+/** Why npm or npx failed: its first line that is no code. Most servers are started by npx, and a name is soon mistyped. */
+function npmFailure(text: string): string | undefined {
+  const lines = text.trimEnd().split(/[\r\n]+/);
+  const isNpm = (line: string): boolean => line.startsWith("npm error ");
+  if (!isNpm(lines.at(-1) ?? "")) return undefined;
+  return lines.find((line) => isNpm(line) && !/^npm error (?:code|errno|syscall|path) /.test(line));
 }
