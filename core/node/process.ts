@@ -35,8 +35,8 @@ type Ending = "SIGTERM" | "SIGINT" | "SIGHUP";
 
 /** Room, after the grace period, for closing streams and children. */
 const CLOSE_MS = 1_500;
-/** Within this, the same signal again is a copy: the terminal's Ctrl-C reaches every process, and `bun run` passes it on as well. */
-const COPY_MS = 200;
+/** Within this, SIGINT again is a copy: the terminal's Ctrl-C reaches every process, and `bun run` and yarn pass it on as well. */
+const COPY_MS = 1_000;
 /** How long the log may take to be written before the process exits without it. */
 const FLUSH_MS = 400;
 /** Calls in flight get this long when the process is broken and must go. */
@@ -46,9 +46,9 @@ const BROKEN_GRACE_MS = 5_000;
  * Lets a gateway live and die with its process.
  *
  * SIGTERM and SIGINT drain it: new work is refused, calls in flight get `timeouts.grace`, then the process exits with 0, at the
- * latest 2 s after the grace period. A second signal exits at once with 128 + its number, unless it is a copy of the first that
- * a runner passes on: the same within 200 ms. An uncaught error is logged, and the
- * process closes and exits with 1: its state can no longer be trusted (R011, R068).
+ * latest 2 s after the grace period. A second signal exits at once with 128 + its number; SIGINT within a second of SIGINT is
+ * none, but a copy that a runner of scripts passes on. An uncaught error is logged, and the process closes and exits with 1: its
+ * state can no longer be trusted (R011, R068).
  *
  * @returns removes the handlers again
  */
@@ -58,7 +58,7 @@ export function runProcess(
 ): () => void {
   const hadTerminal = hasTerminal();
   let ending = false;
-  let first: { readonly signal: Ending; readonly at: number } | undefined;
+  let interrupted = -Infinity;
 
   const end = (code: number, grace: number): void => {
     ending = true;
@@ -66,13 +66,13 @@ export function runProcess(
   };
 
   const onEnd = (signal: Ending) => (): void => {
-    if (first?.signal === signal && performance.now() - first.at < COPY_MS) return;
+    if (signal === "SIGINT" && performance.now() - interrupted < COPY_MS) return;
     if (ending) {
       log.warn({ signal }, "second signal, exiting at once");
       host.exit(128 + constants.signals[signal]);
       return;
     }
-    first = { signal, at: performance.now() };
+    if (signal === "SIGINT") interrupted = performance.now();
     log.info({ signal, graceMs: gateway.config.timeouts.grace }, "shutting down");
     end(0, gateway.config.timeouts.grace);
   };
