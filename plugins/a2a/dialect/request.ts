@@ -23,16 +23,33 @@ export interface Envelope {
 }
 
 /**
+ * The bytes of a body. One that says its length is refused by the listener; of others the end of the room is met while reading.
+ *
+ * @throws {GatewayError} `too_large`
+ */
+export async function readBytes({ req }: RouteEvent): Promise<Buffer> {
+  try {
+    return Buffer.from(await req.arrayBuffer());
+  } catch (error) {
+    if ((error as { readonly status?: unknown }).status !== 413) throw error;
+    throw new GatewayError("too_large", "The request body is larger than limits.body.", {
+      hint: "Send less, or files by URL.",
+      cause: error,
+    });
+  }
+}
+
+/**
  * The JSON object in the body of a `POST`.
  *
  * @throws {GatewayError} `unsupported_media_type` (R028), `bad_request` for what is no JSON object (R027), `too_large`
  */
-export async function readObject({ req }: RouteEvent): Promise<Json> {
-  if (!isJson(req.headers.get("content-type")))
+export async function readObject(event: RouteEvent): Promise<Json> {
+  if (!isJson(event.req.headers.get("content-type")))
     throw new GatewayError("unsupported_media_type", "The body must be JSON in UTF-8.", {
       hint: "Send content-type: application/json.",
     });
-  const value = parseJson(Buffer.from(await req.arrayBuffer()), MAX_DEPTH);
+  const value = parseJson(await readBytes(event), MAX_DEPTH);
   if (isObject(value)) return value;
   throw new GatewayError("bad_request", "The body must be one JSON object.", {
     hint: 'Send {"message": {...}} (contract v1) or {"jsonrpc": "2.0", ...} (A2A 1.0).',

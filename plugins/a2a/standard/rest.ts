@@ -6,6 +6,7 @@ import {
   type RouteEvent,
   type RouteMethod,
 } from "propylon";
+import { readBytes } from "../dialect/request.ts";
 import { MAX_DEPTH } from "../ids.ts";
 import { statusOf, toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";
@@ -135,8 +136,8 @@ export async function answerRest(
   around: Surroundings,
 ): Promise<Response> {
   const { sdk } = visit;
-  const bytes = Buffer.from(await event.req.arrayBuffer());
   try {
+    const bytes = await readBytes(event);
     checkVersion(visit, "HTTP+JSON");
     const handler = new StandardHandler(visit, around);
     const { searchParams: query } = event.url;

@@ -49,6 +49,38 @@ describe("a hostile body over HTTP+JSON", () => {
   );
 });
 
+describe("a body that turns out to be too large", () => {
+  // Without a length, which the gateway would refuse before it knows for whom the body is.
+  const post = async (url: string, body: string): Promise<Response> =>
+    fetch(url, {
+      method: "POST",
+      headers: { "a2a-version": "1.0", "content-type": "application/json" },
+      body: new Blob([body]).stream(),
+      duplex: "half",
+    });
+  const message = withData(JSON.stringify("x".repeat(2_000)));
+  const config = { limits: { body: "1KiB" } };
+
+  it("is refused in the words of HTTP+JSON", async () => {
+    const { url } = await startTck({ config });
+    const response = await post(`${url}/message:send`, message);
+    expect(response.status).toBe(413);
+    expect(response.headers.get("content-type")).toBe("application/a2a+json");
+    expect(await response.json()).toMatchObject({ error: { code: 413 } });
+  });
+
+  it("is refused in the words of JSON-RPC", async () => {
+    const { url } = await startTck({ config });
+    const rest = `"id":1,"method":"SendMessage","params":${message}`;
+    const response = await post(url, `{"jsonrpc":"2.0",${rest}}`);
+    expect(response.status).toBe(413);
+    const { error } = (await response.json()) as { error: { message: string } };
+    expect(error.message).toBe(
+      "The request body is larger than limits.body. Send less, or files by URL.",
+    );
+  });
+});
+
 describe("a runtime that takes no work now", () => {
   it.each(["SendMessage", "SendStreamingMessage"])(
     "says so to breakers and retries as well: %s is answered with the status of HTTP and an error of JSON-RPC",

@@ -236,6 +236,68 @@ describe("a tool that a skill calls", () => {
   });
 });
 
+describe("many tasks at once", () => {
+  it("T5: each get the answer that is theirs, in whatever order answers come", async () => {
+    const name = "test_input_required_result_elicitation";
+    const runtime = await start({ server: "modern", skills: [tool(name)] });
+    const names = Array.from({ length: 30 }, (_, index) => `guest-${index}`);
+    const waiting = await Promise.all(
+      names.map(async (guest) => ({
+        guest,
+        taskId: (await send(runtime, say("", { parts: [{ data: {} }] }))).id,
+      })),
+    );
+    const greetings = await Promise.all(
+      waiting
+        .toReversed()
+        .map(async ({ guest, taskId }) => said(await send(runtime, say(guest, { taskId })))),
+    );
+    expect(greetings).toEqual(names.toReversed().map((guest) => `Hello, ${guest}!`));
+  });
+
+  it("two answers at once: one is taken", async () => {
+    const runtime = await start({ skills: [tool(ASKS)] });
+    const { id: taskId } = await send(runtime, say("", { parts: [{ data: {} }] }));
+    const answers = [say("decline", { taskId }), say("cancel", { taskId })];
+    const outcomes = await Promise.allSettled(answers.map((answer) => send(runtime, answer)));
+    expect(outcomes).toMatchObject([
+      { status: "fulfilled", value: { status: { state: "completed" } } },
+      { status: "rejected", reason: { code: "exists" } },
+    ]);
+  });
+
+  it("an answer and a cancel at once: the task ends, as one of the two", async () => {
+    const runtime = await start({ skills: [tool(ASKS)] });
+    const { id: taskId } = await send(runtime, say("", { parts: [{ data: {} }] }));
+    const [answered, cancelled] = await Promise.allSettled([
+      send(runtime, say("decline", { taskId })),
+      runtime.runtime().cancel(taskId, ALICE),
+    ]);
+    expect(answered).toMatchObject({ value: { status: { state: "canceled" } } });
+    expect(cancelled).toMatchObject({ value: { status: { state: "canceled" } } });
+  });
+});
+
+it("a task ends with whoever gave the answer and would not come back for it", async () => {
+  const cwd = await folder({
+    "stay.ts": `export default { async run({ call, signal, status }) {
+      await call("real", "${ASKS}");
+      status("staying");
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    } };`,
+  });
+  const runtime = await start({ skills: [{ id: "stay", function: "./stay.ts" }], rest: { cwd } });
+  const { id: taskId } = await send(runtime, say("go"));
+  const client = new AbortController();
+  const { signal } = client;
+  const answer = say("decline", { taskId });
+  const running = await runtime.runtime().send(answer, { principal: ALICE, signal });
+  const word = (): string => textOf(running.task.status.message?.parts ?? []);
+  await expect.poll(word).toBe("staying");
+  client.abort();
+  expect((await running.settled).status.state).toBe("canceled");
+});
+
 it("R023: contract v1 answers with the question, and takes the answer with the same id", async () => {
   const runtime = await start({ skills: [tool("test_elicitation")] });
   const post = async (message: object): Promise<Task> => {
