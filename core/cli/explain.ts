@@ -51,7 +51,7 @@ export function explanation(plugin: ComposedPlugin, plugins: readonly ComposedPl
 function originText({ key }: ComposedPlugin): string {
   if (isLocalPlugin(key)) return "a file of this gateway";
   return Object.hasOwn(FIRST_PARTY, key)
-    ? `Propylon; see docs/plugins/${key}.md`
+    ? `Propylon; see node_modules/propylon/docs/plugins/${key}.md`
     : "a package beside the config";
 }
 

@@ -62,7 +62,7 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
   const meaning = descriptionAt(shape, path);
   const explain =
     meaning === undefined
-      ? "See docs/guide/config.md for what can stand here."
+      ? "See docs/guide/config.md of the package for what can stand here."
       : `Meaning: ${meaning}`;
   const say = (message: string, hint = explain): PathIssue[] => [
     { path, message: `${name} ${message}.`, hint },

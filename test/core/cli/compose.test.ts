@@ -43,7 +43,7 @@ describe("check --explain", () => {
     const { stdout, code } = await run("check", "--explain", "payloads");
     expect(code).toBe(0);
     for (const line of [
-      "Propylon; see docs/plugins/payloads.md",
+      "Propylon; see node_modules/propylon/docs/plugins/payloads.md",
       "limit: 64MiB (default)  # Largest payload before compression; a bare number is bytes.",
       "store: not set",
       "results.above: 256KiB  # Tool results larger",
