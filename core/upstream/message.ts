@@ -58,6 +58,9 @@ export function findResponse(chunks: readonly Buffer[], length: number): FoundRe
 
 const SMALL_HEAD = `{"jsonrpc":"2.0","id":"${PREFIX}`;
 const SMALL_HEAD_END = '","result":{';
+const ID_AT = SMALL_HEAD.indexOf("id");
+const RESULT_AT = '{"result'.indexOf("r");
+const [LETTER_I, LETTER_R] = [105, 114];
 const SMALL_TAIL = `},"jsonrpc":"2.0","id":"${PREFIX}`;
 
 /**
@@ -65,7 +68,7 @@ const SMALL_TAIL = `},"jsonrpc":"2.0","id":"${PREFIX}`;
  * our id at a second place or a raw line break, leaves it to the parser.
  */
 export function findSmallResponse(chunks: readonly Buffer[]): FoundResponse | undefined {
-  if (chunks.length !== 1) return undefined;
+  if (chunks.length !== 1 || !mayAnswer(chunks[0]!)) return undefined;
   const text = chunks[0]!.toString("latin1");
   const start = text.startsWith(SMALL_HEAD)
     ? SMALL_HEAD.length
@@ -82,6 +85,11 @@ export function findSmallResponse(chunks: readonly Buffer[]): FoundResponse | un
     return undefined;
   const idStart = start - PREFIX.length;
   return found(chunks, text.slice(idStart, end), idStart - 1);
+}
+
+/** Whether one byte of either form is in its place, so that no text is made of notifications for nothing. */
+function mayAnswer(bytes: Buffer): boolean {
+  return bytes[ID_AT] === LETTER_I || bytes[RESULT_AT] === LETTER_R;
 }
 
 /** The id of an answer to us, if the first bytes of the message show it. */

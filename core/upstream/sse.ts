@@ -6,6 +6,9 @@ const SPACE = 32;
 const NONE = Number.POSITIVE_INFINITY;
 /** Between the data lines of one event. The standard says LF; our data is always JSON, where a space means the same. */
 const JOINT = Buffer.from(" ");
+const DATA = Buffer.from("data:");
+/** What MCP servers write before each message. */
+const EVENT_MESSAGE = Buffer.from("event: message");
 
 /** Receives what a {@link SseParser} finds. */
 export interface SseSink {
@@ -91,11 +94,11 @@ export class SseParser {
     }
     if (this.#dead) return;
     if (length === 0) return this.#dispatch();
-    const head = firstBytes(line, 6).toString("latin1");
-    if (head.startsWith("data:"))
-      this.#addData(skip(line, head[5] === " " ? 6 : 5), length - (head[5] === " " ? 6 : 5));
-    else if (head === "data" && length === 4) this.#addData([], 0);
-    else this.#field((line.length === 1 ? line[0]! : Buffer.concat(line)).toString("utf8"));
+    const start = valueOfData(line);
+    if (start > 0) return this.#addData(skip(line, start), length - start);
+    const whole = line.length === 1 ? line[0]! : Buffer.concat(line);
+    if (whole.equals(EVENT_MESSAGE)) this.#type = "message";
+    else this.#field(whole.toString("utf8"));
   }
 
   #addData(pieces: readonly Buffer[], length: number): void {
@@ -114,6 +117,7 @@ export class SseParser {
     const from = line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1;
     const value = colon === -1 ? "" : line.slice(from);
     if (name === "event") this.#type = value;
+    else if (name === "data") this.#addData([], 0);
     else if (name === "id" && !value.includes("\0")) this.#id = value;
     else if (name === "retry" && /^\d{1,9}$/.test(value)) this.retry = Number(value);
   }
@@ -135,6 +139,13 @@ export class SseParser {
 function find(chunk: Buffer, byte: number, from: number): number {
   const at = chunk.indexOf(byte, from);
   return at === -1 ? NONE : at;
+}
+
+/** Where the value of a `data:` line begins; 0 for any other line. Text is not made of it: a line is a progress report's price. */
+function valueOfData(line: readonly Buffer[]): number {
+  const head = line.length === 1 ? line[0]! : firstBytes(line, DATA.length + 1);
+  for (let at = 0; at < DATA.length; at++) if (head[at] !== DATA[at]) return 0;
+  return head[DATA.length] === SPACE ? DATA.length + 1 : DATA.length;
 }
 
 function skip(pieces: readonly Buffer[], count: number): Buffer[] {
