@@ -126,10 +126,11 @@ function unset(name: string, path: ConfigPath, environment: Environment): PathIs
 }
 
 function malformed(match: string, path: ConfigPath): PathIssue {
+  const asked = match.startsWith("${input:") ? " VS Code asks for inputs; a gateway cannot." : "";
   return {
     path,
     message: `"${match}" is not a variable.`,
-    hint: "Write ${NAME}, ${NAME:-default} or ${env:NAME}; write $$ for a dollar sign.",
+    hint: `Write \${NAME}, \${NAME:-default} or \${env:NAME}; write $$ for a dollar sign.${asked}`,
   };
 }
 

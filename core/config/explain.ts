@@ -168,6 +168,14 @@ function choice(known: readonly string[]): string {
 }
 
 function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
+  // VS Code writes comments into its mcp.json, which are read as the beginning of the next key here.
+  if (/^\/[/*]/.test(key))
+    return {
+      path: [...path, key],
+      at: "key",
+      message: "A comment stands here, and JSON has none.",
+      hint: "Take it away, or make it YAML, where comments start with #.",
+    };
   const known = keysAt(shape, path);
   const where = path.length === 0 ? "at the top of the config" : `in ${pathText(path)}`;
   return {
