@@ -142,7 +142,8 @@ export class Worker {
     const { signal } = this.#leaving;
     this.#look();
     try {
-      await this.#whenHealthy();
+      // No turn is lost where all is well: what is written in one leaves in one, the result that is on its way with the next request.
+      if (!this.#means.runtime.isHealthy) await this.#whenHealthy();
       this.#look();
       const delivery = await this.#means.transport.pull(signal);
       return delivery && new Execution(delivery, this.#means, this.#ending.signal);
@@ -154,10 +155,8 @@ export class Worker {
 
   /** What it serves by now may rule it out (R089). */
   async #whenHealthy(): Promise<void> {
-    const { runtime } = this.#means;
-    if (runtime.isHealthy) return;
     try {
-      await runtime.whenHealthy(this.#leaving.signal);
+      await this.#means.runtime.whenHealthy(this.#leaving.signal);
     } catch (error) {
       this.#fail(error);
       throw error;
