@@ -31,11 +31,8 @@ export async function readBytes({ req }: RouteEvent): Promise<Buffer> {
   try {
     return Buffer.from(await req.arrayBuffer());
   } catch (error) {
-    if ((error as { readonly status?: unknown }).status !== 413) throw error;
-    throw new GatewayError("too_large", "The request body is larger than limits.body.", {
-      hint: "Send less, or files by URL.",
-      cause: error,
-    });
+    const { status, message } = error as { readonly status?: unknown; readonly message: string };
+    throw status === 413 ? new GatewayError("too_large", message, { cause: error }) : error;
   }
 }
 
