@@ -196,6 +196,9 @@ describe("plan", () => {
   });
 });
 
+/** Where an edit that cannot be activated says that the trouble is: the plugin's entry, or the very option. */
+const LINES: Readonly<Record<string, number>> = { setup: 7, wrong: 9 };
+
 describe("edit", () => {
   it.each([
     ["setup", TEXT],
@@ -225,7 +228,7 @@ describe("edit", () => {
           : { path: ["plugins", "shop", "fail"], value };
       const error = await control.edit([edit]).catch((thrown: GatewayError) => thrown);
       expect(error).toMatchObject({ code: "reload_failed" });
-      expect((error as GatewayError).place?.line).toBe(how === "wrong" ? 9 : undefined);
+      expect((error as GatewayError).place?.line).toBe(LINES[how]);
       expect({ sha256: await digest(), inode: (await stat(file)).ino }).toEqual(before);
       expect((await stat(target)).mode & 0o777).toBe(0o640);
       expect((await readdir(folder)).toSorted()).toEqual([
