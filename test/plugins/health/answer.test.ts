@@ -15,7 +15,7 @@ import { askHealth, clientOf, openBlackHole, refusingUrl, servePatient } from ".
 
 const quick = (options: object = {}): PluginEntry => [
   health,
-  { interval: "100ms", timeout: "500ms", ...options },
+  { interval: "100ms", timeout: "5s", ...options },
 ];
 
 const ready = { status: "ok", timestamp: expect.any(String) };
