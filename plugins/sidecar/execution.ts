@@ -198,7 +198,7 @@ export class Execution {
     try {
       await this.#persist(() => transport.record(id, entry));
     } catch (error) {
-      throw isTooLarge(error) ? tooLarge(size, room) : error;
+      throw isTooLarge(error) ? tooLarge(size) : error;
     } finally {
       step.end();
     }
@@ -280,7 +280,8 @@ function isTooLarge(error: unknown): boolean {
   return isGatewayError(error) && error.code === "too_large";
 }
 
-function tooLarge(size: number, room: number): Failure {
-  const message = `Its result has ${size} bytes; the queue takes ${Math.min(room, size - 1)}.`;
-  return new Failure("result_too_large", message);
+/** @param room what the queue takes, in bytes, where it says so; a stream of its own limit only refuses */
+function tooLarge(size: number, room?: number): Failure {
+  const limit = room === undefined ? "the stream of results takes less" : `the queue takes ${room}`;
+  return new Failure("result_too_large", `Its result has ${size} bytes; ${limit}.`);
 }

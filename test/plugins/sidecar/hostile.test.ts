@@ -127,13 +127,20 @@ describe("limits of the queue", () => {
   });
 
   it("gives up with a failed result what the stream of results takes less of than the server", async () => {
-    const { bus, queue } = await start();
+    const answer: Answer = (asked, res) => {
+      const id = idOf(asked);
+      sendJson(res, completed(id, id === "large" ? "x".repeat(10_000) : "done"));
+    };
+    const { bus, queue, runtime } = await start({ answers: { "/": answer } });
     const { config } = await bus.manager.streams.info("AGENT_RESULTS");
     await bus.manager.streams.update("AGENT_RESULTS", { ...config, max_msg_size: 2_000 });
-    await queue.submit(user("x".repeat(10_000), { taskId: "t" }));
-    expect((await queue.result("t", { wait: 10_000 }))?.task.status.state).toBe("completed");
-    await queue.submit(user("a", { taskId: "fits" }));
-    await queue.result("fits", { wait: 10_000 });
+    await queue.submit(user("a", { taskId: "large" }));
+    const { task } = (await queue.result("large", { wait: 10_000 }))!;
+    expect(task.status.state).toBe("failed");
+    expect(JSON.stringify(task)).toContain("the stream of results takes less");
+    await queue.submit(user("b", { taskId: "fits" }));
+    expect((await queue.result("fits", { wait: 10_000 }))?.task).toEqual(completed("fits"));
+    expect(runtime.tasks.map(idOf)).toEqual(["large", "fits"]);
   });
 
   it("says that nothing can be stored, takes no other task, and stores it once there is room", async () => {
