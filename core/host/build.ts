@@ -43,7 +43,9 @@ export async function buildScopes({
   host,
   onCreate,
 }: BuildInput): Promise<Scope[]> {
-  const ordered = orderPlugins(await resolvePlugins(config, resolve));
+  const ordered = orderPlugins(await resolvePlugins(config, resolve), (key) =>
+    placeOf(key, config, ""),
+  );
   const providers = new Map<string, Scope>();
   const scopes: Scope[] = [];
   for (const { key, plugin, options } of ordered) {
@@ -71,7 +73,9 @@ export async function planScopes({
   resolve,
   current,
 }: Pick<BuildInput, "config" | "resolve" | "current">): Promise<Changes> {
-  const ordered = orderPlugins(await resolvePlugins(config, resolve));
+  const ordered = orderPlugins(await resolvePlugins(config, resolve), (key) =>
+    placeOf(key, config, ""),
+  );
   const providers = new Map<string, object>();
   const kept = new Set<string>();
   for (const { key, plugin, options } of ordered) {

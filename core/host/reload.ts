@@ -94,7 +94,7 @@ async function prepare(
   });
   const opened = parts.listening ? await sockets.plan(config) : undefined;
   undo.add(() => opened?.abort());
-  await startScopes(fresh, config.timeouts.setup);
+  await startScopes(fresh, config);
   upstreams.startTyped();
   return {
     generation: new Generation({
@@ -110,12 +110,12 @@ async function prepare(
   };
 }
 
-async function startScopes(scopes: readonly Scope[], timeout: number): Promise<void> {
+async function startScopes(scopes: readonly Scope[], config: GatewayConfig): Promise<void> {
   for (const scope of scopes) {
     try {
-      await withTimeout(startScope(scope), timeout, "start");
+      await withTimeout(startScope(scope), config.timeouts.setup, "start");
     } catch (error) {
-      throw blame(scope.name, "could not be started", error);
+      throw blame(scope.name, "could not be started", error, { key: scope.key, config });
     }
   }
 }

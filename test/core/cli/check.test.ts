@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
-import "./built.ts";
 import { propylon } from "./propylon.ts";
 
 const wrong = fileURLToPath(new URL("../config/wrong/", import.meta.url));
@@ -98,7 +97,15 @@ plugins:
     await write("gateway.yaml", "plugins:\n  ./one.ts: {}\n  ./two.ts: {}\n");
     const { code, stderr } = await propylon(["check"], { cwd: folder });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^gateway\.yaml:1:1 .*"?same"?/);
+    expect(stderr).toMatch(/^gateway\.yaml:3:3 .*"?same"?/);
+    await write(
+      "one.ts",
+      'import { definePlugin, defineService } from "propylon"; export default definePlugin({ name: "one", inject: { store: defineService("store") }, setup() {} });',
+    );
+    await write("gateway.yaml", "name: shop\nplugins:\n  ./one.ts: {}\n");
+    expect((await propylon(["check"], { cwd: folder })).stderr).toMatch(
+      /^gateway\.yaml:3:3 Plugin "one" needs the service "store", which no plugin provides\. Add/,
+    );
   });
 
   it("tells where a plugin fails: its entry, and the line of its file", async () => {

@@ -197,7 +197,7 @@ describe("plan", () => {
 });
 
 /** Where an edit that cannot be activated says that the trouble is: the plugin's entry, or the very option. */
-const LINES: Readonly<Record<string, number>> = { setup: 7, wrong: 9 };
+const LINES: Readonly<Record<string, number>> = { setup: 7, start: 7, wrong: 9 };
 
 describe("edit", () => {
   it.each([
