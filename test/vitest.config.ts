@@ -11,6 +11,7 @@ export default defineConfig({
       include: ["test/types/**/*.test-d.ts"],
       tsconfig: "test/tsconfig.json",
     },
+    globalSetup: "test/build.ts",
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 40_000,

@@ -1,4 +1,3 @@
-import "../core/cli/built.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,4 +1,3 @@
-import "../core/cli/built.ts";
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";

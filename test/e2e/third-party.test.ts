@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { connectClient } from "../../core/testing/index.ts";
-import "../core/cli/built.ts";
 import { propylon, startPropylon, type Running } from "../core/cli/propylon.ts";
 import { install, openWorkshop, PACKAGE, type Workshop } from "./third-party-kit.ts";
 

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import "./built.ts";
 import { propylon, spawnPropylon, startPropylon, type Running } from "./propylon.ts";
 
 const EVERYTHING = fileURLToPath(

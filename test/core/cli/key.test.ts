@@ -6,7 +6,6 @@ import { parse } from "yaml";
 import { isMistyped } from "../../../core/auth/key.ts";
 import { configSchema } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import "./built.ts";
 import { propylon } from "./propylon.ts";
 
 it("M122: propylon key prints a key once and the lines for the config, and the two fit", async () => {

@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import "./built.ts";
 import { connectClient } from "../../../core/testing/index.ts";
 import { startPropylon } from "./propylon.ts";
 

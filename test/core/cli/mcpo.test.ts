@@ -13,7 +13,6 @@ import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { propylon, startPropylon, type Running } from "./propylon.ts";
-import "./built.ts";
 
 const FIXTURES = fileURLToPath(new URL("../../fixtures/", import.meta.url));
 const CACHE = fileURLToPath(new URL("../../../node_modules/.cache/propylon/", import.meta.url));

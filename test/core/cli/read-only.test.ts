@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
-import "./built.ts";
 import { startPropylon } from "./propylon.ts";
 
 const PLUGIN = `

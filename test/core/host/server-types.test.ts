@@ -21,7 +21,6 @@ import {
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { propylon } from "../cli/propylon.ts";
-import "../cli/built.ts";
 
 /** A server that writes down its life and says its greeting. */
 class Greeter implements ManagedProvider {

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
-import "../../core/cli/built.ts";
 import { startPropylon } from "../../core/cli/propylon.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import { idIn, optionsOf, startOne, statusOf, SOON } from "./kit.ts";
