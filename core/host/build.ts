@@ -43,9 +43,7 @@ export async function buildScopes({
   host,
   onCreate,
 }: BuildInput): Promise<Scope[]> {
-  const ordered = orderPlugins(await resolvePlugins(config, resolve), (key) =>
-    placeOf(key, config, ""),
-  );
+  const ordered = await resolveInOrder(config, resolve);
   const providers = new Map<string, Scope>();
   const scopes: Scope[] = [];
   for (const { key, plugin, options } of ordered) {
@@ -73,9 +71,7 @@ export async function planScopes({
   resolve,
   current,
 }: Pick<BuildInput, "config" | "resolve" | "current">): Promise<Changes> {
-  const ordered = orderPlugins(await resolvePlugins(config, resolve), (key) =>
-    placeOf(key, config, ""),
-  );
+  const ordered = await resolveInOrder(config, resolve);
   const providers = new Map<string, object>();
   const kept = new Set<string>();
   for (const { key, plugin, options } of ordered) {
@@ -162,6 +158,15 @@ function lineOf(key: string, thrown: unknown): string | undefined {
   const frame = thrown.stack?.split("\n").find((line) => line.includes(`/${name}:`));
   const numbers = /:\d+:\d+(?=\)?$)/.exec(frame ?? "");
   return numbers ? `${name}${numbers[0]}` : undefined;
+}
+
+/** The plugins of a config in graph order; what keeps them from one is told at an entry. */
+async function resolveInOrder(
+  config: GatewayConfig,
+  resolve: PluginResolver,
+): Promise<ConfiguredPlugin[]> {
+  const resolved = await resolvePlugins(config, resolve);
+  return orderPlugins(resolved, (key) => placeOf(key, config, ""));
 }
 
 async function resolvePlugins(

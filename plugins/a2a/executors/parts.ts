@@ -13,7 +13,7 @@ export function partsOf(result: Json): readonly Part[] {
 }
 
 /** What a failed tool said. */
-export function wordsOf({ result = {} }: Answer): string {
+export function failedWordsOf({ result = {} }: Answer): string {
   const words = partsOf({ content: result["content"] }).flatMap(({ text }) => text ?? []);
   return words.join("\n");
 }

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { GatewayError, spawnChild, type Exit } from "propylon";
-import { within } from "../tasks/within.ts";
+import { GatewayError, spawnChild, within, type Exit } from "propylon";
 
 /** Between SIGTERM and SIGKILL, in milliseconds: less than a cancelled task may take to end. */
 const TERM_MS = 2_000;

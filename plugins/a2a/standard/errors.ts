@@ -1,4 +1,4 @@
-import { toGatewayError, type ErrorCode } from "propylon";
+import { toGatewayError, wordsOf, type ErrorCode } from "propylon";
 import type { Sdk } from "./sdk.ts";
 
 /** The error of A2A that says what a code of ours says, where there is one. */
@@ -18,9 +18,9 @@ const CLASSES = {
  */
 export function toStandardError(sdk: Sdk, thrown: unknown): Error {
   if (thrown instanceof sdk.A2AError) return thrown;
-  const { code, message, hint } = toGatewayError(thrown);
-  const words = hint === undefined ? message : `${message} ${hint}`;
-  const options = { message: words, metadata: { code }, cause: thrown };
+  const error = toGatewayError(thrown);
+  const { code } = error;
+  const options = { message: wordsOf(error), metadata: { code }, cause: thrown };
   const name = Object.hasOwn(CLASSES, code) ? CLASSES[code as keyof typeof CLASSES] : undefined;
   return name === undefined ? new sdk.A2AError(options) : new sdk[name](options);
 }

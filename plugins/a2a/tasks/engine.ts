@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, type PluginContext, type Principal } from "propylon";
+import { GatewayError, within, type PluginContext, type Principal } from "propylon";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";
@@ -11,7 +11,6 @@ import { NO_ANSWER, refuseCancel, refuseMessage, SHUTDOWN } from "./refusals.ts"
 import { Shelf } from "./shelf.ts";
 import { Tally } from "./tally.ts";
 import { callSkill, follow } from "./turn.ts";
-import { within } from "./within.ts";
 import { Work } from "./work.ts";
 
 /** What tasks are worked on with: of the config in force, so it changes while tasks live. */

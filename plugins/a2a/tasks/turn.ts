@@ -3,6 +3,7 @@ import {
   GatewayError,
   isGatewayError,
   toGatewayError,
+  wordsOf,
   type Answer,
   type Cancellation,
   type Json,
@@ -12,7 +13,7 @@ import {
 } from "propylon";
 import type { Logger } from "pino";
 import type { Part, TaskState } from "propylon/contract";
-import { partsOf, wordsOf } from "../executors/parts.ts";
+import { failedWordsOf, partsOf } from "../executors/parts.ts";
 import type { SendOptions } from "../service.ts";
 import type { Skill } from "../skills.ts";
 import type { LiveTask } from "./live-task.ts";
@@ -111,7 +112,8 @@ function resultOf({ result = {} }: Answer): readonly Part[] {
 function endOf({ verdict }: Work, answer: Answer): Ending {
   const { error } = answer;
   if (error) return failure(error.message, { code: error.code });
-  if (answer.isError) return { ...failure(wordsOf(answer)), metadata: { code: "tool_error" } };
+  if (answer.isError)
+    return { ...failure(failedWordsOf(answer)), metadata: { code: "tool_error" } };
   if (verdict) return verdict;
   const type = answer.result?.["resultType"];
   if (type !== undefined && type !== "complete")
@@ -124,12 +126,13 @@ function endOfThrown(
   { isUnwanted, fault }: LiveTask,
   isDraining: boolean,
 ): Ending {
-  const { code, message, hint } = fault ?? toGatewayError(thrown);
+  const error = fault ?? toGatewayError(thrown);
+  const { code } = error;
   if (isUnwanted) return { state: "canceled" };
   // What a caller of contract v1 is told (C43).
   if (code === "cancelled" && isDraining) return failure("canceled by shutdown", { code });
   if (code === "cancelled") return failure("canceled by a reload of the configuration", { code });
-  return failure(hint === undefined ? message : `${message} ${hint}`, { code });
+  return failure(wordsOf(error), { code });
 }
 
 /** Failed tasks say why (R025, R066). */

@@ -1,6 +1,6 @@
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
-import type { GatewayError } from "propylon";
+import { within, type GatewayError } from "propylon";
 import { backoff, pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 import type { TransportStatus } from "../transport.ts";
@@ -140,9 +140,7 @@ export class Link {
     if (connection && !connection.isClosed()) {
       const isDown = !this.#status.isConnected;
       const drained = isDown ? connection.close() : connection.drain();
-      const done = new AbortController();
-      await Promise.race([drained.catch(() => {}), pause(DRAIN_MS, done.signal)]);
-      done.abort();
+      await within(drained, DRAIN_MS);
       await connection.close().catch(() => {});
     }
     await this.#running;

@@ -15,6 +15,8 @@ import { definePlugin } from "../../../core/index.ts";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
 
+export { until } from "../../fixtures/until.ts";
+
 /** Body of a task's request. */
 export interface AskedBody {
   readonly message: { readonly taskId?: string; readonly messageId?: string };
@@ -142,20 +144,6 @@ export async function startBus(config?: string): Promise<Bus> {
   onTestFinished(() => connection.close());
   const manager = await jetstream(connection).jetstreamManager();
   return { server, connection, manager };
-}
-
-/** Waits until something holds. */
-export async function until<T>(
-  look: () => T | undefined | false | Promise<T | undefined | false>,
-  limit = 10_000,
-): Promise<T> {
-  const end = performance.now() + limit;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`It did not come about: ${String(look)}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 export async function statusOf(url: string): Promise<Status> {

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { GatewayError, type PluginContext, type Principal } from "propylon";
-import { within } from "../../tasks/within.ts";
+import { GatewayError, within, type PluginContext, type Principal } from "propylon";
 import type { PushOptions } from "../options.ts";
 import { Outbox, type PostOffice } from "./outbox.ts";
 import { Webhooks, type Resolve } from "./webhook.ts";
