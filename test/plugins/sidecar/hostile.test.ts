@@ -105,7 +105,7 @@ describe("limits of the queue", () => {
     const bus = await startBus("max_payload: 4MB");
     const work = gate();
     const answered = gate();
-    const { queue, url } = await start({
+    const { queue, runtime, url } = await start({
       bus,
       answers: {
         "/": async (asked, res) => {
@@ -116,7 +116,8 @@ describe("limits of the queue", () => {
       },
     });
     await queue.submit(user("a", { taskId: "t" }));
-    await until(async () => (await statusOf(url)).running.length === 1);
+    // Running is not enough: before it asks the runtime, the sidecar looks into the ledger, and would wait for the server.
+    await until(() => runtime.tasks.length === 1);
     await bus.server.kill();
     await until(async () => !(await statusOf(url)).queue.connected);
     work.open();
