@@ -1,4 +1,5 @@
 export { agentCardSchema, CARD_PATH, skillSchema, type AgentCard, type Skill } from "./card.ts";
+export { applyEvent, TaskFold } from "./fold.ts";
 export {
   CONTRACT_VERSIONS,
   contractVersionSchema,

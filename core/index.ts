@@ -49,7 +49,7 @@ export { createLogger } from "./log.ts";
 export { networkFault, networkReason, sizeFault } from "./upstream/faults.ts";
 export { type Child, type CloseTimes, type Exit, spawnChild } from "./upstream/child.ts";
 export type { Launch } from "./upstream/launch.ts";
-export { SseParser, type SseSink } from "./upstream/sse.ts";
+export { readEvents } from "./upstream/events.ts";
 export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "./outcome.ts";
 export type {

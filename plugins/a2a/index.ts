@@ -8,7 +8,6 @@ import { Engine } from "./tasks/engine.ts";
 
 export * from "./service.ts";
 export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from "./define.ts";
-export { applyEvent } from "./tasks/fold.ts";
 
 /** Serves agents, tools, functions and programs as an A2A runtime (R001-R004, R013, R014). */
 export default definePlugin({

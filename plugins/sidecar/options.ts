@@ -78,7 +78,9 @@ const runtimeSchema = z.strictObject({
     .describe("How long a child gets from SIGTERM to SIGKILL; a bare number is seconds."),
   limit: sizeSchema()
     .default(64 * 1_024 * 1_024)
-    .describe("Largest answer of the runtime; a bare number is bytes."),
+    .describe(
+      "Largest answer of the runtime, and of a stream its largest event and all artifacts together; a bare number is bytes.",
+    ),
 });
 
 /** Options of the sidecar plugin. */

@@ -1,10 +1,9 @@
 import type { Readable } from "node:stream";
-import { isGatewayError, type Json } from "propylon";
+import { isGatewayError, readEvents, type Json } from "propylon";
 import type { RemoteCard } from "./card.ts";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
 import type { AgentReply, Exchange } from "./exchange.ts";
 import { Refusal } from "./faults.ts";
-import { readEvents } from "./sse.ts";
 import { readEvent } from "./translation.ts";
 
 /** How much of an error body is read, in characters. */

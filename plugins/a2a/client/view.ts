@@ -1,14 +1,13 @@
 import {
   STATES,
+  TaskFold,
   textOf,
   type Message,
-  type Part,
   type StreamEvent,
   type Task,
   type TaskArtifactUpdate,
   type TaskStatusUpdate,
 } from "propylon/contract";
-import { applyEvent } from "../tasks/fold.ts";
 import type { AgentEvent } from "./channel.ts";
 
 /** How a turn ended: with a task that is final or waits for somebody, or with nothing but a message. */
@@ -21,9 +20,8 @@ export class TaskView {
   readonly #known: Promise<string>;
   #tellKnown!: (id: string) => void;
   #id: string | undefined;
-  #task: Task | undefined;
+  #fold: TaskFold | undefined;
   #message: Message | undefined;
-  #size = 0;
 
   /**
    * @param limit bytes of all artifacts
@@ -46,7 +44,7 @@ export class TaskView {
 
   /** Whether the agent has said anything yet. */
   get isTold(): boolean {
-    return this.#task !== undefined || this.#message !== undefined;
+    return this.#fold !== undefined || this.#message !== undefined;
   }
 
   /** Whether nothing follows. */
@@ -60,7 +58,7 @@ export class TaskView {
   }
 
   get status(): Task["status"] | undefined {
-    return this.#task?.status;
+    return this.#fold?.task.status;
   }
 
   /** What the agent last said about how it is getting on, or the state. */
@@ -71,7 +69,7 @@ export class TaskView {
 
   /** Call once settled. */
   get outcome(): Outcome {
-    return this.#message ? { message: this.#message } : { task: this.#task! };
+    return this.#message ? { message: this.#message } : { task: this.#fold!.task };
   }
 
   /** A task whose id is known before anything was told of it. */
@@ -91,14 +89,10 @@ export class TaskView {
   }
 
   #apply(event: StreamEvent): void {
-    this.#task = applyEvent(this.#task ?? begun(event), event);
-    this.expect(this.#task.id);
-    const more =
-      "artifactUpdate" in event ? (event.artifactUpdate as TaskArtifactUpdate) : undefined;
-    this.#size = more?.append
-      ? this.#size + sizeOf(more.artifact.parts)
-      : (this.#task.artifacts ?? []).reduce((sum, { parts }) => sum + sizeOf(parts), 0);
-    if (this.#size > this.#limit) throw this.#onExcess();
+    this.#fold ??= new TaskFold(begun(event), this.#limit, this.#onExcess);
+    // Known before it is too much: what is given up is cancelled by its id.
+    this.expect("task" in event ? (event.task as Task).id : this.#fold.task.id);
+    this.#fold.add(event);
   }
 }
 
@@ -113,9 +107,4 @@ function begun(event: StreamEvent): Task {
 
 function isMessage(event: AgentEvent): event is { readonly message: Message } {
   return "message" in event;
-}
-
-/** Bytes that parts take as JSON. */
-function sizeOf(parts: readonly Part[]): number {
-  return parts.reduce((sum, part) => sum + Buffer.byteLength(JSON.stringify(part)), 0);
 }

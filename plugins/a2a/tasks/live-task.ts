@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Cancellation, GatewayError, type Json, type Principal } from "propylon";
 import {
+  applyEvent,
   STATES,
   type Artifact,
   type Message,
@@ -12,7 +13,6 @@ import {
 import type { SkillArtifact } from "../define.ts";
 import type { RunningTask } from "../service.ts";
 import { deferred } from "./deferred.ts";
-import { applyEvent } from "./fold.ts";
 import { Question } from "./question.ts";
 import { sizeOf } from "./size.ts";
 import { isSettled, mayFollow } from "./transitions.ts";

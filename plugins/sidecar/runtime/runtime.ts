@@ -16,7 +16,7 @@ import { Failure } from "../failure.ts";
 import { Limit } from "../limit.ts";
 import { pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
-import { drop, openHttp, type Http, type HttpAnswer } from "./http.ts";
+import { drop, openHttp, readText, type Http, type HttpAnswer } from "./http.ts";
 import { readManifest, servedManifest } from "./manifest.ts";
 import { readStream } from "./stream.ts";
 
@@ -174,7 +174,7 @@ export class Runtime {
   async #read({ contentType, body }: HttpAnswer, { id, tell }: SendContext): Promise<unknown> {
     if (/^text\/event-stream\b/i.test(contentType))
       return readStream(body, id, this.#settings.limit, tell);
-    const text = await body.text();
+    const text = await readText(body, this.#settings.limit);
     try {
       return JSON.parse(text);
     } catch (cause) {
@@ -217,10 +217,11 @@ export class Runtime {
         headers: this.#headers,
         signal: limit.signal,
       });
-      return { status, text: await body.text() };
+      return { status, text: await readText(body, this.#settings.limit) };
     } catch (error) {
       this.#isHealthy = false;
-      this.#reason = `It does not answer (${codeOf(error)}).`;
+      this.#reason =
+        error instanceof Failure ? error.message : `It does not answer (${codeOf(error)}).`;
       return undefined;
     } finally {
       limit.clear();
@@ -228,7 +229,7 @@ export class Runtime {
   }
 
   #open(): Promise<Http> {
-    return (this.#http ??= openHttp(this.#settings.limit));
+    return (this.#http ??= openHttp());
   }
 
   #path(name: keyof typeof PATHS): string {

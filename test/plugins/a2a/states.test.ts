@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  applyEvent,
   STATES,
   TASK_STATES,
   taskSchema,
@@ -9,7 +10,6 @@ import {
   type Task,
   type TaskState,
 } from "../../../contract/index.ts";
-import { applyEvent } from "../../../plugins/a2a/index.ts";
 import { compact } from "../../../plugins/a2a/tasks/compaction.ts";
 import { LiveTask } from "../../../plugins/a2a/tasks/live-task.ts";
 import { estimateTokens } from "../../../plugins/a2a/tasks/transcript.ts";

@@ -254,7 +254,7 @@ describe("tasks", () => {
     await queue.submit(user("a", { taskId: "t" }));
     const found = await queue.result("t", { wait: 10_000 });
     expect(found?.task.status.state).toBe("completed");
-    expect(found?.task.artifacts?.[0]?.parts.map(({ text }) => text)).toEqual(["one", "two"]);
+    expect(found?.task.artifacts?.[0]?.parts.map(({ text }) => text)).toEqual(["onetwo"]);
     expect(runtime.tasks[0]?.headers.accept).toContain("text/event-stream");
     expect(seen.filter((event) => "artifactUpdate" in event)).toHaveLength(2);
   });
