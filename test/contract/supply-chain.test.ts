@@ -1,13 +1,16 @@
 import { readFileSync } from "node:fs";
+import { minVersion, satisfies } from "semver";
 import { describe, expect, it } from "vitest";
 
 interface Entry {
+  readonly version?: string;
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly license?: string;
   readonly hasInstallScript?: boolean;
+  readonly engines?: Readonly<Record<string, string>>;
 }
 
 const root = new URL("../../", import.meta.url);
@@ -69,6 +72,19 @@ describe("the lockfile", () => {
 
   it("has no install script in what we ship", () => {
     expect(named(runtime.filter(([, { hasInstallScript }]) => hasInstallScript))).toEqual([]);
+  });
+
+  // yarn 1 and npm's engine-strict refuse such a package; npm's own warning is the first line that a user sees.
+  it("24: has no package, for development neither, that refuses the oldest Node we promise", () => {
+    const { engines } = JSON.parse(read("package.json")) as Required<Entry>;
+    const oldest = minVersion(engines.node!)!;
+    const refusing = installed.filter(
+      ([, entry]) => !satisfies(oldest, entry.engines?.node ?? "*"),
+    );
+    expect(oldest.version).toBe("20.19.0");
+    expect(
+      refusing.map(([path, entry]) => `${path} ${entry.version}: ${entry.engines!.node}`),
+    ).toEqual([]);
   });
 
   it("has permissive licences only in what we ship", () => {
