@@ -1,6 +1,6 @@
 import { isPlainObject } from "./environment.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
-import { configSchema } from "./schema.ts";
+import { configObject } from "./schema.ts";
 import { httpServerSchema, stdioServerSchema } from "./server-schema.ts";
 import { nearest } from "./spelling.ts";
 
@@ -42,7 +42,7 @@ export function dropSettings(
   warnings: PathIssue[],
 ): Record<string, unknown> {
   const { mcpServers, ...rest } = file;
-  const own = Object.keys(configSchema.shape);
+  const own = Object.keys(configObject.shape);
   const keys = Object.keys(rest);
   if (mcpServers === undefined || keys.some((key) => nearest(key, own) !== undefined)) return file;
   for (const key of keys)

@@ -3,7 +3,7 @@ import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./i
 import { configSchema, type GatewayConfig, type GatewayConfigInput } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
 
-/** Configs that went through the schema. A second pass would read milliseconds as seconds. */
+/** Configs that went through the schema: they need no second pass. */
 const parsed = new WeakSet<object>();
 
 /** Where the problems of a config are shown to be, for those that came from a file. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { limitsSchema, timeoutsSchema } from "./bounds.ts";
+import { markTimes, readTimes } from "./copies.ts";
 import { serverSchema } from "./server-schema.ts";
-import { durationSchema as duration, sizeSchema as size } from "./units.ts";
 
 export const listenerSchema = z.strictObject({
   host: z.string().default("127.0.0.1").describe("Address to bind."),
@@ -57,8 +58,8 @@ export const endpointSchema = z.strictObject({
     .describe("Usage notes for models, in place of those of the servers."),
 });
 
-/** The whole gateway config (architecture section 7). */
-export const configSchema = z.strictObject({
+/** The whole gateway config, key by key. */
+export const configObject = z.strictObject({
   name: z
     .string()
     .min(1)
@@ -177,47 +178,8 @@ export const configSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe("Allow a non-loopback listener without authentication."),
-  limits: z
-    .strictObject({
-      body: size()
-        .default(4 * 1024 * 1024)
-        .describe("Largest request body."),
-      depth: z.int().min(4).max(512).default(64).describe("Deepest JSON nesting."),
-      header: size()
-        .default(16 * 1024)
-        .describe("Largest request head."),
-      headersTimeout: duration().default(5_000).describe("To receive the request head."),
-      requestTimeout: duration().default(10_000).describe("To receive the whole request."),
-      connections: z.int().min(1).default(10_000).describe("Open sockets per listener."),
-      sessions: z
-        .int()
-        .min(1)
-        .default(10_000)
-        .describe("Legacy MCP sessions per endpoint; the longest idle makes way."),
-      sessionIdle: duration().default(600_000).describe("After this long unused a session ends."),
-      streamQueue: size()
-        .default(1024 * 1024)
-        .describe(
-          "Unsent bytes of one event stream. Beyond it a standalone stream is closed; a call's stream holds up the server that feeds it, or loses log messages and progress where that cannot be.",
-        ),
-    })
-    .prefault({})
-    .describe("Bounds on what a client can cost."),
-  timeouts: z
-    .strictObject({
-      default: duration()
-        .default(60_000)
-        .describe("Longest run of a call when nothing else is said."),
-      setup: duration().default(10_000).describe("For a plugin's setup and start."),
-      drain: duration()
-        .default(30_000)
-        .describe("On reload: how long calls of the old configuration may still run."),
-      grace: duration()
-        .default(30_000)
-        .describe("On shutdown: how long calls in flight may still run."),
-    })
-    .prefault({})
-    .describe("Times; a bare number is seconds."),
+  limits: limitsSchema.prefault({}).describe("Bounds on what a client can cost."),
+  timeouts: timeoutsSchema.prefault({}).describe("Times; a bare number is seconds."),
   log: z
     .strictObject({
       level: z
@@ -233,9 +195,17 @@ export const configSchema = z.strictObject({
     .describe("Logging."),
 });
 
-/** A gateway config as the program uses it: defaults filled in, durations in ms, sizes in bytes. */
-export type GatewayConfig = z.output<typeof configSchema>;
-/** A gateway config as people write it. */
-export type GatewayConfigInput = z.input<typeof configSchema>;
+/**
+ * A gateway config as the program uses it: defaults filled in, durations in ms, sizes in bytes. A copy of one, whole or in parts,
+ * may be given wherever a {@link GatewayConfigInput} is taken.
+ */
+export type GatewayConfig = z.output<typeof configObject>;
+/** A gateway config as people write it; a bare duration is seconds. */
+export type GatewayConfigInput = z.input<typeof configObject>;
+
+/** Reads what people write into a {@link GatewayConfig}. Reading one again, or a copy of one, changes nothing. */
+export const configSchema = z
+  .preprocess((input: GatewayConfigInput) => readTimes(input), configObject)
+  .transform(markTimes);
 export type ListenerConfig = z.output<typeof listenerSchema>;
 export type EndpointConfig = z.output<typeof endpointSchema>;

@@ -22,7 +22,14 @@ export const entryCommon = {
     .describe("Which of the server's tools are exposed."),
 };
 
-const serverCommon = {
+/** Waits between attempts to connect. */
+export const backoffSchema = z.strictObject({
+  initial: duration().default(2_000).describe("First wait after a failed connect."),
+  max: duration().default(60_000).describe("Longest wait."),
+});
+
+/** What every entry of a server that speaks MCP itself has. */
+export const serverCommon = {
   ...entryCommon,
   connectTimeout: duration()
     .default(10_000)
@@ -41,11 +48,7 @@ const serverCommon = {
   maxResult: size()
     .default(64 * 1024 * 1024)
     .describe("Largest single message from the server; a bare number is bytes."),
-  backoff: z
-    .strictObject({
-      initial: duration().default(2_000).describe("First wait after a failed connect."),
-      max: duration().default(60_000).describe("Longest wait."),
-    })
+  backoff: backoffSchema
     .prefault({})
     .describe("Waits between attempts to connect: doubled each time, with 20 % jitter."),
 };

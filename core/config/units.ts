@@ -56,6 +56,7 @@ export function durationSchema(bare: "s" | "ms" = "s"): z.ZodType<number, number
     return ms ?? 0;
   });
   WRITERS.set(schema.def.out, (ms) => writeUnit(ms, DURATION_MS));
+  DURATIONS.add(schema.def.out);
   return schema;
 }
 
@@ -73,14 +74,25 @@ export function sizeSchema(): z.ZodType<number, number | string> {
 /** How the numbers of durations and sizes are written, by the part of their schema that every copy of it keeps. */
 const WRITERS = new WeakMap<object, (value: number) => string>();
 
+/** The schemas of {@link durationSchema}, by the same part. */
+const DURATIONS = new WeakSet<object>();
+
 /** A value of a schema as somebody would write it: a duration or size with its unit, anything else as it is. */
 export function writeValue(schema: z.core.$ZodType, value: unknown): unknown {
+  const write = WRITERS.get(partOf(schema));
+  return write && typeof value === "number" ? write(value) : value;
+}
+
+/** Whether a schema is one of {@link durationSchema}, optional or not, with a default or without. */
+export function isDuration(schema: z.core.$ZodType): boolean {
+  return DURATIONS.has(partOf(schema));
+}
+
+function partOf(schema: z.core.$ZodType): object {
   const { def } = schema._zod as z.core.$ZodTypeInternals & {
     def: { innerType?: z.core.$ZodType; out?: object };
   };
-  if (def.innerType) return writeValue(def.innerType, value);
-  const write = def.out && WRITERS.get(def.out);
-  return write && typeof value === "number" ? write(value) : value;
+  return def.innerType ? partOf(def.innerType) : (def.out ?? schema);
 }
 
 /** In the largest unit that leaves no fraction, the round ones first: `64KiB` before `65.536KB`. */

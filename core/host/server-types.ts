@@ -4,6 +4,7 @@ import { SPELLINGS } from "../config/clients.ts";
 import { unknownType } from "../config/checks.ts";
 import { explainIssues } from "../config/explain.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
+import { withoutMark } from "../config/copies.ts";
 import { placeIn } from "../config/parse.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { entryCommon, type TypedServerConfig } from "../config/server-schema.ts";
@@ -96,7 +97,7 @@ function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType
 
 function optionsOf(entry: TypedServerConfig): Record<string, unknown> {
   const common = new Set(["type", ...Object.keys(entryCommon)]);
-  return Object.fromEntries(Object.entries(entry).filter(([key]) => !common.has(key)));
+  return Object.fromEntries(Object.entries(withoutMark(entry)).filter(([key]) => !common.has(key)));
 }
 
 /** As with the options of plugins: seen from the top of the config, so that paths and hints are those of the file. */

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { durationSchema as duration, sizeSchema as size } from "./units.ts";
+
+/** Bounds on what a client can cost. */
+export const limitsSchema = z.strictObject({
+  body: size()
+    .default(4 * 1024 * 1024)
+    .describe("Largest request body."),
+  depth: z.int().min(4).max(512).default(64).describe("Deepest JSON nesting."),
+  header: size()
+    .default(16 * 1024)
+    .describe("Largest request head."),
+  headersTimeout: duration().default(5_000).describe("To receive the request head."),
+  requestTimeout: duration().default(10_000).describe("To receive the whole request."),
+  connections: z.int().min(1).default(10_000).describe("Open sockets per listener."),
+  sessions: z
+    .int()
+    .min(1)
+    .default(10_000)
+    .describe("Legacy MCP sessions per endpoint; the longest idle makes way."),
+  sessionIdle: duration().default(600_000).describe("After this long unused a session ends."),
+  streamQueue: size()
+    .default(1024 * 1024)
+    .describe(
+      "Unsent bytes of one event stream. Beyond it a standalone stream is closed; a call's stream holds up the server that feeds it, or loses log messages and progress where that cannot be.",
+    ),
+});
+
+/** How long the parts of a gateway may take. */
+export const timeoutsSchema = z.strictObject({
+  default: duration().default(60_000).describe("Longest run of a call when nothing else is said."),
+  setup: duration().default(10_000).describe("For a plugin's setup and start."),
+  drain: duration()
+    .default(30_000)
+    .describe("On reload: how long calls of the old configuration may still run."),
+  grace: duration()
+    .default(30_000)
+    .describe("On shutdown: how long calls in flight may still run."),
+});

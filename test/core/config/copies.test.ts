@@ -1,0 +1,110 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { configSchema } from "../../../core/index.ts";
+import { parseConfig } from "../../../core/config/parse.ts";
+import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
+import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
+
+const amount = fc.integer({ min: 0, max: 100_000 });
+const duration = fc.oneof(
+  amount,
+  fc.tuple(amount, fc.constantFrom("ms", "s", "m")).map(([count, unit]) => `${count}${unit}`),
+);
+const backoff = fc.record({ initial: duration, max: duration }, { requiredKeys: [] });
+const times = { timeout: duration, connectTimeout: duration, ping: duration, backoff };
+const server = fc.oneof(
+  fc.record({ command: fc.constant("node"), ...times }, { requiredKeys: ["command"] }),
+  fc.record({ url: fc.constant("http://a.example/"), ...times }, { requiredKeys: ["url"] }),
+  fc.record(
+    { type: fc.constant("pets"), timeout: duration, connectTimeout: duration },
+    { requiredKeys: ["type"] },
+  ),
+);
+const config: fc.Arbitrary<GatewayConfigInput> = fc.record(
+  {
+    servers: fc.dictionary(fc.constantFrom("a", "b", "c"), server),
+    timeouts: fc.record(
+      { default: duration, setup: duration, drain: duration, grace: duration },
+      { requiredKeys: [] },
+    ),
+    limits: fc.record(
+      { headersTimeout: duration, sessionIdle: duration, body: amount },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: [] },
+);
+
+const spread = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(spread);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, spread(item)]));
+};
+const copy = fc.constantFrom<(value: GatewayConfig) => GatewayConfig>(
+  (value) => value,
+  (value) => ({ ...value }),
+  (value) => structuredClone(value),
+  (value) => JSON.parse(JSON.stringify(value)) as GatewayConfig,
+  (value) => spread(value) as GatewayConfig,
+  (value) => ({ ...value, timeouts: { ...value.timeouts }, servers: { ...value.servers } }),
+  (value) => configSchema.parse(value),
+  (value) => parseConfig(value),
+);
+
+describe("a copy of a config that was read", () => {
+  it("reads the same, however and however often it is copied", () => {
+    fc.assert(
+      fc.property(config, fc.array(copy, { maxLength: 4 }), (input, copies) => {
+        const read = configSchema.parse(input);
+        const copied = copies.reduce((value, make) => make(value), read);
+        expect(parseConfig(copied)).toEqual(read);
+      }),
+    );
+  });
+
+  it("reads the same in parts", () => {
+    fc.assert(
+      fc.property(config, copy, (input, make) => {
+        const read = configSchema.parse(input);
+        const { servers, timeouts, limits } = make(read);
+        expect(parseConfig({ servers })).toMatchObject({ servers: read.servers });
+        expect(parseConfig({ timeouts, limits })).toMatchObject({
+          timeouts: read.timeouts,
+          limits: read.limits,
+        });
+      }),
+    );
+  });
+
+  it("takes seconds beside it where people write them", () => {
+    const read = parseConfig({ servers: { a: { command: "node", timeout: 5 } } });
+    const more = parseConfig({
+      ...read,
+      timeouts: { default: 7 },
+      servers: { ...read.servers, b: { command: "node", timeout: 9 } },
+    });
+    expect(more.timeouts.default).toBe(7_000);
+    expect(more.servers["a"]?.timeout).toBe(5_000);
+    expect(more.servers["b"]?.timeout).toBe(9_000);
+  });
+
+  it("keeps a gateway's times when it is applied, again and again, and its server connected", async () => {
+    const upstream = await fakeUpstream({ echo: () => "yes" });
+    const { gateway, client } = await setupGateway({
+      config: { servers: { up: { url: upstream.url, timeout: 20 } }, timeouts: { default: 30 } },
+    });
+    const before = structuredClone(gateway.config);
+    for (const copied of [
+      { ...gateway.config },
+      structuredClone(gateway.config),
+      JSON.parse(JSON.stringify(gateway.config)) as GatewayConfig,
+      configSchema.parse(gateway.config),
+    ]) {
+      const report = await gateway.apply(copied);
+      expect(report.servers.unchanged).toEqual(["up"]);
+    }
+    expect(gateway.config).toEqual(before);
+    expect(gateway.config.timeouts.default).toBe(30_000);
+    expect((await client.listTools()).tools.length).toBeGreaterThan(0);
+  });
+});
