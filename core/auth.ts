@@ -1,6 +1,6 @@
 import type { Access } from "./route.ts";
 import { defineService } from "./service.ts";
-import type { Principal } from "./types.ts";
+import type { Identity, Principal } from "./types.ts";
 
 /** The parts of a request that tell who makes it. Header names are lower case. */
 export interface Credentials {
@@ -16,10 +16,10 @@ export interface Credentials {
  */
 export interface Authenticator {
   /**
-   * Returns the principal, or `undefined` for a request without credentials.
+   * Returns who it is, or `undefined` for a request without credentials. The gateway adds the `ref`.
    * @throws {GatewayError} `unauthorized` for credentials that are wrong
    */
-  authenticate(credentials: Credentials): Principal | undefined | Promise<Principal | undefined>;
+  authenticate(credentials: Credentials): Identity | undefined | Promise<Identity | undefined>;
   /** `WWW-Authenticate` value for a 401 on this path. */
   challenge(path: string): string;
   /**

@@ -1,5 +1,6 @@
 export { Answer, type RawMessage } from "./answer.ts";
 export { AuthenticatorService, type Authenticator, type Credentials } from "./auth.ts";
+export { createPrincipal } from "./auth/principal.ts";
 export { admits } from "./auth/roles.ts";
 export type {
   EndpointConfig,
@@ -116,6 +117,7 @@ export type {
   CallMethod,
   CallSource,
   Era,
+  Identity,
   Json,
   Middleware,
   Next,

@@ -68,7 +68,7 @@ export type ProviderEvent =
   /** A subscribed resource was updated (`notifications/resources/updated` params). */
   | { readonly type: "updated"; readonly params: Json }
   /**
-   * A log message that belongs to no call in flight (`notifications/message` params). `principal` is the id of the only one who
+   * A log message that belongs to no call in flight (`notifications/message` params). `principal` is the ref of the only one who
    * may see it, because the call that it is about may have been theirs; absent = everyone.
    */
   | { readonly type: "log"; readonly params: Json; readonly principal?: string | undefined }

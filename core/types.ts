@@ -20,14 +20,25 @@ export type Era = "legacy" | "modern";
 /** Rights of a principal, from least to most. */
 export type Role = "viewer" | "caller" | "operator" | "admin" | "service";
 
-/** Who makes a call. */
-export interface Principal {
-  /** Stable, non-secret identity: key id, token subject, agent name, or `anonymous`. */
+/** What is known about somebody who makes calls: what an authenticator answers, and what becomes a {@link Principal}. */
+export interface Identity {
+  /** Stable, non-secret name within its kind: key name, token subject, agent name, or `anonymous`. For people to read; see {@link Principal.ref}. */
   readonly id: string;
   readonly kind: "anonymous" | "key" | "user" | "team" | "agent" | "service";
   readonly roles: ReadonlySet<Role>;
   /** Facts an authenticator adds for its own plugins (e.g. resolved libraries); never the credential. */
   readonly claims?: Json;
+  /** When the credential ends, in milliseconds since 1970; absent = it does not end by itself. */
+  readonly expiresAt?: number;
+}
+
+/** Who makes a call. */
+export interface Principal extends Identity {
+  /**
+   * `kind:id`, unique for a person: a key and a token subject may have one id. The only member by which two principals are
+   * compared, and the owner of whatever is kept for one.
+   */
+  readonly ref: string;
 }
 
 /**
@@ -148,7 +159,10 @@ export interface Call {
 
 /** What a caller inside the process gives to `gateway.call`; everything else has a default. */
 export type CallInput = Pick<Call, "server" | "name"> &
-  Partial<Omit<Call, "server" | "name" | "id" | "tool">>;
+  Partial<Omit<Call, "server" | "name" | "id" | "tool" | "principal">> & {
+    /** Default: the gateway itself, with all roles. */
+    readonly principal?: Identity | undefined;
+  };
 
 /** The rest of the pipeline behind a middleware. */
 export type Next = (call: Call) => Promise<Answer>;

@@ -1,16 +1,16 @@
 import type { Authenticator } from "../auth.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import type { Principal } from "../types.ts";
 import { readBearer } from "./bearer.ts";
-import { chain } from "./chain.ts";
+import { chain, type Authentication } from "./chain.ts";
 import { createJwtVerifier } from "./jwt.ts";
 import { isMistyped } from "./key.ts";
 import { createKeyring } from "./keyring.ts";
+import { createPrincipal } from "./principal.ts";
 import { admits, ALL_ROLES } from "./roles.ts";
 
 /** Everyone, when no authentication is configured (M069: open without a key). */
-const ANONYMOUS: Principal = { id: "anonymous", kind: "anonymous", roles: ALL_ROLES };
+const ANONYMOUS = createPrincipal({ id: "anonymous", kind: "anonymous", roles: ALL_ROLES });
 
 /** Whether the config alone, without a plugin, tells callers apart. */
 export function hasCredentials({ apiKey, keys, jwt }: GatewayConfig["auth"]): boolean {
@@ -26,20 +26,20 @@ export function hasCredentials({ apiKey, keys, jwt }: GatewayConfig["auth"]): bo
 export function createAuthenticator(
   auth: GatewayConfig["auth"],
   provided: Authenticator | undefined,
-): Authenticator | undefined {
+): Authentication | undefined {
   const own = hasCredentials(auth) ? configuredAuthenticator(auth) : undefined;
   return provided ? chain(provided, own) : own;
 }
 
 /** Lets everyone in with all rights: the default on loopback, where nothing else is configured. */
-export const OPEN: Authenticator = {
+export const OPEN: Authentication = {
   authenticate: () => ANONYMOUS,
   challenge: () => "Bearer",
   admits,
 };
 
 /** Lets in who sends `auth.apiKey`, one of `auth.keys`, or a token that `auth.jwt` verifies (M032, M122). */
-function configuredAuthenticator(auth: GatewayConfig["auth"]): Authenticator {
+function configuredAuthenticator(auth: GatewayConfig["auth"]): Authentication {
   const holderOf = createKeyring(auth);
   const verify = auth.jwt && createJwtVerifier(auth.jwt);
   return {

@@ -1,16 +1,22 @@
 import type { Authenticator, Credentials } from "../auth.ts";
 import { isGatewayError } from "../errors.ts";
 import type { Access } from "../route.ts";
-import type { Principal } from "../types.ts";
+import type { Identity, Principal } from "../types.ts";
+import { createPrincipal } from "./principal.ts";
 import { admits } from "./roles.ts";
 
-type Known = ReturnType<Authenticator["authenticate"]>;
+type Known = Principal | undefined | Promise<Principal | undefined>;
+
+/** An authenticator whose answers are principals already. */
+export interface Authentication extends Authenticator {
+  authenticate(credentials: Credentials): Known;
+}
 
 /**
  * Asks a plugin first, and the config's own keys and tokens when the plugin knows nobody of these credentials, so that both can
  * be used side by side. Where both refuse, the plugin's words stand: it may know more than that they are no key.
  */
-export function chain(plugin: Authenticator, own: Authenticator | undefined): Authenticator {
+export function chain(plugin: Authenticator, own: Authentication | undefined): Authentication {
   const ours = new WeakSet<Principal>();
   const askOwn = (credentials: Credentials, refusal?: unknown): Known =>
     settle<Principal | undefined, Principal | undefined>(
@@ -26,9 +32,9 @@ export function chain(plugin: Authenticator, own: Authenticator | undefined): Au
     );
   return {
     authenticate: (credentials) =>
-      settle<Principal | undefined, Principal | undefined>(
+      settle<Identity | undefined, Principal | undefined>(
         () => plugin.authenticate(credentials),
-        (principal) => principal ?? askOwn(credentials),
+        (identity) => (identity ? createPrincipal(identity) : askOwn(credentials)),
         (error) => {
           if (!isRefusal(error)) throw error;
           return askOwn(credentials, error);

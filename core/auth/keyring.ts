@@ -2,7 +2,11 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Principal } from "../types.ts";
 import { digestOf } from "./key.ts";
+import { createPrincipal } from "./principal.ts";
 import { ALL_ROLES } from "./roles.ts";
+
+/** Name of the holder of `auth.apiKey`. */
+const MASTER = "api-key";
 
 /** Who holds a key; `undefined` when nobody does. */
 export type Keyring = (key: string) => Principal | undefined;
@@ -23,9 +27,15 @@ export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring 
         hint: "Give each its own key: propylon key.",
         data: { path: `auth.keys.${id}.hash` },
       });
-    holders.set(digest, { id, kind: "key", roles: new Set([role]) });
+    holders.set(digest, createPrincipal({ id, kind: "key", roles: new Set([role]) }));
   }
-  if (apiKey !== undefined)
-    holders.set(digestOf(apiKey), { id: "api-key", kind: "key", roles: ALL_ROLES });
+  if (apiKey !== undefined) {
+    if (Object.hasOwn(keys, MASTER))
+      throw new GatewayError("exists", `auth.keys: "${MASTER}" is the name of auth.apiKey.`, {
+        hint: "Give the key another name: two keys of one name would be one person.",
+        data: { path: `auth.keys.${MASTER}` },
+      });
+    holders.set(digestOf(apiKey), createPrincipal({ id: MASTER, kind: "key", roles: ALL_ROLES }));
+  }
   return (key) => holders.get(digestOf(key));
 }

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../auth/principal.ts";
 import { addSignal, type Cancellation } from "../cancellation.ts";
 import type { Call } from "../types.ts";
 
@@ -24,6 +25,8 @@ export function amendCall(call: Call, members: Partial<Call>): Call {
     progress: call.progress,
     peer: call.peer,
     ...members,
+    // A changed copy of a principal would keep the ref of the one it was made from.
+    ...(members.principal && { principal: createPrincipal(members.principal) }),
   };
   if (members.signal) return copy as Call;
   const isLazy = Object.getOwnPropertyDescriptor(call, "signal")?.get !== undefined;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Authenticator, Credentials } from "../auth.ts";
-import { isRefusal } from "../auth/chain.ts";
+import type { Credentials } from "../auth.ts";
+import { isRefusal, type Authentication } from "../auth/chain.ts";
 import { lacksRole } from "../auth/roles.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { ListenerApp } from "../node/app.ts";
@@ -13,11 +13,11 @@ import type { Principal } from "../types.ts";
  * @throws {GatewayError} `unauthorized` with a `www-authenticate` header
  */
 export function authenticate(
-  authenticator: Authenticator,
+  authenticator: Authentication,
   credentials: Credentials,
   guest?: Principal,
 ): Principal | Promise<Principal> {
-  let known: ReturnType<Authenticator["authenticate"]>;
+  let known: ReturnType<Authentication["authenticate"]>;
   try {
     known = authenticator.authenticate(credentials);
   } catch (error) {
@@ -34,7 +34,7 @@ export function authenticate(
 const MISSING = new GatewayError("unauthorized", "Authentication is required.");
 
 /** A 401 says how to authenticate (RFC 9110 section 11.6.1). */
-function challenge(authenticator: Authenticator, { path }: Credentials, error: unknown): never {
+function challenge(authenticator: Authentication, { path }: Credentials, error: unknown): never {
   if (!isGatewayError(error) || error.code !== "unauthorized") throw error;
   const headers = { "www-authenticate": authenticator.challenge(path), ...error.headers };
   throw new GatewayError("unauthorized", error.message, { headers, cause: error });
@@ -42,7 +42,7 @@ function challenge(authenticator: Authenticator, { path }: Credentials, error: u
 
 /** Who it is, where it does not matter: a public route works without credentials, and with wrong ones. */
 export async function optionally(
-  authenticator: Authenticator,
+  authenticator: Authentication,
   credentials: Credentials,
 ): Promise<Principal | undefined> {
   try {
@@ -66,7 +66,7 @@ export function credentialsOf(req: IncomingMessage): Credentials {
 }
 
 /** The check in front of the MCP endpoints: they are for callers (M122), whoever may only look has other routes. */
-export function createEdge(authenticator: Authenticator): ListenerApp["authenticate"] {
+export function createEdge(authenticator: Authentication): ListenerApp["authenticate"] {
   const enter = (principal: Principal): Principal => {
     if (authenticator.admits(principal, "caller")) return principal;
     throw lacksRole("caller");

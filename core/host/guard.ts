@@ -1,4 +1,6 @@
-import type { Authenticator, Credentials } from "../auth.ts";
+import type { Credentials } from "../auth.ts";
+import type { Authentication } from "../auth/chain.ts";
+import { createPrincipal } from "../auth/principal.ts";
 import { lacksRole } from "../auth/roles.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
@@ -14,7 +16,7 @@ export type Policy = Pick<RouteOptions, "access" | "mutates" | "management">;
  * read-only, so that nobody learns more than their role lets them (T9, M155).
  */
 export interface Guard {
-  readonly authenticator: Authenticator;
+  readonly authenticator: Authentication;
   /** Whether a route answers without credentials. */
   isOpen(policy: Policy): boolean;
   /**
@@ -30,10 +32,14 @@ export interface Guard {
 }
 
 /** Somebody without credentials on a public route. */
-export const NOBODY: Principal = { id: "anonymous", kind: "anonymous", roles: new Set() };
+export const NOBODY = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
 
 /** Somebody without credentials on a route that `auth.strict: false` leaves open. */
-const GUEST: Principal = { id: "anonymous", kind: "anonymous", roles: new Set(["viewer"]) };
+const GUEST = createPrincipal({
+  id: "anonymous",
+  kind: "anonymous",
+  roles: new Set(["viewer"]),
+});
 
 /**
  * Makes the guard of a generation.
@@ -41,7 +47,7 @@ const GUEST: Principal = { id: "anonymous", kind: "anonymous", roles: new Set(["
  * @param open whether everyone is let in, because no authentication is configured
  */
 export function createGuard(
-  authenticator: Authenticator,
+  authenticator: Authentication,
   open: boolean,
   { auth: { strict }, management }: Pick<GatewayConfig, "auth" | "management">,
 ): Guard {

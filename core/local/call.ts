@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { createPrincipal } from "../auth/principal.ts";
 import { addSignal, Cancellation } from "../cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { Provider } from "../provider.ts";
 import { cleanTrace } from "../trace.ts";
-import type { Call, CallInput, Peer, Principal, Role } from "../types.ts";
+import type { Call, CallInput, Peer, Role } from "../types.ts";
 
 const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
 
 /** Makes calls inside the process unless the caller says otherwise. */
-const PROCESS: Principal = { id: "gateway", kind: "service", roles: ROLES };
+const PROCESS = createPrincipal({ id: "gateway", kind: "service", roles: ROLES });
 
 /** A caller inside the process has nobody to ask. */
 const NOBODY: Peer = {
@@ -30,11 +31,11 @@ export function completeCall(input: CallInput, servers: ReadonlyMap<string, Prov
     endpoint: "",
     args: undefined,
     params: undefined,
-    principal: PROCESS,
     timeout: undefined,
     progress: undefined,
     peer: NOBODY,
     ...input,
+    principal: input.principal ? createPrincipal(input.principal) : PROCESS,
     // Whoever made the call may have copied it from a request (W3C Trace Context: what is malformed is not passed on).
     meta: cleanTrace(input.meta),
     method,

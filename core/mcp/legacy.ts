@@ -137,7 +137,7 @@ export class LegacyFace {
     const { headers } = req;
     const given = headerValue(headers["mcp-session-id"]);
     const version = headerValue(headers["mcp-protocol-version"]);
-    const session = given === undefined ? undefined : this.#sessions.find(given, principal.id);
+    const session = given === undefined ? undefined : this.#sessions.find(given, principal.ref);
     if (session !== undefined && (version === undefined || LEGACY_VERSIONS.includes(version)))
       return session;
     sendFault(res, sessionFault(given, session, version), id);
@@ -163,7 +163,7 @@ export class LegacyFace {
     const version = LEGACY_VERSIONS.includes(protocolVersion)
       ? protocolVersion
       : LEGACY_VERSIONS[0]!;
-    const session = this.#sessions.open(principal.id, version, capabilities);
+    const session = this.#sessions.open(principal.ref, version, capabilities);
     if (session === undefined)
       return reply.end(faultPieces(invalid("The declared capabilities are too large."), id));
     this.#context.host.emit("session:open", this.#context.name, session.key);

@@ -42,7 +42,7 @@ export class ModernCall extends ClientCall {
     super(context, reply, request);
     this.#held = held;
     this.#callee = forward.route.provider.status.era;
-    this.principal = request.principal.id;
+    this.principal = request.principal.ref;
     this.target = targetOf(request.params);
     this.#readMeta(request.params);
   }
@@ -64,7 +64,7 @@ export class ModernCall extends ClientCall {
   /** Whether a retry asks for the same thing as the request that was held. */
   matches({ method, params, principal }: ClientRequest): boolean {
     return (
-      principal.id === this.principal && method === this.method && targetOf(params) === this.target
+      principal.ref === this.principal && method === this.method && targetOf(params) === this.target
     );
   }
 

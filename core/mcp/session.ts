@@ -41,7 +41,7 @@ const MAX_SHAPES = 256;
  */
 export class Session {
   readonly id: string;
-  /** The principal that opened it; nobody else can use it (T4). */
+  /** Ref of the principal that opened it; nobody else can use it (T4). */
   readonly principal: string;
   readonly version: string;
   readonly capabilities: Json;

@@ -28,7 +28,7 @@ export class Inbound {
   readonly dropped = { messages: 0, logs: 0 };
   readonly #options: InboundOptions;
   readonly #questions: Questions;
-  /** Id of the principal of all calls so far; `null` = of several. */
+  /** Ref of the principal of all calls so far; `null` = of several. */
   #caller: string | null | undefined;
 
   constructor(options: InboundOptions) {
@@ -51,9 +51,9 @@ export class Inbound {
   }
 
   /** A client's call goes out. */
-  calling({ principal: { id } }: Call): void {
-    if (id === this.#caller) return;
-    this.#caller = this.#caller === undefined ? id : null;
+  calling({ principal: { ref } }: Call): void {
+    if (ref === this.#caller) return;
+    this.#caller = this.#caller === undefined ? ref : null;
   }
 
   /** An exchange ended: what waited for it may now have one owner. */

@@ -5,6 +5,7 @@ import {
   type Json,
   type Peer,
   type PluginContext,
+  type Identity,
   type Principal,
   type Progress,
   type Tool,
@@ -109,7 +110,7 @@ export class Workbench {
     return this.#gateway.shows({ server, kind: "tool", name });
   }
 
-  #principal(via: readonly string[]): Principal {
+  #principal(via: readonly string[]): Identity {
     return { id: `agent:${this.#name}`, kind: "agent", roles: CALLER, claims: { via } };
   }
 }

@@ -81,7 +81,7 @@ export class Lifecycle {
    * @throws {GatewayError} `draining`; `rate_limited` when too many are ready; `invalid` for a key that belongs to another request
    */
   create(request: Request): Agent {
-    const key = request.key === undefined ? undefined : `${request.owner.id}\n${request.key}`;
+    const key = request.key === undefined ? undefined : `${request.owner.ref}\n${request.key}`;
     const known = key === undefined ? undefined : this.#keys.get(key);
     if (known) return sameRequest(known, request);
     this.#admit(request);
@@ -129,7 +129,7 @@ export class Lifecycle {
     while (agent.ending) await agent.ending.catch(() => {});
     return agent.isOver
       ? undefined
-      : this.means.payloads?.append(agent.id, payload, { owner: agent.owner.id });
+      : this.means.payloads?.append(agent.id, payload, { owner: agent.owner.ref });
   }
 
   /** @throws {GatewayError} `exists` for one that runs */
@@ -220,7 +220,7 @@ export class Lifecycle {
       throw new GatewayError("disabled", "No payloads are kept here.", {
         hint: "Turn on plugins.payloads.",
       });
-    agent.ending = payloads.put(agent.id, payload, { owner: agent.owner.id });
+    agent.ending = payloads.put(agent.id, payload, { owner: agent.owner.ref });
     try {
       await agent.ending;
     } finally {

@@ -61,6 +61,6 @@ export class Roster {
 }
 
 /** Owners see their own, operators and admins all. */
-function isVisible({ owner }: Agent, { id, roles }: Principal): boolean {
-  return owner.id === id || roles.has("operator") || roles.has("admin");
+function isVisible({ owner }: Agent, { ref, roles }: Principal): boolean {
+  return owner.ref === ref || roles.has("operator") || roles.has("admin");
 }

@@ -51,7 +51,7 @@ export class Jobs {
       ...target,
       id: randomUUID(),
       createdAt: new Date().toISOString(),
-      owner: ownerOf(principal),
+      owner: principal.ref,
       abort: new AbortController(),
       status: "running",
       progress: undefined,
@@ -73,7 +73,7 @@ export class Jobs {
    */
   get(id: string, principal: Principal): Job {
     const job = this.#jobs.get(id);
-    if (job && job.owner === ownerOf(principal)) return job;
+    if (job && job.owner === principal.ref) return job;
     throw new GatewayError("not_found", "There is no such job.", {
       hint: "Finished jobs are forgotten after a while; make the call again.",
     });
@@ -151,10 +151,6 @@ export class Jobs {
 
 function sizeOf({ completion }: Job): number {
   return completion ? Buffer.byteLength(completion.body) : 0;
-}
-
-function ownerOf({ kind, id }: Principal): string {
-  return `${kind} ${id}`;
 }
 
 /** A job as JSON text; its end is embedded as it was written. */

@@ -94,7 +94,7 @@ async function replace(
   const text = textOf(result);
   const id = randomUUID();
   const info = await store.put(id, text ?? JSON.stringify(result), {
-    owner: principal.id,
+    owner: principal.ref,
     mimeType: text === undefined ? "application/json" : "text/plain; charset=utf-8",
     ttl,
   });

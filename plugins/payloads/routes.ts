@@ -32,11 +32,11 @@ export function payloadRoutes(gateway: PluginContext<PayloadOptions>, store: Pay
 export function findOwn(
   store: PayloadStore,
   id: string,
-  { id: asker, roles }: Principal,
+  { ref, roles }: Principal,
   isPersistent: boolean,
 ): PayloadInfo {
   const info = store.info(id);
-  if (info && (info.owner === asker || roles.has("operator") || roles.has("admin"))) return info;
+  if (info && (info.owner === ref || roles.has("operator") || roles.has("admin"))) return info;
   throw new GatewayError("not_found", "There is no such payload.", {
     hint: isPersistent
       ? "It was never stored, or its time is over."

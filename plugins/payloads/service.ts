@@ -7,7 +7,7 @@ export interface PayloadInfo {
   /** Bytes as stored. */
   readonly stored: number;
   readonly mimeType: string;
-  /** Principal id of its owner. */
+  /** `ref` of the principal that owns it. */
   readonly owner: string;
   /** ISO 8601. */
   readonly createdAt: string;

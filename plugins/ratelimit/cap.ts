@@ -52,7 +52,7 @@ export class Cap {
       const refuse = (why: string): void => end(() => reject(this.#refusal(why)));
       const abort = (): void => end(() => reject(abortReason(signal)));
       const waiter: Waiter = {
-        principal: call.principal.id,
+        principal: call.principal.ref,
         admit: () => end(resolve),
         displace: () => refuse("others wait that have fewer"),
         close: () => end(() => reject(closing())),

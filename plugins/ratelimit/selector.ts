@@ -45,6 +45,6 @@ export class Selector {
 }
 
 function partOf({ principal, server, name }: Limited, part: Selection["per"][number]): string {
-  if (part === "principal") return principal.id;
+  if (part === "principal") return principal.ref;
   return part === "server" ? server : `${server}\n${name}`;
 }

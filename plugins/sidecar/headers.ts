@@ -3,7 +3,7 @@ import type { Headers } from "./transport.ts";
 
 /** The message that a result answers, by the token of its id. */
 export const MESSAGE_ID = "Task-Message-Id";
-/** Principal that handed the task in, on tasks and results. */
+/** `ref` of the principal that handed the task in, on tasks and results. */
 export const OWNER = "Task-Owner";
 
 /** What a publisher's header may not reach: the server's own commands, and credentials (T1). */

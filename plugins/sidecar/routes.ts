@@ -40,7 +40,7 @@ export function registerRoutes(gateway: PluginContext, sidecar: Sidecar): void {
   gateway.route("POST", "/sidecar/tasks", { access: "caller", mutates: false }, async (event) => {
     const request = await readJson(event, sendMessageRequestSchema);
     const headers = (traceOf(event.req.headers) ?? {}) as Record<string, string>;
-    const owner = event.context.principal.id;
+    const owner = event.context.principal.ref;
     const { id } = await queue.submit(request, { headers, owner });
     return Response.json(
       { id },
@@ -71,7 +71,7 @@ export async function resultFor(
   signal: AbortSignal,
 ): Promise<Task | undefined> {
   const found = await queue.result(id, { wait, signal });
-  const mayRead = admits(principal, "operator") || found?.owner === principal.id;
+  const mayRead = admits(principal, "operator") || found?.owner === principal.ref;
   return mayRead ? found?.task : undefined;
 }
 

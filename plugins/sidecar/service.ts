@@ -7,7 +7,7 @@ export interface SubmitOptions {
   readonly agent?: string | undefined;
   /** Headers of the queue's message: trace context (`traceparent`, `tracestate`, `baggage`) and whatever the agent's side reads. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Principal id of who hands it in; goes with the task to its result, see {@link TaskResult.owner}. */
+  /** `ref` of the principal who hands it in; goes with the task to its result, see {@link TaskResult.owner}. */
   readonly owner?: string | undefined;
 }
 

@@ -28,7 +28,7 @@ export function registerTools(gateway: PluginContext, sidecar: Sidecar): void {
         ...(contextId !== undefined && { contextId }),
       };
       const headers = (traceOf(meta ?? {}) ?? {}) as Record<string, string>;
-      return { ...(await queue.submit(message, { agent, headers, owner: principal.id })) };
+      return { ...(await queue.submit(message, { agent, headers, owner: principal.ref })) };
     },
   });
   gateway.tool("task_result", {

@@ -3,7 +3,13 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { createKey, digestOf } from "../../core/auth/key.ts";
-import { AuthenticatorService, definePlugin, type Principal, type Role } from "../../core/index.ts";
+import {
+  AuthenticatorService,
+  definePlugin,
+  type Identity,
+  type Principal,
+  type Role,
+} from "../../core/index.ts";
 import { connectClient, setupGateway, type PluginEntry } from "../../core/testing/index.ts";
 
 const KEYS = {
@@ -36,7 +42,7 @@ const people = definePlugin({
   name: "people",
   provides: AuthenticatorService,
   setup: () => ({
-    authenticate({ headers }): Principal | undefined {
+    authenticate({ headers }): Identity | undefined {
       if (headers["authorization"] === "Bearer ada")
         return { id: "ada", kind: "user", roles: new Set() };
       if (headers["authorization"] === "Bearer eve")

@@ -14,7 +14,7 @@ export class Owners {
   /** Remembers an id. The first owner stays: an agent may put several callers into one conversation, but not hand it on. */
   claim(id: string | undefined, principal: Principal): void {
     if (id === undefined) return;
-    const owner = this.#principals.get(id) ?? keyOf(principal);
+    const owner = this.#principals.get(id) ?? principal.ref;
     // Behind all others, so that what is in use is forgotten last.
     this.#principals.delete(id);
     this.#principals.set(id, owner);
@@ -24,11 +24,6 @@ export class Owners {
 
   /** Whether an id was told to this principal. */
   owns(id: string, principal: Principal): boolean {
-    return this.#principals.get(id) === keyOf(principal);
+    return this.#principals.get(id) === principal.ref;
   }
-}
-
-/** A key and a user may have the same id. */
-function keyOf({ kind, id }: Principal): string {
-  return JSON.stringify([kind, id]);
 }

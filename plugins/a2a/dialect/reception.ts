@@ -41,7 +41,7 @@ export class Reception {
         delivery,
       );
     const { id, principal, gone, message, meta, metadata } = delivery;
-    const visit = this.#attendance.enter(JSON.stringify([principal.kind, principal.id, id]), gone);
+    const visit = this.#attendance.enter(JSON.stringify([principal.ref, id]), gone);
     let running: RunningTask;
     try {
       const { signal } = visit;

@@ -43,7 +43,7 @@ export function agentExecutor(input: AgentSkillInput): Executor {
     run: (work, call) =>
       // Another's conversation is not found, whatever context they name (T4).
       conversations.use(
-        JSON.stringify([call.principal.kind, call.principal.id, work.contextId, name]),
+        JSON.stringify([call.principal.ref, work.contextId, name]),
         sessions,
         call.signal,
         (conversation) => converse(conversation, work, call, input),

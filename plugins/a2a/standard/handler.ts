@@ -183,7 +183,7 @@ export class StandardHandler implements A2ARequestHandler {
     subscriptions.add(events);
     // A task that waits goes on with the next message, in a new turn: the stream lives until its end (A2A 1.0, 3.1.6).
     const unwatch = runtime.watchAll((changed, event, owner) => {
-      const isOurs = owner.id === principal.id && owner.kind === principal.kind;
+      const isOurs = owner.ref === principal.ref;
       if (isOurs && changed.id === id && !("task" in event)) events.push(event);
     });
     return () => {

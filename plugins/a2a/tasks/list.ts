@@ -7,11 +7,11 @@ import type { LiveTask } from "./live-task.ts";
 export function listTasks(
   tasks: Iterable<LiveTask>,
   { contextId, state, since }: TaskFilter,
-  { kind, id }: Principal,
+  { ref }: Principal,
 ): readonly Task[] {
   const from = since === undefined ? -Infinity : Date.parse(since);
   return [...tasks]
-    .filter(({ owner }) => owner.id === id && owner.kind === kind)
+    .filter(({ owner }) => owner.ref === ref)
     .map(({ task }) => task)
     .filter(
       ({ contextId: context, status }) =>

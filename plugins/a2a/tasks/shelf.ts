@@ -92,6 +92,6 @@ export class Shelf {
 }
 
 /** Ids are chosen by clients: no id of one principal looks like one of another. */
-function keyOf({ kind, id }: Principal, own: string): string {
-  return JSON.stringify([kind, id, own]);
+function keyOf({ ref }: Principal, own: string): string {
+  return JSON.stringify([ref, own]);
 }

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { describe, expect, it } from "vitest";
 import { createAuthenticator } from "../../../core/auth/authenticator.ts";
 import { createKey, digestOf } from "../../../core/auth/key.ts";
@@ -15,7 +16,7 @@ const KEY = createKey("operator");
 const AUTH = configSchema.parse({
   auth: { keys: { ci: { role: "operator", hash: `sha256:${digestOf(KEY)}` } } },
 }).auth;
-const ADA: Principal = { id: "ada", kind: "user", roles: new Set() };
+const ADA = createPrincipal({ id: "ada", kind: "user", roles: new Set() });
 
 /** Knows `Bearer ada`; what it does with all else is the test's. */
 const plugin = (otherwise: () => Principal | undefined, later: boolean): Authenticator => {

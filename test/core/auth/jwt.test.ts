@@ -42,7 +42,9 @@ describe("a token", () => {
     expect(await verify(await sign())).toEqual({
       id: "ada",
       kind: "user",
+      ref: "user:ada",
       roles: new Set(["admin"]),
+      expiresAt: expect.any(Number),
     });
     expect(await roles(["viewer", "operator", "root", 7])).toEqual(["viewer", "operator"]);
     for (const none of [undefined, null, "root", "Admin", "", {}, 1, [["admin"], {}]])

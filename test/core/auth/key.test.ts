@@ -51,7 +51,12 @@ describe("a key", () => {
       keys: { ci: { role: "operator", hash } },
       apiKey: "a-key-of-16-chars!",
     });
-    expect(find(key)).toEqual({ id: "ci", kind: "key", roles: new Set(["operator"]) });
+    expect(find(key)).toEqual({
+      id: "ci",
+      kind: "key",
+      ref: "key:ci",
+      roles: new Set(["operator"]),
+    });
     expect(find("a-key-of-16-chars!")).toMatchObject({ id: "api-key", roles: new Set(ROLES) });
     expect(find(hash)).toBeUndefined();
     expect(find(hash.slice(7))).toBeUndefined();

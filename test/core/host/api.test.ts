@@ -29,6 +29,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "createFileGateway",
       "createGateway",
       "createLogger",
+      "createPrincipal",
       "definePlugin",
       "defineService",
       "durationSchema",

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -117,11 +118,11 @@ export interface TestHost extends EndpointHost {
 /** The principal is whoever the `x-user` header says, else anonymous. */
 function principalOf(req: IncomingMessage): Principal {
   const user = req.headers["x-user"];
-  return {
+  return createPrincipal({
     id: typeof user === "string" ? user : "anonymous",
     kind: "anonymous",
     roles: new Set(["caller"]),
-  };
+  });
 }
 
 /** Starts an endpoint that shows these providers. */

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { pino } from "pino";
@@ -12,9 +13,8 @@ import { Listener } from "../../../core/node/listener.ts";
 import { readBody } from "../../../core/node/body.ts";
 import { sendError } from "../../../core/node/failure.ts";
 import { toGatewayError } from "../../../core/errors.ts";
-import type { Principal } from "../../../core/types.ts";
 
-export const ANYONE: Principal = { id: "anonymous", kind: "anonymous", roles: new Set() };
+export const ANYONE = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
 
 /** One HTTP answer as it came over the wire. */
 export interface WireAnswer {

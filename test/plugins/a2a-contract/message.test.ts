@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -10,7 +11,7 @@ import {
   textOf,
   type Task,
 } from "../../../contract/index.ts";
-import { definePlugin, type Call, type Principal } from "../../../core/index.ts";
+import { definePlugin, type Call } from "../../../core/index.ts";
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { folder, startRuntime } from "../a2a/kit.ts";
@@ -19,7 +20,7 @@ import { eventsIn, messageOf, post, send, startScripted } from "./kit.ts";
 const words = ({ artifacts = [] }: Task): string => textOf(artifacts.flatMap(({ parts }) => parts));
 
 /** Who sends without credentials where none are needed. */
-const ANYONE: Principal = { id: "anonymous", kind: "anonymous", roles: new Set() };
+const ANYONE = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
 
 describe("a message of contract v1", () => {
   it("R016, R019-R024, R063-R065: the sample of the contract is answered with its completed task", async () => {

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { describe, expect, it } from "vitest";
 import type { Engine } from "../../../plugins/a2a/tasks/engine.ts";
 import { rpc, send, startTck, type RawAnswer } from "./kit.ts";
@@ -90,13 +91,16 @@ describe("a runtime that takes no work now", () => {
       };
       const first = await runtime().send(
         { messageId: LONG, role: "user", parts: [{ text: "hello" }] },
-        { principal: { id: "somebody", kind: "user", roles: new Set() } },
+        { principal: createPrincipal({ id: "somebody", kind: "user", roles: new Set() }) },
       );
       expect(await sent("m-1")).toMatchObject({
         status: 429,
         body: { id: 1, error: { code: -32603 } },
       });
-      await runtime().cancel(first.id, { id: "somebody", kind: "user", roles: new Set() });
+      await runtime().cancel(
+        first.id,
+        createPrincipal({ id: "somebody", kind: "user", roles: new Set() }),
+      );
       (runtime() as unknown as Engine).drain();
       expect(await sent("m-2")).toMatchObject({
         status: 503,

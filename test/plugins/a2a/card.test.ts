@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { get } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { agentCardSchema } from "../../../contract/index.ts";
@@ -187,7 +188,7 @@ describe("the options", () => {
     });
     const running = await runtime().send(
       { role: "user", parts: [{ text: "" }] },
-      { principal: { id: "x", kind: "key", roles: new Set() } },
+      { principal: createPrincipal({ id: "x", kind: "key", roles: new Set() }) },
     );
     const { artifacts } = await running.settled;
     expect(artifacts?.[0]?.parts).toEqual([{ text: `${workDir}\n` }]);

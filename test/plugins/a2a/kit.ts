@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,7 +44,7 @@ export async function startRuntime(setup: RuntimeSetup): Promise<TestRuntime> {
 
 /** Somebody with an id. */
 export function principal(id: string): Principal {
-  return { id, kind: "key", roles: new Set(["caller"]) };
+  return createPrincipal({ id, kind: "key", roles: new Set(["caller"]) });
 }
 
 export const ALICE = principal("alice");

@@ -1,15 +1,15 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Principal } from "../../../core/index.ts";
 import { textOf, type Task } from "../../../contract/index.ts";
 import { messageOf, post, SCRIPTED } from "../a2a-contract/kit.ts";
 import { rpc } from "../a2a-standard/kit.ts";
 import { ALICE, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const SKILLS = [{ id: "scripted", function: SCRIPTED }];
-const ANYONE: Principal = { id: "anonymous", kind: "anonymous", roles: new Set() };
+const ANYONE = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
 
 /** A runtime, and its reload with another version of its card. */
 async function start(

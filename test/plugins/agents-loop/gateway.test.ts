@@ -1,7 +1,8 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { definePlugin, type PluginContext, type Principal } from "propylon";
+import { definePlugin, type PluginContext } from "propylon";
 import { setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { CallServer } from "../../../plugins/agents/loop/calls.ts";
@@ -13,7 +14,7 @@ import { modelOf, run, start, user } from "./start.ts";
 const bin = (name: string): string =>
   new URL(`../../../node_modules/.bin/${name}`, import.meta.url).pathname;
 
-const AGENT: Principal = { id: "reader", kind: "agent", roles: new Set(["caller"]) };
+const AGENT = createPrincipal({ id: "reader", kind: "agent", roles: new Set(["caller"]) });
 
 interface Surroundings {
   readonly call: CallServer;

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -170,7 +171,7 @@ describe("a server presented as an agent", () => {
       config: { servers: { remote: { url: await startElsewhere() } } },
     });
     await expect.poll(() => gateway.servers.get("remote")!.status.state).toBe("ready");
-    const principal = { id: "me", kind: "user", roles: new Set(["caller"] as const) } as const;
+    const principal = createPrincipal({ id: "me", kind: "user", roles: new Set(["caller"]) });
     const said = { role: "user", parts: [{ type: "text", text: "hi" }] } as const;
     const options = { signal: new AbortController().signal, principal };
     const result = await service().run("far", [said], options);

@@ -1,7 +1,7 @@
+import { createPrincipal } from "../../../core/index.ts";
 import fc from "fast-check";
 import { pino } from "pino";
 import { expect } from "vitest";
-import type { Principal } from "../../../core/index.ts";
 import type { Agent } from "../../../plugins/lifecycle/agent.ts";
 import { Lifecycle } from "../../../plugins/lifecycle/lifecycle.ts";
 import { optionsSchema } from "../../../plugins/lifecycle/options.ts";
@@ -10,7 +10,7 @@ import { MemoryShelf } from "../../../plugins/payloads/shelf.ts";
 import { Store } from "../../../plugins/payloads/store.ts";
 import { ScriptedAgents, type Reply } from "./kit.ts";
 
-const OWNER: Principal = { id: "somebody", kind: "key", roles: new Set(["caller"]) };
+const OWNER = createPrincipal({ id: "somebody", kind: "key", roles: new Set(["caller"]) });
 const PLACES = 2;
 const LIMIT = 8;
 

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../core/index.ts";
 import { expect, it, onTestFinished } from "vitest";
 import {
   definePlugin,
@@ -76,7 +77,7 @@ async function startGateway(
 }
 
 function someone(id: string, ...roles: Role[]): Principal {
-  return { id, kind: "key", roles: new Set(roles) };
+  return createPrincipal({ id, kind: "key", roles: new Set(roles) });
 }
 
 /** `ok`, or the error of a call. */

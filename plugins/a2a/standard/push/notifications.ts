@@ -198,6 +198,6 @@ export class PushNotifications implements PostOffice {
   }
 }
 
-function keyOf(taskId: string, { kind, id }: Principal): string {
-  return JSON.stringify([kind, id, taskId]);
+function keyOf(taskId: string, { ref }: Principal): string {
+  return JSON.stringify([ref, taskId]);
 }

@@ -1,3 +1,4 @@
+import { createPrincipal } from "../../../../core/index.ts";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { serverSchema, type UpstreamConfig } from "../../../../core/config/server-schema.ts";
@@ -39,7 +40,7 @@ export function makeCall(
     args,
     params: undefined,
     meta: undefined,
-    principal: { id: "tester", kind: "anonymous", roles: new Set() },
+    principal: createPrincipal({ id: "tester", kind: "anonymous", roles: new Set() }),
     timeout: undefined,
     signal: new AbortController().signal,
     progress: undefined,
