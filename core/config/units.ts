@@ -37,7 +37,8 @@ function parseUnit<U extends string>(
   units: Readonly<Record<U, number>>,
   bare: U,
 ): number | undefined {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$/.exec(String(value));
+  // Trimmed first: two runs of spaces side by side cost a caller's 16 KB of them a second (X-Tool-Timeout).
+  const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$/.exec(String(value).trim());
   if (!match) return undefined;
   const unit = (match[2] || bare) as U;
   return Object.hasOwn(units, unit) ? Number(match[1]) * units[unit] : undefined;

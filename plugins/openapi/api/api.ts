@@ -5,6 +5,9 @@ import type { ApiOptions } from "./options.ts";
 import { broken, parseUrl } from "./references.ts";
 import { toolsOf, type ApiTool } from "./tool.ts";
 
+/** Longest address that a document may name. */
+const MAX_URL = 2_000;
+
 /** An API as read from one version of its document. */
 export interface Api {
   /** Where requests go; never with a fragment. */
@@ -75,9 +78,13 @@ function serverUrl(servers: unknown, location: URL): URL {
       ? variable["default"]
       : match;
   });
-  const url = parseUrl(filled, location.href);
+  // What is done to an address takes time by its length, for each call.
+  const url = filled.length > MAX_URL ? undefined : parseUrl(filled, location.href);
   if (!url || !/^(?:https?|file):$/.test(url.protocol))
-    throw broken(`The document's server ${JSON.stringify(written)} is not a URL.`, "Set baseUrl.");
+    throw broken(
+      `The document's server ${JSON.stringify(written.slice(0, 100))} is not a URL.`,
+      "Set baseUrl.",
+    );
   return url;
 }
 

@@ -4,6 +4,8 @@ import { type References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
 
 const MAX_NAME = 64;
+/** How much of an operationId is looked at. */
+const MAX_ID = 256;
 
 /** Where the body of a request is among the arguments. */
 export interface BodyArgument {
@@ -38,7 +40,9 @@ export function toolsOf(
 
 /** `operationId`, else method and path; `[A-Za-z0-9_.-]`, at most 64 characters. */
 function uniqueName({ id, method, path }: Operation, taken: ReadonlyMap<string, unknown>): string {
+  // Cut first: a long run of underscores would be looked through once for each of them.
   const clean = (id ?? `${method.toLowerCase()}${path}`)
+    .slice(0, MAX_ID)
     .replaceAll(/[^A-Za-z0-9_.-]+/g, "_")
     .replaceAll(/^_+|_+$/g, "");
   const base = clean.slice(0, MAX_NAME) || "operation";

@@ -110,6 +110,19 @@ describe("operations become tools", () => {
     for (const { name } of tools) expect(name).toMatch(NAME);
   });
 
+  it("T23: a long name or address of a document is not looked through once per character", async () => {
+    const operationId = `${"_".repeat(300_000)}!a`;
+    const api = await startApi(document31({ "/a": { get: { operationId, responses: {} } } }));
+    const { gateway } = await startPets({ spec: `${api.origin}/openapi.yaml` });
+    expect(gateway.servers.get("pets")!.catalogue.tools.map(({ name }) => name)).toEqual([
+      "operation",
+    ]);
+    const slashes = { servers: [{ url: `/${"/a".repeat(2_000)}` }] };
+    const far = await startApi(document31({ "/a": { get: { responses: {} } } }, slashes));
+    const { gateway: second } = await startPets({ spec: `${far.origin}/openapi.yaml` });
+    expect(second.servers.get("pets")!.status.reason).toMatch(/is not a URL/);
+  });
+
   it("reads 3.1 with its own keywords", async () => {
     const api = await startApi(
       document31(

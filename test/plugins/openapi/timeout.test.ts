@@ -63,6 +63,11 @@ describe("the timeout a request asks for", () => {
       }),
     );
   });
+
+  it("T23: reads a long run of spaces once, not once for each of them", () => {
+    // 4.5 * 10^10 steps otherwise.
+    expect(requestedTimeout(`1${" ".repeat(300_000)}!`, "")).toBeNaN();
+  });
 });
 
 describe("timeouts over HTTP", () => {
