@@ -29,7 +29,6 @@ export function commandExecutor(options: SkillOptions, workDir: string): Executo
         onText: (text) => work.artifact({ parts: [{ text }], append: work.hasWritten }),
       });
       if (exit.code !== 0) throw failed(argv[0]!, exit);
-      work.artifact({ parts: [{ text: "" }], append: work.hasWritten, lastChunk: true });
     },
   };
 }

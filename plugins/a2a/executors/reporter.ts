@@ -34,9 +34,8 @@ export class AgentReporter {
   finish(parts: readonly Part[]): void {
     const isWhole =
       parts.every(({ text }) => text !== undefined) && textOf(parts) === this.#written;
-    if (isWhole && this.#written !== "")
-      this.#work.artifact({ parts: [{ text: "" }], append: true, lastChunk: true });
-    else this.#work.artifact({ parts: parts.length > 0 ? parts : [{ text: "" }], lastChunk: true });
+    if (isWhole && this.#written !== "") return;
+    this.#work.artifact({ parts: parts.length > 0 ? parts : [{ text: "" }], lastChunk: true });
   }
 
   #write(text: string): void {

@@ -27,6 +27,7 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
   /** Takes an event; after the one that ends the task nothing more. */
   push(event: StreamEvent): void {
     if (this.#ended) return;
+    this.#supersede(event);
     const state = stateOf(event);
     const weight = weightOf(event);
     const isFull = this.#waiting.length > 0 && this.#weight + weight > this.#limit;
@@ -72,6 +73,16 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
     return isFinal || (isInterrupted && this.#stopsWaiting);
   }
 
+  /** What waits of an artifact need not be read once all of it is replaced. */
+  #supersede(event: StreamEvent): void {
+    const id = replacedBy(event);
+    if (id === undefined) return;
+    const isMoot = ({ event: waiting }: { readonly event: StreamEvent }): boolean =>
+      "artifactUpdate" in waiting && updateIn(waiting).artifact.artifactId === id;
+    for (const { weight } of this.#waiting.filter(isMoot)) this.#weight -= weight;
+    this.#waiting = this.#waiting.filter((waiting) => !isMoot(waiting));
+  }
+
   #take(event: StreamEvent, weight: number): void {
     this.#waiting.push({ event, weight });
     this.#weight += weight;
@@ -95,11 +106,21 @@ export function stateOf(event: StreamEvent): Task["status"]["state"] | undefined
     : undefined;
 }
 
+function updateIn(event: StreamEvent): { readonly artifact: Artifact; readonly append?: boolean } {
+  return event["artifactUpdate"] as { artifact: Artifact; append?: boolean };
+}
+
+/** Id of the artifact that an event replaces, if it does. */
+function replacedBy(event: StreamEvent): string | undefined {
+  if (!("artifactUpdate" in event)) return undefined;
+  const { artifact, append } = updateIn(event);
+  return append ? undefined : artifact.artifactId;
+}
+
 function weightOf(event: StreamEvent): number {
-  if ("artifactUpdate" in event)
-    return weightOfParts((event.artifactUpdate as { artifact: Artifact }).artifact.parts);
-  // What a whole task holds is held by the runtime anyway.
-  if ("task" in event) return 1;
+  // What a whole task or artifact holds is held by the runtime anyway.
+  if ("task" in event || replacedBy(event) !== undefined) return 1;
+  if ("artifactUpdate" in event) return weightOfParts(updateIn(event).artifact.parts);
   return weightOfParts((event.statusUpdate as Pick<Task, "status">).status.message?.parts ?? []);
 }
 

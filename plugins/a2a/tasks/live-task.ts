@@ -3,7 +3,6 @@ import { Cancellation, GatewayError, type Json, type Principal } from "propylon"
 import {
   applyEvent,
   STATES,
-  type Artifact,
   type Message,
   type Part,
   type StreamEvent,
@@ -12,6 +11,7 @@ import {
 } from "propylon/contract";
 import type { SkillArtifact } from "../define.ts";
 import type { RunningTask } from "../service.ts";
+import { Artifacts, type Update } from "./artifacts.ts";
 import { deferred } from "./deferred.ts";
 import { Question } from "./question.ts";
 import { sizeOf } from "./size.ts";
@@ -49,9 +49,9 @@ export class LiveTask implements RunningTask {
   /** What the skill answered when it had but a word to say. */
   reply: Message | undefined;
   readonly #most: number;
-  /** Bytes of its history, and of each artifact. */
+  /** Bytes of its history. */
   #said = 0;
-  readonly #made = new Map<string, number>();
+  readonly #made = new Artifacts();
   readonly #accepted: Message[] = [];
   readonly #watchers = new Set<(event: StreamEvent) => void>();
   readonly #hear: Order["hear"];
@@ -110,7 +110,7 @@ export class LiveTask implements RunningTask {
 
   /** Bytes that its messages and artifacts take as JSON. */
   get bytes(): number {
-    return [...this.#made.values()].reduce((sum, size) => sum + size, this.#said);
+    return this.#said + this.#made.bytes;
   }
 
   watch(listener: (event: StreamEvent) => void): () => void {
@@ -203,9 +203,17 @@ export class LiveTask implements RunningTask {
   write({ artifactId = "result", parts, append, lastChunk, ...rest }: SkillArtifact): void {
     const isOver = this.isSettled && !this.isAsking;
     if (isOver || !this.#hasRoom(artifactId, { parts, ...rest }, append)) return;
-    const flags = { ...(append !== undefined && { append }), ...(lastChunk && { lastChunk }) };
-    const artifact: Artifact = { artifactId, ...rest, parts: [...parts] };
-    this.#emit({ artifactUpdate: { ...this.#ids, artifact, ...flags } });
+    const artifact = { artifactId, ...rest, parts: [...parts] };
+    this.#tell(this.#made.update(this.#task, { artifact, append, lastChunk }));
+  }
+
+  /** Ends the artifacts that the skill has not ended itself. */
+  close(): void {
+    for (const update of this.#made.end(this.#task)) this.#tell(update);
+  }
+
+  #tell(update: Update): void {
+    this.#emit({ artifactUpdate: { ...this.#ids, ...update } });
   }
 
   /** Whether something that the skill said can be kept; if not, it is at {@link fault}. */
@@ -218,10 +226,10 @@ export class LiveTask implements RunningTask {
 
   #hasRoom(artifactId: string, piece: unknown, append = false): boolean {
     if (!this.accepts(piece)) return false;
-    const before = this.#made.get(artifactId) ?? 0;
+    const before = this.#made.sizeOf(artifactId);
     const size = sizeOf(piece)! + (append ? before : 0);
     if (this.bytes - before + size > this.#most) this.#blame(tooLarge(this.#most));
-    else this.#made.set(artifactId, size);
+    else this.#made.resize(artifactId, size);
     return this.fault === undefined;
   }
 

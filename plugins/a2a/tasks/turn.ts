@@ -60,6 +60,7 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
     // A completed task has an artifact, even where there was nothing to say (R024, R065).
     if (end.state === "completed" && !work.hasWritten)
       task.write({ parts: resultOf(answer), lastChunk: true });
+    if (end.state === "completed") task.close();
     if (task.fault) throw task.fault;
     return end;
   } catch (thrown) {

@@ -218,12 +218,14 @@ describe("events", () => {
       return statusUpdate ? [statusUpdate.status.state] : [];
     });
     expect(states).toEqual(["working", "working", "completed"]);
-    const pieces = events.flatMap((event) => {
+    // An update that does not append has the whole artifact.
+    const pieces = events.reduce<string[]>((before, event) => {
       const { artifactUpdate } = event as {
-        artifactUpdate?: { artifact: { parts: { text: string }[] } };
+        artifactUpdate?: { append?: boolean; artifact: { parts: { text: string }[] } };
       };
-      return artifactUpdate?.artifact.parts.map((part) => part.text) ?? [];
-    });
+      const texts = artifactUpdate?.artifact.parts.map((part) => part.text);
+      return texts ? [...(artifactUpdate!.append ? before : []), ...texts] : before;
+    }, []);
     expect(pieces.join("")).toBe("one two ");
   });
 

@@ -145,8 +145,16 @@ function working(text: string): StreamEvent {
   } as StreamEvent;
 }
 
-function chunk(text: string): StreamEvent {
-  return { artifactUpdate: { taskId: "a", artifact: { parts: [{ text }] } } };
+function chunk(text: string, artifactId = "a"): StreamEvent {
+  return {
+    artifactUpdate: { taskId: "a", append: true, artifact: { artifactId, parts: [{ text }] } },
+  };
+}
+
+/** All of an artifact, in place of what was there before. */
+function whole(text: string, artifactId = "a"): StreamEvent {
+  const update = { taskId: "a", artifact: { artifactId, parts: [{ text }] }, lastChunk: true };
+  return { artifactUpdate: update };
 }
 
 const DONE = { statusUpdate: { taskId: "a", status: { state: "completed" } } } as StreamEvent;
@@ -177,6 +185,18 @@ describe("the events of one reader", () => {
     const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
     for (let count = 0; count < 10; count++) events.push(chunk("x".repeat(20)));
     await expect(drain(events)).rejects.toThrow(/too slowly/);
+  });
+
+  it("leave out what waits of an artifact that is replaced, and keep what is not", async () => {
+    const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
+    const others = [chunk("x".repeat(40), "b"), working("a")];
+    for (const next of others) events.push(next);
+    for (let count = 0; count < 10; count++) {
+      events.push(chunk("x".repeat(20)));
+      events.push(whole("x".repeat(200)));
+    }
+    events.push(DONE);
+    expect(await drain(events)).toEqual([...others, whole("x".repeat(200)), DONE]);
   });
 
   it("end for whoever goes away while waiting", async () => {

@@ -89,8 +89,8 @@ describe("an agent", () => {
     expect(task.status.state).toBe("completed");
     expect(words(task)).toBe("It is 3.");
     expect(said(events)).toEqual(["Let me see.", "tools/add", "adding"]);
-    expect(pieces(events).filter((piece) => piece.startsWith("="))).toHaveLength(2);
-    expect(pieces(events).at(-1)).toBe("+");
+    expect(pieces(events).filter((piece) => piece.startsWith("="))).toHaveLength(3);
+    expect(pieces(events).at(-1)).toBe("=It is 3.");
   });
 
   it("R076: goes on with the conversation of the same context", async () => {

@@ -126,7 +126,7 @@ describe("a command", () => {
     expect(words(task)).toBe("é");
     expect(pieces(events)).toEqual([
       { artifact: { artifactId: "result", parts: [{ text: "é" }] }, append: false },
-      { artifact: { artifactId: "result", parts: [{ text: "" }] }, append: true, lastChunk: true },
+      { artifact: { artifactId: "result", parts: [{ text: "é" }] }, lastChunk: true },
     ]);
   });
 

@@ -8,6 +8,7 @@ import {
   textOf,
   type StreamEvent,
   type Task,
+  type TaskArtifactUpdate,
   type TaskState,
 } from "../../../contract/index.ts";
 import { compact } from "../../../plugins/a2a/tasks/compaction.ts";
@@ -18,6 +19,8 @@ import { ALICE } from "./kit.ts";
 
 const make = (): LiveTask =>
   new LiveTask({ id: "t", contextId: "c", owner: ALICE, skill: "s", most: 1_048_576 });
+
+const MIB = 1_048_576;
 
 /** What may follow, written down once more by hand (A2A 1.0, section 3.4). */
 const MODEL: Record<TaskState, string> = {
@@ -95,6 +98,42 @@ describe("the state machine of a task", () => {
     live.move("working");
     for (const text of ["a", "b", "c"]) live.write({ parts: [{ text }], append: true });
     expect(live.task.artifacts).toEqual([{ artifactId: "result", parts: [{ text: "abc" }] }]);
+  });
+
+  it("ends every artifact with all of it, whatever was added and replaced before", () => {
+    fc.assert(
+      fc.property(fc.array(write, { maxLength: 30 }), (steps) => {
+        const live = make();
+        live.move("working");
+        const updates: TaskArtifactUpdate[] = [];
+        live.watch((event) => {
+          if ("artifactUpdate" in event) updates.push(event.artifactUpdate as TaskArtifactUpdate);
+        });
+        for (const step of steps) live.write(step.write);
+        live.close();
+        const artifacts = live.task.artifacts ?? [];
+        const last = updates.filter(({ lastChunk }) => lastChunk);
+        expect(last.map(({ artifact }) => artifact)).toEqual(artifacts);
+        expect(last.every(({ append }) => !append)).toBe(true);
+        const told = updates.length;
+        live.close();
+        expect(updates).toHaveLength(told);
+      }),
+    );
+  });
+
+  it("does not repeat an artifact that is larger than a client reads in one event", () => {
+    const live = new LiveTask({ id: "t", contextId: "c", owner: ALICE, skill: "s", most: 8 * MIB });
+    live.move("working");
+    const updates: TaskArtifactUpdate[] = [];
+    live.watch((event) => {
+      if ("artifactUpdate" in event) updates.push(event.artifactUpdate as TaskArtifactUpdate);
+    });
+    for (let count = 0; count < 3; count++)
+      live.write({ parts: [{ text: "x".repeat(MIB) }], append: true });
+    live.close();
+    expect(updates.map(({ append }) => append)).toEqual([false, true, true, true]);
+    expect(updates.at(-1)).toMatchObject({ artifact: { parts: [{ text: "" }] }, lastChunk: true });
   });
 
   it("settles anew for each message that it takes", async () => {
