@@ -5,7 +5,6 @@ import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { GatewayError } from "../../core/errors.ts";
-import { childEnvironment } from "../../core/upstream/environment.ts";
 
 /** What ends the kit: Ctrl-C, a CI system, a terminal that is closed. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -47,8 +46,6 @@ export interface Surroundings {
   readonly startup: number;
   /** Collector for telemetry. */
   readonly collector: string;
-  /** Variables of its own. */
-  readonly env: Readonly<Record<string, string>>;
 }
 
 /**
@@ -62,7 +59,7 @@ export async function startChild(command: readonly string[], around: Surrounding
     stdio: ["ignore", "pipe", "inherit"],
     // A group of its own, so that what the command starts can be ended with it.
     detached: true,
-    env: childEnvironment({ ...around.env, ...variablesOf(around, folder) }),
+    env: { ...process.env, ...variablesOf(around, folder) },
   });
   // A process that was killed a moment ago may still write.
   const clean = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
@@ -99,7 +96,7 @@ function endWith(child: ChildProcess, clean: () => void): () => void {
 function variablesOf(
   { port, grace, startup, collector }: Surroundings,
   folder: string,
-): Record<string, string> {
+): NodeJS.ProcessEnv {
   return {
     A2A_PORT: String(port),
     WORK_DIR: folder,

@@ -102,13 +102,12 @@ class Stage {
   async #start(command: readonly string[], grace: number): Promise<void> {
     this.#collector ??= await startCollector();
     const port = await this.#port();
-    const { startup, env = {} } = this.options;
+    const { startup } = this.options;
     this.#child = await startChild(command, {
       port,
       grace,
       startup,
       collector: this.#collector.url,
-      env,
     });
   }
 

@@ -3,7 +3,6 @@ import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { within } from "../delay.ts";
 import { ensureDescriptors } from "./descriptors.ts";
-import { childEnvironment } from "./environment.ts";
 import { type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
 import { reaper } from "./reaper.ts";
 
@@ -105,23 +104,16 @@ export class Child {
 
   /** Windows has no groups and no SIGTERM: the tree is ended at once, while its root still connects it. */
   #endTree(signal: NodeJS.Signals | 0): boolean {
-    const words = ["/pid", String(this.pid), "/t", "/f"];
-    if (signal !== 0) execFile("taskkill", words, { env: childEnvironment({}) }, () => undefined);
+    if (signal !== 0) execFile("taskkill", ["/pid", String(this.pid), "/t", "/f"], () => undefined);
     return false;
   }
 }
 
 /**
- * Starts a program as the leader of its own process group, without a shell, its input and output piped. It sees a few harmless
- * variables of the gateway (PATH, HOME, LANG and the like) and what `env` says, and no secret of the gateway.
+ * Starts a program as the leader of its own process group, without a shell, its input and output piped.
  * @throws {GatewayError} `upstream_error` with a hint when it cannot be started
  */
-export async function spawnChild(
-  declared: Launch,
-  times: Partial<CloseTimes> = {},
-): Promise<Child> {
-  // Here and not at the callers: none of them can hand on the gateway's environment by mistake.
-  const launch = { ...declared, env: childEnvironment(declared.env) };
+export async function spawnChild(launch: Launch, times: Partial<CloseTimes> = {}): Promise<Child> {
   await checkLaunch(launch);
   const { cwd, env } = launch;
   try {

@@ -5,7 +5,6 @@ import { basename, delimiter, join, resolve } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { GatewayError } from "../errors.ts";
 import { ensureDescriptors } from "./descriptors.ts";
-import { childEnvironment } from "./environment.ts";
 
 /** A program to start, with everything that decides whether it can. */
 export interface Launch {
@@ -15,7 +14,7 @@ export interface Launch {
   readonly owner?: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Variables of its own, on top of the few that every child gets: PATH, HOME, LANG and the like. Nothing else is handed on. */
+  /** The whole environment, see {@link childEnvironment}. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
@@ -135,8 +134,7 @@ async function findSetpriv(): Promise<string | undefined> {
   if (path === undefined) return undefined;
   ensureDescriptors();
   const works = await new Promise<boolean>((settle) => {
-    const env = childEnvironment({});
-    execFile(path, [...DEATH_SIGNAL, "true"], { env }, (error) => settle(error === null));
+    execFile(path, [...DEATH_SIGNAL, "true"], (error) => settle(error === null));
   });
   return works ? path : undefined;
 }

@@ -93,37 +93,33 @@ const JOB: Json = {
   },
 };
 
-const PARAMETERS: Json = {
-  ToolTimeout: {
+/** Parameters of every operation that calls a tool, which are the gateway's and not the tool's. */
+export const CALL_PARAMETERS: readonly Json[] = [
+  {
     name: "X-Tool-Timeout",
     in: "header",
     description: "Longest run in seconds (fractions allowed), or a duration such as 1500ms or 2m.",
     schema: { type: "string" },
   },
-  TimeoutQuery: {
+  {
     name: "timeout",
     in: "query",
     description: "The same as X-Tool-Timeout, which beats it.",
     schema: { type: "string" },
   },
-  Prefer: {
+  {
     name: "Prefer",
     in: "header",
     description: "`respond-async` answers 202 at once, with the URL of a job (RFC 7240).",
     schema: { type: "string" },
   },
-  ResultFormat: {
+  {
     name: "X-Result-Format",
     in: "header",
     description: "Form of a successful answer.",
     schema: { type: "string", enum: ["envelope", "result", "raw"] },
   },
-};
-
-/** Parameters of every operation that calls a tool. */
-export const CALL_PARAMETERS = Object.keys(PARAMETERS).map((name) => ({
-  $ref: `#/components/parameters/${name}`,
-}));
+];
 
 /** All answers of an operation that calls a tool, but for success. */
 export const CALL_FAILURES: Json = Object.fromEntries(
@@ -133,16 +129,27 @@ export const CALL_FAILURES: Json = Object.fromEntries(
   ]),
 );
 
-/** The components that every document has. */
-export function commonComponents(open: boolean): Record<string, Record<string, unknown>> {
+/** The components that every document has; those of jobs and of the output where they are referred to. */
+export function commonComponents({
+  open,
+  format,
+  jobs,
+}: {
+  readonly open: boolean;
+  readonly format: Format;
+  readonly jobs: boolean;
+}): Json {
   const failures = Object.entries(FAILURES).map(([status, description]) => [
     `Error${status}`,
     { description, ...json({ $ref: "#/components/schemas/Error" }) },
   ]);
   return {
-    schemas: { Output: OUTPUT, Error: FAILURE, Job: JOB },
-    parameters: { ...PARAMETERS },
-    responses: { ...Object.fromEntries(failures), Accepted: accepted() },
+    schemas: {
+      ...(format === "envelope" && { Output: OUTPUT }),
+      Error: FAILURE,
+      ...(jobs && { Job: JOB }),
+    },
+    responses: { ...Object.fromEntries(failures), ...(jobs && { Accepted: accepted() }) },
     ...(!open && { securitySchemes: { key: { type: "http", scheme: "bearer" } } }),
   };
 }

@@ -7,7 +7,8 @@ import {
   successSchema,
 } from "./components.ts";
 import type { Options } from "./options.ts";
-import { importSchema, toComponentName, unique } from "./schema.ts";
+import { toOperationName, unique } from "./names.ts";
+import { inlineSchema } from "./schema.ts";
 
 /** What every document says about the gateway. */
 export interface DocumentHead {
@@ -17,7 +18,7 @@ export interface DocumentHead {
   readonly publicUrl: string | undefined;
   /** Whether tools are called without credentials. */
   readonly open: boolean;
-  readonly options: Pick<Options, "format" | "invokeAbove" | "jobs">;
+  readonly options: Pick<Options, "document" | "format" | "invokeAbove" | "jobs">;
 }
 
 /** A server with those of its tools that are shown. */
@@ -47,12 +48,12 @@ export function gatewayDocument(head: DocumentHead, servers: readonly Shown[]): 
     const { name } = shown.provider;
     draft.addServer(shown, { path: `/${encodeURIComponent(name)}`, id: `${name}_` });
   }
-  if (head.options.jobs.max > 0) draft.addJobs();
+  if (offersJobs(head)) draft.addJobs();
   return draft.finish({
     title: head.title,
     version: head.version,
     description: "The tools of all servers behind this gateway.",
-    url: head.publicUrl,
+    url: head.publicUrl ?? "/",
   });
 }
 
@@ -69,19 +70,20 @@ class Draft {
   readonly #head: DocumentHead;
   readonly #paths: Json = {};
   readonly #tags: Json[] = [];
-  readonly #components: Record<string, Record<string, unknown>>;
+  readonly #components: Json;
   readonly #ids = new Set<string>();
 
   constructor(head: DocumentHead) {
     this.#head = head;
-    this.#components = commonComponents(head.open);
+    const { format } = head.options;
+    this.#components = commonComponents({ open: head.open, format, jobs: offersJobs(head) });
   }
 
   addServer({ provider, tools }: Shown, at: Placement): void {
     const { name, catalogue } = provider;
     this.#tags.push({
       name,
-      ...(catalogue.instructions && { description: catalogue.instructions }),
+      description: catalogue.instructions || `The tools of the server "${name}".`,
     });
     const hasInvoke = catalogue.tools.some((tool) => tool.name === "invoke");
     if (tools.length > this.#head.options.invokeAbove && !hasInvoke)
@@ -93,18 +95,15 @@ class Draft {
     // These two would be resolved away by whoever sends the request.
     if (tool.name === "." || tool.name === "..") return;
     const id = this.#takeId(`${at.id}${tool.name}`);
-    const input = importSchema(tool.inputSchema, `${id}_input`, this.#schemas);
-    const output = tool.outputSchema
-      ? importSchema(tool.outputSchema, `${id}_output`, this.#schemas)
-      : {};
-    const { annotations, inputSchema } = tool;
-    const required = Array.isArray(inputSchema["required"]) && inputSchema["required"].length > 0;
+    const input = inlineSchema(tool.inputSchema);
+    const output = tool.outputSchema ? inlineSchema(tool.outputSchema) : {};
+    const { annotations } = tool;
     this.#paths[`${at.path}/${encodeURIComponent(tool.name)}`] = {
       post: {
         operationId: id,
         summary: textOr(tool.title ?? annotations?.["title"], tool.name),
         ...(tool.description !== undefined && { description: tool.description }),
-        ...this.#call(server, input, required, output),
+        ...this.#call(server, input, output),
         "x-mcp-tool": { server, name: tool.name, ...(annotations && { annotations }) },
       },
     };
@@ -127,34 +126,27 @@ class Draft {
         operationId: id,
         summary: `Call a tool of ${server}`,
         description: tools.map(toLine).join("\n"),
-        ...this.#call(server, input, true, {}),
+        ...this.#call(server, input, {}),
       },
     };
   }
 
-  #call(server: string, input: Json, required: boolean, output: Json): Json {
+  #call(server: string, input: Json, output: Json): Json {
     const { format } = this.#head.options;
+    const isFull = this.#head.options.document === "full";
     const success = json(successSchema(output, format))["content"] as Json;
     return {
       tags: [server],
-      parameters: CALL_PARAMETERS,
-      requestBody: { required, ...json(input) },
+      ...(isFull && { parameters: CALL_PARAMETERS }),
+      ...(takesArguments(input) && {
+        requestBody: { required: isRequired(input), ...json(input) },
+      }),
       responses: {
         "200": {
           description: "The tool's output.",
-          content: {
-            ...success,
-            "text/event-stream": {
-              schema: {
-                type: "string",
-                description: "`progress` events, then one `result` or `error` with the JSON body.",
-              },
-            },
-          },
+          content: { ...success, ...(isFull && EVENTS) },
         },
-        ...(this.#head.options.jobs.max > 0 && {
-          "202": { $ref: "#/components/responses/Accepted" },
-        }),
+        ...(offersJobs(this.#head) && { "202": { $ref: "#/components/responses/Accepted" } }),
         ...CALL_FAILURES,
       },
     };
@@ -183,34 +175,56 @@ class Draft {
     };
   }
 
-  finish(info: {
-    title: string;
-    version: string;
-    description: string;
-    url: string | undefined;
-  }): Json {
+  finish(info: { title: string; version: string; description: string; url: string }): Json {
     const { url, ...about } = info;
     return {
       openapi: "3.1.0",
       info: about,
-      ...(url !== undefined && { servers: [{ url }] }),
-      ...(!this.#head.open && { security: [{ key: [] }] }),
+      servers: [{ url }],
+      security: this.#head.open ? [] : [{ key: [] }],
       tags: this.#tags,
       paths: this.#paths,
       components: this.#components,
     };
   }
 
-  get #schemas(): Record<string, unknown> {
-    return this.#components["schemas"]!;
-  }
-
   /** An operationId that is no other's, usable as a name in code. */
   #takeId(wanted: string): string {
-    const id = unique(toComponentName(wanted), (name) => this.#ids.has(name));
+    const id = unique(toOperationName(wanted), (name) => this.#ids.has(name));
     this.#ids.add(id);
     return id;
   }
+}
+
+/** The answer as it comes, where a client asks for it. */
+const EVENTS: Json = {
+  "text/event-stream": {
+    schema: {
+      type: "string",
+      description: "`progress` events, then one `result` or `error` with the JSON body.",
+    },
+  },
+};
+
+/** Whether the document tells of jobs. */
+function offersJobs({ options }: DocumentHead): boolean {
+  return options.document === "full" && options.jobs.max > 0;
+}
+
+/** Whether there is anything to send. Importers refuse to call an operation with a body when a model gives no arguments. */
+function takesArguments(input: Json): boolean {
+  return Object.entries(input).some(([keyword, value]) => {
+    if (keyword === "properties") return Object.keys(value as Json).length > 0;
+    if (keyword === "additionalProperties") return typeof value === "object";
+    return !WORDS.has(keyword);
+  });
+}
+
+/** Keywords of a schema that asks for nothing. */
+const WORDS = new Set(["type", "title", "description", "required"]);
+
+function isRequired({ required }: Json): boolean {
+  return Array.isArray(required) && required.length > 0;
 }
 
 function toLine({ name, description = "" }: Tool): string {

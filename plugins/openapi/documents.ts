@@ -71,13 +71,13 @@ export class Documents {
     const call = routes.find(
       ({ plugin, path }) => plugin === "openapi" && path === "/:server/:tool",
     );
-    const { format, invokeAbove, jobs } = this.#options;
+    const { document, format, invokeAbove, jobs } = this.#options;
     return {
       title: name,
       version: control.version,
       publicUrl: publicUrl?.replace(/\/+$/, ""),
       open: call?.open ?? false,
-      options: { format, invokeAbove, jobs },
+      options: { document, format, invokeAbove, jobs },
     };
   }
 }

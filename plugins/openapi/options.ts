@@ -26,6 +26,12 @@ export const options = z.strictObject({
     .describe(
       "A server with more tools than this is documented with the one operation POST /<server>/invoke in place of one per tool.",
     ),
+  document: z
+    .enum(["tools", "full"])
+    .default("tools")
+    .describe(
+      "What the OpenAPI documents describe: tools is the tools and nothing else, which is what models are to be offered; full adds the gateway's own parameters (timeout, format, Prefer), answers as events, and jobs.",
+    ),
   docs: z.boolean().default(true).describe("Serve the pages /docs and /<server>/docs."),
   serverTiming: z
     .boolean()

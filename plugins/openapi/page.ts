@@ -66,7 +66,7 @@ const showOperation = (doc, path, operation, parent) => {
   const details = make("details", undefined, parent);
   make("summary", "POST " + decodeURIComponent(path) + " — " + operation.summary, details);
   if (operation.description) make("p", operation.description, details);
-  const schema = operation.requestBody.content["application/json"].schema;
+  const schema = operation.requestBody ? operation.requestBody.content["application/json"].schema : { type: "object" };
   const form = make("form", undefined, details);
   const body = field("Arguments", make("textarea"), form);
   body.rows = 6;

@@ -16,7 +16,7 @@ export interface ProgramOrder {
   readonly name: string;
   /** Program and arguments; no shell reads them. */
   readonly argv: readonly string[];
-  /** Variables of its own, on top of the few that every child gets. */
+  /** Its whole environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly input: string;

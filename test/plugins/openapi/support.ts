@@ -1,11 +1,48 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { definePlugin, type GatewayConfigInput } from "propylon";
 import { setupGateway, type PluginEntry, type TestGateway } from "propylon/testing";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { z } from "zod";
+import { until } from "../../fixtures/until.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 /** The reference server "everything" as a child process. */
 export const EVERYTHING = { command: "node_modules/.bin/mcp-server-everything", args: ["stdio"] };
+
+const bin = (name: string): string => `node_modules/.bin/${name}`;
+
+/** A gateway in front of {@link realServers}, all of them connected. */
+export async function startReal(): Promise<TestGateway & { readonly names: readonly string[] }> {
+  const servers = await realServers();
+  const started = await startOpenapi({}, [], { servers });
+  const states = () => [...started.gateway.servers.values()].map(({ status }) => status.state);
+  await until(() => states().every((state) => state === "ready"));
+  return { ...started, names: Object.keys(servers) };
+}
+
+/** Eight servers: seven from npm, as their packages run, and one whose schemas refer to themselves. */
+async function realServers() {
+  const folder = await mkdtemp(join(tmpdir(), "openapi-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return {
+    everything: EVERYTHING,
+    filesystem: { command: bin("mcp-server-filesystem"), args: [folder] },
+    memory: {
+      command: bin("mcp-server-memory"),
+      env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
+    },
+    thinking: { command: bin("mcp-server-sequential-thinking") },
+    budget: { command: bin("mcp-budget-allocator-server"), args: ["--stdio"] },
+    monitor: { command: bin("mcp-system-monitor-server"), args: ["--stdio"] },
+    cohorts: { command: bin("mcp-cohort-heatmap-server"), args: ["--stdio"] },
+    recursive: {
+      command: process.execPath,
+      args: ["test/fixtures/process/recursive-server.mjs"],
+    },
+  };
+}
 
 /** A plugin whose tools take their time, so that a test decides when they end. */
 export function createSlow(): {
