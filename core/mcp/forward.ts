@@ -42,7 +42,9 @@ export function toForward(view: View, method: CallMethod, params: Json): Forward
 }
 
 function byName(routes: ReadonlyMap<string, Route>, what: string, params: Json): Forward | Fault {
-  const { name, arguments: args } = params;
+  const { name } = params;
+  // The Go SDK writes a nil map of arguments as null.
+  const args = params["arguments"] ?? undefined;
   if (typeof name !== "string") return invalid(`params.name must be the name of a ${what}.`);
   if (args !== undefined && !isObject(args)) return invalid("params.arguments must be an object.");
   const route = routes.get(name);

@@ -290,6 +290,30 @@ describe("isolation", () => {
   });
 });
 
+describe("arguments", () => {
+  it("null is no arguments, as clients that write a nil map send it; any other non-object is refused", async () => {
+    const provider = new FakeProvider("one").tool("work", (call) =>
+      text(JSON.stringify(call.args ?? "none")),
+    );
+    served = await serve([provider]);
+    const session = await openSession(served.url);
+    const call = async (args: unknown) => {
+      const params = { name: "work", arguments: args };
+      const response = await post(
+        served!.url,
+        { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+        session,
+      );
+      return (await response.json()) as {
+        result?: { content: { text: string }[] };
+        error?: { code: number };
+      };
+    };
+    expect((await call(null)).result?.content[0]?.text).toBe('"none"');
+    for (const wrong of [1, "x", [], false]) expect((await call(wrong)).error?.code).toBe(-32602);
+  });
+});
+
 describe("logging", () => {
   it("calls log to their own client from its level on; others go to sessions that asked", async () => {
     const provider = new FakeProvider("one", { capabilities: { logging: {} } }).tool(
