@@ -17,7 +17,7 @@ const vitest = (file) => [
   file,
 ];
 
-/** `each` says what one run does, so that the total can be told. */
+/** `each` says what one run does, so that the total can be told; what is `byHand` runs only when named. */
 const CAMPAIGNS = {
   fuzz: {
     args: vitest("test/e2e/fuzz.test.ts"),
@@ -66,6 +66,17 @@ const CAMPAIGNS = {
     times: 1,
     each: "2,000 tasks, and 50 SIGKILL each of sidecar, runtime and nats-server",
   },
+  chaos: {
+    args: ["test/campaign/chaos/run.mjs"],
+    times: 1,
+    each: "15 minutes of 40 clients and 7 servers that are killed, stopped, removed and reloaded",
+  },
+  clients: {
+    args: ["test/campaign/clients/run.mjs"],
+    times: 1,
+    byHand: true,
+    each: "official SDKs and agent frameworks as clients and servers, installed from the registries",
+  },
   soak: {
     args: ["test/bench/run.mjs", "--only", "memory", "--long"],
     times: 1,
@@ -84,7 +95,8 @@ function chosen() {
     throw new Error(
       `Unknown campaign "${unknown}"; choose from ${Object.keys(CAMPAIGNS).join(", ")}.`,
     );
-  return positionals.length > 0 ? positionals : Object.keys(CAMPAIGNS);
+  if (positionals.length > 0) return positionals;
+  return Object.keys(CAMPAIGNS).filter((name) => !CAMPAIGNS[name].byHand);
 }
 
 function timesOf(name) {

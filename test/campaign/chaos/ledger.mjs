@@ -1,0 +1,47 @@
+/** What was done to the servers, when; and what became of every call. An error is explained by a fault that it overlaps, or it is a finding. */
+
+/** A server is given this long to be well again behind a fault, in milliseconds. */
+const RECOVERY_MS = 10_000;
+
+export class Ledger {
+  /** @type {{ kind: string, server: string, from: number, to: number }[]} */
+  faults = [];
+  counts = {};
+  /** @type {string[]} */
+  findings = [];
+  /** Errors by what explains them. */
+  explained = {};
+
+  count(what, by = 1) {
+    this.counts[what] = (this.counts[what] ?? 0) + by;
+  }
+
+  fault(kind, server) {
+    const from = performance.now();
+    const fault = { kind, server, from, to: Number.POSITIVE_INFINITY };
+    this.faults.push(fault);
+    this.count(`fault: ${kind}`);
+    return { end: () => void (fault.to = performance.now() + RECOVERY_MS) };
+  }
+
+  finding(words) {
+    this.count("findings");
+    if (this.findings.length < 50) this.findings.push(words);
+  }
+
+  /** An error of a call to `server` that began at `from`; `own` names what the client itself did, if it did anything. */
+  error({ server, from, own, words }) {
+    const now = performance.now();
+    const fault = this.faults.find(
+      (each) => each.server === server && each.from <= now && each.to >= from,
+    );
+    // One session serves all clients: a question that no call can be named for is refused.
+    const unclear = /Calls of several clients|No call is in flight|cannot be attributed/i.test(
+      words,
+    );
+    const reason =
+      own ?? fault?.kind ?? (unclear ? "question of unknown owner refused" : undefined);
+    if (reason === undefined) return this.finding(`unexplained error of ${server}: ${words}`);
+    this.explained[reason] = (this.explained[reason] ?? 0) + 1;
+  }
+}
