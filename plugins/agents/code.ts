@@ -9,6 +9,7 @@ import type { Message, Model, Part } from "./model.ts";
 import { partsOf } from "./remote.ts";
 import type { AgentEvent, RunOptions, RunResult } from "./service.ts";
 import type { Workbench } from "./workbench.ts";
+import { relayedFrom } from "./relayed.ts";
 
 /** What the runs of an agent written in TypeScript need. */
 export interface CodeParts {
@@ -160,8 +161,7 @@ class CodeRun implements AgentRun {
       meta: this.#options.meta,
       peer: this.#options.peer,
       progress:
-        this.#options.onEvent &&
-        (({ message }) => this.#tell({ type: "relayed", server, tool, message })),
+        this.#options.onEvent && ((report) => this.#tell(relayedFrom(server, tool, report))),
     });
     const parts = partsOf(answer, `${server}/${tool}`);
     const data = answer.result?.["structuredContent"] as Json | undefined;

@@ -4,6 +4,7 @@ import { textOf } from "./conversation.ts";
 import type { Message, Part } from "./model.ts";
 import type { RunOptions, RunResult } from "./service.ts";
 import type { Surroundings } from "./workbench.ts";
+import { relayedFrom } from "./relayed.ts";
 
 /** An agent that is an MCP server elsewhere: a run is one call of its tool that takes a message. */
 export class RemoteDriver implements Driver {
@@ -39,8 +40,7 @@ export class RemoteDriver implements Driver {
       signal: options.signal,
       meta: options.meta,
       ...(options.peer && { peer: options.peer }),
-      progress: ({ message }) =>
-        options.onEvent?.({ type: "relayed", server: this.#server, tool: tool.name, message }),
+      progress: (report) => options.onEvent?.(relayedFrom(this.#server, tool.name, report)),
     });
     const parts = partsOf(answer, this.#agent);
     return {

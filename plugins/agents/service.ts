@@ -54,6 +54,9 @@ export type AgentEvent =
       readonly server: string;
       readonly tool: string;
       readonly message: string | undefined;
+      /** Values of the report, where it had any; `total == progress` says that a part has ended. */
+      readonly progress?: number | undefined;
+      readonly total?: number | undefined;
     }
   /** The model wrote text. */
   | { readonly type: "text"; readonly text: string; readonly delta: boolean };

@@ -6,6 +6,11 @@ import type { AgentReporter } from "./service.ts";
 /** A message that names its source already, or a turn of an agent: passed on as it is (C24). */
 const NAMED = /^[^\s/:]+\/[^\s:]+: /;
 
+/** A tool that an agent further down began. */
+const STARTED = /^[^\s/:]+\/[^\s:]+: started$/;
+
+type Relayed = Extract<AgentEvent, { readonly type: "relayed" }>;
+
 /** Longest text of a model in one report, in characters. */
 const MAX_TEXT = 500;
 
@@ -45,7 +50,7 @@ export class Reporter implements AgentReporter {
         break;
       }
       case "relayed":
-        this.#relay(`${event.server}/${event.tool}`, event.message);
+        this.#relay(event);
         break;
       case "text":
         if (this.#options.text) this.#say(event.text, event.delta);
@@ -53,9 +58,13 @@ export class Reporter implements AgentReporter {
     }
   }
 
-  #relay(source: string, message: string | undefined): void {
-    if (message === undefined) this.#tell(`${source}: running`, this.#count);
-    else this.#tell(NAMED.test(message) ? message : `${source}: ${message}`, this.#count);
+  /** A part that has ended stays one that has, however deep below it did (P104, P114). */
+  #relay({ server, tool, message = "running", progress, total }: Relayed): void {
+    const words = NAMED.test(message) ? message : `${server}/${tool}: ${message}`;
+    if (progress !== undefined && total !== undefined && progress >= total)
+      return this.#tellEnd(words);
+    if (STARTED.test(message)) return this.#tell(words, 0);
+    this.#tell(words, progress ?? this.#count, total);
   }
 
   /** Each report has the whole text of the turn so far: clients show the latest one only. */
@@ -65,11 +74,14 @@ export class Reporter implements AgentReporter {
     this.#tell(`${this.#agent} says: ${shown}`, this.#count);
   }
 
-  /** @param literal the value in compat mode */
-  #tell(message: string, literal: number): void {
+  /**
+   * @param literal the value in compat mode
+   * @param total what it is of, in compat mode: the counter of the other mode has no end
+   */
+  #tell(message: string, literal: number, total?: number): void {
     this.#count++;
-    const progress = this.#options.mode === "strict" ? this.#count : literal;
-    this.#send({ progress, message });
+    if (this.#options.mode === "strict") this.#send({ progress: this.#count, message });
+    else this.#send({ progress: literal, message, ...(total !== undefined && { total }) });
   }
 
   /** `total == progress` marks the end of a tool; the call goes on (P104, P114, P118). */

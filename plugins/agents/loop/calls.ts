@@ -1,5 +1,6 @@
 import type { Answer, Progress } from "propylon";
 import type { Part } from "../model.ts";
+import { relayedFrom } from "../relayed.ts";
 import type { AgentEvent, RunTool } from "../service.ts";
 import {
   cutText,
@@ -117,7 +118,7 @@ async function callServer(
   let open = true;
   // Reports that come after the end would say that a finished tool is at work.
   const progress =
-    emit && (({ message }: Progress) => open && emit({ ...about, type: "relayed", message }));
+    emit && ((report: Progress) => open && emit(relayedFrom(call.server, call.name, report)));
   emit?.({ ...about, state: "started" });
   const outcome = await answerOf(
     () => context.call({ ...call, progress }),

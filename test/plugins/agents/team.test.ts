@@ -16,27 +16,36 @@ interface Talk {
   readonly text: string;
   readonly messages: readonly string[];
   readonly values: readonly number[];
+  /** Messages of the reports that say that something ended. */
+  readonly ends: readonly string[];
+}
+
+/** A progress report, as far as tests look. */
+interface Report {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
 }
 
 /** Asks an agent with a client of one of the SDKs. */
 type Ask = (url: string, agent: string, message: string) => Promise<Talk>;
 
-function talkOf(
-  content: unknown,
-  reports: readonly { progress: number; message?: string }[],
-): Talk {
+function talkOf(content: unknown, reports: readonly Report[]): Talk {
   return {
     text: (content as { text: string }[])[0]!.text,
     messages: reports.map(({ message = "" }) => message),
     values: reports.map(({ progress }) => progress),
+    ends: reports.flatMap(({ progress, total, message = "" }) =>
+      progress === total ? [message] : [],
+    ),
   };
 }
 
 const askWithOldSdk: Ask = async (url, agent, message) => {
   const client = await connectClient(url);
-  const reports: { progress: number; message?: string }[] = [];
+  const reports: Report[] = [];
   const call = { name: agent, arguments: { message } };
-  const onprogress = (report: { progress: number }): void => void reports.push(report);
+  const onprogress = (report: Report): void => void reports.push(report);
   const { content } = await client.callTool(call, undefined, { onprogress });
   await client.close();
   return talkOf(content, reports);
@@ -46,8 +55,8 @@ const askWithNewSdk: Ask = async (url, agent, message) => {
   const versionNegotiation = { mode: { pin: "2026-07-28" } };
   const client = new Client({ name: "team-test", version: "1.0.0" }, { versionNegotiation });
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-  const reports: { progress: number; message?: string }[] = [];
-  const onprogress = (report: { progress: number }): void => void reports.push(report);
+  const reports: Report[] = [];
+  const onprogress = (report: Report): void => void reports.push(report);
   const { content } = await client.callTool(
     { name: agent, arguments: { message } },
     { onprogress },
@@ -152,7 +161,11 @@ describe("the playground team", () => {
     "P011, P123, P126: %s asks the orchestrator, and the progress of the agents it asks arrives in order",
     async (_, ask) => {
       const message = "Let research read_graph and engineering list_allowed_directories.";
-      const { text, messages, values } = await ask(urlOf("orchestrator"), "orchestrator", message);
+      const { text, messages, values, ends } = await ask(
+        urlOf("orchestrator"),
+        "orchestrator",
+        message,
+      );
       expect(text).toContain('"entities"');
       expect(text).toContain(folder);
       const only = (part: string): string[] => messages.filter((line) => line.includes(part));
@@ -180,6 +193,9 @@ describe("the playground team", () => {
         "engineering/engineering: completed",
       ]);
       expect(values.every((value, at) => at === 0 || value > values[at - 1]!)).toBe(true);
+      expect(ends.toSorted()).toEqual(
+        messages.filter((line) => line.endsWith(": completed")).toSorted(),
+      );
     },
   );
 

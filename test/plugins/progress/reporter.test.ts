@@ -8,8 +8,16 @@ const RUN: AgentEvent[] = [
   { type: "step", step: 1, kind: "tool" },
   { type: "tool", server: "argos", tool: "search", state: "started" },
   { type: "tool", server: "neo4j", tool: "query", state: "started" },
-  { type: "relayed", server: "argos", tool: "search", message: "half way" },
-  { type: "relayed", server: "argos", tool: "search", message: "web/get: started" },
+  { type: "relayed", server: "argos", tool: "search", message: "half way", progress: 5, total: 10 },
+  { type: "relayed", server: "argos", tool: "search", message: "web/get: started", progress: 6 },
+  {
+    type: "relayed",
+    server: "argos",
+    tool: "search",
+    message: "web/get: completed",
+    progress: 7,
+    total: 7,
+  },
   { type: "tool", server: "neo4j", tool: "query", state: "failed" },
   { type: "tool", server: "argos", tool: "search", state: "completed" },
   { type: "text", text: "Let me", delta: true },
@@ -36,6 +44,7 @@ describe("Reporter", () => {
       "neo4j/query: started",
       "argos/search: half way",
       "web/get: started",
+      "web/get: completed",
       "neo4j/query: failed",
       "argos/search: completed",
     ]);
@@ -51,19 +60,20 @@ describe("Reporter", () => {
       [6, undefined],
       [7, 7],
       [8, 8],
+      [9, 9],
     ]);
   });
 
-  it("P118: the literal values in compat mode: 0 for a start, 1/1 for an end", () => {
-    const tools = report({ mode: "compat", loop: false }).filter(
-      ({ message }) => !message!.includes("half"),
-    );
-    expect(tools.map(({ progress, total }) => [progress, total])).toEqual([
-      [0, undefined],
-      [0, undefined],
-      [3, undefined],
-      [1, 1],
-      [1, 1],
+  it("P118: the literal values in compat mode: 0 for a start, 1/1 for an end, nested ones too", () => {
+    const tools = report({ mode: "compat", loop: false });
+    expect(tools.map(({ progress, total, message }) => [message, progress, total])).toEqual([
+      ["argos/search: started", 0, undefined],
+      ["neo4j/query: started", 0, undefined],
+      ["argos/search: half way", 5, 10],
+      ["web/get: started", 0, undefined],
+      ["web/get: completed", 1, 1],
+      ["neo4j/query: failed", 1, 1],
+      ["argos/search: completed", 1, 1],
     ]);
   });
 
