@@ -4,8 +4,12 @@ import { describeFailure, describeSilence, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";
 import { openFetch } from "./provider.ts";
 
+/** Most bytes of a list of models that are read: the longest there are have less than one of them. */
+const MAX_LIST = 4 * 1_024 * 1_024;
+
 /**
- * Asks a provider whether it takes requests, without spending tokens: its list of models, or what `health` says.
+ * Asks a provider whether it takes requests and has the model, without spending tokens: by its list of models, and by the model's
+ * own name where that is not in the list (an alias, a further page). Where `health` is a URL, only that is asked.
  * Never throws.
  * @param signal ends the wait: the provider then counts as silent
  */
@@ -27,18 +31,75 @@ async function ask(
   asked: Asked,
   signal: AbortSignal,
 ): Promise<GatewayError | undefined> {
-  const url = options.health ?? `${options.baseUrl.replace(/\/+$/, "")}/models`;
+  const list = `${options.baseUrl.replace(/\/+$/, "")}/models`;
   try {
-    const fetch = await openFetch();
-    const response = await fetch(url, { headers: headersFor(url, options), signal });
-    await response.body?.cancel();
-    if (response.ok) return undefined;
-    const answer = { name: "AI_APICallError", statusCode: response.status };
-    return describeFailure(Object.assign(new Error(), answer), asked).error;
+    if (options.health !== undefined)
+      return failureOf(await look(options.health, options, signal), asked);
+    const { status, names } = await look(list, options, signal, true);
+    if (status !== 200 || !names || names.has(asked.model)) return failureOf({ status }, asked);
+    const own = await look(`${list}/${encodeURIComponent(asked.model)}`, options, signal);
+    // A provider may not answer for one model; only a plain no is one.
+    return own.status === 404 ? failureOf(own, asked) : undefined;
   } catch (thrown) {
     if (signal.aborted) return describeSilence(asked);
     return describeFailure(thrown, asked).error;
   }
+}
+
+/** What a provider answered to a look-up. */
+interface Looked {
+  readonly status: number;
+  /** Ids of the models, where the answer is a list of them. */
+  readonly names?: ReadonlySet<string> | undefined;
+}
+
+/** @param isList whether the body is read; another one may never end */
+async function look(
+  url: string,
+  options: ProviderOptions,
+  signal: AbortSignal,
+  isList = false,
+): Promise<Looked> {
+  const fetch = await openFetch();
+  const { status, body } = await fetch(url, { headers: headersFor(url, options), signal });
+  if (isList && status === 200) return { status, names: namesIn(await readUpTo(body, MAX_LIST)) };
+  await body?.cancel();
+  return { status };
+}
+
+/** A text, unless it is longer than so many bytes; what is left of that is not read. */
+async function readUpTo(
+  body: ReadableStream<Uint8Array> | null,
+  limit: number,
+): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Ids in a list as both APIs have it; `undefined` for anything else. */
+function namesIn(text: string | undefined): ReadonlySet<string> | undefined {
+  try {
+    const { data } = JSON.parse(text ?? "") as { data?: unknown };
+    if (!Array.isArray(data)) return undefined;
+    const ids = data.flatMap((each: { id?: unknown } | null) =>
+      typeof each?.id === "string" ? [each.id] : [],
+    );
+    return data.length > 0 && ids.length === 0 ? undefined : new Set(ids);
+  } catch {
+    return undefined;
+  }
+}
+
+function failureOf({ status }: Looked, asked: Asked): GatewayError | undefined {
+  if (status >= 200 && status < 300) return undefined;
+  const answer = { name: "AI_APICallError", statusCode: status };
+  return describeFailure(Object.assign(new Error(), answer), asked).error;
 }
 
 /** The key goes only where the provider's requests go: a health URL may be somebody else's. */

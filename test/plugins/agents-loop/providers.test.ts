@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer as createHttp } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
@@ -124,7 +125,7 @@ describe("preflight", () => {
   const types = [["openai-compatible"], ["openai"], ["anthropic"]];
 
   it.each(types)("asks %s for its models and spends no tokens", async (type) => {
-    const server = await start([], { key: "right" });
+    const server = await start([], { key: "right", models: ["l", "m"] });
     const good = await modelOf(server, { type, apiKey: "right" }).preflight(never);
     expect(good).toEqual({ provider: "p", model: "m", status: "ok" });
     const bad = await modelOf(server, { type, apiKey: "wrong-key-1" }).preflight(never);
@@ -136,6 +137,36 @@ describe("preflight", () => {
     });
     expect(server.lookups).toBe(1);
     expect(server.requests).toHaveLength(0);
+  });
+
+  it.each(types)("says when %s does not have the model", async (type) => {
+    const server = await start([], { key: "right", models: ["other"] });
+    expect(await modelOf(server, { type, apiKey: "right" }).preflight(never)).toEqual({
+      provider: "p",
+      model: "m",
+      status: "error",
+      message: 'Provider "p" of model "m" does not have it (HTTP 404).',
+    });
+  });
+
+  it("takes a model that is not in the list and is there when it is asked for", async () => {
+    // An alias, or what comes on a further page of the list.
+    const server = await start([], { models: ["m-2026-11-01"], unlisted: ["m"] });
+    expect((await modelOf(server).preflight(never)).status).toBe("ok");
+  });
+
+  it.each([
+    ["a page", "<html>"],
+    ["another shape", '{"models":[{"name":"x"}]}'],
+    ["a list of nothing that has an id", '{"data":[null,1,{"id":5}]}'],
+    ["more than anybody reads", `{"data":[],"more":"${"x".repeat(9_000_000)}"}`],
+  ])("takes %s in place of the list for an answer that names no models", async (_, text) => {
+    const http = createHttp((_req, res) => void res.end(text)).listen(0, "127.0.0.1");
+    onTestFinished(() => void http.close());
+    await once(http, "listening");
+    const { port } = http.address() as AddressInfo;
+    const said = await modelOf({ url: `http://127.0.0.1:${port}/v1` }).preflight(never);
+    expect(said.status).toBe("ok");
   });
 
   it("says what is wrong with a provider that fails, or is not there", async () => {
