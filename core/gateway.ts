@@ -21,7 +21,7 @@ import { Queue } from "./host/queue.ts";
 import { emptyGeneration, serveGeneration, type GatewayParts } from "./host/parts.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import type { Provider } from "./provider.ts";
-import { shutDown } from "./host/shutdown.ts";
+import { shutDown, shutdownOf } from "./host/shutdown.ts";
 import { Sockets, type Address } from "./host/sockets.ts";
 import type { CallInput } from "./types.ts";
 import { UpstreamPool } from "./upstream/pool.ts";
@@ -261,7 +261,7 @@ export class Gateway {
     if (this.draining) return;
     this.#parts.draining = true;
     this.#parts.sockets.drain();
-    this.#parts.hooks.emit("gateway:drain");
+    this.#parts.hooks.emit("gateway:drain", shutdownOf(this.#parts.generation));
   }
 
   /**

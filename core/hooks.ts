@@ -38,6 +38,14 @@ export interface Mutation {
   readonly error: ErrorCode | null;
 }
 
+/** A shutdown, for listeners of `gateway:drain`. */
+export interface Shutdown {
+  /** Work that was accepted before goes on: it is waited for like a call in flight, at most for `timeouts.grace`. */
+  readonly waitUntil: (work: Promise<unknown>) => void;
+  /** Aborts when the grace time is over and something is still waited for. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Notifications that plugins can observe with `gateway.hook(name, listener)`. Listeners cannot change, veto or fail what they
  * observe: a throw is logged. Plugins add their own by declaration merging:
@@ -47,8 +55,8 @@ export interface Mutation {
 export interface GatewayHooks {
   /** All listeners are open and the first config is applied. */
   "gateway:ready": () => void;
-  /** New work is being refused; calls in flight still run. */
-  "gateway:drain": () => void;
+  /** New work is being refused; calls in flight still run, and so does what a listener has waited for. */
+  "gateway:drain": (shutdown: Shutdown) => void;
   /** A server changed its state. */
   "upstream:state": (name: string, status: ProviderStatus) => void;
   /** A server's lists changed. */

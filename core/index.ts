@@ -45,7 +45,7 @@ export {
 } from "./gateway.ts";
 export type { Control, ReloadPlan } from "./control.ts";
 export type { ConfigEdit } from "./config/write.ts";
-export type { Changes, GatewayHooks, Mutation, ReloadReport } from "./hooks.ts";
+export type { Changes, GatewayHooks, Mutation, ReloadReport, Shutdown } from "./hooks.ts";
 export { createLogger } from "./log.ts";
 export { networkFault, networkReason, sizeFault } from "./upstream/faults.ts";
 export { type Child, type CloseTimes, type Exit, spawnChild } from "./upstream/child.ts";

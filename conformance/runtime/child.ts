@@ -5,6 +5,7 @@ import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { GatewayError } from "../../core/errors.ts";
+import { childEnvironment } from "../../core/upstream/environment.ts";
 
 /** What ends the kit: Ctrl-C, a CI system, a terminal that is closed. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -46,6 +47,8 @@ export interface Surroundings {
   readonly startup: number;
   /** Collector for telemetry. */
   readonly collector: string;
+  /** Variables of its own. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /**
@@ -59,7 +62,7 @@ export async function startChild(command: readonly string[], around: Surrounding
     stdio: ["ignore", "pipe", "inherit"],
     // A group of its own, so that what the command starts can be ended with it.
     detached: true,
-    env: { ...process.env, ...variablesOf(around, folder) },
+    env: childEnvironment({ ...around.env, ...variablesOf(around, folder) }),
   });
   // A process that was killed a moment ago may still write.
   const clean = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
@@ -96,7 +99,7 @@ function endWith(child: ChildProcess, clean: () => void): () => void {
 function variablesOf(
   { port, grace, startup, collector }: Surroundings,
   folder: string,
-): NodeJS.ProcessEnv {
+): Record<string, string> {
   return {
     A2A_PORT: String(port),
     WORK_DIR: folder,

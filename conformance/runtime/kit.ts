@@ -102,12 +102,13 @@ class Stage {
   async #start(command: readonly string[], grace: number): Promise<void> {
     this.#collector ??= await startCollector();
     const port = await this.#port();
-    const { startup } = this.options;
+    const { startup, env = {} } = this.options;
     this.#child = await startChild(command, {
       port,
       grace,
       startup,
       collector: this.#collector.url,
+      env,
     });
   }
 

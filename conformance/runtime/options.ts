@@ -35,6 +35,8 @@ export interface RuntimeKitOptions {
   readonly url?: string | undefined;
   /** Program and arguments to start; without it nothing can be signalled, so level 2 cannot be shown. */
   readonly command?: readonly string[] | undefined;
+  /** Variables of the command, on top of the few that every child gets and those of the container interface. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Sent with every request, e.g. `authorization`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly probes: Probes;

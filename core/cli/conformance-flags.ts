@@ -1,5 +1,6 @@
 import { Option, type Command } from "commander";
 import type { McpFlags, RuntimeFlags } from "./conformance.ts";
+import { readVariable } from "./readers.ts";
 
 /** The commands below `propylon conformance`. */
 export function describeConformance(
@@ -45,6 +46,11 @@ function ofRuntime(command: Command): Command {
     )
     .option("--startup-timeout <duration>", "longest wait for /health", "60s")
     .option("--grace <duration>", "TERMINATION_GRACE_PERIOD of the command", "30s")
+    .option(
+      "--env <variable>",
+      "NAME or NAME=value for the command; repeatable. It sees no other variable of ours",
+      readVariable,
+    )
     .option("--message <text>", "something that any task can answer")
     .option("--failing <text>", "something that makes a task fail (default: a message of no parts)")
     .option("--slow <text>", "something that takes at least four seconds")

@@ -17,6 +17,7 @@ export interface ReportFlags {
 
 /** Flags of `propylon conformance runtime`. */
 export interface RuntimeFlags extends ReportFlags, Partial<Probes> {
+  readonly env?: Readonly<Record<string, string>>;
   readonly level: string;
   readonly startupTimeout: string;
   readonly grace: string;
@@ -54,6 +55,7 @@ function runtimeOptions(
     level: Number(flags.level) as Level,
     url: url === undefined ? undefined : readUrl(url),
     command,
+    env: flags.env ?? {},
     headers: headersOf(flags),
     probes: { ...PROBES, ...probesOf(flags) },
     filling: {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { readDuration, readPort } from "./readers.ts";
+import { readDuration, readPort, readVariable } from "./readers.ts";
 
 /** Flags of `propylon sidecar`; the environment says the same (R007, R047, R050, R051). */
 export interface SidecarFlags {
@@ -8,6 +8,7 @@ export interface SidecarFlags {
   readonly natsCreds?: string;
   readonly runtime?: string;
   readonly runtimeKey?: string;
+  readonly env?: Readonly<Record<string, string>>;
   readonly manifest?: string;
   readonly verify?: boolean;
   readonly concurrency?: number;
@@ -39,6 +40,11 @@ export function describeSidecar(command: Command, words: readonly string[] | und
     )
     .addOption(
       new Option("--runtime-key <key>", "bearer token that the runtime wants").env("RUNTIME_KEY"),
+    )
+    .option(
+      "--env <variable>",
+      "NAME or NAME=value for the command behind --; repeatable. It sees no other variable of ours",
+      readVariable,
     )
     .option("--manifest <file>", "the runtime's runtime-contract.json (default: asked from it)")
     .option("--verify", "only check streams and consumer, create none")

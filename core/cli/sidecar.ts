@@ -85,7 +85,7 @@ function optionsOf(
   grace: number,
   command: readonly string[] | undefined,
 ): object {
-  const { name, nats, natsCreds, runtime, runtimeKey, manifest, verify } = flags;
+  const { name, nats, natsCreds, runtime, runtimeKey, env, manifest, verify } = flags;
   const { concurrency, ackWait, maxDeliver, timeout, startupTimeout } = flags;
   return withoutUndefined({
     name,
@@ -102,6 +102,7 @@ function optionsOf(
     runtime: withoutUndefined({
       url: runtime,
       headers: runtimeKey === undefined ? undefined : { authorization: `Bearer ${runtimeKey}` },
+      env,
       manifest,
       startup: startupTimeout,
       command,

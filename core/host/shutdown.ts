@@ -1,3 +1,4 @@
+import type { Shutdown } from "../hooks.ts";
 import type { Generation } from "./generation.ts";
 import type { GatewayParts } from "./parts.ts";
 import { disposeScope } from "./scope.ts";
@@ -6,6 +7,18 @@ import { disposeScope } from "./scope.ts";
 const ABORT_MS = 1_000;
 /** What the aborted calls tell their clients has this long to be written, in milliseconds, when the grace time is over (R057). */
 const ANSWER_MS = 250;
+
+/** What listeners of `gateway:drain` get: work without a call counts as in flight, too. */
+export function shutdownOf(generation: Generation): Shutdown {
+  const over = new AbortController();
+  return {
+    signal: over.signal,
+    waitUntil: (work) => {
+      const release = generation.hold({ seat: -1, abort: (reason) => over.abort(reason) });
+      work.then(release, release);
+    },
+  };
+}
 
 /**
  * Waits for the calls in flight, aborts those that take longer than the grace time, and undoes everything in reverse.

@@ -3,9 +3,9 @@ import { toGatewayError } from "../errors.ts";
 import type { NodeHandler } from "../node/app.ts";
 import { takeBody } from "../node/body.ts";
 import { parseJson } from "../node/json.ts";
-import type { Principal } from "../types.ts";
+import type { Era, Principal } from "../types.ts";
 import { EndpointContext } from "./context.ts";
-import type { Message } from "./envelope.ts";
+import type { Message, Request } from "./envelope.ts";
 import { classify, headerValue, readableId, readMessage } from "./envelope.ts";
 import type { EndpointContent, EndpointHost } from "./host.ts";
 import { LegacyFace } from "./legacy.ts";
@@ -115,10 +115,16 @@ export class Endpoint {
     const era = classify(message, req.headers);
     const id = message.kind === "request" ? message.id : null;
     if (typeof era === "object") return sendFault(res, era, id);
-    if (message.kind === "request" && this.#context.host.draining)
+    if (message.kind === "request" && this.#isRefused(message, era))
       return sendFault(res, DRAINING, id, { "Retry-After": "1" });
     const face = era === "modern" ? this.#modern : this.#legacy;
     face.post(message, req, res, principal, accepts);
+  }
+
+  /** While the gateway shuts down nothing new is begun; what a call in flight waits for is let in. */
+  #isRefused(request: Request, era: Era): boolean {
+    if (!this.#context.host.draining) return false;
+    return era === "legacy" || !this.#modern.isAwaited(request);
   }
 
   #batch(
@@ -131,7 +137,8 @@ export class Endpoint {
     const messages = values.map(readMessage).filter(isLegacy);
     if (values.length === 0 || messages.length < values.length)
       return sendFault(res, NOT_A_BATCH, null);
-    if (this.#context.host.draining) return sendFault(res, DRAINING, null, { "Retry-After": "1" });
+    if (this.#context.host.draining && messages.some(({ kind }) => kind === "request"))
+      return sendFault(res, DRAINING, null, { "Retry-After": "1" });
     this.#legacy.batch(messages, req, res, principal, accepts);
   }
 

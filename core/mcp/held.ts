@@ -51,6 +51,11 @@ export class HeldCalls {
     return typeof state === "string" && state.startsWith(PREFIX);
   }
 
+  /** Whether a call waits behind a handle. */
+  isOpen(state: unknown): boolean {
+    return typeof state === "string" && this.#byState.has(state);
+  }
+
   /** The held call behind a handle. It works once: the next round trip gets a handle of its own. */
   take(state: string, accepts: (call: ModernCall) => boolean): ModernCall | undefined {
     const call = this.#byState.get(state);

@@ -54,6 +54,11 @@ export class ModernFace {
     else void this.#describe(message, new HttpReply(res, accepts, this.#context.streams));
   }
 
+  /** Whether a request is the answer that a call in flight waits for. */
+  isAwaited({ params }: Request): boolean {
+    return this.#held.isOpen(params?.["requestState"]);
+  }
+
   /** Aborts what is held. */
   close(): void {
     this.#held.close();

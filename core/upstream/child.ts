@@ -3,6 +3,7 @@ import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { within } from "../delay.ts";
 import { ensureDescriptors } from "./descriptors.ts";
+import { childEnvironment } from "./environment.ts";
 import { type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
 import { reaper } from "./reaper.ts";
 
@@ -104,16 +105,23 @@ export class Child {
 
   /** Windows has no groups and no SIGTERM: the tree is ended at once, while its root still connects it. */
   #endTree(signal: NodeJS.Signals | 0): boolean {
-    if (signal !== 0) execFile("taskkill", ["/pid", String(this.pid), "/t", "/f"], () => undefined);
+    const words = ["/pid", String(this.pid), "/t", "/f"];
+    if (signal !== 0) execFile("taskkill", words, { env: childEnvironment({}) }, () => undefined);
     return false;
   }
 }
 
 /**
- * Starts a program as the leader of its own process group, without a shell, its input and output piped.
+ * Starts a program as the leader of its own process group, without a shell, its input and output piped. It sees a few harmless
+ * variables of the gateway (PATH, HOME, LANG and the like) and what `env` says, and no secret of the gateway.
  * @throws {GatewayError} `upstream_error` with a hint when it cannot be started
  */
-export async function spawnChild(launch: Launch, times: Partial<CloseTimes> = {}): Promise<Child> {
+export async function spawnChild(
+  declared: Launch,
+  times: Partial<CloseTimes> = {},
+): Promise<Child> {
+  // Here and not at the callers: none of them can hand on the gateway's environment by mistake.
+  const launch = { ...declared, env: childEnvironment(declared.env) };
   await checkLaunch(launch);
   const { cwd, env } = launch;
   try {

@@ -35,11 +35,11 @@ const SAFE_WINDOWS = new Set([
 ]);
 
 /**
- * The environment of a child: a short list of harmless variables of the gateway, and what the server's own entry declares.
- * The gateway's environment is never handed on, because it holds the credentials of every other server (T19); `LD_*`,
- * `DYLD_*`, `NODE_OPTIONS` and `PYTHONPATH` reach a child only when its entry names them.
+ * The environment of every child, whatever it is: a short list of harmless variables of the gateway, and what is declared for
+ * this child. The gateway's environment is never handed on, because it holds its own keys and the credentials of every other
+ * server; `LD_*`, `DYLD_*`, `NODE_OPTIONS` and `PYTHONPATH` reach a child only when they are declared.
  *
- * @param declared the entry's `env`; wins over the inherited ones
+ * @param declared for this child; wins over the inherited ones
  * @param own the environment of the gateway
  */
 export function childEnvironment(

@@ -52,6 +52,8 @@ export class Exchange implements Awaited {
   resent = false;
   /** Whether the outcome is known. */
   done = false;
+  /** Whether that is the server's answer. The server may still be at work on anything else. */
+  answered = false;
   owner: ExchangeOwner;
   /** Called when the server acknowledged a subscription stream. */
   acknowledged: (() => void) | undefined;
@@ -77,6 +79,8 @@ export class Exchange implements Awaited {
 
   /** Ends it with the server's answer. */
   settle(answer: Answer): void {
+    if (this.done) return;
+    this.answered = true;
     if (this.#finish()) this.#resolve(answer);
   }
 

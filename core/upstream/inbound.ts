@@ -6,6 +6,7 @@ import type { Call, Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject } from "../json.ts";
 import { findResponse, findSmallResponse, PARSE_BELOW, parseMessage } from "./message.ts";
+import { Owners } from "./owners.ts";
 import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
 
@@ -24,16 +25,20 @@ export interface InboundOptions {
 
 /** Sorts what a server sends: answers to their requests, everything else to the one client it belongs to, or to nobody. */
 export class Inbound {
-  /** Counts of what was thrown away: messages that are no JSON-RPC or answer nothing, and logs of unknown owner. */
-  readonly dropped = { messages: 0, logs: 0 };
+  /** Counts of what was thrown away: messages that are no JSON-RPC or answer nothing, logs and questions of unknown owner. */
+  readonly dropped = { messages: 0, logs: 0, questions: 0 };
   readonly #options: InboundOptions;
   readonly #questions: Questions;
-  /** Ref of the principal of all calls so far; `null` = of several. */
-  #caller: string | null | undefined;
+  readonly #owners: Owners;
 
   constructor(options: InboundOptions) {
     this.#options = options;
-    this.#questions = new Questions(options);
+    this.#owners = new Owners(options.pending);
+    this.#questions = new Questions({
+      ...options,
+      owners: this.#owners,
+      unclear: () => this.#onUnclear(),
+    });
   }
 
   /** Takes one message; see {@link WireReceiver.receive}. */
@@ -51,9 +56,8 @@ export class Inbound {
   }
 
   /** A client's call goes out. */
-  calling({ principal: { ref } }: Call): void {
-    if (ref === this.#caller) return;
-    this.#caller = this.#caller === undefined ? ref : null;
+  calling(call: Call): void {
+    this.#owners.calling(call);
   }
 
   /** An exchange ended: what waited for it may now have one owner. */
@@ -98,7 +102,10 @@ export class Inbound {
     // A server that could not read the id answers with null; on the stream of one request that is clear enough.
     if (origin && (id === null || id === undefined) && answer.error) return origin.settle(answer);
     const exchange = this.#find(id, origin);
-    if (!exchange) return this.#drop("an answer to no request in flight here");
+    if (!exchange) {
+      this.#questions.late(id);
+      return this.#drop("an answer to no request in flight here");
+    }
     exchange.settle(answer);
   }
 
@@ -147,14 +154,17 @@ export class Inbound {
    * ended, so it leaves only while all of them were one principal's (decision 0003).
    */
   #log(params: Json, origin: Exchange | undefined): void {
-    const own = origin?.call ? origin : undefined;
-    const owner = own ?? this.#questions.onlyOwner();
-    if (owner === "many" || (!own && this.#caller === null)) {
+    const owner = origin?.call ? origin : this.#owners.find();
+    if (owner === "conversations" || owner === "principals") {
       this.dropped.logs++;
       return;
     }
     if (owner === undefined)
-      return this.#options.event({ type: "log", params, principal: this.#caller ?? undefined });
+      return this.#options.event({
+        type: "log",
+        params,
+        principal: this.#owners.principal ?? undefined,
+      });
     const { peer } = owner.call!;
     // One session serves all clients, so it runs at the level of the most curious one.
     const wanted =
@@ -169,6 +179,14 @@ export class Inbound {
     (
       origin ?? (typeof id === "string" ? this.#options.pending.get(id) : undefined)
     )?.acknowledged?.();
+  }
+
+  #onUnclear(): void {
+    if (this.dropped.questions++ === 0)
+      this.#options.log.warn(
+        { server: this.#options.name },
+        "a question of a server was refused: several clients use it, and it did not say whose call it is about",
+      );
   }
 
   #drop(what: string): void {

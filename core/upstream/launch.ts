@@ -5,6 +5,7 @@ import { basename, delimiter, join, resolve } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { GatewayError } from "../errors.ts";
 import { ensureDescriptors } from "./descriptors.ts";
+import { childEnvironment } from "./environment.ts";
 
 /** A program to start, with everything that decides whether it can. */
 export interface Launch {
@@ -14,7 +15,7 @@ export interface Launch {
   readonly owner?: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment, see {@link childEnvironment}. */
+  /** Variables of its own, on top of the few that every child gets: PATH, HOME, LANG and the like. Nothing else is handed on. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
@@ -134,7 +135,8 @@ async function findSetpriv(): Promise<string | undefined> {
   if (path === undefined) return undefined;
   ensureDescriptors();
   const works = await new Promise<boolean>((settle) => {
-    execFile(path, [...DEATH_SIGNAL, "true"], (error) => settle(error === null));
+    const env = childEnvironment({});
+    execFile(path, [...DEATH_SIGNAL, "true"], { env }, (error) => settle(error === null));
   });
   return works ? path : undefined;
 }

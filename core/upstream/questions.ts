@@ -1,6 +1,7 @@
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Json, Peer, RpcError, RpcId } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
+import { ownerOf, type Owners } from "./owners.ts";
 import type { Pending } from "./pending.ts";
 
 /** How long a question may wait for its owner to become clear, in milliseconds. */
@@ -21,12 +22,15 @@ const NOBODY: RpcError = {
 const UNCLEAR: RpcError = {
   code: -32603,
   message:
-    "Calls of several clients are in flight, and the request does not tell to which of them it belongs.",
+    "The session is used by several clients, and the request does not tell to which of them it belongs.",
 };
 
 /** What {@link Questions} works with. */
 export interface QuestionsOptions {
   readonly pending: Pending<Exchange>;
+  readonly owners: Owners;
+  /** One was refused because it could be about calls of several clients. */
+  unclear(): void;
   reply(message: string): void;
 }
 
@@ -48,8 +52,8 @@ export class Questions {
   readonly #held = new Set<Held>();
   /** What withdraws questions that a client has, by the server's id. */
   readonly #forwarded = new Map<RpcId, AbortController>();
-  /** Whose user was asked to open a URL, by `elicitationId` (2025-11-25). */
-  readonly #visitors = new Map<string, Peer>();
+  /** Whose user was asked to open a URL, by `elicitationId` (2025-11-25); `undefined` = an id that several were given. */
+  readonly #visitors = new Map<string, Peer | undefined>();
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
@@ -63,15 +67,11 @@ export class Questions {
         error: { code: -32601, message: `Method "${method}" is not known here.` },
       });
     if (origin?.call) return void this.#forward(id, method, params, origin);
-    const owner = this.onlyOwner();
-    if (owner === "many") this.#hold(id, method, params);
+    const owner = this.#options.owners.find();
+    if (owner === "principals") this.#refuse(id);
+    else if (owner === "conversations") this.#hold(id, method, params);
     else if (owner) void this.#forward(id, method, params, owner);
     else this.#reply(id, { error: NOBODY });
-  }
-
-  /** A call of the one client that has calls in flight; `many` if there are several clients, `undefined` if none. */
-  onlyOwner(): Exchange | "many" | undefined {
-    return onlyOwner(this.#options.pending.values());
   }
 
   /** The server no longer wants an answer. */
@@ -83,7 +83,9 @@ export class Questions {
   /** A client's user is asked to open a URL: by a question, or by the error that ended a call. */
   visits({ elicitationId }: Json, peer: Peer): void {
     if (typeof elicitationId !== "string") return;
-    this.#visitors.set(elicitationId, peer);
+    const known = this.#visitors.has(elicitationId);
+    const isOnly = !known || this.#visitors.get(elicitationId)?.key === peer.key;
+    this.#visitors.set(elicitationId, isOnly ? peer : undefined);
     if (this.#visitors.size > MAX_VISITS)
       this.#visitors.delete(this.#visitors.keys().next().value!);
   }
@@ -95,16 +97,16 @@ export class Questions {
     return peer;
   }
 
-  /** A call ended; it cannot be the owner of anything held. */
+  /** A call ended. Without the server's answer it stays a candidate: the server may still be at work on it. */
   release(exchange: Exchange): void {
-    for (const held of this.#held) {
-      if (!held.candidates.delete(exchange)) continue;
-      const owner = onlyOwner(held.candidates);
-      if (owner === "many") continue;
-      this.#forget(held);
-      if (owner) void this.#forward(held.id, held.method, held.params, owner);
-      else this.#reply(held.id, { error: NOBODY });
-    }
+    if (exchange.answered) for (const held of this.#held) this.#exclude(held, exchange);
+  }
+
+  /** An answer to no call in flight; perhaps to one that was given up. */
+  late(id: unknown): void {
+    for (const held of this.#held)
+      for (const candidate of held.candidates)
+        if (candidate.id === id) this.#exclude(held, candidate);
   }
 
   /** Refuses everything held. */
@@ -113,17 +115,31 @@ export class Questions {
     this.#visitors.clear();
   }
 
+  #exclude(held: Held, exchange: Exchange): void {
+    if (!held.candidates.delete(exchange)) return;
+    const owner = ownerOf(held.candidates);
+    if (owner === "conversations") return;
+    this.#forget(held);
+    if (owner) void this.#forward(held.id, held.method, held.params, owner);
+    else this.#reply(held.id, { error: NOBODY });
+  }
+
   #hold(id: RpcId, method: string, params: Json | undefined): void {
-    if (this.#held.size >= MAX_HELD) return this.#reply(id, { error: UNCLEAR });
+    if (this.#held.size >= MAX_HELD) return this.#refuse(id);
     const candidates = new Set(
       [...this.#options.pending.values()].filter((exchange) => exchange.call),
     );
     const timer = setTimeout(() => {
       this.#forget(held);
-      this.#reply(id, { error: UNCLEAR });
+      this.#refuse(id);
     }, HOLD_MS);
     const held: Held = { id, method, params, candidates, timer };
     this.#held.add(held);
+  }
+
+  #refuse(id: RpcId): void {
+    this.#options.unclear();
+    this.#reply(id, { error: UNCLEAR });
   }
 
   #forget(held: Held): void {
@@ -161,14 +177,4 @@ function refusalOf(thrown: unknown): RpcError {
   const error = toGatewayError(thrown);
   const own = error.data?.["rpcError"] as RpcError | undefined;
   return own ?? toRpcError(error);
-}
-
-function onlyOwner(exchanges: Iterable<Exchange>): Exchange | "many" | undefined {
-  let owner: Exchange | undefined;
-  for (const exchange of exchanges) {
-    if (!exchange.call) continue;
-    if (owner && owner.call!.peer.key !== exchange.call.peer.key) return "many";
-    owner ??= exchange;
-  }
-  return owner;
 }

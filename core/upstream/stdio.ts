@@ -2,7 +2,6 @@ import type { Logger } from "pino";
 import { within } from "../delay.ts";
 import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
-import { childEnvironment } from "./environment.ts";
 import { LineFramer } from "./lines.ts";
 import { LastWords, StderrLog } from "./stderr.ts";
 
@@ -57,10 +56,7 @@ export interface StdioChannel {
  */
 export async function spawnStdio(options: StdioOptions): Promise<StdioChannel> {
   const { name, command, args, cwd, times } = options;
-  const child = await spawnChild(
-    { name, command, args, cwd, env: childEnvironment(options.env) },
-    times,
-  );
+  const child = await spawnChild({ name, command, args, cwd, env: options.env }, times);
   return new Channel(child, options);
 }
 

@@ -35,8 +35,12 @@ export default definePlugin({
         giveBack();
       };
     });
-    gateway.hook("gateway:drain", () => lifecycle.drain());
-    // At a shutdown runs end while the agents plugin is still there; at a reload they go on.
+    // What runs has the whole grace time, as a call in flight has.
+    gateway.hook("gateway:drain", ({ waitUntil, signal }) => {
+      signal.addEventListener("abort", () => void lifecycle.close(), { once: true });
+      waitUntil(lifecycle.drain());
+    });
+    // At a shutdown what is left ends while the agents plugin is still there; at a reload it goes on.
     gateway.onDispose(() => (lifecycle.isDraining ? lifecycle.close() : undefined));
     registerTools(gateway, lifecycle, payloads !== undefined);
     registerRoutes(gateway, lifecycle);

@@ -12,6 +12,12 @@ import { Slots } from "./slots.ts";
 /** How long runs may take to end once they were cut, in milliseconds. */
 const CUT_MS = 1_000;
 
+const SHUTDOWN: End = {
+  status: "stopped",
+  reason: "shutdown",
+  error: "The gateway shut down.",
+};
+
 /** What agents are run with: of the config in force, so it changes while agents live. */
 export interface Means {
   readonly options: LifecycleOptions;
@@ -148,21 +154,17 @@ export class Lifecycle {
       if (agent.createdAt < before && !this.#slots.isWaiting(agent)) this.#roster.drop(agent);
   }
 
-  /** Stops every agent and takes no more: model requests in flight end, no further one is made. */
-  drain(): void {
+  /** Takes no more, and stops those that wait for a place. Resolves when none runs any more: those that do go on to their end. */
+  async drain(): Promise<void> {
     this.#draining = true;
-    for (const agent of [...this.#ready, ...this.#runs.keys()])
-      if (!agent.isOver)
-        this.#finish(agent, {
-          status: "stopped",
-          reason: "shutdown",
-          error: "The gateway shut down.",
-        });
+    for (const agent of this.#ready) this.#finish(agent, SHUTDOWN);
+    await Promise.all([...this.#runs].flatMap(([agent, run]) => (agent.isOver ? [] : [run])));
   }
 
-  /** Ends every run at once. */
+  /** Stops every agent and ends every run at once, requests in flight included. */
   async close(): Promise<void> {
-    this.drain();
+    void this.drain();
+    for (const agent of this.#runs.keys()) if (!agent.isOver) this.#finish(agent, SHUTDOWN);
     for (const agent of this.#runs.keys()) agent.cut.abort();
     await within(Promise.all(this.#runs.values()), CUT_MS);
   }
@@ -184,6 +186,7 @@ export class Lifecycle {
   }
 
   #fill(): void {
+    if (this.#draining) return;
     for (let agent = this.#slots.next(); agent; agent = this.#slots.next()) this.#run(agent);
   }
 
@@ -195,6 +198,7 @@ export class Lifecycle {
 
   async #work(agent: Agent): Promise<void> {
     await this.#turn();
+    this.#cutLeftovers();
     if (!agent.isOver)
       await runContract(agent, {
         ...this.means,
@@ -202,8 +206,18 @@ export class Lifecycle {
         end: (end) => this.end(agent, end),
       });
     this.#runs.delete(agent);
-    this.#slots.release(agent);
-    this.#fill();
+  }
+
+  /**
+   * An agent that was stopped has no place any more, and its request in flight ends normally (A031). Whoever starts and stops
+   * would so have as many requests in flight as they like: beyond as many as there are places the oldest is cut.
+   */
+  #cutLeftovers(): void {
+    const left = [...this.#runs.keys()].filter(
+      (agent) => agent.isOver && !agent.cut.signal.aborted,
+    );
+    for (const agent of left.slice(0, Math.max(0, left.length - this.#slots.limit)))
+      agent.cut.abort();
   }
 
   /**
@@ -242,6 +256,8 @@ export class Lifecycle {
     this.ends[end.status]++;
     this.#roster.file(agent);
     this.#roster.sweep(this.means.options.keep);
+    this.#slots.release(agent);
+    this.#fill();
     return true;
   }
 

@@ -63,6 +63,12 @@ const runtimeSchema = z.strictObject({
     .describe(
       "Program and arguments of the runtime, to run it as a child. Default: it runs elsewhere.",
     ),
+  env: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe(
+      "Variables of the child. It sees these, A2A_PORT and those that the contract names, PATH, HOME, LANG and the like, and nothing else.",
+    ),
   startup: durationSchema()
     .optional()
     .describe(

@@ -8,9 +8,6 @@ import type { Work } from "../tasks/work.ts";
 import type { Executor } from "./own.ts";
 import { runProgram, type ProgramEnd } from "./process.ts";
 
-/** What programs need to find each other and speak the user's language, and what holds no secret. */
-const ALWAYS = ["PATH", "HOME", "USER", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
-
 /** Shortest value that is taken for a secret, in characters. */
 const SECRET = 8;
 
@@ -36,7 +33,7 @@ export function commandExecutor(options: SkillOptions, workDir: string): Executo
   };
 }
 
-/** The environment of a program: a few variables by name, and what it is about (R048, R049). */
+/** The variables of a program: those named for it, and what it is about (R048, R049). */
 function environmentOf(
   { taskId, contextId }: Work,
   { meta }: Call,
@@ -44,7 +41,7 @@ function environmentOf(
   workDir: string,
 ): Readonly<Record<string, string>> {
   const traceparent = meta?.["traceparent"];
-  const allowed = [...ALWAYS, "GITHUB_TOKEN", ...names].flatMap((name) => {
+  const allowed = ["GITHUB_TOKEN", ...names].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });

@@ -16,7 +16,7 @@ export interface ProgramOrder {
   readonly name: string;
   /** Program and arguments; no shell reads them. */
   readonly argv: readonly string[];
-  /** Its whole environment. */
+  /** Variables of its own, on top of the few that every child gets. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly input: string;

@@ -6,8 +6,14 @@ const RETRY = { initial: 500, max: 30_000 };
 /** A child that ran this long is not one that fails at every start, in milliseconds. */
 const STEADY_MS = 60_000;
 
-/** What the child need not know: our way into the queue, and the key of our own door (T1). */
-const WITHHELD = /^(?:NATS_|PROPYLON_)/;
+/** What the container interface of contract v1 says to a runtime (R048-R052); the rest of our environment is not its business. */
+const CONTRACT_VARIABLES = [
+  "WORK_DIR",
+  "GITHUB_TOKEN",
+  "TERMINATION_GRACE_PERIOD",
+  "STARTUP_TIMEOUT",
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
 
 /** Whom it tells. */
 export interface ChildReports {
@@ -72,7 +78,7 @@ export class RuntimeChild {
       command,
       args,
       cwd: this.#cwd,
-      env: environment(this.#settings.url),
+      env: variablesOf(this.#settings),
     };
     const child = await spawnChild(launch, { term: this.#settings.stop });
     // What it writes is its log, not ours (R069).
@@ -85,10 +91,11 @@ export class RuntimeChild {
   }
 }
 
-/** Our own environment, as in a container of its own, with the port that we look for it at. */
-function environment(url: string): Record<string, string> {
-  const own = Object.entries(process.env).filter(([name]) => !WITHHELD.test(name));
-  const defined = own.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-  const port = new URL(url).port || "80";
-  return { ...Object.fromEntries(defined), A2A_PORT: port } as Record<string, string>;
+/** What is declared for it and what the contract says, with the port that we look for it at. */
+function variablesOf({ url, env }: Settings["runtime"]): Record<string, string> {
+  const said = CONTRACT_VARIABLES.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { ...Object.fromEntries(said), ...env, A2A_PORT: new URL(url).port || "80" };
 }

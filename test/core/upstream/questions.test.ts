@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { clientError } from "../../../core/mcp/asks.ts";
-import type { Json } from "../../../core/types.ts";
+import type { Json, Peer } from "../../../core/types.ts";
 import type { Exchange } from "../../../core/upstream/exchange.ts";
+import { Owners } from "../../../core/upstream/owners.ts";
 import { Pending } from "../../../core/upstream/pending.ts";
 import { Questions } from "../../../core/upstream/questions.ts";
 
@@ -10,16 +11,19 @@ function setUp(...asks: ((method: string) => Promise<Json>)[]) {
   for (const [index, ask] of asks.entries())
     pending.add({ id: `id${index}`, call: { peer: { key: `client ${index}`, ask } } } as never);
   const replies: Json[] = [];
+  const refused = { count: 0 };
   let replied = (): void => {};
   const questions = new Questions({
     pending,
+    owners: new Owners(pending),
+    unclear: () => void refused.count++,
     reply: (message) => {
       replies.push(JSON.parse(message) as Json);
       replied();
     },
   });
   const nextReply = (): Promise<void> => new Promise((resolve) => (replied = resolve));
-  return { questions, replies, nextReply };
+  return { questions, replies, nextReply, refused };
 }
 
 it("a client's refusal reaches the server with the client's own code and words", async () => {
@@ -36,9 +40,19 @@ it("a client's refusal reaches the server with the client's own code and words",
 
 it("T5: questions of unclear owner are held in a bounded number, the rest is refused at once", () => {
   const never = (): Promise<Json> => new Promise(() => {});
-  const { questions, replies } = setUp(never, never);
+  const { questions, replies, refused } = setUp(never, never);
   for (let id = 0; id < 1_000; id++) questions.ask(id, "roots/list", undefined, undefined);
   expect(replies.length).toBe(900);
+  expect(refused.count).toBe(900);
   expect(replies[0]).toMatchObject({ id: 100, error: { code: -32603 } });
   questions.close();
+});
+
+it("T5: the end of a visit is told to nobody when two clients were given one id for it", () => {
+  const { questions } = setUp();
+  const peers = ["anna", "bert"].map((key) => ({ key }) as Peer);
+  for (const peer of peers) questions.visits({ elicitationId: "1" }, peer);
+  questions.visits({ elicitationId: "2" }, peers[0]!);
+  expect(questions.visitor({ elicitationId: "1" })).toBeUndefined();
+  expect(questions.visitor({ elicitationId: "2" })).toBe(peers[0]);
 });

@@ -5,6 +5,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { GatewayError, toRpcError } from "../../../core/errors.ts";
+import { createPrincipal } from "../../../core/index.ts";
 import type { Progress } from "../../../core/types.ts";
 import type { Upstream } from "../../../core/upstream/upstream.ts";
 import { lowest } from "../../fixtures/lowest.ts";
@@ -259,11 +260,27 @@ describe("messages that name no call (decision 0003)", () => {
       { method: "sampling/createMessage", prompt: "p" },
       { peer: anna },
     );
+    let answered = false;
+    void asked.then(() => (answered = true));
     // An answer to a later call shows that the question has come: one pipe keeps the order.
     await callText(upstream, "echo", { text: "x" }, { peer: bert });
     abort.abort();
     await expect(berts).rejects.toMatchObject({ code: "cancelled" });
+    // A server may still be at work on what was cancelled, so the question may be about that. Its late answer ends this.
+    await callText(upstream, "echo", { text: "x" }, { peer: bert });
+    expect(answered).toBe(false);
+    await callText(upstream, "release", {}, { peer: bert });
     expect(JSON.parse(await asked)).toMatchObject({ name: "anna" });
+  });
+
+  it("T5: a question is refused at once when calls of several principals went before", async () => {
+    const upstream = await start();
+    const principalOf = (id: string) => createPrincipal({ id, kind: "key", roles: new Set() });
+    await callText(upstream, "echo", { text: "x" }, { principal: principalOf("anna") });
+    const peer = asking("bert");
+    const asked = { method: "sampling/createMessage", prompt: "p" };
+    const parts = { peer, principal: principalOf("bert") };
+    expect(await callText(upstream, "ask", asked, parts)).toBe("error -32603");
   });
 
   it("T5: a log message is shown to nobody while several clients have calls in flight", async () => {

@@ -126,6 +126,30 @@ describe("how a contract ends without agent_complete", () => {
   });
 });
 
+describe("the place of an agent that was stopped", () => {
+  it("is free at once, and the request in flight goes on", async () => {
+    const { client, agents } = await start(silent, { concurrency: 1 });
+    const first = await startOne(client);
+    const second = await startOne(client);
+    await expect.poll(() => agents.asked.length, SOON).toBe(1);
+    await call(client, "agent_stop", { agent_id: first });
+    await expect.poll(() => agents.asked.length, SOON).toBe(2);
+    expect(await statusOf(client, second)).toMatchObject({ status: "running" });
+    expect(agents.asked[0]!.options.signal.aborted).toBe(false);
+  });
+
+  it("is not one more for whoever starts and stops: the oldest request in flight is cut", async () => {
+    const { client, agents } = await start(silent, { concurrency: 2 });
+    for (let round = 1; round <= 6; round++) {
+      const id = await startOne(client);
+      await expect.poll(() => agents.asked.length, SOON).toBe(round);
+      await call(client, "agent_stop", { agent_id: id });
+    }
+    const cut = agents.asked.map(({ options }) => options.signal.aborted);
+    expect(cut).toEqual([true, true, true, false, false, false]);
+  });
+});
+
 describe("what is kept", () => {
   it("drops the oldest that ended, with their payloads, and none that runs", async () => {
     const { client, url } = await start(silent, { keep: { count: 1 } });
@@ -242,12 +266,13 @@ describe("through reloads and to the end", () => {
       await startOne(client),
       await startOne(client),
       await startOne(client),
+      await startOne(client),
     ];
     await call(client, "agent_complete", { agent_id: ids[0], summary: "s" });
     await call(client, "agent_stop", { agent_id: ids[3] });
     const text = await gateway.metrics();
     for (const line of [
-      "agents_running 1",
+      "agents_running 2",
       "agents_ready 1",
       'agents_total{status="completed"} 1',
       'agents_total{status="stopped"} 1',

@@ -85,10 +85,10 @@ describe("races", () => {
     const rig = new Rig("ignore");
     const agent = rig.create(true);
     const completion = rig.lifecycle.complete(agent, "summary", "work");
-    rig.lifecycle.drain();
+    const closed = rig.lifecycle.close();
     expect(await completion).toBe(false);
     expect(agent.end).toMatchObject({ status: "stopped", reason: "shutdown" });
     expect(rig.store.info(agent.id)).toBeUndefined();
-    await rig.lifecycle.close();
+    await closed;
   });
 });

@@ -62,8 +62,10 @@ export class Rig {
 /** What an agent should be like. */
 interface Expected {
   status: "ready" | "running" | "stopped" | "completed";
-  /** Holds a place: its request to the model is in flight, whatever its state. */
+  /** Its request to the model is in flight, whatever its state. */
   isInFlight: boolean;
+  /** The request was cut: too many of agents that ended were in flight. */
+  isCut: boolean;
   payload: number | undefined;
   ending: string | undefined;
 }
@@ -71,10 +73,20 @@ interface Expected {
 export class Model {
   readonly expected: Expected[] = [];
   readonly queue: Expected[] = [];
+  /** In the order in which they began. */
+  readonly #begun: Expected[] = [];
 
   fill(): void {
-    while (this.queue.length > 0 && this.expected.filter((each) => each.isInFlight).length < PLACES)
-      Object.assign(this.queue.shift()!, { status: "running", isInFlight: true });
+    while (this.queue.length > 0 && this.#running.length < PLACES) {
+      const next = Object.assign(this.queue.shift()!, { status: "running", isInFlight: true });
+      this.#begun.push(next);
+      const left = this.#begun.filter((each) => isOver(each) && each.isInFlight && !each.isCut);
+      for (const each of left.slice(0, Math.max(0, left.length - PLACES))) each.isCut = true;
+    }
+  }
+
+  get #running(): readonly Expected[] {
+    return this.expected.filter(({ status }) => status === "running");
   }
 
   end(agent: Expected, status: "stopped" | "completed"): void {
@@ -136,6 +148,7 @@ export function commands(accept: boolean): fc.Arbitrary<Iterable<Command>> {
       const expected: Expected = {
         status: "ready",
         isInFlight: false,
+        isCut: false,
         payload: undefined,
         ending: undefined,
       };
@@ -192,7 +205,12 @@ export function commands(accept: boolean): fc.Arbitrary<Iterable<Command>> {
       expect(rig.reply(agent, text)).toBe(expected.isInFlight);
       if (expected.isInFlight && !isOver(expected))
         model.end(expected, text === "[CONTRACT COMPLETE]" ? "completed" : "stopped");
-      else if (expected.isInFlight && text === "[CONTRACT COMPLETE]" && takes(expected))
+      else if (
+        expected.isInFlight &&
+        !expected.isCut &&
+        text === "[CONTRACT COMPLETE]" &&
+        takes(expected)
+      )
         // Late words count like a late call where those do.
         model.end(expected, "completed");
       expected.isInFlight = false;

@@ -96,6 +96,27 @@ describe("with the agents plugin and a model server", () => {
     expect(model.requests[1]!.text).toContain("still open");
   });
 
+  it("an agent that runs at a shutdown goes on to its end, with further requests to its model", async () => {
+    const answer = gate<void>();
+    const { client, model, gateway } = await startReal(({ body }, index) =>
+      index === 0
+        ? {
+            until: answer.opened,
+            calls: [{ name: "append_payload", args: { agent_id: idIn(body), payload: "half" } }],
+          }
+        : { calls: [{ name: "agent_complete", args: { agent_id: idIn(body), summary: "Done." } }] },
+    );
+    await startOne(client);
+    await model.when(({ inFlight }) => inFlight === 1);
+    const closed = gateway.close({ grace: 60_000 });
+    answer.open();
+    await closed;
+    expect(model.requests.map(({ answered, aborted }) => ({ answered, aborted }))).toEqual([
+      { answered: true, aborted: false },
+      { answered: true, aborted: false },
+    ]);
+  });
+
   it("A005: the end of the gateway cuts requests in flight", async () => {
     const { client, model, gateway } = await startReal(() => ({ until: new Promise(() => {}) }));
     await startOne(client);

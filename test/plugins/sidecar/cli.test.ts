@@ -15,7 +15,7 @@ import { createServer } from "node:http";
 const tell = (what) => appendFileSync(process.env.HISTORY, what + "\\n");
 const helper = spawn("sleep", ["60"]);
 tell("started " + process.pid + " " + helper.pid);
-tell("environment " + Object.keys(process.env).filter((name) => /^(NATS|PROPYLON)_/.test(name)));
+tell("environment " + Object.values(process.env).filter((value) => value === "canary"));
 const version = process.env.CONTRACT ?? "v1";
 const server = createServer(async (req, res) => {
   let body = "";
@@ -86,6 +86,7 @@ async function run(env: Record<string, string> = {}, flags: string[] = []): Prom
       "--port",
       String(port),
       ...flags,
+      ...["HISTORY", ...Object.keys(env)].flatMap((name) => ["--env", name]),
       "--",
       process.execPath,
       join(folder, "runtime.mjs"),
