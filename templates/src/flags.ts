@@ -17,7 +17,7 @@ export interface Flags {
   readonly git: boolean | undefined;
   readonly start: boolean | undefined;
   readonly manager: string | undefined;
-  /** What package.json asks for as `propylon`; default: the version this was released with. */
+  /** What to install as propylon: a tarball or what npm understands; default: the version this was released with. */
   readonly propylon: string | undefined;
   readonly overwrite: boolean;
   readonly dryRun: boolean;
@@ -119,7 +119,7 @@ Makes a gateway: config, a plugin, a test, and what it takes to deploy it.
       --[no-]git          make a git repository
       --[no-]start        start it at the end
       --pm <name>         npm, pnpm, yarn, bun (default: the one that runs this)
-      --propylon <spec>   what to install as propylon, e.g. file:../propylon.tgz
+      --propylon <spec>   what to install as propylon: a version, or a tarball, which is copied
       --overwrite         write into a directory that is not empty; files of the same name are
                           replaced, except that what .env says stays
       --dry-run           print what would be written

@@ -10,6 +10,7 @@ import { exitCodeOf, Interruption } from "./interruption.ts";
 import { nameOf } from "./name.ts";
 import { makeProject, type Project } from "./project.ts";
 import { ask, defaultAnswers, type Answers } from "./questions.ts";
+import { readSource } from "./source.ts";
 import { resultJson, tellPlan, tellResult, type Result } from "./report.ts";
 
 /** Folder of this package: the templates lie in it. */
@@ -86,7 +87,7 @@ function checkFit({ template, imports, start }: Answers, flags: Flags): void {
 function plan(directory: string, name: string, answers: Answers, flags: Flags): Project {
   const { template, extras } = answers;
   const imports = answers.imports.map((file) => resolve(file));
-  const propylon = flags.propylon ?? `^${ownVersion()}`;
+  const propylon = readSource(flags.propylon, `^${ownVersion()}`);
   const { production } = flags;
   return makeProject(ROOT, { directory, name, template, extras, production, imports, propylon });
 }

@@ -5,6 +5,7 @@ import { isMap } from "./entry.ts";
 import { makeEnvironment, makeExample } from "./environment.ts";
 import { Failure } from "./failure.ts";
 import { importServers, type Imported } from "./servers.ts";
+import type { Source } from "./source.ts";
 import type { Extra, Template } from "./template.ts";
 
 /** What a project is made from. */
@@ -17,8 +18,7 @@ export interface Order {
   readonly production: boolean;
   /** Files whose servers are taken over. */
   readonly imports: readonly string[];
-  /** What package.json asks for as `propylon`. */
-  readonly propylon: string;
+  readonly propylon: Source;
 }
 
 /** A file to write. */
@@ -55,7 +55,9 @@ export function makeProject(root: string, order: Order): Project {
   const imported = importServers(order.imports, surroundings(template, order));
   const made = template.map((file) => ({ ...file, content: fill(file, order, imported) }));
   const { files, blanks } = environment(template, order, imported);
-  const all = [...made, ...files].toSorted((left, right) => (left.path < right.path ? -1 : 1));
+  const all = [...made, ...files, ...order.propylon.files].toSorted((left, right) =>
+    left.path < right.path ? -1 : 1,
+  );
   return { files: all, imported: imported.names, blanks, notes: imported.notes };
 }
 
@@ -116,10 +118,11 @@ function fillManifest(text: string, { propylon, name }: Order): string {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(text) as Manifest;
   if (name in { ...dependencies, ...devDependencies, ...peerDependencies })
     throw new Failure(`A project that installs ${name} cannot be called ${name}. Add --name.`);
-  return text.replaceAll(
-    /("propylon": )"[^"]*"/g,
-    (_, key: string) => `${key}${JSON.stringify(propylon)}`,
-  );
+  const peers = text.indexOf('"peerDependencies"');
+  return text.replaceAll(/("propylon": )"[^"]*"/g, (_, key: string, at: number) => {
+    const isPeer = peers !== -1 && at > peers;
+    return `${key}${JSON.stringify(isPeer ? propylon.range : propylon.spec)}`;
+  });
 }
 
 type Manifest = Readonly<Partial<Record<`${"" | "dev" | "peer"}${string}`, object>>>;

@@ -4,6 +4,7 @@ import { parseEnv } from "node:util";
 import { loadConfig, type LoadedConfig } from "../../core/config/load.ts";
 import { writeProject } from "../../templates/src/directory.ts";
 import { makeProject, type Project } from "../../templates/src/project.ts";
+import { readSource } from "../../templates/src/source.ts";
 import { findTemplate } from "../../templates/src/template.ts";
 import { openFolder, ROOT } from "./creator.ts";
 
@@ -33,7 +34,7 @@ export async function takeOver(file: string, text: string, folder = openFolder()
     extras: [],
     production: false,
     imports: [source],
-    propylon: "^0.1.0",
+    propylon: readSource(undefined, "^0.1.0"),
   });
   const read = ["gateway.yaml", ".env", "plugins/hello.ts"];
   const files = project.files.filter(({ path }) => read.includes(path));

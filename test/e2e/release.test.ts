@@ -1,0 +1,181 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { connectClient, freePort } from "../../core/testing/index.ts";
+import { cleanEnvironment, run as runProgram } from "../create-gateway/creator.ts";
+import { openCheckout, type Checkout } from "../fixtures/checkout.ts";
+import { startRegistry, type Registry } from "../fixtures/registry.ts";
+
+/** Steps of the workflow that are no part of a dry run. A step that is neither here nor runs fails the test. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  "sudo apt-get update -qq && sudo apt-get install -y -qq nats-server": "changes the machine",
+  "npm ci": "the checkout has its packages",
+  "npm test": "is what runs this",
+  "npm run conformance": "is a job of its own",
+};
+
+interface Ran {
+  readonly step: string;
+  readonly code: number | null;
+  readonly output: string;
+}
+
+let checkout: Checkout;
+let registry: Registry;
+let work: string;
+const ran: Ran[] = [];
+const npmHere = () => ({
+  npm_config_registry: registry.url,
+  npm_config_cache: join(work, "cache"),
+  npm_config_fetch_retries: "0",
+});
+const packages = () => join(checkout.folder, "packages");
+
+beforeAll(async () => {
+  checkout = openCheckout();
+  work = mkdtempSync(join(tmpdir(), "propylon-release-"));
+  registry = await startRegistry();
+  const text = readFileSync(join(checkout.folder, ".github/workflows/release.yml"), "utf8");
+  const { jobs } = parse(text) as {
+    jobs: Record<string, { steps: { run?: string }[] }>;
+  };
+  for (const { run: step } of jobs["publish"]!.steps)
+    if (step !== undefined && !(step in ELSEWHERE)) ran.push(await runStep(step));
+}, 600_000);
+
+afterAll(async () => {
+  await registry?.close();
+  checkout?.close();
+  if (work) rmSync(work, { recursive: true, force: true });
+});
+
+/** As GitHub runs a step, with nothing sent to a registry. */
+async function runStep(step: string): Promise<Ran> {
+  const command = step.replaceAll(/^npm publish .*$/gm, "$& --dry-run");
+  const { version } = readJson(join(checkout.folder, "package.json")) as { version: string };
+  const ended = await run(checkout.folder, ["sh", "-ec", command], {
+    GITHUB_REF_NAME: `v${version}`,
+    GITHUB_SERVER_URL: "https://github.com",
+    GITHUB_REPOSITORY: "propylon/propylon",
+    RUNNER_TEMP: work,
+    ...npmHere(),
+  });
+  return { step, ...ended };
+}
+
+async function run(
+  cwd: string,
+  [program, ...words]: readonly [string, ...string[]],
+  more: Readonly<Record<string, string>>,
+): Promise<Omit<Ran, "step">> {
+  const env = cleanEnvironment(more) as NodeJS.ProcessEnv;
+  const { code, stdout, stderr } = await runProgram(program, words, { cwd, env });
+  return { code, output: stdout + stderr };
+}
+
+const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"));
+
+describe("the release workflow, in a clean clone and without a network", () => {
+  it("22: every step ends well", () => {
+    expect(ran.filter(({ code }) => code !== 0)).toEqual([]);
+    expect(ran.length).toBeGreaterThanOrEqual(6);
+  });
+
+  it("22: has no step left out that is not in it", () => {
+    const text = readFileSync(join(checkout.folder, ".github/workflows/release.yml"), "utf8");
+    for (const step of Object.keys(ELSEWHERE)) expect(text).toContain(`- run: ${step}\n`);
+  });
+
+  it("22: publishes both packages, each with its program and its repository", () => {
+    const published = ran.filter(({ step }) => step.startsWith("npm publish"));
+    const programs = ["dist/core/cli/main.js", "dist/create-gateway.mjs"];
+    expect(published).toHaveLength(2);
+    for (const [index, program] of programs.entries())
+      expect(published[index]!.output).toContain(` ${program}\n`);
+    for (const folder of ["", "templates"])
+      expect(readJson(join(checkout.folder, folder, "package.json"))).toHaveProperty(
+        "repository.url",
+      );
+  });
+
+  it("22: lists what the package brings", () => {
+    const bill = readJson(join(packages(), "sbom.spdx.json")) as { packages: { name: string }[] };
+    expect(bill.packages.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["propylon", "zod", "commander", "prom-client", "tdigest"]),
+    );
+  });
+});
+
+describe("the packages of that release", () => {
+  it("22: install, scaffold and run", { timeout: 300_000 }, async () => {
+    const [creator, propylon] = ["create-gateway-", "propylon-"].map((name) =>
+      join(
+        packages(),
+        readdirSync(packages()).find((file) => file.startsWith(name))!,
+      ),
+    ) as [string, string];
+    const npm = npmHere();
+    const words = ["exec", "--yes", `--package=${creator}`, "--", "create-gateway", "gw", "--yes"];
+    const made = await run(work, ["npm", ...words, "--propylon", propylon], npm);
+    expect(made).toMatchObject({ code: 0 });
+    const project = join(work, "gw");
+    keepOnlyPropylon(join(project, "package.json"));
+    const installing = ["npm", "install", "--engine-strict", "--no-audit", "--no-fund"] as const;
+    const installed = await run(project, installing, npm);
+    expect(installed).toMatchObject({ code: 0 });
+    expect(installed.output).not.toMatch(/EBADENGINE|deprecated/);
+    expect(existsSync(join(project, "node_modules/propylon/dist/core/index.js"))).toBe(true);
+    const checked = await run(project, ["npm", "run", "--silent", "check"], npm);
+    expect(checked).toEqual({ code: 0, output: "The config is right.\n" });
+    expect(await greet(project, npm)).toContain("Hello, Ada!");
+  });
+});
+
+/** The rest comes from other people's packages, which this registry does not have. */
+function keepOnlyPropylon(file: string): void {
+  const { devDependencies, ...manifest } = readJson(file) as {
+    devDependencies: Record<string, string>;
+  };
+  const { propylon } = devDependencies;
+  expect(propylon).toMatch(/^file:[\w.-]+\.tgz$/);
+  writeFileSync(
+    file,
+    JSON.stringify({ ...manifest, dependencies: {}, devDependencies: { propylon } }),
+  );
+}
+
+async function greet(project: string, npm: Readonly<Record<string, string>>): Promise<string> {
+  const port = String(await freePort());
+  const child = spawn(join(project, "node_modules/.bin/propylon"), ["start"], {
+    cwd: project,
+    env: cleanEnvironment({ ...npm, PORT: port }),
+    stdio: "ignore",
+  });
+  const ended = once(child, "exit");
+  try {
+    const url = `http://127.0.0.1:${port}`;
+    await expect
+      .poll(
+        () =>
+          fetch(`${url}/livez`).then(
+            ({ ok }) => ok,
+            () => false,
+          ),
+        { timeout: 30_000 },
+      )
+      .toBe(true);
+    const key = /^GATEWAY_KEY=(.+)$/m.exec(readFileSync(join(project, ".env"), "utf8"))![1]!;
+    const headers = { authorization: `Bearer ${key}` };
+    const client = await connectClient(`${url}/mcp`, { headers });
+    const answer = await client.callTool({ name: "greet", arguments: { name: "Ada" } });
+    await client.close();
+    return JSON.stringify(answer);
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
