@@ -10,6 +10,8 @@ export interface RawMessage {
   readonly idStart: number;
   /** Offset in bytes just behind the id value. */
   readonly idEnd: number;
+  /** A number in it that JavaScript cannot hold, if its reader found one; see {@link Answer.inexact}. */
+  readonly inexact?: string | undefined;
 }
 
 interface Parsed {

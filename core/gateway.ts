@@ -104,6 +104,7 @@ export class Gateway {
         log,
         clientInfo,
         cwd,
+        maxDepth: () => this.config.limits.depth,
         onEvent: (name, event) => reportEvent(this.#parts, name, event),
       }),
       sockets: new Sockets(log),

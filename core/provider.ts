@@ -87,6 +87,8 @@ export interface Provider {
   timeoutOf?(tool: string): number | undefined;
   readonly catalogue: Catalogue;
   readonly status: ProviderStatus;
+  /** Messages of the server thrown away so far: invalid, too deep, or nobody's. Absent: nothing is counted. */
+  readonly dropped?: number;
   /**
    * Runs one call to its end. Rejects with a GatewayError for transport failures (`upstream_error`, `timeout`, `cancelled`,
    * `result_too_large`); a JSON-RPC error of the server is an Answer. Aborting `call.signal` rejects at once and cancels upstream.

@@ -6,7 +6,12 @@ export const limitsSchema = z.strictObject({
   body: size()
     .default(4 * 1024 * 1024)
     .describe("Largest request body."),
-  depth: z.int().min(4).max(512).default(64).describe("Deepest JSON nesting."),
+  depth: z
+    .int()
+    .min(4)
+    .max(512)
+    .default(64)
+    .describe("Deepest JSON nesting, of what clients and servers send."),
   header: size()
     .default(16 * 1024)
     .describe("Largest request head."),

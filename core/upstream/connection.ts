@@ -4,6 +4,7 @@ import { abortableOf, abortError } from "../cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json } from "../types.ts";
+import type { Dropped } from "./dropped.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
 import { Exchange, type ExchangeOwner } from "./exchange.ts";
 import { Inbound } from "./inbound.ts";
@@ -46,6 +47,10 @@ export interface ConnectionOptions {
   readonly clientInfo: ClientInfo;
   readonly log: Logger;
   readonly host: ConnectionHost;
+  /** Counts what the server sends in vain. */
+  readonly dropped: Dropped;
+  /** Deepest accepted nesting of what the server sends. */
+  readonly maxDepth: () => number;
 }
 
 /** One conversation with a server in one dialect: ids, requests in flight, and what comes back. */
@@ -75,12 +80,14 @@ export class Connection implements ExchangeOwner {
       name: options.name,
       log: options.log,
       pending: this.#pending,
+      dropped: options.dropped,
+      maxDepth: options.maxDepth,
       reply: (message) => this.#wire?.post(message),
       event: (event) => options.host.event(event),
       listChanged: (list) => options.host.listChanged(list),
     });
     this.receiver = {
-      receive: (chunks, length, origin) => this.#inbound.receive(chunks, length, origin),
+      receive: (chunks, _length, origin) => this.#inbound.receive(chunks, origin),
       oversize: (head, tail, error) => this.#oversize.note(head, tail, error),
       lost: (error, others, resend) => this.#onLost(error, others, resend),
     };
@@ -99,11 +106,6 @@ export class Connection implements ExchangeOwner {
   /** Calls of clients in flight. */
   get inFlight(): number {
     return this.#calls;
-  }
-
-  /** What was thrown away because it belonged to nobody. */
-  get dropped(): Inbound["dropped"] {
-    return this.#inbound.dropped;
   }
 
   /** Puts the connection on its wire. */

@@ -4,6 +4,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Era } from "../types.ts";
 import { resolve } from "node:path";
 import { Connection, type ConnectionHost } from "./connection.ts";
+import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { negotiate } from "./era.ts";
 import { HttpWire } from "./http.ts";
@@ -26,6 +27,8 @@ export interface DialOptions {
   readonly cwd: string;
   readonly log: Logger;
   readonly host: ConnectionHost;
+  readonly dropped: Dropped;
+  readonly maxDepth: () => number;
   /** Era the server spoke last time. */
   readonly remembered: Era | undefined;
   /** Ends the attempt. */

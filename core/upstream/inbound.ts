@@ -5,7 +5,9 @@ import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject } from "../json.ts";
-import { findResponse, findSmallResponse, PARSE_BELOW, parseMessage } from "./message.ts";
+import type { Dropped } from "./dropped.ts";
+import { Faults } from "./faults.ts";
+import { type MessageFault, parseMessage, readMessage } from "./message.ts";
 import { Owners } from "./owners.ts";
 import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
@@ -13,11 +15,21 @@ import { Questions } from "./questions.ts";
 /** The error that asks the user to open URLs first (2025-11-25, URLElicitationRequiredError). */
 const URL_REQUIRED = -32042;
 
+/** What a server did, in words for its call and for the log. */
+const FAULTS: Readonly<Record<MessageFault, string>> = {
+  syntax: "sent invalid JSON",
+  depth: "sent JSON that nests too deep (limits.depth)",
+  shape: "sent what is not a JSON-RPC message",
+};
+
 /** What an {@link Inbound} works with. */
 export interface InboundOptions {
   readonly name: string;
   readonly log: Logger;
   readonly pending: Pending<Exchange>;
+  readonly dropped: Dropped;
+  /** Deepest nesting of a message. */
+  readonly maxDepth: () => number;
   reply(message: string): void;
   event(event: ProviderEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;
@@ -25,8 +37,6 @@ export interface InboundOptions {
 
 /** Sorts what a server sends: answers to their requests, everything else to the one client it belongs to, or to nobody. */
 export class Inbound {
-  /** Counts of what was thrown away: messages that are no JSON-RPC or answer nothing, logs and questions of unknown owner. */
-  readonly dropped = { messages: 0, logs: 0, questions: 0 };
   readonly #options: InboundOptions;
   readonly #questions: Questions;
   readonly #owners: Owners;
@@ -37,22 +47,36 @@ export class Inbound {
     this.#questions = new Questions({
       ...options,
       owners: this.#owners,
-      unclear: () => this.#onUnclear(),
+      unclear: () => options.dropped.question(),
     });
   }
 
-  /** Takes one message; see {@link WireReceiver.receive}. */
-  receive(chunks: readonly Buffer[], length: number, origin: Exchange | undefined): void {
-    const found = length > PARSE_BELOW ? findResponse(chunks, length) : findSmallResponse(chunks);
-    if (found) return this.#settle(found.id, found.answer, origin);
-    let message: unknown;
+  /** Takes one message; see {@link WireReceiver.receive}. Never throws, whatever it is: the caller is an event of a socket. */
+  receive(chunks: readonly Buffer[], origin: Exchange | undefined): void {
     try {
-      message = parseMessage(chunks);
-    } catch {
-      return this.#drop("no JSON");
+      this.#read(chunks, origin);
+    } catch (error) {
+      this.#options.dropped.fault("sent what could not be handled", error);
     }
+  }
+
+  #read(chunks: readonly Buffer[], origin: Exchange | undefined): void {
+    const { fault, ids, answer } = readMessage(chunks, this.#options.maxDepth());
+    if (fault) return this.#refuse(fault, ids, origin);
+    if (answer) return this.#settle(ids[0], answer, origin);
+    const message = parseMessage(chunks);
     if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
     else this.#dispatch(message, origin);
+  }
+
+  /** Throws a message away. The requests that it names get no other answer, so they fail now and not when their time is over. */
+  #refuse(fault: MessageFault, ids: readonly unknown[], origin: Exchange | undefined): void {
+    const { name, dropped } = this.#options;
+    dropped.fault(FAULTS[fault]);
+    for (const id of ids) {
+      this.#find(id, origin)?.fail(new Faults(name).protocol(FAULTS[fault]));
+      this.#questions.late(id);
+    }
   }
 
   /** A client's call goes out. */
@@ -71,16 +95,20 @@ export class Inbound {
   }
 
   #dispatch(message: unknown, origin: Exchange | undefined): void {
-    if (!isObject(message)) return this.#drop("no JSON-RPC");
+    if (!isObject(message)) return this.#options.dropped.message("no JSON-RPC");
     const { id, method, result, error } = message;
     const params = isObject(message["params"]) ? message["params"] : undefined;
-    if (typeof method === "string") {
+    // Servers of older revisions of JSON-RPC write the one that is absent as null.
+    const isAnswer = (result ?? error ?? undefined) !== undefined;
+    if (typeof method === "string" && !isAnswer) {
       if (typeof id === "string" || typeof id === "number")
         this.#questions.ask(id, method, params, origin);
       else this.#notification(method, params, origin);
-    } else if (isObject(error)) this.#fail(id, error, origin);
-    else if (isObject(result)) this.#settle(id, Answer.result(result), origin);
-    else this.#drop("neither request nor response");
+    } else if (method !== undefined) this.#refuse("shape", [id], origin);
+    else if (isObject(error) && (result ?? undefined) === undefined) this.#fail(id, error, origin);
+    else if (isObject(result) && (error ?? undefined) === undefined)
+      this.#settle(id, Answer.result(result), origin);
+    else this.#refuse("shape", [id], origin);
   }
 
   #fail(id: unknown, error: Json, origin: Exchange | undefined): void {
@@ -104,7 +132,7 @@ export class Inbound {
     const exchange = this.#find(id, origin);
     if (!exchange) {
       this.#questions.late(id);
-      return this.#drop("an answer to no request in flight here");
+      return this.#options.dropped.message("an answer to no request in flight here");
     }
     exchange.settle(answer);
   }
@@ -156,7 +184,7 @@ export class Inbound {
   #log(params: Json, origin: Exchange | undefined): void {
     const owner = origin?.call ? origin : this.#owners.find();
     if (owner === "conversations" || owner === "principals") {
-      this.dropped.logs++;
+      this.#options.dropped.logs++;
       return;
     }
     if (owner === undefined)
@@ -179,19 +207,6 @@ export class Inbound {
     (
       origin ?? (typeof id === "string" ? this.#options.pending.get(id) : undefined)
     )?.acknowledged?.();
-  }
-
-  #onUnclear(): void {
-    if (this.dropped.questions++ === 0)
-      this.#options.log.warn(
-        { server: this.#options.name },
-        "a question of a server was refused: several clients use it, and it did not say whose call it is about",
-      );
-  }
-
-  #drop(what: string): void {
-    this.dropped.messages++;
-    this.#options.log.debug({ server: this.#options.name, what }, "message from a server dropped");
   }
 }
 

@@ -1,5 +1,7 @@
+import { isAscii, isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { Answer } from "../answer.ts";
+import { type JsonScan, scanJson, textOf } from "../json-scan.ts";
 
 /**
  * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call
@@ -7,23 +9,29 @@ import { Answer } from "../answer.ts";
  */
 const PREFIX = randomBytes(15).toString("base64url");
 
-/** Messages up to this many bytes are parsed: that is as cheap as splicing (performance.md, "Reparse or splice?"). */
-export const PARSE_BELOW = 4_096;
-
-/** How much of either end of a message is looked at to find its id. */
+/** How much of the end of a message is looked at to find its id. */
 const EDGE = 256;
 
 const ID = `"(${PREFIX}[0-9a-z]+)"`;
+const OURS = new RegExp(`^${ID}$`);
 const HEAD_ID = new RegExp(`^\\s*\\{\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?"id"\\s*:\\s*${ID}`);
-const HEAD_RESPONSE = new RegExp(
-  `${HEAD_ID.source}\\s*,\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?"result"\\s*:\\s*\\{`,
-);
-const HEAD_RESULT = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"result"\s*:\s*\{/;
 const HEAD_METHOD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:/;
 /** The last `}` closes the message itself, so an id right before it is the message's own and not one inside the result. */
 const TAIL_ID = new RegExp(
   `[,{]\\s*"id"\\s*:\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`,
 );
+/** Longest id of ours with its quotes, in bytes. */
+const LONGEST_ID = 64;
+
+/** Members that a JSON-RPC message may have. */
+const MEMBERS: ReadonlySet<string | undefined> = new Set([
+  "jsonrpc",
+  "id",
+  "method",
+  "params",
+  "result",
+  "error",
+]);
 
 let last = 0;
 
@@ -32,64 +40,73 @@ export function nextId(): string {
   return PREFIX + (++last).toString(36);
 }
 
-/** A large response found without parsing it. */
-export interface FoundResponse {
-  readonly id: string;
-  readonly answer: Answer;
+/** Why a message is thrown away as it is: no JSON, nested too deep, or not JSON-RPC. */
+export type MessageFault = "syntax" | "depth" | "shape";
+
+/** What is known of a message before it is parsed. */
+export interface ReadMessage {
+  readonly fault: MessageFault | undefined;
+  /** Ids of ours that it names, outside of its result and parameters. */
+  readonly ids: readonly string[];
+  /** The whole of it, if it is a result that can travel as the bytes that came. */
+  readonly answer: Answer | undefined;
 }
 
 /**
- * Finds the id of a large result message in its first or last bytes. `undefined` when its shape is not one of the two that
- * servers write (id near the start, id at the end) and it must be parsed to be sure.
+ * Reads the outermost level of a message, to its last byte. What names a member twice is refused, because readers disagree about
+ * which one counts: one of two ids could be that of another client's call. Only what holds `jsonrpc`, `id` and `result` and
+ * nothing else stays bytes, so that nothing else can reach a client beside them.
+ *
+ * @param maxDepth deepest accepted nesting
  */
-export function findResponse(chunks: readonly Buffer[], length: number): FoundResponse | undefined {
-  const head = firstBytes(chunks, EDGE).toString("latin1");
-  const tail = lastBytes(chunks, EDGE).toString("latin1");
-  const front = HEAD_RESPONSE.exec(head);
-  const back = TAIL_ID.exec(tail);
-  // Both ends naming an id is a duplicate key: only a parser decides that.
-  if (front && !back && /\}\s*$/.test(tail))
-    return found(chunks, front[1]!, head.indexOf(`"${front[1]}"`));
-  if (back && !front && HEAD_RESULT.test(head)) {
-    return found(chunks, back[1]!, length - tail.length + tail.lastIndexOf(`"${back[1]}"`));
+export function readMessage(chunks: readonly Buffer[], maxDepth: number): ReadMessage {
+  const scan = scanJson(chunks, maxDepth);
+  const ids = idsOf(scan, chunks);
+  if (scan.fault !== undefined) {
+    const late = ids.length > 0 ? undefined : findLastId(lastBytes(chunks, EDGE));
+    return { fault: scan.fault, ids: late === undefined ? ids : [late], answer: undefined };
   }
-  return undefined;
+  if (isRepeating(scan)) return { fault: "shape", ids, answer: undefined };
+  return { fault: undefined, ids, answer: answerOf(scan, chunks, ids) };
 }
 
-const SMALL_HEAD = `{"jsonrpc":"2.0","id":"${PREFIX}`;
-const SMALL_HEAD_END = '","result":{';
-const ID_AT = SMALL_HEAD.indexOf("id");
-const RESULT_AT = '{"result'.indexOf("r");
-const [LETTER_I, LETTER_R] = [105, 114];
-const SMALL_TAIL = `},"jsonrpc":"2.0","id":"${PREFIX}`;
-
-/**
- * Finds the id of a small result message in the two exact forms that most servers write. Anything unusual about it, such as
- * our id at a second place or a raw line break, leaves it to the parser.
- */
-export function findSmallResponse(chunks: readonly Buffer[]): FoundResponse | undefined {
-  if (chunks.length !== 1 || !mayAnswer(chunks[0]!)) return undefined;
-  const text = chunks[0]!.toString("latin1");
-  const start = text.startsWith(SMALL_HEAD)
-    ? SMALL_HEAD.length
-    : text.startsWith('{"result":{')
-      ? text.indexOf(SMALL_TAIL) + SMALL_TAIL.length
-      : 0;
-  if (start < SMALL_HEAD.length) return undefined;
-  const end = text.indexOf('"', start);
-  const rest =
-    start === SMALL_HEAD.length
-      ? text.startsWith(SMALL_HEAD_END, end) && text.endsWith("}}")
-      : end === text.length - 2 && text.endsWith('"}');
-  if (!rest || text.includes(PREFIX, end) || text.includes("\n") || text.includes("\r"))
-    return undefined;
-  const idStart = start - PREFIX.length;
-  return found(chunks, text.slice(idStart, end), idStart - 1);
+function idsOf({ members }: JsonScan, chunks: readonly Buffer[]): readonly string[] {
+  const ids: string[] = [];
+  for (const { name, start, end } of members) {
+    if (name !== "id" || end - start > LONGEST_ID) continue;
+    const id = OURS.exec(textOf(chunks, start, end))?.[1];
+    if (id !== undefined) ids.push(id);
+  }
+  return ids;
 }
 
-/** Whether one byte of either form is in its place, so that no text is made of notifications for nothing. */
-function mayAnswer(bytes: Buffer): boolean {
-  return bytes[ID_AT] === LETTER_I || bytes[RESULT_AT] === LETTER_R;
+function isRepeating({ members }: JsonScan): boolean {
+  return members.some(
+    ({ name }, index) =>
+      MEMBERS.has(name) && members.findIndex((other) => other.name === name) < index,
+  );
+}
+
+function answerOf(
+  { members, inexact }: JsonScan,
+  chunks: readonly Buffer[],
+  ids: readonly string[],
+): Answer | undefined {
+  const [id, result, version] = ["id", "result", "jsonrpc"].map((wanted) =>
+    members.find(({ name }) => name === wanted),
+  );
+  if (ids.length !== 1 || !id || !result || !version || members.length !== 3) return undefined;
+  const isPlain =
+    textOf(chunks, version.start, version.end) === '"2.0"' &&
+    textOf(chunks, result.start, result.start + 1) === "{";
+  if (!isPlain || !isText(chunks)) return undefined;
+  return Answer.raw({ chunks, idStart: id.start, idEnd: id.end, inexact });
+}
+
+/** Whether the bytes are UTF-8, which not every client repairs. */
+function isText(chunks: readonly Buffer[]): boolean {
+  if (chunks.every((chunk) => isAscii(chunk))) return true;
+  return isUtf8(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
 }
 
 /** The id of an answer to us, if the first bytes of the message show it. */
@@ -139,8 +156,4 @@ export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
     missing -= parts[0]!.length;
   }
   return Buffer.concat(parts);
-}
-
-function found(chunks: readonly Buffer[], id: string, idStart: number): FoundResponse {
-  return { id, answer: Answer.raw({ chunks, idStart, idEnd: idStart + id.length + 2 }) };
 }

@@ -16,6 +16,8 @@ export interface UpstreamPoolOptions {
   readonly clientInfo: ClientInfo;
   /** Directory that relative paths in server entries start from. */
   readonly cwd: string;
+  /** `limits.depth` of the config in use; holds for what servers send too. */
+  readonly maxDepth?: () => number;
   /** Receives the events of the servers in use, not of those only planned. */
   onEvent(name: string, event: ProviderEvent): void;
 }
@@ -124,9 +126,17 @@ export class UpstreamPool {
   }
 
   #createUpstream(name: string, config: UpstreamConfig, old: Member | undefined): Upstream {
-    const { log, clientInfo, cwd } = this.#options;
+    const { log, clientInfo, cwd, maxDepth } = this.#options;
     const catalogue = old && { catalogue: old.server.catalogue };
-    return new Upstream({ name, config, clientInfo, cwd, log, ...catalogue });
+    return new Upstream({
+      name,
+      config,
+      clientInfo,
+      cwd,
+      log,
+      ...(maxDepth && { maxDepth }),
+      ...catalogue,
+    });
   }
 
   async #commit(

@@ -5,6 +5,7 @@ import { abortError } from "../cancellation.ts";
 import type { ProbeReport, ProviderStatus } from "../provider.ts";
 import type { Era } from "../types.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
+import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { greet } from "./greeting.ts";
 import { HttpWire } from "./http.ts";
@@ -24,6 +25,8 @@ export interface ProbeOptions {
   readonly config: UpstreamConfig;
   readonly clientInfo: ClientInfo;
   readonly log: Logger;
+  readonly dropped: Dropped;
+  readonly maxDepth: () => number;
   /** Of the connection that carries calls. */
   readonly status: () => ProviderStatus;
   /** That connection, once it is there. */

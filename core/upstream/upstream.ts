@@ -15,6 +15,7 @@ import { Standing } from "../standing.ts";
 import type { Call, Era } from "../types.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
+import { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { dial } from "./dial.ts";
 import { SEVERITIES } from "../severities.ts";
@@ -26,6 +27,8 @@ import { Supervision } from "./supervision.ts";
 
 /** How long a server may take for a request that only sets something, in milliseconds. */
 const SETTING_MS = 5_000;
+/** Deepest nesting of what a server sends, where the config is not at hand. */
+const MAX_DEPTH = 64;
 
 /** What an {@link Upstream} is made of. */
 export interface UpstreamOptions {
@@ -38,6 +41,8 @@ export interface UpstreamOptions {
   /** Lists to show until the server's own arrive. */
   readonly catalogue?: Catalogue;
   readonly clock?: Clock;
+  /** Deepest accepted nesting of what the server sends; default 64. A function, since a reload may change it. */
+  readonly maxDepth?: () => number;
 }
 
 /**
@@ -57,6 +62,7 @@ export class Upstream implements Provider {
     updated: (params) => this.#standing.emit({ type: "updated", params }),
   });
   readonly #standing: Standing;
+  readonly #dropped: Dropped;
   readonly #host: ConnectionHost;
   readonly #listing: Listing;
   readonly #probe: Probe;
@@ -73,6 +79,7 @@ export class Upstream implements Provider {
     this.config = config;
     this.#options = options;
     this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#dropped = new Dropped(name, log);
     this.#standing = new Standing({ server: name, transport, log });
     this.#host = {
       lost: (connection, error, resend) => this.#onLost(connection, error, resend),
@@ -93,18 +100,22 @@ export class Upstream implements Provider {
       judge: (connection, problem) => this.#supervision.judge(connection, problem),
       changed: (lists) => this.#standing.emit({ type: "changed", lists }),
     });
+    const { maxDepth = () => MAX_DEPTH } = options;
+    const inbound = { maxDepth, dropped: this.#dropped };
     this.#supervision = new Supervision({
       name,
       transport,
       backoff: config.backoff,
       ping: config.ping,
       clock: this.#clock,
-      dial: (signal) => dial({ ...options, host: this.#host, remembered: this.#era, signal }),
+      dial: (signal) =>
+        dial({ ...options, ...inbound, host: this.#host, remembered: this.#era, signal }),
       prepare: (connection) => this.#prepare(connection),
       changed: (status) => this.#standing.announce(status),
     });
     this.#probe = new Probe({
       ...options,
+      ...inbound,
       status: () => this.status,
       whenConnected: (signal) => this.#supervision.whenConnected(signal),
       reconnect: () => this.reconnect(),
@@ -117,6 +128,10 @@ export class Upstream implements Provider {
 
   get status(): ProviderStatus {
     return this.#supervision.status;
+  }
+
+  get dropped(): number {
+    return this.#dropped.total;
   }
 
   /** Calls that have no outcome yet. */

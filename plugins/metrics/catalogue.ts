@@ -84,6 +84,15 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     ["server"],
     () => labelled("server", life.reconnects),
   );
+  page.counter(
+    "upstream_messages_dropped_total",
+    "Messages of a server that were thrown away: invalid, too deep, or nobody's.",
+    ["server"],
+    function* () {
+      for (const [server, { dropped }] of gateway.servers)
+        if (dropped !== undefined) yield [{ server }, dropped];
+    },
+  );
   page.gauge("sessions_open", "Open MCP sessions of the legacy era.", ["endpoint"], () =>
     labelled("endpoint", life.sessions()),
   );

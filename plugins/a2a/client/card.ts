@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { GatewayError, isSameHost } from "propylon";
+import { GatewayError, isSameHost, parseJson } from "propylon";
 import { skillSchema } from "propylon/contract";
 import { z } from "zod";
+import { MAX_DEPTH } from "../ids.ts";
 import type { AgentOptions, Dialect } from "./options.ts";
 
 /** How messages travel. */
@@ -97,9 +98,9 @@ export function baseOf({ url }: Pick<AgentOptions, "url">): URL {
 function parseCard(bytes: Buffer): Card {
   let json: unknown;
   try {
-    json = JSON.parse(bytes.toString("utf8"));
+    json = parseJson(bytes, MAX_DEPTH);
   } catch {
-    throw broken("The agent card is not JSON.");
+    throw broken("The agent card is not JSON, or nests too deep.");
   }
   const card = remoteCardSchema.safeParse(json);
   if (card.success) return card.data;

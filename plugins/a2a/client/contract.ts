@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
-import { isGatewayError, readEvents, type Json } from "propylon";
+import { isGatewayError, readEvents, parseJson, type Json } from "propylon";
+import { MAX_DEPTH } from "../ids.ts";
 import type { RemoteCard } from "./card.ts";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
 import type { AgentReply, Exchange } from "./exchange.ts";
@@ -92,7 +93,7 @@ async function textOf(body: Readable): Promise<string> {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(Buffer.from(text), MAX_DEPTH);
   } catch {
     return undefined;
   }

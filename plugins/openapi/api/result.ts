@@ -1,9 +1,11 @@
 import { STATUS_CODES } from "node:http";
-import { Answer, blobContent, isObject, type Json } from "propylon";
+import { Answer, blobContent, isObject, type Json, parseJson } from "propylon";
 import type { ApiReply } from "./exchange.ts";
 
 /** How much of an error body a model is shown, in characters. */
 const EXCERPT = 2_000;
+/** Deepest nesting of JSON that becomes structured content; a client's own limit may be lower. */
+const MAX_DEPTH = 64;
 
 /**
  * What an API answered as the result of a tool: JSON as structured content and text, text as text, pictures and sound as such,
@@ -67,7 +69,7 @@ function isText(type: string): boolean {
 
 function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString("utf8")) as unknown;
+    return parseJson(body, MAX_DEPTH);
   } catch {
     return undefined;
   }

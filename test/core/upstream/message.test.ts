@@ -1,12 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  findId,
-  findResponse,
-  findSmallResponse,
-  isNotice,
-  nextId,
-} from "../../../core/upstream/message.ts";
+import type { Answer } from "../../../core/answer.ts";
+import { findId, isNotice, nextId, readMessage } from "../../../core/upstream/message.ts";
 
 function split(text: string, places: readonly number[]): Buffer[] {
   const bytes = Buffer.from(text);
@@ -18,18 +13,23 @@ function split(text: string, places: readonly number[]): Buffer[] {
     .filter((part) => part.length > 0);
 }
 
-function find(text: string, places: readonly number[] = []): ReturnType<typeof findResponse> {
-  const chunks = split(text, places);
-  return findResponse(chunks, Buffer.byteLength(text));
+/** The answer that stays bytes, with its id. */
+function find(
+  text: string,
+  places: readonly number[] = [],
+): { readonly id: string | undefined; readonly answer: Answer } | undefined {
+  const { answer, ids } = readMessage(split(text, places), 64);
+  return answer && { id: ids[0], answer };
 }
 
-describe("findResponse", () => {
+describe("readMessage", () => {
   const id = nextId();
 
   it.each([
     ["id first", `{"jsonrpc":"2.0","id":"${id}","result":{"a":"é"}}`],
     ["id last", `{"result":{"a":1},"jsonrpc":"2.0","id":"${id}"}`],
     ["id between", `{"id":"${id}","jsonrpc":"2.0","result":{}}`],
+    ["id in the middle", `{"jsonrpc":"2.0","result":{"id":"${id}"},"id":"${id}"}`],
     ["white space", `{ "jsonrpc" : "2.0" , "id" : "${id}" , "result" : { "a" : 1 } } `],
     ["id before jsonrpc at the end", `{"result":{"a":1},"id":"${id}","jsonrpc":"2.0"}`],
   ])("finds the id: %s", (_, text) => {
@@ -47,12 +47,40 @@ describe("findResponse", () => {
     ["an error", `{"jsonrpc":"2.0","id":"${id}","error":{"code":1,"message":""}}`],
     ["an id only inside the result", `{"jsonrpc":"2.0","id":"other","result":{"id":"${id}"}}`],
     ["an id at the end of the result", `{"jsonrpc":"2.0","result":{"id":"${id}"}}`],
-    ["two ids", `{"jsonrpc":"2.0","id":"${id}","result":{},"id":"${id}"}`],
+    ["another member", `{"jsonrpc":"2.0","id":"${id}","result":{},"x":1}`],
+    ["an escaped name", `{"jsonrpc":"2.0","\\u0069d":"${id}","result":{}}`],
+    ["no version", `{"id":"${id}","result":{}}`],
+    ["another version", `{"jsonrpc":"1.0","id":"${id}","result":{}}`],
+    ["a result that is none", `{"jsonrpc":"2.0","id":"${id}","result":[]}`],
+    ["a notification", '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'],
     ["a foreign id", `{"jsonrpc":"2.0","id":"x","result":{}}`],
     ["a request", `{"jsonrpc":"2.0","id":"${id}","method":"ping"}`],
-    ["a cut message", `{"jsonrpc":"2.0","id":"${id}","result":{"a":`],
   ])("leaves to the parser: %s", (_, text) => {
-    expect(find(text)).toBeUndefined();
+    expect(readMessage([Buffer.from(text)], 64)).toMatchObject({
+      fault: undefined,
+      answer: undefined,
+    });
+  });
+
+  it("leaves to the parser: bytes that are not UTF-8", () => {
+    const text = `{"jsonrpc":"2.0","id":"${id}","result":{"a":"\u00ff"}}`;
+    for (let place = 0; place < text.length; place++) {
+      const chunks = [text.slice(0, place), text.slice(place)];
+      const latin1 = chunks.map((each) => Buffer.from(each, "latin1"));
+      expect(readMessage(latin1, 64)).toMatchObject({ fault: undefined, answer: undefined });
+    }
+  });
+
+  it.each([
+    ["shape", "two ids", `{"jsonrpc":"2.0","id":"${id}","result":{},"id":"x"}`],
+    ["shape", "two results", `{"jsonrpc":"2.0","id":"${id}","result":{},"result":{}}`],
+    ["syntax", "a cut message", `{"jsonrpc":"2.0","id":"${id}","result":{"a":`],
+    ["syntax", "a second message", `{"jsonrpc":"2.0","id":"${id}","result":{}}{}`],
+    ["syntax", "its id behind the fault", `{"result":{]},"jsonrpc":"2.0","id":"${id}"}`],
+    ["depth", "deep", `{"id":"${id}","result":{"a":${"[".repeat(64)}${"]".repeat(64)}}}`],
+    ["depth", "its id behind the depth", `{"result":${"[".repeat(64)}]},"id":"${id}"}`],
+  ])("refuses (%s) and knows whose answer it was: %s", (fault, _, text) => {
+    expect(readMessage([Buffer.from(text)], 64)).toEqual({ fault, ids: [id], answer: undefined });
   });
 
   it("T5: never takes an id that a parser would not find", () => {
@@ -87,46 +115,24 @@ describe("findResponse", () => {
   });
 });
 
-describe("findSmallResponse", () => {
+it("finds in a result what a parser finds, and gives the same to the client", () => {
   const id = nextId();
-  const first = (result: string): string => `{"jsonrpc":"2.0","id":"${id}","result":${result}}`;
-  const last = (result: string): string => `{"result":${result},"jsonrpc":"2.0","id":"${id}"}`;
-
-  it("finds what a parser finds, and gives the same result to the client", () => {
-    const results = fc.dictionary(fc.string(), fc.jsonValue());
-    fc.assert(
-      fc.property(results, fc.boolean(), fc.jsonValue(), (result, isFirst, clientId) => {
-        const text = (isFirst ? first : last)(JSON.stringify(result));
-        const found = findSmallResponse([Buffer.from(text)]);
-        expect(found?.id).toBe(id);
-        const own = JSON.stringify(clientId);
-        const pieces = found!.answer.encode(own).map((piece) => Buffer.from(piece as string));
-        const encoded: unknown = JSON.parse(Buffer.concat(pieces).toString());
-        expect(encoded).toEqual({
-          jsonrpc: "2.0",
-          id: own,
-          result: JSON.parse(JSON.stringify(result)),
-        });
-      }),
-    );
-  });
-
-  it.each([
-    ["our id a second time", first(`{"a":1},"id":"${nextId()}"`)],
-    ["a foreign id behind it", first('{"a":1},"id":5')],
-    ["a line break", first('{"a":\n1}')],
-    ["a cut end", first('{"a":1}').slice(0, -1).replace("}", "")],
-    ["the same words inside the result", last(`{"a":${last("{}")}}`)],
-    ["an error", `{"jsonrpc":"2.0","id":"${id}","error":{"code":1,"message":""}}`],
-    ["a notification", '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'],
-    ["white space", first("{}").replace(":", ": ")],
-  ])("T5: leaves %s to the parser", (_, text) => {
-    expect(findSmallResponse([Buffer.from(text)])).toBeUndefined();
-  });
-
-  it("leaves a message in two chunks to the parser", () => {
-    expect(findSmallResponse(split(first("{}"), [30]))).toBeUndefined();
-  });
+  const results = fc.dictionary(fc.string(), fc.jsonValue());
+  const places = fc.array(fc.nat(), { maxLength: 4 });
+  fc.assert(
+    fc.property(results, fc.boolean(), fc.jsonValue(), places, (result, isFirst, own, cuts) => {
+      const message = isFirst ? { jsonrpc: "2.0", id, result } : { result, jsonrpc: "2.0", id };
+      const text = JSON.stringify(message);
+      const found = find(text, cuts);
+      expect(found?.id).toBe(id);
+      const clientId = JSON.stringify(own);
+      const pieces = found!.answer.encode(clientId).map((piece) => Buffer.from(piece as string));
+      expect(JSON.parse(Buffer.concat(pieces).toString())).toEqual({
+        ...(JSON.parse(text) as object),
+        id: clientId,
+      });
+    }),
+  );
 });
 
 it("the head of a message tells its id, or that it answers nothing", () => {
