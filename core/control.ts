@@ -49,7 +49,7 @@ export interface Control {
    * written, both stay as they were, byte for byte, and the old config serves on. Paths are those of the config in force; an
    * entry of `servers` is edited where the file has it, be it `servers` or `mcpServers` (C12).
    * @throws {GatewayError} `no_config_mode` without a file that can be edited (M088); `exists` when the file is not the one in
-   * force: somebody saved it and it is not reloaded yet; `invalid` for a path that cannot be edited; `reload_failed` with the
+   * force: somebody saved it and it is not reloaded yet; `exists` and `not_found` for an edit whose `when` does not hold; `invalid` for a path that cannot be edited; `reload_failed` with the
    * place in the edited text (M086); `io_error` when the file cannot be written (M085)
    */
   edit(edits: readonly ConfigEdit[]): Promise<ReloadReport>;

@@ -132,7 +132,7 @@ export type {
   RpcId,
   Tool,
 } from "./types.ts";
-export { RESERVED_SERVERS } from "./config/checks.ts";
+export { RESERVED_SERVERS } from "./config/names.ts";
 export { amendCall } from "./host/amend.ts";
 export { MAX_DELAY_MS, within } from "./delay.ts";
 export { isSameHost } from "./document-host.ts";

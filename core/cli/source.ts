@@ -3,7 +3,7 @@ import { invalidConfig } from "../config/issue.ts";
 import { ConfigFile } from "../config/file.ts";
 import { findConfig, type LoadedConfig } from "../config/load.ts";
 import { validateConfig } from "../config/validate.ts";
-import { RESERVED_SERVERS } from "../config/checks.ts";
+import { RESERVED_SERVERS } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
 

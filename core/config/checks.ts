@@ -10,21 +10,6 @@ import type { PathIssue } from "./issue.ts";
 import type { GatewayConfig, ListenerConfig } from "./schema.ts";
 import { nearest } from "./spelling.ts";
 
-/** Names that are paths of the gateway's own pages and so cannot name a server (C06). */
-export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
-  "_meta",
-  "mcp",
-  "ui",
-  "healthz",
-  "health",
-  "metrics",
-  "api",
-  ".well-known",
-  "docs",
-  "openapi.json",
-  "_jobs",
-]);
-
 /** What the checks need to know about the world around a config. */
 export interface CheckContext {
   /** Folder of the config file: what `./x` is relative to. */
@@ -39,7 +24,6 @@ export function checkConfig(config: GatewayConfig, context: CheckContext): PathI
     ...checkListeners(config),
     ...checkExposure(config, context),
     ...checkEndpoints(config, context),
-    ...checkServers(config),
     ...checkTypes(config),
     ...checkPlugins(config, context),
     ...checkAgents(config, context),
@@ -159,17 +143,6 @@ export function choose(name: string, known: readonly string[]): string {
   const similar = nearest(name, known);
   if (similar !== undefined) return `Did you mean "${similar}"?`;
   return known.length === 0 ? "There are none yet; add it." : `There are: ${known.join(", ")}.`;
-}
-
-function checkServers(config: GatewayConfig): PathIssue[] {
-  return Object.keys(config.servers)
-    .filter((name) => RESERVED_SERVERS.has(name))
-    .map((name) => ({
-      path: ["servers", name],
-      at: "key",
-      message: `The server name "${name}" is reserved for a path of the gateway.`,
-      hint: `Choose another name, e.g. "${name.replaceAll(/\W|_/g, "")}-server".`,
-    }));
 }
 
 /** Server types of the plugins that come with Propylon, and which plugin that is. */

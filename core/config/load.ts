@@ -12,6 +12,7 @@ import { expand, isPlainObject, readEnvironment } from "./environment.ts";
 import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
 import { invalidConfig, pathText } from "./issue.ts";
 import { maskText } from "./mask.ts";
+import { checkNames } from "./names.ts";
 import { rememberPlaces } from "./parse.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
@@ -111,7 +112,12 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const validated = validateConfig(moved.value, expanded);
   const wrong = validated.issues.filter((issue) => !unset.has(pathText(origin(issue))));
   const crossed = validated.config ? checkConfig(validated.config, { cwd }) : [];
-  const found = [...expansion.issues, ...translated.issues, ...moved.issues];
+  const found = [
+    ...checkNames(source.value),
+    ...expansion.issues,
+    ...translated.issues,
+    ...moved.issues,
+  ];
   const issues = [...found, ...wrong, ...crossed];
   if (issues.length > 0 || validated.config === undefined)
     throw invalidConfig(sortByLine(issues.map(place)));

@@ -1,5 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./issue.ts";
+import { checkNames } from "./names.ts";
 import { configSchema, type GatewayConfig, type GatewayConfigInput } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
 
@@ -41,8 +42,9 @@ export function parseConfig(input: GatewayConfigInput | GatewayConfig): GatewayC
   if (parsed.has(input)) return input as GatewayConfig;
   const moved = moveAgents(input);
   const result = configSchema.safeParse(moved.value);
-  if (result.success && moved.issues.length === 0) return markParsed(result.data);
-  const issues = [...moved.issues, ...(result.error?.issues ?? [])].map(({ path, message }) => ({
+  const found = [...checkNames(input), ...moved.issues];
+  if (result.success && found.length === 0) return markParsed(result.data);
+  const issues = [...found, ...(result.error?.issues ?? [])].map(({ path, message }) => ({
     path: moved.origin(path as ConfigPath).join("."),
     message,
   }));

@@ -14,6 +14,11 @@ import { replaceFile } from "./replace.ts";
 export interface ConfigEdit {
   readonly path: ConfigPath;
   readonly value: unknown;
+  /**
+   * What must be at the path when the turn of the edit comes; otherwise it is refused with `exists` or `not_found`. Of two that
+   * add the same thing at once, one is. Default: either.
+   */
+  readonly when?: "absent" | "present";
 }
 
 /** Content of a file as somebody saw it; see {@link draftConfig}. */
@@ -49,8 +54,9 @@ export async function readVersion(file: string): Promise<FileVersion> {
  * Works out an edit of a YAML or JSON config. Comments, order, quotes and unknown keys stay.
  *
  * @param expected version the edits were made for; they are refused when the file has changed since
- * @throws {GatewayError} `no_config_mode` for a config that is code (M088), `exists` when the file changed in between, `invalid`
- * when it or a path cannot be edited, `io_error` when it cannot be read
+ * @throws {GatewayError} `no_config_mode` for a config that is code (M088), `exists` when the file changed in between or something
+ * is there that must not be, `not_found` when it is the other way round, `invalid` when it or a path cannot be edited, `io_error`
+ * when it cannot be read
  */
 export async function draftConfig(
   file: string,
@@ -95,11 +101,30 @@ function rewrite(file: string, original: string, change: ConfigEdit): string {
   const document = parseDocument(original, { keepSourceTokens: true });
   if (document.errors.length > 0) throw unreadable(file);
   const before = format(document, original);
-  applyEdit(document, file, locate(document, change));
+  const edit = locate(document, change);
+  checkPresence(document, file, edit.path, change.when);
+  applyEdit(document, file, edit);
   const after = format(document, original);
   if (after === before) return original;
   const carried = carryEdit({ original, before, after });
   return carried.find((text) => isSameData(text, after)) ?? after;
+}
+
+function checkPresence(
+  document: Document,
+  file: string,
+  path: ConfigPath,
+  when: ConfigEdit["when"],
+): void {
+  const isThere = document.hasIn(path);
+  if (when === "absent" && isThere)
+    throw new GatewayError("exists", `${pathText(path)} is in ${basename(file)} already.`, {
+      hint: "Choose another name, or remove that one first.",
+    });
+  if (when === "present" && !isThere)
+    throw new GatewayError("not_found", `${pathText(path)} is not in ${basename(file)}.`, {
+      hint: "It may have been removed meanwhile.",
+    });
 }
 
 function isSameData(left: string, right: string): boolean {

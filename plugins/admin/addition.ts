@@ -21,7 +21,7 @@ const common = {
       message: "must be 1 to 64 letters, digits, dots, dashes and underscores",
     })
     .refine((name) => !RESERVED_SERVERS.has(name), {
-      message: "is reserved for a path of the gateway; choose another",
+      message: "is reserved; choose another",
     }),
   enabled: z.boolean().default(true),
   timeout: z.union([z.number().positive(), plain]).optional(),

@@ -38,7 +38,9 @@ export function configRoutes(
   gateway.route("DELETE", "/_meta/servers/:server", CHANGE, async (event) => {
     const name = pathParameter(event, "server");
     checkRemoval(administration, name);
-    const report = await control.edit([{ path: ["servers", name], value: undefined }]);
+    const report = await control.edit([
+      { path: ["servers", name], value: undefined, when: "present" },
+    ]);
     return { ok: true, server: name, generation: report.generation };
   });
 }
@@ -57,7 +59,9 @@ async function addServer(
       hint: "Choose another name, or delete that one first.",
     });
   if ("command" in addition) checkCommand([addition.command, ...addition.args], options);
-  await gateway.control.edit([{ path: ["servers", name], value: toEntry(addition) }]);
+  await gateway.control.edit([
+    { path: ["servers", name], value: toEntry(addition), when: "absent" },
+  ]);
   if (!addition.enabled) return { name, enabled: false };
   await whenSettled(gateway, name, options.settle * 1_000);
   return administration.server(name, event.context.principal);

@@ -9,10 +9,11 @@ import { Variables, type Surroundings } from "./variables.ts";
 /** Where other programs keep their servers, relative to a folder. */
 const FILES = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json"];
 
-/** Names that are paths of a gateway's own pages; as RESERVED_SERVERS of propylon, which a test compares. */
-export const RESERVED: ReadonlySet<string> = new Set(
-  "_meta mcp ui healthz health metrics api .well-known docs openapi.json _jobs".split(" "),
-);
+/** Names that no server of a gateway may have; as RESERVED_SERVERS of propylon, which a test compares. */
+export const RESERVED: ReadonlySet<string> = new Set([
+  ..."_meta mcp ui healthz health metrics api .well-known docs openapi.json _jobs . ..".split(" "),
+  ...Object.getOwnPropertyNames(Object.prototype),
+]);
 
 /** Servers taken over from the files of other programs. */
 export interface Imported {

@@ -1,0 +1,77 @@
+import { isPlainObject } from "./environment.ts";
+import type { ConfigPath, PathIssue } from "./issue.ts";
+
+/** What every object has: a name among these finds something where nothing was set, or sets something else. */
+const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+/**
+ * Names that cannot be those of servers: paths of the gateway's own pages (C06), path segments that every client of HTTP takes
+ * away, and names that every object has.
+ */
+export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
+  "_meta",
+  "mcp",
+  "ui",
+  "healthz",
+  "health",
+  "metrics",
+  "api",
+  ".well-known",
+  "docs",
+  "openapi.json",
+  "_jobs",
+  ".",
+  "..",
+  ...OBJECT_NAMES,
+]);
+
+/** Maps by names that people give, and what such a name is called. */
+const NAMED = {
+  servers: "server",
+  mcpServers: "server",
+  agents: "agent",
+  endpoints: "endpoint",
+  listeners: "listener",
+} as const;
+
+/** Names in a config, as it was written, that cannot be used. */
+export function checkNames(config: unknown): PathIssue[] {
+  if (!isPlainObject(config)) return [];
+  const wrong = Object.entries(NAMED).flatMap(([block, kind]) =>
+    namesOf(config, block)
+      .filter((name) => (kind === "server" ? RESERVED_SERVERS : OBJECT_NAMES).has(name))
+      .map((name) => reserved(kind, block, name)),
+  );
+  return [...wrong, ...prototypes(config, [])];
+}
+
+function namesOf(config: Readonly<Record<string, unknown>>, block: string): string[] {
+  const named = Object.hasOwn(config, block) ? config[block] : undefined;
+  return isPlainObject(named) ? Object.keys(named) : [];
+}
+
+function reserved(kind: string, block: string, name: string): PathIssue {
+  const isPath = /[a-z]/i.test(name) && !OBJECT_NAMES.has(name);
+  const plain = name.replaceAll(/\W|_/g, "");
+  return {
+    path: [block, name],
+    at: "key",
+    message: isPath
+      ? `The ${kind} name "${name}" is reserved for a path of the gateway.`
+      : `"${name}" cannot be the name of ${/^[ae]/.test(kind) ? "an" : "a"} ${kind}.`,
+    hint: `Choose another name, e.g. "${plain === "" ? "my" : plain}-${kind}".`,
+  };
+}
+
+/** The key `__proto__`, wherever else it stands: most code would set a prototype with it. */
+function prototypes(value: unknown, path: ConfigPath): PathIssue[] {
+  if (Array.isArray(value)) return value.flatMap((item, at) => prototypes(item, [...path, at]));
+  if (!isPlainObject(value)) return [];
+  return Object.entries(value).flatMap(([key, item]) => {
+    const at = [...path, key];
+    const isKnown = path.length === 1 && Object.hasOwn(NAMED, String(path[0]));
+    if (key !== "__proto__" || isKnown) return prototypes(item, at);
+    const message = "The key __proto__ cannot be used.";
+    return [{ path: at, at: "key" as const, message, hint: "Choose another name." }];
+  });
+}

@@ -1,0 +1,66 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { loadConfig } from "../../../core/config/load.ts";
+import { issuesOf } from "../../../core/config/issue.ts";
+import { createGateway, type GatewayError } from "../../../core/index.ts";
+import type { GatewayConfigInput } from "../../../core/config/schema.ts";
+
+const NAMES = ["..", ".", "__proto__", "constructor", "valueOf", "mcp"];
+
+async function load(text: string, name = "gateway.yaml"): Promise<unknown> {
+  const folder = await mkdtemp(join(tmpdir(), "names-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, name), text);
+  return loadConfig(join(folder, name), { environment: {} });
+}
+
+const issues = (text: string): Promise<readonly string[]> =>
+  load(text).then(
+    () => [],
+    (error: GatewayError) => issuesOf(error).map(({ message }) => message),
+  );
+
+const refusal = (name: string) => ({
+  code: "invalid",
+  message: expect.stringContaining(`"${name}"`) as unknown,
+});
+
+describe("names that no server can have", () => {
+  it.each(NAMES)("are refused in config files: %s", async (name) => {
+    for (const block of ["servers", "mcpServers"])
+      await expect(load(`${block}:\n  "${name}": { command: node }\n`)).rejects.toMatchObject({
+        ...refusal(name),
+        place: { line: 2 },
+      });
+    await expect(
+      load(`{"servers":{"${name}":{"command":"node"}}}`, "gateway.json"),
+    ).rejects.toMatchObject(refusal(name));
+  });
+
+  it.each(NAMES)("are refused in code: %s", async (name) => {
+    const text = `{"servers":{"${name}":{"command":"node"}}}`;
+    await expect(createGateway(JSON.parse(text) as GatewayConfigInput)).rejects.toMatchObject({
+      code: "invalid",
+    });
+  });
+
+  it("are refused for agents, endpoints and listeners where every object has them", async () => {
+    for (const block of ["agents", "endpoints", "listeners"])
+      for (const name of ["__proto__", "constructor"])
+        expect(await issues(`${block}:\n  ${name}: {}\n`)).toContain(
+          `"${name}" cannot be the name of ${block === "listeners" ? "a" : "an"} ${block.slice(0, -1)}.`,
+        );
+  });
+
+  it("refuses __proto__ as a key anywhere", async () => {
+    await expect(
+      load("servers:\n  a:\n    command: node\n    env: { __proto__: { A: b } }\n"),
+    ).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("__proto__") as unknown,
+    });
+    expect(({} as Record<string, unknown>)["A"]).toBeUndefined();
+  });
+});
