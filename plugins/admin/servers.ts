@@ -1,4 +1,4 @@
-import { pathParameter, type PluginContext, type RouteEvent } from "propylon";
+import { admits, pathParameter, type PluginContext, type RouteEvent } from "propylon";
 import type { Administration } from "./administration.ts";
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
@@ -21,15 +21,18 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
   });
 }
 
-/** One server with its entry in the config, secrets masked. */
+/** One server, for operators with its entry in the config, secrets masked. */
 function describe(
   gateway: PluginContext,
   administration: Administration,
   event: RouteEvent,
 ): object {
   const name = pathParameter(event, "server");
-  const view = administration.server(name, event.context.principal);
-  return { ...view, config: gateway.control.serverConfig(name) ?? null };
+  const { principal } = event.context;
+  const view = administration.server(name, principal);
+  // No mask knows every secret, so those who only look on see no entry at all.
+  const config = admits(principal, "operator") ? gateway.control.serverConfig(name) : undefined;
+  return { ...view, config: config ?? null };
 }
 
 function version({ control }: PluginContext): object {

@@ -37,6 +37,20 @@ describe("checkCommand", () => {
   });
 
   it.each([
+    ["npx", "-y", "any-package"],
+    ["node", "/tmp/file.mjs"],
+    ["sh", "script.sh"],
+    ["docker", "run", "-v", "/:/host", "image"],
+    ["ssh", "host", "id"],
+    ["curl", "http://127.0.0.1/"],
+    ["find", ".", "-exec", "id", ";"],
+    ["xargs", "id"],
+  ])("lets through with allowUnsafeCommands what its page says: %s %s", (...argv) => {
+    expect(() => checkCommand(argv, unsafe)).not.toThrow();
+    expect(() => checkCommand(argv, none)).toThrow(/not on the list/);
+  });
+
+  it.each([
     ["sh", "-c", "id"],
     ["/bin/bash", "-lc", "id"],
     ["env", "sh", "-c", "id"],

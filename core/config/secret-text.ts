@@ -1,0 +1,128 @@
+/** What stands in place of a secret. */
+export const MASK = "***";
+
+/** Names whose values are secrets whatever they hold, be they options of a config, variables, headers or flags. */
+const SECRET_NAME =
+  /(?:^|[-_.])(?:authorization|bearer|cookie|dsn|hash|pass(?:word|phrase|wd)?|pwd|secrets?|signature|tokens?|credentials?|api[-_]?keys?|private[-_]?keys?|access[-_]?keys?)$/i;
+const SECRET_CAMEL =
+  /(?:apiKey|privateKey|accessKey|[a-z](?:Token|Secret|Password|Passphrase|Credentials?))$/;
+
+/** Words in the name of a flag that say the same; looser, since a flag is seldom anything else. */
+const SECRET_FLAG =
+  /(?:^|[-_.])(?:auth|creds?|headers?|jwt|keys?|login|pat|pin|session|sig|user)(?:$|[-_.])|(?:key|token|secret|password|passwd|passphrase|header)s?$/i;
+/** Short flags that commonly take a credential: curl's and its imitators' `-H`, `-u`, `-k`, `-b`; `-p`, `-t`, `-s`, `-a`. */
+const SHORT_FLAG = /^-[HkKubptTPsa]$/;
+/** Flags that take `NAME=value` for an environment. */
+const ENVIRONMENT_FLAG = /^(?:-[eE]|--env(?:ironment)?)$/;
+/** What a short flag may stand before without a secret: another flag, a port, a file or package with its usual ending. */
+const HARMLESS = /^(?:-.*|\d{1,5}|[\w./@-]+\.(?:[cm]?[jt]sx?|py|rb|ya?ml|json|toml))$/;
+
+const URLS = /[a-z][a-z0-9+.-]{0,30}:\/\/[^\s"'<>`]+/gi;
+const URL_PARTS = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/is;
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i;
+const WORD = /[A-Za-z0-9+=_-]{8,}/g;
+/** `Authorization: Bearer x`, `API_KEY=x`, `Bearer x`, wherever in a text. */
+const NAMED =
+  /((?:^|[^\w-])["']?([\w.-]{1,64})["']?\s*[:=]\s*["']?)((?:(?:bearer|basic|token)\s+)?[^\s"',;&]+)/gi;
+/** Words of a shell, those in quotes as one. */
+const SHELL_WORDS = /(?:'[^']*'|"[^"]*"|\S)+/g;
+const SCHEME = /\b(bearer|basic)\s+[\w.~+/=-]+/gi;
+
+/** Whether the value of an option, variable or header of this name is a secret. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) || SECRET_CAMEL.test(name);
+}
+
+/**
+ * Whether a word looks made by chance, as keys and tokens are: digits and letters in turn, or too long for a word. By its looks
+ * alone, since a token in a path has neither name nor place that tells of it.
+ */
+export function looksRandom(word: string): boolean {
+  const whole = word.replaceAll(/[-_]/g, "");
+  const runs = word.split(/[^A-Za-z0-9]+/);
+  return runs.some((run) => isRandomRun(run)) || isMixed(whole) || UUID.test(word);
+}
+
+/** base64url has dashes of its own: kinds of characters change every other one, in words at their ends. */
+function isMixed(run: string): boolean {
+  const changes = run.match(/[a-z](?![a-z])|[A-Z](?![A-Z])|\d(?!\d)/g)?.length ?? 0;
+  return run.length >= 20 && changes * 3 >= run.length;
+}
+
+function isRandomRun(run: string): boolean {
+  if (run.length < 8) return false;
+  if (run.length >= 32) return true;
+  const hasBoth = /\d/.test(run) && /[A-Za-z]/.test(run);
+  const turns = run.match(/\d(?=[A-Za-z])|[A-Za-z](?=\d)/g)?.length ?? 0;
+  if (turns >= 3 || (run.length >= 16 && (hasBoth || /^\d+$/.test(run)))) return true;
+  if (run.length >= 12 && hasBoth && turns >= 2) return true;
+  return run.length >= 20 && /[a-z][A-Z][a-z][A-Z]|[A-Z]{2}[a-z]+[A-Z]|[a-z][A-Z]{2}/.test(run);
+}
+
+/**
+ * URLs in a text without userinfo, values of their query and fragment; segments of their path only where they look like keys.
+ *
+ * @param path whether segments of paths are looked at
+ */
+export function maskUrls(text: string, path = true): string {
+  return text.replaceAll(URLS, (url) => {
+    const [, scheme = "", authority = "", segments = "", query, fragment] =
+      URL_PARTS.exec(url) ?? [];
+    const shown = path ? segments.split("/").map(maskSegment).join("/") : segments;
+    const host = authority.replace(/^.*@/s, `${MASK}@`);
+    const values = query === undefined ? "" : `?${query.replaceAll(/[^&;]+/g, maskValue)}`;
+    const end = fragment === undefined ? "" : `#${fragment === "" ? "" : MASK}`;
+    return `${scheme}${host}${shown}${values}${end}`;
+  });
+}
+
+function maskValue(pair: string): string {
+  const at = pair.indexOf("=");
+  return at === -1 ? MASK : `${pair.slice(0, at)}=${at === pair.length - 1 ? "" : MASK}`;
+}
+
+function maskSegment(segment: string): string {
+  return looksRandom(segment.replaceAll(/%[0-9a-f]{2}/gi, "-")) ? MASK : segment;
+}
+
+/** A text of a config without what looks like a secret: parts of URLs, values behind telling names, words made by chance. */
+export function maskWords(text: string): string {
+  return maskUrls(text)
+    .replaceAll(SCHEME, `$1 ${MASK}`)
+    .replaceAll(NAMED, (match: string, before: string, name: string) =>
+      isSecretName(name) ? `${before}${MASK}` : match,
+    )
+    .replaceAll(WORD, (word) => (looksRandom(word) ? MASK : word));
+}
+
+/** Arguments of a command without its secrets: what follows or is joined to flags that take one, and {@link maskWords}. */
+export function maskArguments(args: readonly string[]): string[] {
+  return args.map((word, index) => maskArgument(word, args[index - 1]));
+}
+
+function maskArgument(word: string, before: string | undefined): string {
+  if (before !== undefined && takesSecret(before, word)) return MASK;
+  const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(word) ?? [];
+  if (name !== undefined && value !== "") {
+    const isVariable = before !== undefined && ENVIRONMENT_FLAG.test(before);
+    if (isVariable || isSecretName(name) || (name.startsWith("-") && isSecretFlag(name)))
+      return `${name}=${MASK}`;
+  }
+  const joined = /^-([Hkb])(?!-)(?=.*[:=\d]).{3,}$/s.exec(word);
+  if (joined) return `-${joined[1]}${MASK}`;
+  // A shell's command line is one argument; its flags are words of that.
+  const words = word.match(SHELL_WORDS) ?? [];
+  return maskWords(words.length > 1 ? maskArguments(words).join(" ") : word);
+}
+
+function takesSecret(flag: string, value: string): boolean {
+  if (!/^--?[^=\s]+$/.test(flag)) return false;
+  if (flag === "-H" || flag === "-k") return true;
+  if (SHORT_FLAG.test(flag)) return !HARMLESS.test(value);
+  return flag.length > 2 && isSecretFlag(flag);
+}
+
+function isSecretFlag(flag: string): boolean {
+  const name = flag.replace(/^--?/, "");
+  return isSecretName(name) || SECRET_FLAG.test(name);
+}
