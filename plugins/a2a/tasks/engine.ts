@@ -7,7 +7,7 @@ import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../se
 import type { Skill } from "../skills.ts";
 import { listTasks } from "./list.ts";
 import { LiveTask } from "./live-task.ts";
-import { NO_ANSWER, refuseCancel, refuseMessage, SHUTDOWN } from "./refusals.ts";
+import { NO_ANSWER, refuseCancel, refuseMessage, refuseReuse, SHUTDOWN } from "./refusals.ts";
 import { Shelf } from "./shelf.ts";
 import { Tally } from "./tally.ts";
 import { callSkill, follow } from "./turn.ts";
@@ -70,7 +70,8 @@ export class Engine implements RuntimeService {
     const known = this.#findFor(message, options);
     if (known?.hasTaken(message))
       return known.isForsaken ? this.#redo(known, message, options) : known;
-    if (known && !this.#waits(known)) throw refuseMessage(known);
+    if (known && !this.#waits(known))
+      throw known.knowsIdOf(message) ? refuseReuse() : refuseMessage(known);
     this.#admit(known === undefined);
     return this.#begin(known ?? this.#create(message, options), message, options);
   }
@@ -142,7 +143,8 @@ export class Engine implements RuntimeService {
 
   /**
    * The task that a message is for, if it is there.
-   * @throws {GatewayError} `not_found` when it names one that is not, and is not allowed to make it
+   * @throws {GatewayError} `not_found` when it names one that is not, and is not allowed to make it; `exists` for a message that names
+   * none and has the id of another one, whose task has not ended
    */
   #findFor(message: Message, { id, principal }: SendOptions): LiveTask | undefined {
     const wanted = id ?? message.taskId;
@@ -153,7 +155,9 @@ export class Engine implements RuntimeService {
     // A caller that chooses ids means by another id another task. One that does not may use a message's id again once its task is
     // over, as the public kit of A2A does: it gets a new one.
     const met = id === undefined ? this.#shelf.findByMessage(message, principal) : undefined;
-    return met?.isFinal ? undefined : met;
+    if (!met || met.isFinal) return undefined;
+    if (!met.hasTaken(message)) throw refuseReuse();
+    return met;
   }
 
   /** Whether a task waits for a message. One that was cancelled while it waited may have work that still ends. */

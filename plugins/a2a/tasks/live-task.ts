@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { Cancellation, GatewayError, type Json, type Principal } from "propylon";
 import {
   applyEvent,
@@ -120,14 +121,25 @@ export class LiveTask implements RunningTask {
   }
 
   /**
-   * Whether a message is one that it has taken before: by its id; where it has none, the last one word for word, unless something was
-   * asked since, because the same words may be the answer.
+   * Whether a message is one that it has taken before: by its id and content; where it has no id, the last one word for word, unless
+   * something was asked since, because the same words may be the answer.
    */
-  hasTaken({ messageId, parts }: Message): boolean {
-    if (messageId !== undefined)
-      return this.#accepted.some((before) => before.messageId === messageId);
-    const last = JSON.stringify(this.#accepted.at(-1)?.parts);
-    return !STATES[this.state].isInterrupted && last === JSON.stringify(parts);
+  hasTaken(message: Message): boolean {
+    const { messageId, parts } = message;
+    const isSame = (before: Message | undefined): boolean =>
+      isDeepStrictEqual(before?.parts, parts);
+    if (messageId !== undefined) return this.#known(message).some((before) => isSame(before));
+    return !STATES[this.state].isInterrupted && isSame(this.#accepted.at(-1));
+  }
+
+  /** Whether it has taken a message with this id, whatever that said. */
+  knowsIdOf(message: Message): boolean {
+    return this.#known(message).length > 0;
+  }
+
+  #known({ messageId }: Message): readonly Message[] {
+    if (messageId === undefined) return [];
+    return this.#accepted.filter((before) => before.messageId === messageId);
   }
 
   /**

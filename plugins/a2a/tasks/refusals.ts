@@ -16,6 +16,13 @@ export function refuseMessage({ state, isFinal }: LiveTask): GatewayError {
   });
 }
 
+/** Another message under an id that was used: to take it for the one before would lose it. */
+export function refuseReuse(): GatewayError {
+  return new GatewayError("exists", "This messageId was used for another message.", {
+    hint: "Give every message an id of its own; only the very same message may be sent again.",
+  });
+}
+
 /** A cancel of a task that ended. */
 export function refuseCancel({ state }: LiveTask): GatewayError {
   return new GatewayError("exists", `The task is ${state} already.`, {
