@@ -26,7 +26,7 @@ export interface Changes {
 export interface Mutation {
   /** ISO 8601. */
   readonly at: string;
-  /** Principal id; `anonymous@<ip>` for whoever did not say (C50). */
+  /** `ref` of the principal; `anonymous@<ip>` for whoever did not say (C50). */
   readonly who: string;
   /** Method and route pattern, e.g. `POST /_meta/servers/:server/enable`. */
   readonly action: string;

@@ -51,6 +51,6 @@ function toMutation({ route, principal, remoteAddress, params, status, error }: 
 
 /** Whoever did not say who they are is told apart by where they are (C50). */
 function nameOf(principal: Principal | undefined, remoteAddress = "unknown"): string {
-  if (principal && principal.kind !== "anonymous") return principal.id;
+  if (principal && principal.kind !== "anonymous") return principal.ref;
   return `anonymous@${remoteAddress.replace(/^::ffff:/, "")}`;
 }

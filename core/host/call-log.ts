@@ -18,6 +18,7 @@ export interface CallLine {
   readonly error_code: string | null;
   readonly endpoint: string;
   readonly source: Call["source"];
+  /** Its `ref`. */
   readonly principal: string;
   readonly call: string;
 }
@@ -50,7 +51,7 @@ function lineOf(call: Call, started: number, end: Answer | Error): CallLine {
     error_code: code,
     endpoint,
     source,
-    principal: principal.id,
+    principal: principal.ref,
     call: id,
   };
 }

@@ -14,13 +14,16 @@ import { isObject } from "../json.ts";
 import { META_CAPABILITIES, META_LOG_LEVEL, META_SERVER_INFO, RPC } from "./protocol.ts";
 import type { Reply } from "./reply.ts";
 import { faultPieces, resultPieces } from "./reply.ts";
+import { bindState, type StateOwner } from "./request-state.ts";
 import { encodeModern } from "./result.ts";
 
 /** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */
 export class ModernCall extends ClientCall {
   readonly #held: HeldCalls;
   readonly #callee: Era | undefined;
+  /** `ref` of who makes it. */
   readonly principal: string;
+  readonly #owner: StateOwner;
   /** The tool, prompt or URI as the client names it. */
   readonly target: string;
   #meta: Json = {};
@@ -43,6 +46,7 @@ export class ModernCall extends ClientCall {
     this.#held = held;
     this.#callee = forward.route.provider.status.era;
     this.principal = request.principal.ref;
+    this.#owner = { principal: request.principal, method: request.method, route: forward.route };
     this.target = targetOf(request.params);
     this.#readMeta(request.params);
   }
@@ -144,6 +148,7 @@ export class ModernCall extends ClientCall {
       method: this.method,
       callee: this.#callee,
       serverInfo: this.context.host.serverInfo,
+      bind: (state: string) => bindState(state, this.#owner),
     };
     const { pieces, status } = encodeModern(answer, this.id, frame);
     this.reply?.end(pieces, status);

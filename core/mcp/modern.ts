@@ -7,6 +7,7 @@ import type { CallRequest, Forward } from "./forward.ts";
 import { invalid, isCallRequest, isFault, toForward } from "./forward.ts";
 import { checkParamHeaders, checkStandardHeaders, paramHeaders } from "./headers.ts";
 import { HeldCalls } from "./held.ts";
+import { unbindState } from "./request-state.ts";
 import type { ListMethod } from "./list.ts";
 import { isListMethod } from "./list.ts";
 import type { Listeners } from "./listen.ts";
@@ -127,14 +128,14 @@ export class ModernFace {
   /** Starts a call, or goes on with the one that the client's `requestState` names. */
   #start(request: ClientRequest, forward: Forward, reply: Reply): void {
     const state = request.params["requestState"];
-    if (!this.#held.owns(state)) {
-      new ModernCall(this.#context, reply, request, forward, this.#held).run(request, forward);
-      return;
+    if (this.#held.owns(state)) {
+      const held = this.#held.take(state, (call) => call.matches(request));
+      if (held !== undefined) return held.resume(reply, request);
+      return reply.end(faultPieces(UNKNOWN_STATE, request.id));
     }
-    const held = this.#held.take(state, (call) => call.matches(request));
-    if (held !== undefined) return held.resume(reply, request);
-    const message = "params.requestState is unknown or has expired: send the request anew.";
-    reply.end(faultPieces(invalid(message), request.id));
+    const own = withOwnState(forward, request);
+    if (own === undefined) return reply.end(faultPieces(UNKNOWN_STATE, request.id));
+    new ModernCall(this.#context, reply, request, own, this.#held).run(request, own);
   }
 }
 
@@ -151,6 +152,20 @@ function inputFault({ inputResponses, requestState }: Json): Fault | undefined {
   return valid
     ? undefined
     : invalid("params.inputResponses must map each key to the result object of its request.");
+}
+
+const UNKNOWN_STATE = invalid(
+  "params.requestState is unknown or has expired: send the request anew.",
+);
+
+/** What goes to the server has its own state; `undefined` when that was given to somebody else, or for another request. */
+function withOwnState(forward: Forward, request: ClientRequest): Forward | undefined {
+  const bound = forward.params?.["requestState"];
+  if (typeof bound !== "string") return forward;
+  const requestState = unbindState(bound, { ...request, route: forward.route });
+  return requestState === undefined
+    ? undefined
+    : { ...forward, params: { ...forward.params, requestState } };
 }
 
 /** 2026-07-28 has one code for everything that is not there. */

@@ -14,6 +14,8 @@ export interface ResultFrame {
   /** Era of the callee; a local tool has none. */
   readonly callee: Era | undefined;
   readonly serverInfo: Json;
+  /** Binds a server's `requestState` to whom it is given. */
+  bind(state: string): string;
 }
 
 /** A response with the HTTP status it goes out with. */
@@ -38,7 +40,7 @@ export function encodeModern(answer: Answer, id: RpcId, frame: ResultFrame): Enc
   };
   const large = answer.isRaw && (answer.rawSize ?? 0) > SMALL;
   const pieces = large ? encodeLarge(answer, id, added, frame.callee) : undefined;
-  return pieces === undefined ? encodeParsed(answer, id, added) : { pieces, status: 200 };
+  return pieces === undefined ? encodeParsed(answer, id, added, frame) : { pieces, status: 200 };
 }
 
 /** A member of the same name would come twice, and readers disagree which one counts (T13); then there is no short way. */
@@ -50,12 +52,19 @@ function encodeLarge(
 ): Pieces | undefined {
   const pieces = answer.encode(id);
   if (contains(pieces, META_SERVER_INFO)) return undefined;
+  // A state must be bound, and that needs a parsed answer.
+  if (contains(pieces, '"requestState"')) return undefined;
   if (callee === "modern") return contains(pieces, '"resultType"') ? pieces : undefined;
   const clash = Object.keys(added).some((key) => contains(pieces, `"${key}"`));
   return clash ? undefined : answer.encode(id, added);
 }
 
-function encodeParsed(answer: Answer, id: RpcId, added: Json & { readonly _meta: Json }): Encoded {
+function encodeParsed(
+  answer: Answer,
+  id: RpcId,
+  added: Json & { readonly _meta: Json },
+  { bind }: Pick<ResultFrame, "bind">,
+): Encoded {
   const { result, error } = answer;
   if (error !== undefined) {
     const code = error.code === RPC.resourceNotFound ? RPC.invalidParams : error.code;
@@ -64,8 +73,8 @@ function encodeParsed(answer: Answer, id: RpcId, added: Json & { readonly _meta:
   }
   const own = result?.["_meta"];
   const _meta = { ...(isObject(own) ? own : undefined), ...added._meta };
-  return {
-    pieces: [JSON.stringify({ jsonrpc: "2.0", id, result: { ...added, ...result, _meta } })],
-    status: 200,
-  };
+  const state = result?.["requestState"];
+  const bound = typeof state === "string" ? { requestState: bind(state) } : undefined;
+  const whole = { ...added, ...result, ...bound, _meta };
+  return { pieces: [JSON.stringify({ jsonrpc: "2.0", id, result: whole })], status: 200 };
 }

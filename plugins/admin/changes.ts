@@ -23,7 +23,7 @@ const bulkSchema = z.strictObject({
 /** Switching servers and tools on and off, one by one or many at once (M064-M067, M072). Each is idempotent. */
 export function changeRoutes(gateway: PluginContext, gating: GatingService): void {
   const set = async (event: RouteEvent, flag: Flag): Promise<object> => {
-    const changed = await gating.set([flag], event.context.principal.id);
+    const changed = await gating.set([flag], event.context.principal.ref);
     return { ok: true, ...flag, changed: changed.length > 0 };
   };
   for (const [verb, enabled] of [
@@ -43,7 +43,7 @@ export function changeRoutes(gateway: PluginContext, gating: GatingService): voi
   }
   gateway.route("POST", "/_meta/bulk", CHANGE, async (event) => {
     const { changes } = await readJson(event, bulkSchema);
-    const changed = await gating.set(changes.map(toFlag), event.context.principal.id);
+    const changed = await gating.set(changes.map(toFlag), event.context.principal.ref);
     return { ok: true, changed };
   });
   gateway.route(

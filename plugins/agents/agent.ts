@@ -96,7 +96,7 @@ export class Agent implements Desk {
     const result = await traceRun(name, options, (traced) => driver.run(messages, traced, via));
     const { end, turns, usage } = result;
     const ms = Math.round(performance.now() - started);
-    log.info({ agent: name, for: options.principal.id, end, turns, ...usage, ms }, "agent run");
+    log.info({ agent: name, for: options.principal.ref, end, turns, ...usage, ms }, "agent run");
     return result;
   }
 

@@ -4,7 +4,7 @@ import { Circuit, newMemory, statusOf, type CircuitHost, type CircuitMemory } fr
 import type { BreakerOptions } from "./options.ts";
 import type { BreakerService, BreakerStatus } from "./service.ts";
 
-/** Principal id under which the breaker switches servers off. */
+/** Who switches servers off; no principal, for a ref has a colon. */
 const BY = "breaker";
 
 /** The circuits of all servers that were called. */

@@ -8,7 +8,7 @@ export interface Flag {
   readonly enabled: boolean;
 }
 
-/** A flag that was changed, and by whom (principal id). */
+/** A flag that was changed, and by whom (`ref` of the principal). */
 export interface FlagChange extends Flag {
   readonly by: string;
 }
@@ -45,7 +45,7 @@ export interface GatingService {
   isToolEnabled(server: string, tool: string): boolean;
   /**
    * Sets flags, all or none, and writes them down before it resolves. Setting what is set already changes nothing.
-   * @param by principal id
+   * @param by `ref` of the principal, or the name of a plugin
    * @returns the flags that changed
    * @throws {GatewayError} `not_found` for a server or tool that does not exist; `io_error` when the state cannot be written,
    * and then nothing changed

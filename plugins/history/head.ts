@@ -10,6 +10,7 @@ export interface Head extends CallEnd {
   readonly tool: string;
   readonly source: CallSource;
   readonly endpoint: string;
+  /** Its `ref`. */
   readonly principal: string;
   /** Words of the failure. */
   readonly message: string | null;

@@ -138,7 +138,7 @@ export class Recorder {
       tool: name.slice(0, MAX_MESSAGE),
       source,
       endpoint,
-      principal: principal.id,
+      principal: principal.ref,
       outcome,
       code,
       message,

@@ -85,14 +85,14 @@ describe("M118, M143: who changed what, when, and how it ended", () => {
     const nobody = { who: "anonymous@127.0.0.1", outcome: "refused", status: 401 };
     expect(mutations).toEqual(
       [
-        { ...enable, who: "ci", outcome: "ok", status: 200, error: null },
-        { ...enable, who: "watcher", outcome: "refused", status: 403, error: "forbidden" },
+        { ...enable, who: "key:ci", outcome: "ok", status: 200, error: null },
+        { ...enable, who: "key:watcher", outcome: "refused", status: 403, error: "forbidden" },
         { ...enable, ...nobody, error: "unauthorized" },
         { ...enable, ...nobody, error: "unauthorized" },
         {
           action: "DELETE /servers/:server",
           target: { server: "gone" },
-          who: "ci",
+          who: "key:ci",
           outcome: "refused",
           status: 404,
           error: "not_found",
@@ -100,7 +100,7 @@ describe("M118, M143: who changed what, when, and how it ended", () => {
         {
           action: "PUT /servers/:server",
           target: { server: "broken" },
-          who: "ci",
+          who: "key:ci",
           outcome: "failed",
           status: 500,
           error: "internal",
@@ -108,7 +108,7 @@ describe("M118, M143: who changed what, when, and how it ended", () => {
         {
           action: "PATCH /servers/:server",
           target: { server: "slow" },
-          who: "ci",
+          who: "key:ci",
           outcome: "ok",
           status: 202,
           error: null,
@@ -143,7 +143,7 @@ describe("M118, M143: who changed what, when, and how it ended", () => {
   it("names the refusal of read-only mode", async () => {
     const { mutations, send } = await setup({ auth: AUTH, management: { readOnly: true } });
     expect(await send("POST", "/servers/search/enable", OPERATOR)).toBe(403);
-    expect(mutations).toMatchObject([{ who: "ci", outcome: "refused", error: "read_only" }]);
+    expect(mutations).toMatchObject([{ who: "key:ci", outcome: "refused", error: "read_only" }]);
   });
 });
 

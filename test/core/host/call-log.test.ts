@@ -64,7 +64,7 @@ describe("the log of calls", () => {
         error_code: null,
         endpoint: "mcp",
         source: "mcp",
-        principal: "anonymous",
+        principal: "anonymous:anonymous",
         call: expect.any(String),
         msg: "call",
       },

@@ -51,8 +51,8 @@ function asking(): FakeProvider {
 }
 
 /** A callee that answers `input_required`, as modern servers do. */
-function requiring(rounds: number): FakeProvider {
-  return new FakeProvider("one").tool("ask", (call) => {
+function requiring(rounds: number, server = "one", tool = "ask"): FakeProvider {
+  return new FakeProvider(server).tool(tool, (call) => {
     const round = Number(call.params?.["requestState"] ?? 0);
     if (round >= rounds) return text(JSON.stringify(call.params?.["inputResponses"]));
     const inputRequests = { who: { method: "elicitation/create", params: ELICIT } };
@@ -303,16 +303,26 @@ describe("modern client", () => {
     ).toMatchObject(refused);
   });
 
-  it("input_required of a modern callee passes 1:1, its state included", async () => {
-    served = await serve([requiring(1)]);
-    const first = await resultOf(call(served.url));
+  it("T4: input_required of a modern callee passes, its state bound to who it was given to", async () => {
+    served = await serve([requiring(1), requiring(1, "two", "other")]);
+    const alice = { "x-user": "alice" };
+    const { requestState, ...first } = await resultOf(call(served.url, {}, CAPABILITIES, alice));
     expect(first).toMatchObject({
       resultType: "input_required",
-      requestState: "1",
       inputRequests: { who: { method: "elicitation/create" } },
     });
+    expect(requestState).not.toBe("1");
     const inputResponses = { who: { action: "decline" } };
-    const last = await resultOf(call(served.url, { requestState: "1", inputResponses }));
+    const retry = { requestState, inputResponses };
+    const strangers = [
+      call(served.url, retry, CAPABILITIES, { "x-user": "bob" }),
+      call(served.url, { ...retry, name: "other" }, CAPABILITIES, alice),
+      call(served.url, { ...retry, requestState: "1" }, CAPABILITIES, alice),
+      call(served.url, { ...retry, requestState: `${String(requestState)}1` }, CAPABILITIES, alice),
+    ];
+    for (const answer of await Promise.all(strangers))
+      expect(await answer.json()).toMatchObject({ error: { code: -32602 } });
+    const last = await resultOf(call(served.url, retry, CAPABILITIES, alice));
     expect(last["content"]).toEqual([{ type: "text", text: JSON.stringify(inputResponses) }]);
   });
 

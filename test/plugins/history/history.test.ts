@@ -117,7 +117,7 @@ describe("what is remembered", () => {
       server: "s",
       source: "mcp",
       endpoint: "mcp",
-      principal: "anonymous",
+      principal: "anonymous:anonymous",
       arguments: { text: "hello" },
       result: { content: [{ type: "text", text: "hello" }] },
       resultSize: expect.any(Number),
@@ -306,7 +306,7 @@ describe("the API", () => {
     expect(await count("?outcome=failed")).toBe(2);
     expect(await count("?outcome=rpc_error")).toBe(1);
     expect(await count("?server=other")).toBe(0);
-    expect(await count("?principal=gateway")).toBe(10);
+    expect(await count("?principal=service:gateway")).toBe(10);
     expect(await count(`?since=${new Date(Date.now() + 60_000).toISOString()}`)).toBe(0);
     expect(await count(`?since=${new Date(Date.now() - 60_000).toISOString()}`)).toBe(10);
     const seen: string[] = [];
@@ -355,7 +355,11 @@ describe("the API", () => {
       { args: { a: [1, { b: 2 }] }, by: "anonymous", source: "http" },
     ]);
     const [again] = (await list()).entries;
-    expect(again).toMatchObject({ replayOf: first!.id, source: "http", principal: "anonymous" });
+    expect(again).toMatchObject({
+      replayOf: first!.id,
+      source: "http",
+      principal: "anonymous:anonymous",
+    });
   });
 
   it("a replay goes through the gate, and tells of a failure as every call does", async () => {
