@@ -1,4 +1,5 @@
 import { GatewayError, isGatewayError } from "./errors.ts";
+import type { Principal } from "./types.ts";
 
 /** The part of an `AbortSignal` that the core's own stages and upstreams use. */
 export interface Abortable {
@@ -18,6 +19,8 @@ export type AbortListener = ((event: Event) => void) | { handleEvent(event: Even
 export class Cancellation implements Abortable {
   /** Place among the calls in flight; see `Roster`. */
   seat = -1;
+  /** Whose call it is, while that is in flight. */
+  principal: Principal | undefined = undefined;
   #aborted = false;
   #reason: unknown;
   #listeners: AbortListener[] | undefined;

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { activate, reloadIfChanged } from "./host/activate.ts";
 import type { Answer } from "./answer.ts";
+import { Leases } from "./auth/leases.ts";
 import type { PluginResolver } from "./host/build.ts";
 import { ConfigFile, type ConfigFileOptions } from "./config/file.ts";
 import { parseConfig } from "./config/parse.ts";
@@ -9,6 +10,7 @@ import { ConfigWatcher, type WatchTimes } from "./config/watch.ts";
 import { composition, type PluginComposition } from "./host/composition.ts";
 import type { Control } from "./control.ts";
 import { describeGateway, type GatewayDescription } from "./host/describe.ts";
+import { evict, type EvictOptions, type Evicted } from "./host/evict.ts";
 import { HookEmitter } from "./host/emitter.ts";
 import { GatewayError } from "./errors.ts";
 import { Faces } from "./host/faces.ts";
@@ -23,7 +25,7 @@ import type { AnyPlugin } from "./plugin.ts";
 import type { Provider } from "./provider.ts";
 import { shutDown, shutdownOf } from "./host/shutdown.ts";
 import { Sockets, type Address } from "./host/sockets.ts";
-import type { CallInput } from "./types.ts";
+import type { CallInput, Principal } from "./types.ts";
 import { UpstreamPool } from "./upstream/pool.ts";
 import { VERSION } from "./version.ts";
 
@@ -93,6 +95,7 @@ export class Gateway {
     const parts = (): GatewayParts => this.#parts;
     const cwd = options.cwd ?? options.file?.cwd ?? process.cwd();
     const clientInfo = { name: config.name, version: config.version ?? VERSION };
+    const leases = new Leases();
     this.#parts = {
       log,
       resolve: createResolver(options),
@@ -107,7 +110,8 @@ export class Gateway {
         maxDepth: () => this.config.limits.depth,
         onEvent: (name, event) => reportEvent(this.#parts, name, event),
       }),
-      sockets: new Sockets(log),
+      sockets: new Sockets(log, leases),
+      leases,
       faces: new Faces(createEndpointHost(log, parts)),
       scopeHost: createScopeHost(log, cwd, parts),
       retiring: new Set(),
@@ -204,6 +208,23 @@ export class Gateway {
    */
   async call(input: CallInput): Promise<Answer> {
     return callLocally(this.#parts, input);
+  }
+
+  /**
+   * Ends what matching principals have open, because a right was taken away: their MCP sessions, event streams and WebSockets on
+   * every face, and unless told otherwise their calls in flight. Clients can read the reason. It keeps nobody out: their next
+   * request is judged by its credential. A reload that drops a key does this by itself.
+   *
+   * @param match asked for every principal that has something open; compare {@link Principal.ref}
+   * @param reason a sentence for the clients
+   * @returns how many of each it ended
+   */
+  evict(
+    match: (principal: Principal) => boolean,
+    reason: string,
+    options: EvictOptions = {},
+  ): Evicted {
+    return evict(this.#parts, match, reason, options);
   }
 
   /**

@@ -74,7 +74,7 @@ export interface GatewayHooks {
   "session:close": (
     endpoint: string,
     id: string,
-    reason: "deleted" | "idle" | "evicted" | "shutdown",
+    reason: "deleted" | "idle" | "evicted" | "revoked" | "shutdown",
   ) => void;
   /** Somebody used, or tried to use, a route that changes something. */
   mutation: (mutation: Mutation) => void;

@@ -108,6 +108,7 @@ export {
   type OptionalService,
   type Service,
 } from "./service.ts";
+export type { EvictOptions, Evicted } from "./host/evict.ts";
 export type { Address } from "./host/sockets.ts";
 export { STAGES, type Stage } from "./stages.ts";
 export { traceOf, type TraceCarrier } from "./trace.ts";

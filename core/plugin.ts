@@ -11,6 +11,7 @@ import type {
   ToolDefinition,
   ToolSchema,
 } from "./definitions.ts";
+import type { EvictOptions, Evicted } from "./host/evict.ts";
 import type { GatewayWarning } from "./host/describe.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import type { Provider } from "./provider.ts";
@@ -19,7 +20,7 @@ import type { ServerType } from "./server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Socket } from "./socket.ts";
 import type { Stage } from "./stages.ts";
-import type { Call, CallInput, Middleware } from "./types.ts";
+import type { Call, CallInput, Middleware, Principal } from "./types.ts";
 
 /** The door a plugin's `setup` receives. Everything registered here is data of the plugin's scope and goes with it. */
 export interface PluginContext<C = unknown, I extends Inject = Inject> {
@@ -112,6 +113,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * requests in the middle of the call, and by `input_required`, whereupon the call is made again with the answers.
    */
   call(input: CallInput): Promise<Answer>;
+  /** Ends what principals have open, because a right was taken away; as {@link Gateway.evict}. */
+  evict(match: (principal: Principal) => boolean, reason: string, options?: EvictOptions): Evicted;
   /**
    * A value that survives reloads of this plugin: made once, kept by key, dropped when the plugin leaves the config.
    * @param dispose called with the value when it is dropped

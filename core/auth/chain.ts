@@ -2,7 +2,7 @@ import type { Authenticator, Credentials } from "../auth.ts";
 import { isGatewayError } from "../errors.ts";
 import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../types.ts";
-import { createPrincipal } from "./principal.ts";
+import { makePrincipal } from "./principal.ts";
 import { admits } from "./roles.ts";
 
 type Known = Principal | undefined | Promise<Principal | undefined>;
@@ -34,7 +34,7 @@ export function chain(plugin: Authenticator, own: Authentication | undefined): A
     authenticate: (credentials) =>
       settle<Identity | undefined, Principal | undefined>(
         () => plugin.authenticate(credentials),
-        (identity) => (identity ? createPrincipal(identity) : askOwn(credentials)),
+        (identity) => (identity ? makePrincipal(identity, "plugin") : askOwn(credentials)),
         (error) => {
           if (!isRefusal(error)) throw error;
           return askOwn(credentials, error);

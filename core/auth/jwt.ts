@@ -4,7 +4,7 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Principal, Role } from "../types.ts";
 import { digestOf } from "./key.ts";
-import { createPrincipal } from "./principal.ts";
+import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "./roles.ts";
 import { VerifiedTokens } from "./verified.ts";
 
@@ -106,12 +106,15 @@ function toPrincipal({ sub, ...claims }: JWTPayload, roleClaim: string): Princip
   if (typeof sub !== "string" || sub === "") throw refused("The token names no subject.");
   const named = Object.hasOwn(claims, roleClaim) ? [claims[roleClaim]].flat() : [];
   const roles = named.filter((role): role is Role => ALL_ROLES.has(role as Role));
-  return createPrincipal({
-    id: sub,
-    kind: "user",
-    roles: new Set(roles),
-    expiresAt: (claims.exp! + CLOCK_TOLERANCE_S) * 1_000,
-  });
+  return makePrincipal(
+    {
+      id: sub,
+      kind: "user",
+      roles: new Set(roles),
+      expiresAt: (claims.exp! + CLOCK_TOLERANCE_S) * 1_000,
+    },
+    "config",
+  );
 }
 
 /** A token that is wrong is the caller's fault; a key set that does not answer is not. */

@@ -2,11 +2,11 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Principal } from "../types.ts";
 import { digestOf } from "./key.ts";
-import { createPrincipal } from "./principal.ts";
+import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "./roles.ts";
 
 /** Name of the holder of `auth.apiKey`. */
-const MASTER = "api-key";
+export const MASTER = "api-key";
 
 /** Who holds a key; `undefined` when nobody does. */
 export type Keyring = (key: string) => Principal | undefined;
@@ -27,7 +27,7 @@ export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring 
         hint: "Give each its own key: propylon key.",
         data: { path: `auth.keys.${id}.hash` },
       });
-    holders.set(digest, createPrincipal({ id, kind: "key", roles: new Set([role]) }));
+    holders.set(digest, makePrincipal({ id, kind: "key", roles: new Set([role]) }, "config"));
   }
   if (apiKey !== undefined) {
     if (Object.hasOwn(keys, MASTER))
@@ -35,7 +35,10 @@ export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring 
         hint: "Give the key another name: two keys of one name would be one person.",
         data: { path: `auth.keys.${MASTER}` },
       });
-    holders.set(digestOf(apiKey), createPrincipal({ id: MASTER, kind: "key", roles: ALL_ROLES }));
+    holders.set(
+      digestOf(apiKey),
+      makePrincipal({ id: MASTER, kind: "key", roles: ALL_ROLES }, "config"),
+    );
   }
   return (key) => holders.get(digestOf(key));
 }

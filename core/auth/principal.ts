@@ -11,6 +11,9 @@ const KINDS: ReadonlySet<string> = new Set<Principal["kind"]>([
   "service",
 ]);
 
+/** Counts principals, so that those of before and after an event can be told apart. */
+let made = 0;
+
 /** The one form in which the core hands principals on: the `ref` always belongs to the kind and the id. */
 class KnownPrincipal implements Principal {
   readonly id: string;
@@ -19,15 +22,26 @@ class KnownPrincipal implements Principal {
   readonly roles: Principal["roles"];
   declare readonly claims?: NonNullable<Principal["claims"]>;
   declare readonly expiresAt?: number;
+  readonly #stamp = made++;
+  readonly #origin: "config" | "plugin" | undefined;
 
-  constructor({ id, kind, roles, claims, expiresAt }: Identity) {
+  constructor({ id, kind, roles, claims, expiresAt }: Identity, origin?: "config" | "plugin") {
     this.id = id;
     this.kind = kind;
     this.ref = `${kind}:${id}`;
     this.roles = roles;
     if (claims !== undefined) this.claims = claims;
     if (expiresAt !== undefined) this.expiresAt = expiresAt;
+    this.#origin = origin;
     Object.freeze(this);
+  }
+
+  static stampOf(principal: Principal): number {
+    return principal instanceof KnownPrincipal ? principal.#stamp : made;
+  }
+
+  static originOf(principal: Principal): "config" | "plugin" | undefined {
+    return principal instanceof KnownPrincipal ? principal.#origin : undefined;
   }
 }
 
@@ -39,10 +53,31 @@ class KnownPrincipal implements Principal {
  * @throws {GatewayError} `internal` for an unknown kind or an id that is no text: such principals could not be told apart
  */
 export function createPrincipal(identity: Identity): Principal {
+  return makePrincipal(identity);
+}
+
+/** {@link createPrincipal}, by the authenticator that vouches for it. */
+export function makePrincipal(identity: Identity, origin?: "config" | "plugin"): Principal {
   if (identity instanceof KnownPrincipal) return identity;
   const { id, kind } = identity;
-  if (KINDS.has(kind) && typeof id === "string" && id !== "") return new KnownPrincipal(identity);
+  if (KINDS.has(kind) && typeof id === "string" && id !== "")
+    return new KnownPrincipal(identity, origin);
   throw new GatewayError("internal", "A plugin named a principal without a known kind and an id.", {
     hint: `Return a kind (${[...KINDS].join(", ")}) and an id that is a text and not empty.`,
   });
+}
+
+/** A point in time between the making of principals. */
+export function stampNow(): number {
+  return made;
+}
+
+/** Whether a principal was made before a point in time, i.e. by an authenticator of before. */
+export function wasMadeBefore(principal: Principal, stamp: number): boolean {
+  return KnownPrincipal.stampOf(principal) < stamp;
+}
+
+/** Who vouches for a principal: the config's `auth`, or a plugin; `undefined` for one that no authenticator made. */
+export function originOf(principal: Principal): "config" | "plugin" | undefined {
+  return KnownPrincipal.originOf(principal);
 }

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Leases } from "../auth/leases.ts";
 import { compileDirect } from "./direct.ts";
 import { createEdge } from "./edge.ts";
 import type { Guard } from "./guard.ts";
@@ -20,6 +21,8 @@ export interface AppInput {
   readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;
+  /** What is open on whose credential. */
+  readonly leases: Leases;
   readonly log: Logger;
   /** Hears of every request to a route that mutates. */
   readonly onMutation: (mutation: Mutation) => void;

@@ -56,6 +56,8 @@ export interface Compiled {
   readonly guard: Guard;
   /** Whether everyone is let in. */
   readonly open: boolean;
+  /** Whether a plugin authenticates. */
+  readonly provided: boolean;
 }
 
 /**
@@ -66,7 +68,8 @@ export interface Compiled {
 export function compile(input: CompileInput): Compiled {
   const { config, scopes, upstreams, servers = upstreams, running, log } = input;
   const providers = collectProviders(config, scopes, servers);
-  const authenticator = createAuthenticator(config.auth, providedAuthenticator(scopes));
+  const provided = providedAuthenticator(scopes);
+  const authenticator = createAuthenticator(config.auth, provided);
   const open = authenticator === undefined;
   if (open) checkOpenListeners(config);
   const guard = createGuard(authenticator ?? OPEN, open, config);
@@ -96,6 +99,7 @@ export function compile(input: CompileInput): Compiled {
     hooks,
     guard,
     open,
+    provided: provided !== undefined,
   };
 }
 

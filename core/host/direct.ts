@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { Cancellation } from "../cancellation.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import type { AppInput } from "./app.ts";
 import { logFault } from "./fault.ts";
 import type { NodeHandler } from "../node/app.ts";
 import { takeBody } from "../node/body.ts";
@@ -23,7 +24,7 @@ const TWO_SEGMENTS = /^\/([^/%]+)\/([^/%]+)$/;
  */
 export function compileDirect(
   routes: readonly RegisteredRoute[],
-  { bodyLimit, log }: { readonly bodyLimit: number; readonly log: Logger },
+  { bodyLimit, leases, log }: Pick<AppInput, "bodyLimit" | "leases" | "log">,
 ): DirectLookup | undefined {
   const route = routes.find(isDirect);
   const direct = route?.options.direct;
@@ -39,7 +40,10 @@ export function compileDirect(
     if (!handler) return undefined;
     return (_req, res, principal) =>
       takeBody(req, limit, {
-        body: (body) => void answer(handler, body, principal, res, log),
+        body: (body) => {
+          if (leases.isWithdrawn(principal)) return sendError(res, withdrawn());
+          void answer(handler, body, principal, res, log);
+        },
         failed: (error) => sendError(res, error),
       });
   };
@@ -99,6 +103,10 @@ async function answer(
     logFault(log, error);
     sendError(res, error);
   }
+}
+
+function withdrawn(): GatewayError {
+  return new GatewayError("unauthorized", "The credential is no longer valid.");
 }
 
 function clientGone(): GatewayError {

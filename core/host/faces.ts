@@ -3,6 +3,7 @@ import type { CompiledEndpoint } from "./endpoints.ts";
 import { Endpoint } from "../mcp/endpoint.ts";
 import type { EndpointHost } from "../mcp/host.ts";
 import type { NodeHandler } from "../node/app.ts";
+import type { Principal } from "../types.ts";
 
 /** One living MCP endpoint and where it is. */
 interface Face {
@@ -53,6 +54,13 @@ export class Faces {
   handlersOf(listener: string): ReadonlyMap<string, NodeHandler> {
     const here = [...this.#faces.values()].filter((face) => face.listener === listener);
     return new Map(here.map(({ path, endpoint }) => [path, endpoint.handle]));
+  }
+
+  /** Ends the sessions that matching principals opened; tells how many that were. */
+  revoke(match: (principal: Principal) => boolean): number {
+    let count = 0;
+    for (const { endpoint } of this.#faces.values()) count += endpoint.revoke(match);
+    return count;
   }
 
   /** Ends every session and stream. */

@@ -6,7 +6,7 @@ import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "./pipeline.ts";
 import type { Roster } from "../roster.ts";
 import type { Scope } from "./scope.ts";
-import type { Call } from "../types.ts";
+import type { Call, Principal } from "../types.ts";
 
 /** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
 export class Generation {
@@ -93,7 +93,13 @@ export class Generation {
 
   /** Aborts every call in flight. */
   abort(): void {
-    for (const call of this.running)
-      call.abort(new GatewayError("cancelled", "The gateway is shutting down."));
+    this.abortThose(() => true, new GatewayError("cancelled", "The gateway is shutting down."));
+  }
+
+  /** Aborts the calls in flight of matching principals; tells how many that were. */
+  abortThose(match: (principal: Principal | undefined) => boolean, error: GatewayError): number {
+    const calls = [...this.running].filter(({ principal }) => match(principal));
+    for (const call of calls) call.abort(error);
+    return calls.length;
   }
 }

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { createControl } from "./control.ts";
 import { GatewayError } from "../errors.ts";
+import { evict } from "./evict.ts";
 import { completeCall } from "../local/call.ts";
 import { answerInputs, needsInput } from "../mcp/bridge.ts";
 import type { EndpointHost } from "../mcp/host.ts";
@@ -26,6 +27,9 @@ export function createEndpointHost(log: Logger, parts: () => GatewayParts): Endp
     get current() {
       return parts().generation;
     },
+    get leases() {
+      return parts().leases;
+    },
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
   };
 }
@@ -44,6 +48,7 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
     control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
     call: (input) => callLocally(parts(), input),
+    evict: (match, reason, options) => evict(parts(), match, reason, options),
     onEvent: (name, event) => reportEvent(parts(), name, event),
     keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
   };

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Leases } from "../auth/leases.ts";
 import { compileApp } from "./app.ts";
 import type { PluginResolver } from "./build.ts";
 import { compile } from "./compile.ts";
@@ -28,6 +29,7 @@ export interface GatewayParts {
   readonly kept: KeptValues;
   readonly pool: UpstreamPool;
   readonly sockets: Sockets;
+  readonly leases: Leases;
   readonly faces: Faces;
   readonly scopeHost: ScopeHost;
   /** What goes on behind a reload: old generations on their way out, and what leaves with them. */
@@ -56,7 +58,14 @@ export function emptyGeneration(config: GatewayConfig, log: Logger): Generation 
 }
 
 /** Points every open listener at the current generation. */
-export function serveGeneration({ generation, sockets, faces, hooks, log }: GatewayParts): void {
+export function serveGeneration({
+  generation,
+  sockets,
+  faces,
+  hooks,
+  leases,
+  log,
+}: GatewayParts): void {
   const { compiled, config } = generation;
   sockets.swap((name) =>
     compileApp({
@@ -67,6 +76,7 @@ export function serveGeneration({ generation, sockets, faces, hooks, log }: Gate
       conditions: generation.scopes.flatMap((scope) => scope.conditions),
       guard: compiled.guard,
       bodyLimit: config.limits.body,
+      leases,
       log,
       onMutation: (mutation) => hooks.emit("mutation", mutation),
     }),

@@ -6,7 +6,7 @@ import { GatewayError } from "../errors.ts";
 import type { Deadline } from "../plugin.ts";
 import type { Roster, Seated } from "../roster.ts";
 import { STAGES, type Stage } from "../stages.ts";
-import type { Call, Middleware, Next, Progress } from "../types.ts";
+import type { Call, Middleware, Next, Principal, Progress } from "../types.ts";
 
 /** A middleware at its place. */
 export interface StagedMiddleware {
@@ -54,6 +54,8 @@ export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
 
 /** Something in flight that a shutdown can end. */
 export interface Abortion extends Seated {
+  /** Whose it is. */
+  readonly principal?: Principal | undefined;
   abort(reason?: unknown): void;
 }
 
@@ -93,6 +95,7 @@ function limit(
     silence?.end();
     running.delete(own);
   };
+  own.principal = call.principal;
   running.add(own);
   const answer = attempt(next, silence?.call ?? call);
   answer.then(end, end);

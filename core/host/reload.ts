@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { blame, buildScopes, comparePlugins, withTimeout } from "./build.ts";
 import { compile } from "./compile.ts";
 import type { GatewayConfig } from "../config/schema.ts";
+import { evictDropped } from "./evict.ts";
 import { extendConfig } from "./extension.ts";
 import { Generation } from "./generation.ts";
 import type { ReloadReport } from "../hooks.ts";
@@ -133,6 +134,7 @@ async function swap(
   parts.hooks.swap(generation.compiled.hooks);
   parts.faces.update(generation.compiled.endpoints);
   serveGeneration(parts);
+  evictDropped(parts, old);
   // A middleware may still hold a call that the old generation will send to a replaced server.
   const arrived = Promise.all([...earlier, old.whenIdle(drain)]);
   void track(parts, upstreams.commit(drain, arrived));

@@ -1,13 +1,14 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
 import type { AppInput } from "./app.ts";
 import { createAudit } from "./audit.ts";
 import type { Credentials } from "../auth.ts";
 import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
-import type { GatewayError } from "../errors.ts";
+import { GatewayError, toEnvelope } from "../errors.ts";
 import { logFault } from "./fault.ts";
 import type { ListenerApp } from "../node/app.ts";
+import { cutSoon } from "../node/failure.ts";
 import type { RouteEvent } from "../route.ts";
 import { NOBODY } from "./guard.ts";
 import { refuse, toErrorResponse, toOwnError } from "./refusal.ts";
@@ -60,12 +61,33 @@ async function answer(
     if (result instanceof Error) throw result;
     if (event.req.method === "HEAD") await dropBody(result);
     record(statusOf(result, event));
+    if (principal && isEventStream(result) && !options.direct)
+      lease(event, principal, input.leases);
     return result;
   } catch (thrown) {
     const error = toOwnError(thrown);
     record(error.status, error);
     return render(error, event, log);
   }
+}
+
+/** A stream lives no longer than the credential that opened it. Where a route answers calls its streams end with those. */
+function lease({ runtime }: H3Event, principal: Principal, leases: AppInput["leases"]): void {
+  const res = runtime?.node?.res as ServerResponse | undefined;
+  if (!res || res.destroyed) return;
+  const release = leases.open(principal, (reason) => {
+    const error = toEnvelope(new GatewayError("unauthorized", reason));
+    // What the route still writes comes too late.
+    res.on("error", () => {});
+    if (!res.writableEnded) res.end(`event: error\ndata: ${JSON.stringify(error)}\n\n`);
+    cutSoon(res);
+  });
+  res.once("close", release);
+}
+
+function isEventStream(result: unknown): boolean {
+  if (!(result instanceof Response)) return false;
+  return result.headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
 /** A body of known length is as long as it says, or Node's parser refuses it: only one of unknown length has to be counted. */

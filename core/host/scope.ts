@@ -108,7 +108,7 @@ export interface Scope extends Registrations {
 /** The parts of the gateway that a plugin reaches through its context. */
 export type ScopeHost = Pick<
   PluginContext,
-  "servers" | "emit" | "call" | "shows" | "timeouts" | "control" | "cwd"
+  "servers" | "emit" | "call" | "evict" | "shows" | "timeouts" | "control" | "cwd"
 > & {
   readonly log: Logger;
   /** Builds the lists of every face anew, because a filter changed its answers. */
@@ -217,6 +217,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
     emit: host.emit,
     call: host.call,
+    evict: host.evict,
     keep: (field, create, dispose) => host.keep(key, field, create, dispose),
     onStart: (start) => void scope.starters.push(start),
     onDispose: (undo) => void scope.cleanups.push(undo),

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
+import type { Leases } from "../auth/leases.ts";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import type { ListenerApp } from "../node/app.ts";
 import { Listener } from "../node/listener.ts";
@@ -28,10 +29,12 @@ export interface SocketPlan {
 /** The gateway's listeners by name. A reload opens the new ones before it closes the old, so no port is lost on the way. */
 export class Sockets {
   readonly #log: Logger;
+  readonly #leases: Leases;
   #open = new Map<string, OpenListener>();
 
-  constructor(log: Logger) {
+  constructor(log: Logger, leases: Leases) {
     this.#log = log;
+    this.#leases = leases;
   }
 
   /** Addresses of the open listeners. */
@@ -99,6 +102,7 @@ export class Sockets {
     const listener = new Listener(name, config, {
       limits,
       log: this.#log,
+      leases: this.#leases,
       ...(publicUrl !== undefined && { publicUrl }),
     });
     const { url, port } = await listener.open();

@@ -58,6 +58,11 @@ export class Endpoint {
     return this.#live.sessions.size;
   }
 
+  /** Ends the sessions that matching principals opened; tells how many that were. */
+  revoke(match: (principal: Principal) => boolean): number {
+    return this.#live.sessions.revoke(match);
+  }
+
   /** Ends all sessions, streams and held calls. Calls of connected clients are cancelled. */
   close(_reason: "shutdown"): void {
     this.#context.closed = true;
@@ -108,6 +113,7 @@ export class Endpoint {
   ): void {
     // A reload may take the endpoint away while a body is still coming in.
     if (this.#context.closed) return sendFault(res, GONE, null);
+    if (this.#context.host.leases.isWithdrawn(principal)) return sendFault(res, WITHDRAWN, null);
     const value = parseJson(body, this.#context.host.limits.depth);
     if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
     const message = readMessage(value);
@@ -187,6 +193,13 @@ const NOT_A_BATCH: Fault = {
   status: 400,
   code: RPC.invalidRequest,
   message: "The body is not a batch of JSON-RPC 2.0 messages of a revision that has batches.",
+};
+/** For a request whose body took longer than the life of its credential. */
+const WITHDRAWN: Fault = {
+  status: 401,
+  code: RPC.server,
+  message: "The credential is no longer valid.",
+  data: { code: "unauthorized" },
 };
 const DRAINING: Fault = {
   status: 503,

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Leases } from "../auth/leases.ts";
 import type { Answer } from "../answer.ts";
 import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
 import type { Abortion } from "../host/pipeline.ts";
@@ -28,6 +29,8 @@ export interface EndpointHost {
   readonly draining: boolean;
   /** The current generation. A call that takes several turns stays with the one it began in. */
   readonly current: CallRunner;
+  /** What is open on whose credential. */
+  readonly leases: Leases;
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
 }
 

@@ -84,7 +84,11 @@ export class LegacyCall extends ClientCall implements Cancellable {
 
   async #fetchInputs(call: Call, answer: Answer): Promise<void> {
     const { context, runner } = this;
-    this.#unhold = runner.hold({ seat: -1, abort: (reason) => this.interrupt(reason) });
+    this.#unhold = runner.hold({
+      seat: -1,
+      principal: call.principal,
+      abort: (reason) => this.interrupt(reason),
+    });
     this.write(
       await answerInputs(call, answer, (next) =>
         runner.call({ ...next, id: context.nextCallId() }),

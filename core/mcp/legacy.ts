@@ -13,7 +13,7 @@ import type { Fault } from "./protocol.ts";
 import { isObject } from "../json.ts";
 import { GONE, LEGACY_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
-import { faultPieces, HttpReply, resultPieces, sendFault } from "./reply.ts";
+import { faultPieces, HttpReply, notification, resultPieces, sendFault } from "./reply.ts";
 import type { SessionMethods } from "./session-methods.ts";
 import type { Session, SessionTable } from "./session.ts";
 import { EventStream } from "./stream.ts";
@@ -114,7 +114,13 @@ export class LegacyFace {
     // The client waits for the head, and the first event may come much later.
     res.flushHeaders();
     session.stream = stream;
+    const release = this.#context.host.leases.open(principal, (reason) => {
+      const words = { level: "warning", logger: "propylon", data: reason };
+      stream.send(notification("notifications/message", words));
+      stream.cut();
+    });
     res.once("close", () => {
+      release();
       if (session.stream === stream) session.stream = undefined;
     });
     session.tellChanges();
@@ -166,6 +172,7 @@ export class LegacyFace {
     const session = this.#sessions.open(principal.ref, version, capabilities);
     if (session === undefined)
       return reply.end(faultPieces(invalid("The declared capabilities are too large."), id));
+    session.owner = principal;
     this.#context.host.emit("session:open", this.#context.name, session.key);
     reply.end(resultPieces(this.#initializeResult(version), id), 200, {
       "Mcp-Session-Id": session.id,

@@ -1,13 +1,13 @@
 import type { ServerResponse } from "node:http";
 import type { Provider } from "../provider.ts";
-import type { Json, RpcId } from "../types.ts";
+import type { Json, Principal, RpcId } from "../types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Request } from "./envelope.ts";
 import { invalid } from "./forward.ts";
 import { isObject } from "../json.ts";
 import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
 import type { Accepts } from "./reply.ts";
-import { notification, resultPieces, sendFault } from "./reply.ts";
+import { faultPieces, notification, resultPieces, sendFault } from "./reply.ts";
 import { EventStream } from "./stream.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
@@ -42,7 +42,7 @@ export class Listeners {
   }
 
   /** Serves a `subscriptions/listen` request: acknowledges what will be sent, then sends it until one side closes. */
-  open({ id, params }: Request, res: ServerResponse, accepts: Accepts): void {
+  open({ id, params }: Request, res: ServerResponse, accepts: Accepts, principal: Principal): void {
     const wanted = params?.["notifications"];
     if (!isFilter(wanted))
       return sendFault(res, invalid("params.notifications must be a subscription filter."), id);
@@ -67,7 +67,14 @@ export class Listeners {
       acknowledged: false,
     };
     this.#open.add(listener);
-    res.once("close", () => this.#closed(listener));
+    const release = this.#context.host.leases.open(principal, (message) => {
+      const fault = { code: RPC.server, message, data: { code: "unauthorized" } };
+      listener.stream.cut(faultPieces(fault, id));
+    });
+    res.once("close", () => {
+      release();
+      this.#closed(listener);
+    });
     // The acknowledgement may take a moment; the client shall see at once that it was heard.
     if (honored["resourceSubscriptions"] !== undefined) res.flushHeaders();
     void this.#acknowledge(listener, honored);

@@ -172,7 +172,8 @@ export class Live {
   #endSession(session: Session, reason: SessionEnd): void {
     const { host, name } = this.#context;
     const why = reason === "deleted" ? undefined : `The session ended (${reason}).`;
-    for (const call of session.calls) call.cancel(why);
+    // Calls of a revoked credential are ended, or left to finish, where all calls in flight are.
+    if (reason !== "revoked") for (const call of session.calls) call.cancel(why);
     session.stream?.end();
     this.watchers.clear(session);
     this.levels.change(session.logLevel, -1);

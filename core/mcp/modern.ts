@@ -51,7 +51,8 @@ export class ModernFace {
     const fault = checkStandardHeaders(message, req.headers);
     if (fault !== undefined) return sendFault(res, fault, message.id);
     if (isCallRequest(message)) this.#call(message, req, res, principal, accepts);
-    else if (message.method === "subscriptions/listen") this.#listeners.open(message, res, accepts);
+    else if (message.method === "subscriptions/listen")
+      this.#listeners.open(message, res, accepts, principal);
     else void this.#describe(message, new HttpReply(res, accepts, this.#context.streams));
   }
 

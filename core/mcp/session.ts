@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { Json, RpcId } from "../types.ts";
+import type { Json, Principal, RpcId } from "../types.ts";
 import { Shares } from "./shares.ts";
 import type { EventStream } from "./stream.ts";
 
@@ -22,7 +22,7 @@ export interface Cancellable {
 }
 
 /** Why a session ended. */
-export type SessionEnd = "deleted" | "idle" | "evicted" | "shutdown";
+export type SessionEnd = "deleted" | "idle" | "evicted" | "revoked" | "shutdown";
 
 /** List changes a session was not told of yet, as bits. */
 export const CHANGED = { tools: 1, resources: 2, prompts: 4 } as const;
@@ -53,6 +53,8 @@ export class Session {
   #lastCall: Cancellable | undefined = undefined;
   asks: Map<string, PendingAsk> | undefined = undefined;
   stream: EventStream | undefined = undefined;
+  /** Who opened it, with what the credential of that time said. */
+  owner: Principal | undefined = undefined;
   subscriptions: Set<string> | undefined = undefined;
   older: Session | undefined = undefined;
   newer: Session | undefined = undefined;
@@ -189,6 +191,13 @@ export class SessionTable {
   /** Ends a session on its client's wish. */
   delete(session: Session): void {
     this.#end(session, "deleted");
+  }
+
+  /** Ends those that matching principals opened; tells how many that were. */
+  revoke(match: (principal: Principal) => boolean): number {
+    const ending = [...this].filter(({ owner }) => owner !== undefined && match(owner));
+    for (const session of ending) this.#end(session, "revoked");
+    return ending.length;
   }
 
   /** Ends all. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { blankLineBreaks } from "./frame.ts";
+import { cutSoon } from "../node/failure.ts";
 import type { Pulse, Pulsed } from "./pulse.ts";
 
 const STREAM_HEAD: readonly string[] = [
@@ -88,6 +89,13 @@ export class EventStream implements Pulsed {
       resume();
     };
     this.#res.on("drain", once).on("close", once);
+  }
+
+  /** Ends the stream for a reader who may read no more: what is unsent has a moment to leave. */
+  cut(pieces?: readonly (string | Buffer)[]): void {
+    if (!this.open) return;
+    this.end(pieces);
+    cutSoon(this.#res);
   }
 
   /** Sends a last message in pieces, whatever its size, and ends the stream. */

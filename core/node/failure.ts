@@ -53,6 +53,12 @@ function linger(socket: Duplex): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
+/** Cuts an answer off that was ended, unless its client takes the rest in a moment. */
+export function cutSoon(res: ServerResponse): void {
+  const timer = setTimeout(() => res.destroy(), LINGER_MS).unref();
+  res.once("close", () => clearTimeout(timer));
+}
+
 /** Answers a handshake that is refused as a plain HTTP request would be, and closes the connection. */
 export function refuseUpgrade(req: IncomingMessage, socket: Socket, error: GatewayError): void {
   if (!socket.writable) return void socket.destroy();

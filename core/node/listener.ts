@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
+import type { Leases } from "../auth/leases.ts";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Principal } from "../types.ts";
@@ -18,6 +19,8 @@ import { WebSockets, type Handshake } from "./websockets.ts";
 export interface ListenerOptions {
   readonly limits: GatewayConfig["limits"];
   readonly log: Logger;
+  /** What is open on whose credential. */
+  readonly leases: Leases;
   readonly publicUrl?: string;
 }
 
@@ -56,7 +59,7 @@ export class Listener {
     this.#publicUrl = options.publicUrl;
     this.#log = options.log.child({ listener: name });
     this.#connections = new Connections(this.#log, this.#limits.connections);
-    this.#webSockets = new WebSockets(this.#limits.body);
+    this.#webSockets = new WebSockets(this.#limits.body, options.leases);
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket as NetSocket } from "node:net";
 import type { WebSocket, WebSocketServer } from "ws";
+import type { Leases } from "../auth/leases.ts";
 import { GatewayError } from "../errors.ts";
 import type { Socket } from "../socket.ts";
 import type { Admission, SocketDoor } from "./app.ts";
@@ -13,6 +14,8 @@ const CLOSE_MS = 1_000;
 
 /** RFC 6455 section 7.4.1: an endpoint is going away. */
 const GOING_AWAY = 1001;
+/** RFC 6455 section 7.4.1: what the peer does, or who it is, is not allowed. */
+const POLICY_VIOLATION = 1008;
 
 /** One open connection. */
 interface Connection {
@@ -32,14 +35,16 @@ export interface Handshake {
 /** The WebSocket connections of a listener: handshake, liveness, end. `ws` is imported with the first one. */
 export class WebSockets {
   readonly #limit: number;
+  readonly #leases: Leases;
   readonly #open = new Set<Connection>();
   #server: Promise<WebSocketServer> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
 
   /** @param limit largest message in bytes; a larger one closes the connection with 1009 */
-  constructor(limit: number) {
+  constructor(limit: number, leases: Leases) {
     this.#limit = limit;
+    this.#leases = leases;
   }
 
   /** Completes a handshake that was admitted, or answers what is wrong with it. */
@@ -69,7 +74,15 @@ export class WebSockets {
     // A broken frame or a reset: `close` follows, and nobody is left to tell.
     socket.on("error", () => {});
     socket.on("pong", () => (connection.alive = true));
-    socket.once("close", () => this.#leave(connection));
+    const release = this.#leases.open(
+      admission.principal,
+      (reason) =>
+        void goAway(socket, CLOSE_MS, { code: POLICY_VIOLATION, reason: cutText(reason) }),
+    );
+    socket.once("close", () => {
+      release();
+      this.#leave(connection);
+    });
     admission.accept(plainSocket(socket, admission));
   }
 
@@ -113,15 +126,25 @@ async function createServer(maxPayload: number): Promise<WebSocketServer> {
 }
 
 /** Says goodbye, and cuts off a peer that does not answer. */
-function goAway(socket: WebSocket, wait: number): Promise<void> {
+function goAway(
+  socket: WebSocket,
+  wait: number,
+  { code, reason } = { code: GOING_AWAY, reason: "shutting down" },
+): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => socket.terminate(), wait);
     socket.once("close", () => {
       clearTimeout(timer);
       resolve();
     });
-    socket.close(GOING_AWAY, "shutting down");
+    socket.close(code, reason);
   });
+}
+
+/** A reason may have 123 bytes (RFC 6455 section 5.5). */
+function cutText(text: string): string {
+  const cut = Buffer.from(text).subarray(0, 123).toString();
+  return cut.replace(/\uFFFD$/, "");
 }
 
 function plainSocket(socket: WebSocket, { principal, url, params }: Admission): Socket {

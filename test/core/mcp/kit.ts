@@ -1,3 +1,4 @@
+import { Leases } from "../../../core/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
@@ -168,6 +169,7 @@ function testHost(providers: readonly FakeProvider[], config: GatewayConfig): Te
     log: pino({ level: "silent" }),
     limits: config.limits,
     draining: false,
+    leases: new Leases(),
     events,
     calls,
     current: {

@@ -1,3 +1,4 @@
+import { Leases } from "../../../core/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -62,7 +63,7 @@ export async function openRig({
     log,
     ...(publicUrl !== undefined && { publicUrl }),
   };
-  const listener = new Listener("main", config, options);
+  const listener = new Listener("main", config, { ...options, leases: new Leases() });
   const { port, url } = await listener.open();
   if (!bare)
     listener.swap({
