@@ -34,10 +34,19 @@ export function summaryOf(report: Report): string {
   const counts = (["passed", "failed", "skipped"] as const)
     .map((outcome) => `${countOf(results, outcome)} ${outcome}`)
     .join(", ");
-  if (!levels) return `${isConformant(report) ? "Conformant" : "Not conformant"}: ${counts}.`;
+  if (!levels) return `${verdictOf(report)}: ${counts}.`;
   if (levels.reached === 0) return `Below level 1, so not deployable (R060): ${counts}.`;
   const wanted = isConformant(report) ? "" : `, level ${levels.asked} was asked for`;
   return `Level ${levels.reached} reached${wanted}: ${counts}.`;
+}
+
+/** What was not seen is not conformant: a server without tools would be. */
+function verdictOf(report: Report): string {
+  const { results } = report;
+  if (!isConformant(report)) return "Not conformant";
+  const skipped = countOf(results, "skipped");
+  if (skipped === 0) return "Conformant";
+  return `Nothing failed, but ${skipped} of ${results.length} checks could not be made`;
 }
 
 /** What a runtime says is shown on a terminal: control characters could rewrite the lines above (T13). */

@@ -120,6 +120,16 @@ describe("the table", () => {
     ]);
   });
 
+  it("40: calls nothing conformant of which a part was not seen", () => {
+    const skipped: CheckResult = { ...passed, outcome: "skipped", message: "why" };
+    const verdict = (...results: CheckResult[]) => tableOf(reportOf(results)).split("\n").at(-1);
+    expect(verdict(passed)).toBe("Conformant: 1 passed, 0 failed, 0 skipped.");
+    expect(verdict(passed, skipped)).toBe(
+      "Nothing failed, but 1 of 2 checks could not be made: 1 passed, 0 failed, 1 skipped.",
+    );
+    expect(verdict(skipped)).toBe("Not conformant: 0 passed, 0 failed, 1 skipped.");
+  });
+
   it("lets no runtime write to the terminal", () => {
     const message = "a\u001B[2Jb\r\nc\u0007\u009Bd";
     const table = tableOf(reportOf([{ ...passed, outcome: "failed", message }]));
