@@ -5,6 +5,7 @@ import { demand, runChecks, sentenceOf, type Check } from "../check.ts";
 import { levelReached, withoutCredentials, type CheckResult, type Report } from "../report.ts";
 import { describeExit, startChild, type Child } from "./child.ts";
 import { startCollector, type Collector } from "./collector.ts";
+import { claims } from "./claims.ts";
 import { DOCUMENTS, MANIFEST } from "./documents.ts";
 import { NoAnswer } from "./exchange.ts";
 import { EXPIRY, RUNNING, endingChecks, withoutProcess } from "./level2.ts";
@@ -52,6 +53,11 @@ async function perform(stage: Stage, level: number): Promise<readonly CheckResul
   if (level >= 3) checks.push(...LEVEL_3);
   const results = [...(await runChecks(checks, scene))];
   if (level >= 2) results.push(...(await performEnd(stage, scene)));
+  const { manifest } = scene.subject;
+  if (manifest?.status === 200)
+    results.push(
+      ...(await runChecks([claims(manifest.text, results, stage.options.level)], scene)),
+    );
   return results.toSorted((a, b) => (a.level ?? 0) - (b.level ?? 0));
 }
 
@@ -60,7 +66,8 @@ async function performEnd(stage: Stage, scene: Scene): Promise<readonly CheckRes
   if (!scene.child) return runChecks(withoutProcess([...ending, ...EXPIRY]), scene);
   const results = await runChecks<Scene>(ending, scene);
   const expiry = await stage.set(SHORT_GRACE_MS).then(
-    (again) => runChecks<Scene>(EXPIRY, again),
+    // The same message on the same program: it is not sent a third time.
+    (again) => runChecks<Scene>(EXPIRY, { ...again, undisturbed: scene.undisturbed }),
     // What was found by now counts, whatever comes of a second process.
     (error: unknown) => runChecks(failing(EXPIRY, sentenceOf(error)), scene),
   );

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { atLevel, Deviation, demand, shown, Unobservable, type Check } from "../check.ts";
 import { lazy } from "../lazy.ts";
-import { taskIn } from "./answer.ts";
+import { taskIn, wordsOf } from "./answer.ts";
 import type { Exit } from "./child.ts";
 import { parsed } from "./exchange.ts";
-import type { Scene } from "./scene.ts";
+import type { Scene, Undisturbed } from "./scene.ts";
 import { LEAVE_MS, watchShutdown, type Shutdown } from "./shutdown.ts";
 
 /** Longest wait for a trace unless the options say otherwise, in milliseconds. */
@@ -32,7 +32,11 @@ export function endingChecks(): readonly Check<Scene>[] {
     {
       id: "R056",
       title: "a task in flight at SIGTERM is finished within TERMINATION_GRACE_PERIOD",
-      run: async (scene) => demandFinished(await watch(scene)),
+      async run(scene) {
+        const shutdown = await watch(scene);
+        demandFinished(shutdown);
+        demandWhole(shutdown, await scene.undisturbed());
+      },
     },
     {
       id: "R068",
@@ -48,10 +52,12 @@ export const EXPIRY = atLevel<Scene>(2, [
   {
     id: "R057",
     title: "a task that outlasts TERMINATION_GRACE_PERIOD is cancelled",
-    async run({ subject, child, options }) {
+    async run({ subject, child, options, undisturbed }) {
+      const whole = await undisturbed();
       const shutdown = await watchShutdown(subject, child!, options);
       const { task, signalledAt } = shutdown;
       demandBusy(shutdown);
+      demandWhole(shutdown, whole);
       const isDone = "reply" in task && taskIn(task.reply).status.state === "completed";
       const took = task.at - signalledAt;
       if (isDone && took <= options.grace)
@@ -77,13 +83,20 @@ export function withoutProcess(checks: readonly Check<Scene>[]): readonly Check<
   }));
 }
 
+/** Share of its time below which a task cannot have come to its end. */
+const CUT = 0.75;
+
 const SLOW = "Give a message that takes at least four seconds with --slow.";
 
 /** One shutdown for all the checks that look at it. */
 function lazyShutdown(): (scene: Scene) => Promise<Shutdown> {
   let watch: (() => Promise<Shutdown>) | undefined;
-  return ({ subject, child, options }) => {
-    watch ??= lazy(() => watchShutdown(subject, child!, options));
+  return ({ subject, child, options, undisturbed }) => {
+    watch ??= lazy(async () => {
+      // There is no other time for it: the runtime is gone afterwards.
+      await undisturbed();
+      return watchShutdown(subject, child!, options);
+    });
     return watch();
   };
 }
@@ -148,6 +161,18 @@ function demandFinished(shutdown: Shutdown): void {
   if ("broken" in task) throw new Deviation(`The task in flight got no answer: ${task.broken}.`);
   const { state } = taskIn(task.reply).status;
   demand(state === "completed", `The task in flight was answered as ${state}.`);
+}
+
+/** A task that was cut off is no completed one: half an answer would pass for a whole. */
+function demandWhole({ task, sentAt }: Shutdown, whole: Undisturbed | undefined): void {
+  if (!whole || !("reply" in task)) return;
+  const answered = taskIn(task.reply);
+  if (answered.status.state !== "completed" || wordsOf(answered) === whole.words) return;
+  const took = task.at - sentAt;
+  demand(
+    took > whole.took * CUT,
+    `The task was reported as completed after ${Math.round(took)} ms with another answer, and undisturbed it takes ${Math.round(whole.took)} ms: it was cut off.`,
+  );
 }
 
 function demandEnd({ exit }: Shutdown, grace: number): Exit {

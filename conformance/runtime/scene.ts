@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { taskSchema } from "../../contract/index.ts";
 import { lazy } from "../lazy.ts";
+import { wordsOf } from "./answer.ts";
 import type { Child } from "./child.ts";
 import type { Collector } from "./collector.ts";
-import type { Reply } from "./exchange.ts";
+import { parsed, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 import { requestOf, type Subject } from "./subject.ts";
 
@@ -11,6 +13,13 @@ export interface Sent {
   readonly messageId: string;
   readonly taskId: string | undefined;
   readonly reply: Reply;
+}
+
+/** A task that was left alone until its end. */
+export interface Undisturbed {
+  /** Milliseconds. */
+  readonly took: number;
+  readonly words: string;
 }
 
 /** What the checks of a run look at. Each thing is asked for once, when a check first wants it: tasks may cost money. */
@@ -26,6 +35,8 @@ export interface Scene {
   readonly named: () => Promise<Sent>;
   /** An ordinary message that left it out. */
   readonly unnamed: () => Promise<Sent>;
+  /** The slow message when nothing ends it; `undefined` when it does not complete. */
+  readonly undisturbed: () => Promise<Undisturbed | undefined>;
   /** Answers to messages that make a task fail, the surest first. */
   readonly failing: () => Promise<readonly Reply[]>;
 }
@@ -41,6 +52,7 @@ export function createScene(
     card: lazy(() => subject.card()),
     named: lazy(() => sendMessage(parts, `conformance-${randomUUID()}`)),
     unnamed: lazy(() => sendMessage(parts, undefined)),
+    undisturbed: lazy(() => sendSlow(subject, options)),
     failing: lazy(() => sendFailing(subject, options)),
   };
 }
@@ -55,6 +67,17 @@ async function sendMessage(
   });
   const reply = await subject.post(JSON.stringify(request));
   return { messageId: request.message.messageId, taskId, reply };
+}
+
+async function sendSlow(
+  subject: Subject,
+  { probes }: RuntimeKitOptions,
+): Promise<Undisturbed | undefined> {
+  const began = performance.now();
+  const reply = await subject.send({ text: probes.slow }).catch(() => undefined);
+  const took = performance.now() - began;
+  const { data: task } = taskSchema.safeParse(parsed(reply?.text ?? ""));
+  return task?.status.state === "completed" ? { took, words: wordsOf(task) } : undefined;
 }
 
 async function sendFailing(

@@ -19,6 +19,8 @@ export type Ending =
 
 /** What was seen of a shutdown. */
 export interface Shutdown {
+  /** `performance.now()` when the task was sent. */
+  readonly sentAt: number;
   /** `performance.now()` of the signal. */
   readonly signalledAt: number;
   /** Whether a task was still unanswered when the signal was sent. */
@@ -38,6 +40,7 @@ export async function watchShutdown(
   { probes, grace }: Pick<RuntimeKitOptions, "probes" | "grace">,
 ): Promise<Shutdown> {
   let isAnswered = false;
+  const sentAt = performance.now();
   const task = endingOf(subject.send({ text: probes.slow })).finally(() => (isAnswered = true));
   await Promise.race([task, pause(SETTLE_MS)]);
   const wasBusy = !isAnswered;
@@ -55,7 +58,7 @@ export async function watchShutdown(
   const left = Math.max(0, signalledAt + grace + LEAVE_MS - performance.now());
   const exit = await Promise.race([child.exit, pause(left, undefined, { ref: false })]);
   if (!exit) await child.destroy();
-  return { signalledAt, wasBusy, task: await task, late, exit };
+  return { sentAt, signalledAt, wasBusy, task: await task, late, exit };
 }
 
 function endingOf(request: Promise<Reply>): Promise<Ending> {

@@ -198,7 +198,9 @@ const manifestOptionsSchema = z
       .min(1)
       .max(3)
       .optional()
-      .describe("Default: 3, without compaction of sessions 2."),
+      .describe(
+        "Default: 1; 2 with the plugin telemetry, 3 when the first skill is an agent with compaction too.",
+      ),
     runtime: manifestSchema.shape.runtime
       .partial()
       .optional()
@@ -220,7 +222,9 @@ const manifestOptionsSchema = z
         contextCompaction: flag,
       })
       .optional()
-      .describe("Default: all of them, but compaction only where it is on."),
+      .describe(
+        "Default: what is so. Traces need the plugin telemetry, compaction a first skill that is an agent.",
+      ),
   })
   .prefault({})
   .describe("What runtime-contract.json says differently from what is worked out.");

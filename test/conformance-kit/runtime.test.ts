@@ -3,6 +3,10 @@ import { describe, expect, it, vi } from "vitest";
 import type { Level } from "../../conformance/report.ts";
 import { check, commandOf, ORDERS, troubleIn } from "./runtime.ts";
 
+/** What is said of a task that was cut off and reported as completed. */
+const CUT =
+  /^failed: The task was reported as completed after \d+ ms with another answer, and undisturbed it takes \d+ ms/;
+
 /** Every defect of full.mjs: up to which level to look, and what the kit must find, exactly. */
 const DEFECTS: Readonly<Record<string, readonly [Level, Readonly<Record<string, string>>]>> = {
   "health-body": [1, { R061: 'failed: Expected {"status":"ok"}, got {"status":"up"}.' }],
@@ -82,6 +86,22 @@ const DEFECTS: Readonly<Record<string, readonly [Level, Readonly<Record<string, 
     {
       R071: expect.stringContaining("skipped: The runtime was gone before a new task"),
       R056: expect.stringContaining("failed: The task in flight got no answer: "),
+    },
+  ],
+  "cut-at-signal": [
+    2,
+    {
+      R071: expect.stringContaining("skipped: The runtime was gone before a new task"),
+      R056: expect.stringMatching(CUT),
+      R057: expect.stringMatching(CUT),
+    },
+  ],
+  "cut-at-grace": [2, { R057: expect.stringMatching(CUT) }],
+  "claims-traces": [
+    2,
+    {
+      R070: expect.stringContaining("failed: The trace id was in no span"),
+      R079: "failed: It claims traceContext, and R070 failed; level 2, and R070 failed.",
     },
   ],
   "exit-code": [2, { R068: expect.stringMatching(/^failed: It ended .* with exit code 3, not/) }],

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { PluginContext } from "propylon";
+import { perGeneration, type PluginContext } from "propylon";
 import {
   CARD_PATH,
   CONTRACT_VERSIONS,
@@ -11,13 +11,18 @@ import {
 import type { Card } from "../card.ts";
 import type { A2aOptions } from "../options.ts";
 
+type Capabilities = Pick<
+  Manifest["capabilities"],
+  "streaming" | "traceContext" | "gracefulShutdown" | "contextCompaction"
+>;
+
 /** Path of the health check (R017). */
 export const HEALTH_PATH = "/health";
 
 /** Serves the manifest, and writes it where a container image or a sidecar looks for it (R077). */
 export function serveManifest(gateway: PluginContext<A2aOptions>, card: Card): void {
   const options = { access: "public", mutates: false, listener: card.place.listener } as const;
-  const create = (): Manifest => createManifest(gateway, card);
+  const create = perGeneration(gateway, () => createManifest(gateway, card));
   gateway.route("GET", `/${MANIFEST_FILE}`, options, create);
   const { file } = gateway.config.manifest;
   if (file === undefined) return;
@@ -33,16 +38,17 @@ export function serveManifest(gateway: PluginContext<A2aOptions>, card: Card): v
   gateway.hook("reload:done", () => void write());
 }
 
-/** What the runtime declares of itself, worked out from its config (R077-R079, R086, R088). */
+/** What the runtime declares of itself, worked out from its config and what stands around it. */
 function createManifest({ config, control }: PluginContext<A2aOptions>, card: Card): Manifest {
   const { name, version, description } = card.document;
   const { listener, path } = card.place;
-  const address = control.describe().listeners.find((each) => each.name === listener)!;
-  const compacts = config.sessions.compaction !== false;
-  const { runtime, server, capabilities, file: _file, ...rest } = config.manifest;
+  const { listeners, plugins } = control.describe();
+  const address = listeners.find((each) => each.name === listener)!;
+  const capabilities = capabilitiesOf(config, new Set(plugins.map((plugin) => plugin.name)));
+  const { runtime, server, capabilities: said, file: _file, ...rest } = config.manifest;
   return manifestSchema.parse({
     contractVersion: CONTRACT_VERSIONS[0],
-    conformanceLevel: compacts ? 3 : 2,
+    conformanceLevel: levelOf(capabilities),
     ...rest,
     runtime: { name, version, description, ...runtime },
     server: {
@@ -52,12 +58,31 @@ function createManifest({ config, control }: PluginContext<A2aOptions>, card: Ca
       taskPath: path,
       ...server,
     },
-    capabilities: {
-      streaming: true,
-      traceContext: true,
-      gracefulShutdown: true,
-      contextCompaction: compacts,
-      ...capabilities,
-    },
+    capabilities: { ...capabilities, ...said },
   });
+}
+
+/**
+ * What can be seen of the skill that the contract speaks to, which is the first. Only agents have a conversation to remember and to
+ * compact, and a trace goes on to where it can be seen with the plugin telemetry alone.
+ */
+function capabilitiesOf(
+  { skills, sessions }: A2aOptions,
+  plugins: ReadonlySet<string>,
+): Capabilities {
+  const isAgent = skills[0]?.agent !== undefined;
+  return {
+    // Every skill is streamed, by its status at least.
+    streaming: true,
+    traceContext: plugins.has("telemetry"),
+    gracefulShutdown: true,
+    contextCompaction: isAgent && sessions.compaction !== false,
+  };
+}
+
+/** Level 2 asks for traces and a graceful shutdown, level 3 also for streams, memory and its compaction. */
+function levelOf(capabilities: Capabilities): 1 | 2 | 3 {
+  const { streaming, traceContext, gracefulShutdown, contextCompaction } = capabilities;
+  if (!traceContext || !gracefulShutdown) return 1;
+  return streaming && contextCompaction ? 3 : 2;
 }

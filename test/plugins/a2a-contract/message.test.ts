@@ -14,6 +14,8 @@ import {
 import { definePlugin, type Call } from "../../../core/index.ts";
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
+import agents from "../../../plugins/agents/index.ts";
+import telemetry from "../../../plugins/telemetry/index.ts";
 import { folder, startRuntime } from "../a2a/kit.ts";
 import { eventsIn, messageOf, post, send, startScripted } from "./kit.ts";
 
@@ -360,13 +362,49 @@ describe("what the runtime says of itself", () => {
       },
       capabilities: {
         streaming: true,
-        traceContext: true,
+        traceContext: false,
         gracefulShutdown: true,
-        contextCompaction: true,
+        contextCompaction: false,
       },
-      conformanceLevel: 3,
+      conformanceLevel: 1,
     });
   });
+
+  it.each([
+    { first: "work", telemetry: false, level: 1, compacts: true },
+    { first: "work", telemetry: true, level: 3, compacts: true },
+    { first: "work", telemetry: true, level: 2, compacts: false, compaction: false },
+    { first: "run", telemetry: false, level: 1, compacts: false },
+    { first: "run", telemetry: true, level: 2, compacts: false },
+  ])(
+    "20: the manifest claims what is so: $first first, telemetry $telemetry, level $level",
+    async ({ first, telemetry: traces, level, compacts, compaction }) => {
+      const skills = [
+        { id: "work", agent: "worker" },
+        { id: "run", command: [process.execPath, "-v"] },
+      ].toSorted(({ id }) => (id === first ? -1 : 1));
+      const providers = {
+        none: { type: "openai-compatible", baseUrl: "http://127.0.0.1:9/v1" },
+      };
+      const worker = { description: "Works.", servers: [] };
+      const { url } = await startRuntime({
+        skills,
+        options: {
+          workDir: await folder(),
+          ...(compaction !== undefined && { sessions: { compaction } }),
+        },
+        plugins: [
+          [agents, { providers, model: "none/none", agents: { worker } }],
+          ...(traces ? [telemetry] : []),
+        ],
+      });
+      const served: unknown = await (await fetch(`${url}/runtime-contract.json`)).json();
+      expect(served).toMatchObject({
+        conformanceLevel: level,
+        capabilities: { streaming: true, traceContext: traces, contextCompaction: compacts },
+      });
+    },
+  );
 
   it("R079: the config can say it differently", async () => {
     const manifest = { conformanceLevel: 1, runtime: { name: "x", version: "9", team: "t" } };
