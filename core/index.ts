@@ -44,6 +44,7 @@ export {
   type GatewayOptions,
 } from "./gateway.ts";
 export type { Control, ReloadPlan } from "./control.ts";
+export { perGeneration, type GenerationContext } from "./per-generation.ts";
 export type { ConfigEdit } from "./config/write.ts";
 export type { Changes, GatewayHooks, Mutation, ReloadReport, Shutdown } from "./hooks.ts";
 export { createLogger } from "./log.ts";

@@ -1,4 +1,4 @@
-import { GatewayError, type ListenerInput, type PluginContext } from "propylon";
+import { GatewayError, perGeneration, type ListenerInput, type PluginContext } from "propylon";
 import type { A2aOptions } from "./options.ts";
 
 /** Name of the listener that the plugin brings. */
@@ -32,7 +32,7 @@ export function placeRuntime(gateway: PluginContext<A2aOptions>): Place {
     listener,
     path,
     below: (rest) => `${base}${rest}`,
-    url: () => `${urlOf(gateway, listener)}${path}`,
+    url: perGeneration(gateway, () => `${urlOf(gateway, listener)}${path}`),
   };
 }
 

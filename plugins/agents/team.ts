@@ -1,4 +1,4 @@
-import { GatewayError, type PluginContext } from "propylon";
+import { GatewayError, perGeneration, type PluginContext } from "propylon";
 import type { Agent } from "./agent.ts";
 import type { Message, Model, ModelPreflight } from "./model.ts";
 import type { Offers } from "./offers.ts";
@@ -16,33 +16,38 @@ export interface Member {
   readonly updatedAt: string;
 }
 
+type UrlOf = ReturnType<typeof createAtlas>;
+
 /** The agents of one config. */
 export class Team implements AgentsService {
-  readonly #gateway: Pick<PluginContext, "control">;
+  readonly #surroundings: () => { readonly name: string; readonly urlOf: UrlOf };
   readonly #members: ReadonlyMap<string, Member>;
   readonly #offers: Offers;
 
   constructor(
-    gateway: Pick<PluginContext, "control">,
+    gateway: Pick<PluginContext, "control" | "hook">,
     members: ReadonlyMap<string, Member>,
     offers: Offers,
   ) {
-    this.#gateway = gateway;
+    // Asked for with every message of an agent, and the description grows with the gateway.
+    this.#surroundings = perGeneration(gateway, () => ({
+      name: gateway.control.describe().name,
+      urlOf: createAtlas(gateway),
+    }));
     this.#members = members;
     this.#offers = offers;
   }
 
   list(): readonly AgentInfo[] {
-    const urlOf = createAtlas(this.#gateway);
-    const { name } = this.#gateway.control.describe();
+    const { name, urlOf } = this.#surroundings();
     return [...this.#members.values()].map((member) => describeMember(member, name, urlOf));
   }
 
   get(name: string): AgentInfo | undefined {
     const member = this.#members.get(name);
     if (!member) return undefined;
-    const { control } = this.#gateway;
-    return describeMember(member, control.describe().name, createAtlas(this.#gateway));
+    const around = this.#surroundings();
+    return describeMember(member, around.name, around.urlOf);
   }
 
   async run(name: string, messages: readonly Message[], options: RunOptions): Promise<RunResult> {

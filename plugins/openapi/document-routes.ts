@@ -11,7 +11,7 @@ const PUBLIC = { access: "public", mutates: false } as const;
 
 /** Serves the OpenAPI documents, and the pages that show them. */
 export function routeDocuments(
-  gateway: Pick<PluginContext, "route" | "servers" | "shows" | "control">,
+  gateway: Pick<PluginContext, "route" | "servers" | "shows" | "control" | "hook">,
   options: Options,
 ): void {
   const documents = new Documents(gateway, options);

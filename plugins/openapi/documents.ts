@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Json, PluginContext, Provider } from "propylon";
+import { perGeneration, type Json, type PluginContext, type Provider } from "propylon";
 import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
 import type { Options } from "./options.ts";
 
@@ -17,14 +17,17 @@ interface Kept extends Rendered {
 
 /** The gateway's OpenAPI documents as bytes, each written again only when what it shows changed (M106). */
 export class Documents {
-  readonly #gateway: Pick<PluginContext, "servers" | "shows" | "control">;
-  readonly #options: Options;
+  readonly #gateway: Pick<PluginContext, "servers" | "shows">;
+  readonly #head: () => DocumentHead;
   /** By server name; `""` is the gateway's own. */
   readonly #kept = new Map<string, Kept>();
 
-  constructor(gateway: Pick<PluginContext, "servers" | "shows" | "control">, options: Options) {
+  constructor(
+    gateway: Pick<PluginContext, "servers" | "shows" | "control" | "hook">,
+    options: Options,
+  ) {
     this.#gateway = gateway;
-    this.#options = options;
+    this.#head = perGeneration(gateway, () => headOf(gateway, options));
   }
 
   /** The document of one server. */
@@ -63,23 +66,20 @@ export class Documents {
     );
     return { provider, tools };
   }
+}
 
-  #head(): DocumentHead {
-    const { control } = this.#gateway;
-    const { name, routes } = control.describe();
-    const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
-    const call = routes.find(
-      ({ plugin, path }) => plugin === "openapi" && path === "/:server/:tool",
-    );
-    const { document, format, invokeAbove, jobs } = this.#options;
-    return {
-      title: name,
-      version: control.version,
-      publicUrl: publicUrl?.replace(/\/+$/, ""),
-      open: call?.open ?? false,
-      options: { document, format, invokeAbove, jobs },
-    };
-  }
+function headOf({ control }: Pick<PluginContext, "control">, options: Options): DocumentHead {
+  const { name, routes } = control.describe();
+  const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
+  const call = routes.find(({ plugin, path }) => plugin === "openapi" && path === "/:server/:tool");
+  const { document, format, invokeAbove, jobs } = options;
+  return {
+    title: name,
+    version: control.version,
+    publicUrl: publicUrl?.replace(/\/+$/, ""),
+    open: call?.open ?? false,
+    options: { document, format, invokeAbove, jobs },
+  };
 }
 
 function keyOf({ provider, tools }: Shown): string {

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { definePlugin, type PluginContext } from "propylon";
+import { definePlugin, perGeneration, type PluginContext } from "propylon";
 import { Gauge } from "prom-client";
 import { optionsSchema, type PayloadOptions } from "./options.ts";
 import { storeResults } from "./results.ts";
@@ -44,17 +44,14 @@ export default definePlugin({
  * Where a client fetches a payload (C15): below the public URL of the gateway. That is looked up once per config in force: the
  * status of a thousand agents asks for a thousand URLs (A045).
  */
-function urlMaker({ config, control }: PluginContext<PayloadOptions>): (id: string) => string {
-  let known: { readonly generation: number; readonly base: string } | undefined;
-  return (id) => {
-    const { generation } = control;
-    if (known?.generation !== generation) {
-      const written = (control.effectiveConfig() as { publicUrl?: string }).publicUrl;
-      const url = config.publicUrl ?? written ?? control.describe().listeners[0]!.url;
-      known = { generation, base: url.replace(/\/$/, "") };
-    }
-    return `${known.base}/api/agents/${encodeURIComponent(id)}/payload`;
-  };
+function urlMaker(gateway: PluginContext<PayloadOptions>): (id: string) => string {
+  const { config, control } = gateway;
+  const base = perGeneration(gateway, () => {
+    const written = (control.effectiveConfig() as { publicUrl?: string }).publicUrl;
+    const url = config.publicUrl ?? written ?? control.describe().listeners[0]!.url;
+    return url.replace(/\/$/, "");
+  });
+  return (id) => `${base()}/api/agents/${encodeURIComponent(id)}/payload`;
 }
 
 function gauge(name: string, help: string, read: () => number): Gauge {

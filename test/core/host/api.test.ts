@@ -48,6 +48,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "parseDuration",
       "parseJson",
       "pathParameter",
+      "perGeneration",
       "prefersEvents",
       "readEvents",
       "readJson",
