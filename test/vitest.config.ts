@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { Skipped } from "./skipped.ts";
 
 export default defineConfig({
   resolve: { conditions: ["@propylon/source"] },
@@ -11,6 +12,11 @@ export default defineConfig({
       include: ["test/types/**/*.test-d.ts"],
       tsconfig: "test/tsconfig.json",
     },
+    reporters: [
+      "default",
+      ...(process.env["GITHUB_ACTIONS"] ? ["github-actions"] : []),
+      new Skipped(),
+    ],
     globalSetup: "test/build.ts",
     pool: "forks",
     maxWorkers: 2,

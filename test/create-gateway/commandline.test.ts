@@ -158,10 +158,10 @@ describe("a place", () => {
     mkdirSync(join(folder, "gw"));
     writeFileSync(join(folder, "gw/.gitignore"), "mine");
     chmodSync(join(folder, "gw/.gitignore"), 0o640);
-    // Files may have 1 KiB: the small ones are written, and then one fails as on a full disk.
+    // Files may have one block (512 bytes or 1 KiB): the small ones are written, and then one fails as on a full disk.
     const command = `ulimit -f 1; exec '${process.execPath}' '${creator.program}' gw --yes --overwrite`;
     const env = cleanEnvironment() as NodeJS.ProcessEnv;
-    const { code, stderr } = await run("bash", ["-c", command], { cwd: folder, env });
+    const { code, stderr } = await run("sh", ["-c", command], { cwd: folder, env });
     expect(stderr).toMatch(
       /gw cannot be written: files may not be that large\. Everything is as it was\.\n/,
     );
@@ -199,7 +199,7 @@ describe("without a terminal", () => {
   it("whoever reads only the beginning sees no error", async () => {
     const command = `'${process.execPath}' '${creator.program}' --help | true; '${process.execPath}' '${creator.program}' gw --yes | true`;
     const env = cleanEnvironment() as NodeJS.ProcessEnv;
-    const { stderr } = await run("bash", ["-c", command], { cwd: openFolder(), env });
+    const { stderr } = await run("sh", ["-c", command], { cwd: openFolder(), env });
     expect(stderr).toBe("");
   });
 

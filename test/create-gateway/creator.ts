@@ -6,6 +6,7 @@ import { join, relative } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { unpack } from "../fixtures/untar.ts";
 
 /** Folder of the repository. */
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -35,7 +36,7 @@ export function openCreator(): Creator {
     folder,
     readdirSync(folder).find((name) => name.endsWith(".tgz"))!,
   );
-  must("tar", ["-xzf", tarball, "-C", folder], folder);
+  unpack(tarball, folder);
   const unpacked = join(folder, "package");
   return {
     tarball,

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { stripVTControlCharacters } from "node:util";
 import { onTestFinished } from "vitest";
 import { cleanEnvironment, type Creator } from "./creator.ts";
+import { requireProgram } from "../fixtures/programs.ts";
 
 /** Keys as terminals send them. */
 export const KEYS = { enter: "\r", ctrlC: "\u0003", ctrlD: "\u0004", down: "\u001B[B", space: " " };
@@ -25,6 +26,7 @@ export function openTerminal(
   words: readonly string[] = [],
   environment: Readonly<Record<string, string>> = {},
 ): Terminal {
+  requireProgram("script");
   const quoted = [process.execPath, program, ...words].map((word) => `'${word}'`).join(" ");
   const command = `stty cols 120 rows 40; exec ${quoted}`;
   const child = spawn("script", ["--quiet", "--flush", "--return", "-c", command, "/dev/null"], {

@@ -6,6 +6,7 @@ import { buildCommand, workFolder } from "./build.ts";
 import { FAULTS, lasting, randomOf, shuffled, type FaultName } from "./queue-storm.ts";
 import type { Unfinished } from "./queue-observer.ts";
 import { makeRig, type Rig } from "./queue-rig.ts";
+import { requireProgram } from "../fixtures/programs.ts";
 
 /** Many more in `npm run campaign -- queue`. */
 const TASKS = Number(process.env["QUEUE_TASKS"] ?? 40);
@@ -99,7 +100,9 @@ function table(facts: Verdict & Unfinished, seconds: number, drain: number): str
 it(
   `${TASKS} tasks and ${KILLS} kills of each kind at random moments, partitions, stalls and an outage: 0 lost, 0 twice, poison in the dead letters (QUEUE_SEED=${SEED})`,
   { timeout: 60_000 + KILLS * 60_000 + OUTAGE * 1_000 },
-  async ({ onTestFailed, onTestFinished }) => {
+  async (context) => {
+    requireProgram("nats-server", context);
+    const { onTestFailed, onTestFinished } = context;
     tell(`QUEUE_SEED=${SEED}`);
     const random = randomOf(SEED);
     const rig = await makeRig({

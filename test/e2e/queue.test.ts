@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, it, type TestContext } from "vitest";
 import { buildCommand, workFolder } from "./build.ts";
 import { lasting } from "./queue-storm.ts";
 import { makeRig, type Rig, type RigOptions } from "./queue-rig.ts";
+import { requireProgram } from "../fixtures/programs.ts";
 
 let folder: string;
 let main: string;
@@ -14,9 +15,11 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** A queue that is gone with its test. */
 async function freshRig(
-  { onTestFinished, onTestFailed }: TestContext,
+  context: TestContext,
   options: Omit<RigOptions, "main"> = {},
 ): Promise<Rig> {
+  requireProgram("nats-server", context);
+  const { onTestFinished, onTestFailed } = context;
   const rig = await makeRig({ main, ...options });
   onTestFailed(() => void process.stderr.write(`${rig.said()}\n`));
   onTestFinished(() => rig.end());

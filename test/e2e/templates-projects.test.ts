@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, freePort } from "../../core/testing/index.ts";
@@ -195,15 +195,14 @@ async function buildImage(directory: string): Promise<Image> {
   onTestFinished(() => remove(root));
   const context = `${root}/context`;
   const ignored = (await readFile(join(directory, ".dockerignore"), "utf8")).trim().split("\n");
-  const excludes = ignored.map((pattern) => `--exclude=./${pattern}`);
-  await mkdir(context);
-  await succeed(
-    run(directory, ["sh", "-c", `tar c ${excludes.join(" ")} . | tar x -C "${context}"`]),
-  );
+  const patterns = ignored.map((text) => text.replaceAll(".", "\\.").replaceAll("*", "[^/]*"));
+  const isIgnored = new RegExp(`^(?:${patterns.join("|")})$`);
+  const isSent = (path: string): boolean => !isIgnored.test(relative(directory, path));
+  await cp(directory, context, { recursive: true, filter: isSent });
   const recipe = await readDockerfile(join(directory, "Dockerfile"));
   const bin = await fakeNpm(root, join(directory, "node_modules"));
   const variables = { CONTEXT: context, ROOT: root, PATH: `${bin}:${process.env["PATH"]}` };
-  await succeed(run(root, ["bash", "-c", recipe.script], variables));
+  await succeed(run(root, ["sh", "-c", recipe.script], variables));
   const inRoot = (text: string): string => text.replaceAll("$ROOT", root);
   const env = Object.entries(recipe.env).map(([name, value]) => [name, inRoot(value)] as const);
   const { command, healthcheck } = recipe;

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { buildCommand, workFolder } from "./build.ts";
 import { descendantsOf, isAlive } from "./descendants.ts";
+import { requireProgram } from "../fixtures/programs.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 
@@ -18,6 +19,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 it("a gateway whose terminal is closed ends with its children, and gives up its port", async () => {
+  requireProgram("script");
   const file = join(folder, "gateway.json");
   const servers = { child: { command: process.execPath, args: [SERVER] } };
   await writeFile(file, JSON.stringify({ listeners: { main: { port: 0 } }, servers }));

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
+import { unpack } from "../fixtures/untar.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -51,7 +52,7 @@ export async function openWorkshop(): Promise<Workshop> {
 /** What `npm install <tarball>` does to a package whose dependencies are there already; no registry is asked. */
 export async function install(tarball: string, gateway: string): Promise<void> {
   const unpacked = await mkdtemp(join(dirname(gateway), "unpacked-"));
-  await run("tar", ["xzf", tarball, "-C", unpacked]);
+  unpack(tarball, unpacked);
   const target = join(gateway, "node_modules", PACKAGE);
   await rm(target, { recursive: true, force: true });
   await cp(join(unpacked, "package"), target, { recursive: true });

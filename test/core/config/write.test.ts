@@ -244,7 +244,7 @@ describe("draftConfig", () => {
     await writeFile(file, long);
     // No file of this process may grow over 4 blocks: the write ends half done, as on a full disk.
     const child = spawn(
-      "bash",
+      "sh",
       ["-c", 'ulimit -f 4; exec node "$0" "$1" "$2" once', loop, module, file],
       { stdio: ["ignore", "pipe", "inherit"] },
     );

@@ -1,11 +1,11 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeAuthority } from "../../fixtures/certificate.ts";
 
 it("M005: a listener takes its certificate from the config, and the description says which ones speak TLS", async () => {
   const tls = makeCertificate();
@@ -63,8 +63,8 @@ function makeCertificate(): { readonly cert: string; readonly key: string } {
   const folder = mkdtempSync(join(tmpdir(), "propylon-describe-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-  const words =
-    "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
-  execFileSync("openssl", [...words.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+  const made = makeAuthority({ name: "localhost", hosts: ["localhost", "127.0.0.1"] });
+  writeFileSync(cert, made.cert);
+  writeFileSync(key, made.key);
   return { cert, key };
 }

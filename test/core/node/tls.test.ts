@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeAuthority } from "../../fixtures/certificate.ts";
 import { drainSocket, openRig, type Rig } from "./wire.ts";
 
 let rig: Rig;
@@ -19,34 +19,9 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "propylon-tls-"));
   cert = join(folder, "cert.pem");
   key = join(folder, "key.pem");
-  const subject = [
-    "-subj",
-    "/CN=localhost",
-    "-addext",
-    "subjectAltName=DNS:localhost,IP:127.0.0.1",
-  ];
-  execFileSync(
-    "openssl",
-    [
-      "req",
-      "-x509",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-days",
-      "1",
-      "-keyout",
-      key,
-      "-out",
-      cert,
-      ...subject,
-    ],
-    {
-      stdio: "ignore",
-    },
-  );
+  const made = makeAuthority({ name: "localhost", hosts: ["localhost", "127.0.0.1"] });
+  writeFileSync(cert, made.cert);
+  writeFileSync(key, made.key);
   rig = await openRig({
     listener: { tls: { cert, key } },
     limits: { headersTimeout: 500, requestTimeout: 1_000 },

@@ -3,9 +3,10 @@ import { get } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { agentCardSchema } from "../../../contract/index.ts";
 import { createGateway } from "../../../core/index.ts";
-import { testPlugin } from "../../../core/testing/index.ts";
+import { freePort, testPlugin } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { optionsSchema } from "../../../plugins/a2a/options.ts";
+import { placeRuntime } from "../../../plugins/a2a/place.ts";
 import { pino } from "pino";
 import { folder, startRuntime } from "./kit.ts";
 
@@ -134,27 +135,37 @@ describe("the listener", () => {
     onTestFinished(() => gateway.close({ grace: 0 }));
     return gateway;
   };
+  /** What it would listen on, without doing so: somebody else may have the port. */
+  const listenersOf = (listeners: Record<string, { port: number }>) => {
+    const own: [string, unknown][] = [];
+    placeRuntime({
+      config: optionsSchema.parse({ skills: [SKILL] }),
+      control: { effectiveConfig: () => ({ listeners }) },
+      listener: (name: string, { port }: { port?: number }) => void own.push([name, port]),
+    } as unknown as Parameters<typeof placeRuntime>[0]);
+    return own;
+  };
   const cardsOf = (gateway: Awaited<ReturnType<typeof start>>): string[] =>
     gateway.describe().routes.flatMap(({ path, listener }) => (path === PATH ? [listener] : []));
 
   it("R012, R045, R047: is one of its own on $A2A_PORT, by default 8080", async () => {
-    const own = await start({}, { main: { port: 0 } });
-    expect(own.describe().listeners).toContainEqual(
-      expect.objectContaining({ name: "a2a", url: "http://127.0.0.1:8080" }),
-    );
-    vi.stubEnv("A2A_PORT", "9123");
+    expect(listenersOf({ main: { port: 0 } })).toEqual([["a2a", 8080]]);
+    const port = String(await freePort());
+    vi.stubEnv("A2A_PORT", port);
     onTestFinished(() => void vi.unstubAllEnvs());
     const other = await start({}, { main: { port: 0 } });
     expect(other.describe().listeners).toContainEqual(
-      expect.objectContaining({ name: "a2a", url: "http://127.0.0.1:9123" }),
+      expect.objectContaining({ name: "a2a", url: `http://127.0.0.1:${port}` }),
     );
     expect(cardsOf(other)).toEqual(["a2a"]);
   });
 
   it("is the one that has the port already, or the one that is named", async () => {
-    expect(cardsOf(await start({}, { first: { port: 0 }, main: { port: 8080 } }))).toEqual([
-      "main",
-    ]);
+    const port = await freePort();
+    vi.stubEnv("A2A_PORT", String(port));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(listenersOf({ first: { port: 0 }, main: { port } })).toEqual([]);
+    expect(cardsOf(await start({}, { first: { port: 0 }, main: { port } }))).toEqual(["main"]);
     const named = await start({ listener: "other" }, { main: { port: 0 }, other: { port: 0 } });
     expect(cardsOf(named)).toEqual(["other"]);
   });

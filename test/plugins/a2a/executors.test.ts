@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { realpath } from "node:fs/promises";
-import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { textOf, type Message, type StreamEvent, type Task } from "../../../contract/index.ts";
 import type { RunningTask } from "../../../plugins/a2a/index.ts";
+import { isAlive } from "../../e2e/descendants.ts";
 import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const NODE = process.execPath;
@@ -43,14 +42,6 @@ const pieces = (events: readonly StreamEvent[]): unknown[] =>
         ]
       : [],
   );
-
-/** Whether a process runs; one that nobody has buried yet does not. */
-async function isRunning(pid: number): Promise<boolean> {
-  const { stdout } = await promisify(execFile)("ps", ["-o", "stat=", "-p", String(pid)]).catch(
-    () => ({ stdout: "" }),
-  );
-  return !/^(?:Z|$)/.test(stdout.trim());
-}
 
 describe("a command", () => {
   it("R048, R053: gets the text as its input and writes the artifact, in the work directory", async () => {
@@ -170,7 +161,7 @@ describe("a command", () => {
     const pid = Number(words(running.task));
     const task = await runtime.runtime().cancel(running.id, ALICE);
     expect(task.status.state).toBe("canceled");
-    expect(await isRunning(pid)).toBe(false);
+    expect(isAlive(pid)).toBe(false);
   });
 
   it("R048: does not start without a work directory that can be written to", async () => {

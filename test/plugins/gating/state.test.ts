@@ -404,7 +404,7 @@ describe("a disk that takes nothing", () => {
     await writeFile(file, '{"version":1,"servers":{}}');
     // No file of this process may grow over 4 blocks: the write ends half done, as on a full disk.
     const child = spawn(
-      "bash",
+      "sh",
       [
         "-c",
         'ulimit -f 4; exec node "$0" "$1" "$2"',

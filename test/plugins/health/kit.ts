@@ -1,16 +1,14 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttps } from "node:https";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { expect, onTestFinished } from "vitest";
 import { connectClient, freePort } from "../../../core/testing/index.ts";
 import type { HealthReport, ServerHealth } from "../../../plugins/health/service.ts";
+import { makeAuthority } from "../../fixtures/certificate.ts";
 import { rpc, serveHttp, type Handler, type Running } from "../../core/upstream/support/servers.ts";
 
 /** The probes of the gateway, told from its connections: they declare no capabilities. */
@@ -122,13 +120,7 @@ export async function startOldSse(): Promise<string> {
 
 /** An HTTPS server with a certificate that nobody vouches for. */
 export async function openSelfSigned(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-health-"));
-  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
-  const rest = ["-nodes", "-days", "1", "-keyout", key, "-out", cert, "-subj", "/CN=localhost"];
-  execFileSync("openssl", [...request, ...rest], { stdio: "ignore" });
-  const options = { key: readFileSync(key), cert: readFileSync(cert) };
-  rmSync(folder, { recursive: true });
+  const options = makeAuthority({ name: "localhost" });
   const server = await listen(createHttps(options, (_req, res) => void res.end()));
   return urlOf(server).replace("http:", "https:");
 }

@@ -1,15 +1,15 @@
-import { execFile } from "node:child_process";
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { nkeys } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Task } from "propylon/contract";
 import { freePort } from "../../../core/testing/index.ts";
+import { makeAuthority, makeCertificate, type Certificate } from "../../fixtures/certificate.ts";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
 import { completed, startRuntime, startSidecar, statusOf, until, user } from "./kit.ts";
+import { requireProgram } from "../../fixtures/programs.ts";
 
 const PASSWORD = "canary-9b1f";
 const WRONG = "canary-0c2e";
@@ -30,34 +30,26 @@ const file = (name: string): string => join(folder, name);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "propylon-access-"));
-  await authority("ca");
-  await authority("other-ca");
-  await certificate("server", "ca", "DNS:localhost,IP:127.0.0.1");
-  await certificate("elsewhere", "ca", "DNS:elsewhere.example");
-  await certificate("client", "ca", "DNS:client");
-  await certificate("stranger", "other-ca", "DNS:stranger");
-}, 60_000);
+  const [ca, other] = [makeAuthority({ name: "ca" }), makeAuthority({ name: "other-ca" })];
+  await Promise.all([
+    save("ca", ca),
+    save("other-ca", other),
+    save("server", makeCertificate({ name: "server", hosts: ["localhost", "127.0.0.1"] }, ca)),
+    save("elsewhere", makeCertificate({ name: "elsewhere", hosts: ["elsewhere.example"] }, ca)),
+    save("client", makeCertificate({ name: "client", hosts: ["client"] }, ca)),
+    save("stranger", makeCertificate({ name: "stranger", hosts: ["stranger"] }, other)),
+  ]);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-const openssl = (...words: string[]) => promisify(execFile)("openssl", words, { cwd: folder });
-
-async function authority(name: string): Promise<void> {
-  const out = ["-keyout", `${name}.key`, "-out", `${name}.pem`];
-  await openssl("req", "-x509", ...NEW_KEY, ...out, "-days", "1", "-subj", `/CN=${name}`);
-}
-
-async function certificate(name: string, by: string, names: string): Promise<void> {
-  await writeFile(file(`${name}.ext`), `subjectAltName=${names}\n`);
-  const out = ["-keyout", `${name}.key`, "-out", `${name}.csr`];
-  await openssl("req", ...NEW_KEY, ...out, "-subj", `/CN=${name}`);
-  const signer = ["-CA", `${by}.pem`, "-CAkey", `${by}.key`, "-CAcreateserial"];
-  const to = ["-days", "1", "-extfile", `${name}.ext`, "-in", `${name}.csr`, "-out", `${name}.pem`];
-  await openssl("x509", "-req", ...signer, ...to);
+async function save(name: string, { cert, key }: Certificate): Promise<void> {
+  await writeFile(file(`${name}.pem`), cert);
+  await writeFile(file(`${name}.key`), key);
 }
 
 async function serve(config: string): Promise<NatsServer> {
+  requireProgram("nats-server");
   const server = await startNats(await freePort(), config);
   onTestFinished(() => server.stop());
   return server;

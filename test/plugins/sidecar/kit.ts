@@ -14,6 +14,7 @@ import sidecar, { TaskQueue, type TaskQueueService } from "../../../plugins/side
 import { definePlugin } from "../../../core/index.ts";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
+import { requireProgram } from "../../fixtures/programs.ts";
 
 export { until } from "../../fixtures/until.ts";
 
@@ -134,6 +135,7 @@ export interface Bus {
 
 /** A nats-server of this test, with a connection of the test's own. @param config text of the server's config file */
 export async function startBus(config?: string): Promise<Bus> {
+  requireProgram("nats-server");
   const server = await startNats(await freePort(), config);
   onTestFinished(() => server.stop());
   const connection = await connect({

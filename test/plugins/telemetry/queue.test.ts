@@ -11,6 +11,7 @@ import { startModel } from "../../fixtures/model/model.mjs";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import { orphans, startCollector, type CollectedSpan } from "./collector.ts";
 import { serveUpstream, tracesOf } from "./upstream.ts";
+import { requireProgram } from "../../fixtures/programs.ts";
 
 /** In every place where a credential can be: none may get into a span. */
 const CANARY = "canary-credential";
@@ -83,6 +84,7 @@ function collectResults(nats: NatsConnection): Map<string, string> {
 
 /** The whole way of a task, everything real and in processes of its own. */
 async function startAll() {
+  requireProgram("nats-server");
   const collector = await startCollector();
   const upstream = await serveUpstream();
   const model = await startModel({
