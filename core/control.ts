@@ -18,6 +18,11 @@ export interface ReloadPlan {
 export interface Control {
   /** Absolute path of the config file; `undefined` when the gateway was made from an object. */
   readonly configFile: string | undefined;
+  /**
+   * Whether the gateway is only set up to be looked at, as by `propylon check`: nothing is to be written, locked or announced,
+   * since another may be running.
+   */
+  readonly dryRun: boolean;
   /** Version of the package. */
   readonly version: string;
   /** Counts applied configs, from 1. */

@@ -41,6 +41,8 @@ export interface GatewayOptions {
   readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
   /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See {@link createFileGateway}. */
   readonly file?: ConfigFile;
+  /** Only sets it up to be looked at; see `Control.dryRun`. Default: false. */
+  readonly dryRun?: boolean;
 }
 
 /** What `createFileGateway` takes besides the path. */
@@ -100,6 +102,7 @@ export class Gateway {
       log,
       resolve: createResolver(options),
       file: options.file,
+      dryRun: options.dryRun ?? false,
       queue: new Queue(),
       hooks: new HookEmitter(log),
       kept: new KeptValues(),

@@ -135,6 +135,7 @@ export type {
   Tool,
 } from "./types.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
+export { lockFile, type FileLock } from "./lock.ts";
 export { amendCall } from "./host/amend.ts";
 export { MAX_DELAY_MS, within } from "./delay.ts";
 export { isSameHost } from "./document-host.ts";

@@ -24,6 +24,7 @@ export async function rehearse(
     : rememberPlaces(withoutServers(loaded.config), (issue) => loaded.place(issue));
   const gateway = await createGateway(config, {
     cwd: loaded.cwd,
+    dryRun: true,
     log: pino({ enabled: false }),
     resolvePlugin: (key) => source.resolve(key),
   });

@@ -50,7 +50,7 @@ async function syncFolder(folder: string): Promise<void> {
 export async function sweepTemporary(file: string): Promise<void> {
   const folder = dirname(file);
   const pattern = new RegExp(
-    `^\\.${basename(file).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}\\.(\\d+)\\.[0-9a-f]{8}\\.tmp$`,
+    `^\\.${basename(file).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}\\.(\\d+)\\.[0-9a-f]{8,12}\\.tmp$`,
   );
   for (const name of await readdir(folder).catch(() => [])) {
     const owner = pattern.exec(name)?.[1];

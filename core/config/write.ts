@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isCollection, isMap, isNode, isScalar, isSeq, parseDocument } from "yaml";
 import type { Document, Node } from "yaml";
 import { GatewayError } from "../errors.ts";
+import { lockFile } from "../lock.ts";
 import { carryEdit } from "./carry.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";
@@ -36,7 +37,7 @@ export interface ConfigDraft {
   readonly version: string;
   /**
    * Replaces the file at once by a rename, so that no reader ever sees half of it, not even after a crash (M027).
-   * @throws {GatewayError} `exists` when the file changed since the draft was made, `io_error` when it cannot be written; the
+   * @throws {GatewayError} `exists` when the file changed since the draft was made or another process edits it, `io_error` when it cannot be written; the
    * old file is intact in both cases
    */
   readonly write: () => Promise<void>;
@@ -80,7 +81,18 @@ export async function draftConfig(
   const check = async (): Promise<void> => {
     if ((await readVersion(target)).version !== current.version) throw changed(file);
   };
-  const write = (): Promise<void> => guard(file, () => replaceFile(target, text, check));
+  const write = (): Promise<void> =>
+    guard(file, async () => {
+      // Between the last look and the rename another process could write, and its change would be lost.
+      const lock = await lockFile(target).catch((error: GatewayError) => {
+        throw error.code === "io_error" ? error.cause : error;
+      });
+      try {
+        await replaceFile(target, text, check);
+      } finally {
+        await lock.release();
+      }
+    });
   return { text, version, write: version === current.version ? check : write };
 }
 

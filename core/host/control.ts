@@ -14,6 +14,9 @@ export function createControl(parts: () => GatewayParts): Control {
     get configFile() {
       return parts().file?.path;
     },
+    get dryRun() {
+      return parts().dryRun;
+    },
     version: VERSION,
     get generation() {
       return parts().generation.number;

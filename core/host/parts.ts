@@ -23,6 +23,8 @@ export interface GatewayParts {
   readonly resolve: PluginResolver;
   /** Where the config comes from; absent when the gateway was made from an object. */
   readonly file: ConfigFile | undefined;
+  /** Whether it is only set up to be looked at. */
+  readonly dryRun: boolean;
   /** All that changes the gateway as a whole waits here for its turn (M015, M102). */
   readonly queue: Queue;
   readonly hooks: HookEmitter;

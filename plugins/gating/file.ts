@@ -1,29 +1,63 @@
 import { randomBytes } from "node:crypto";
 import { open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { GatewayError } from "propylon";
+import { GatewayError, isGatewayError, lockFile, type FileLock } from "propylon";
 import { parseState, STATE_VERSION, type Remembered } from "./state.ts";
 
 /** What follows the prefix in the name of a draft: process id, random digits. */
 const DRAFT_END = /^(\d+)\.[0-9a-f]{12}\.tmp$/;
 
-/** The state file: read once at the start, replaced as a whole afterwards. */
+/** Where nothing can be written there is nothing to lose to another gateway. */
+const UNWRITABLE: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]);
+
+/** The state file: locked and read once at the start, replaced as a whole afterwards. */
 export class StateFile {
   readonly path: string;
+  readonly #isReadOnly: boolean;
+  #lock: FileLock | undefined;
   /** Version of what is there; a later one than ours is never overwritten (C09). */
   #version = 0;
 
-  constructor(path: string) {
+  /** @param isReadOnly for a gateway that is only looked at: nothing is locked, swept or written */
+  constructor(path: string, isReadOnly = false) {
     this.path = path;
+    this.#isReadOnly = isReadOnly;
   }
 
   /**
    * Reads it; `undefined` when there is none. Sweeps what killed writers left behind.
    *
-   * @throws {GatewayError} `io_error` when it cannot be read or understood: what it switched off must not be on (fail closed)
+   * @throws {GatewayError} `exists` when another gateway uses it: each would forget what the other one confirmed; `io_error` when
+   * it cannot be read or understood: what it switched off must not be on (fail closed)
    */
   async load(): Promise<Remembered | undefined> {
-    await this.#sweep();
+    if (this.#isReadOnly) return this.#read();
+    await this.#acquire();
+    try {
+      await this.#sweep();
+      return await this.#read();
+    } catch (error) {
+      await this.release();
+      throw error;
+    }
+  }
+
+  /** Lets another gateway use it. Safe to call more than once. */
+  async release(): Promise<void> {
+    await this.#lock?.release();
+    this.#lock = undefined;
+  }
+
+  async #acquire(): Promise<void> {
+    try {
+      this.#lock = await lockFile(await this.#target(), `The state file ${basename(this.path)}`);
+    } catch (error) {
+      const isUnwritable = isGatewayError(error) && UNWRITABLE.has(codeOf(error.cause));
+      if (!isUnwritable) throw error;
+    }
+  }
+
+  async #read(): Promise<Remembered | undefined> {
     let text: string;
     try {
       text = await readFile(this.path, "utf8");
@@ -54,6 +88,10 @@ export class StateFile {
    */
   async write(text: string): Promise<void> {
     if (this.isForeign) throw this.#foreign();
+    if (this.#isReadOnly) return;
+    if (!this.#lock) await this.#acquire();
+    // It may have been taken over while this process stood still.
+    if (this.#lock && !(await this.#lock.isHeld())) throw this.#lost();
     try {
       await this.#replace(text);
     } catch (cause) {
@@ -66,8 +104,7 @@ export class StateFile {
   }
 
   async #replace(text: string): Promise<void> {
-    // A symlink stays one: its target is what is replaced.
-    const target = await realpath(this.path).catch(() => this.path);
+    const target = await this.#target();
     const draft = join(dirname(target), `${draftPrefix(target)}${process.pid}.${suffix()}.tmp`);
     try {
       await writeDurably(draft, text);
@@ -81,7 +118,7 @@ export class StateFile {
 
   /** Removes drafts whose writer was killed; one that belongs to a living process stays. */
   async #sweep(): Promise<void> {
-    const target = await realpath(this.path).catch(() => this.path);
+    const target = await this.#target();
     const folder = dirname(target);
     for (const name of await readdir(folder).catch(() => [])) {
       if (!name.startsWith(draftPrefix(target))) continue;
@@ -89,6 +126,19 @@ export class StateFile {
       if (pid === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
       await rm(join(folder, name), { force: true }).catch(() => {});
     }
+  }
+
+  /** A symlink stays one: its target is what is locked and replaced. */
+  #target(): Promise<string> {
+    return realpath(this.path).catch(() => this.path);
+  }
+
+  #lost(): GatewayError {
+    return new GatewayError(
+      "io_error",
+      `The state file ${basename(this.path)} was taken over by another gateway, so nothing was changed.`,
+      { hint: "Stop one of the two and start the other again." },
+    );
   }
 
   #unreadable(why: string, cause: unknown): GatewayError {

@@ -7,19 +7,26 @@ export function followServers(gateway: PluginContext, ledger: Ledger): void {
   const compare = (provider: Provider | undefined): void => {
     if (provider && isListed(provider)) ledger.compare(provider.name, provider.catalogue.tools);
   };
+  const note = (name: string, { state, since, lastError }: Provider["status"]): void => {
+    if (state === "ready") ledger.note(name, { lastInit: since, lastError: null });
+    else if (lastError !== undefined) ledger.note(name, { lastError });
+  };
   const settle = (): void => {
     ledger.prune((server) => isKnownServer(gateway, server));
-    for (const provider of gateway.servers.values()) compare(provider);
+    for (const provider of gateway.servers.values()) {
+      compare(provider);
+      // What was connected before its generation served told nobody.
+      note(provider.name, provider.status);
+    }
   };
   gateway.hook("gateway:ready", settle);
   gateway.hook("reload:done", settle);
   gateway.hook("upstream:catalogue", (name) => compare(gateway.servers.get(name)));
-  gateway.hook("upstream:state", (name, { state, since, lastError }) => {
+  gateway.hook("upstream:state", (name, status) => {
     // A server that was taken out still reports its end.
     if (!isKnownServer(gateway, name)) return;
     compare(gateway.servers.get(name));
-    if (state === "ready") ledger.note(name, { lastInit: since, lastError: null });
-    else if (lastError !== undefined) ledger.note(name, { lastError });
+    note(name, status);
   });
 }
 

@@ -37,7 +37,10 @@ export default definePlugin({
     );
     gateway.deadline(deadlineOf);
     gateway.onStart(() =>
-      ledger.open(statePath(config.state, gateway.cwd, gateway.control.configFile)),
+      ledger.open(
+        statePath(config.state, gateway.cwd, gateway.control.configFile),
+        gateway.control.dryRun,
+      ),
     );
     followServers(gateway, ledger);
     return {

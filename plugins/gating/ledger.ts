@@ -59,18 +59,22 @@ export class Ledger {
   /**
    * Uses a state file from now on; `undefined` = memory only. The first one is read, for later ones memory is the truth.
    *
+   * @param isReadOnly for a gateway that is only looked at: the file is read and nothing else
    * @returns undoes it, unless another was opened since
-   * @throws {GatewayError} `io_error` for a file that cannot be used
+   * @throws {GatewayError} `exists` for a file that another gateway uses, `io_error` for one that cannot be used
    */
-  async open(path: string | undefined): Promise<() => void> {
+  async open(path: string | undefined, isReadOnly = false): Promise<() => Promise<void>> {
     const before = this.#opening;
-    const file = before?.file?.path === path ? before?.file : path && new StateFile(path);
+    const file =
+      before?.file?.path === path ? before?.file : path && new StateFile(path, isReadOnly);
     const opening: Opening = { file: file || undefined, isOver: false };
     if (opening.file !== before?.file) await this.#read(opening.file, before === undefined);
     this.#opening = opening;
-    return () => {
+    return async () => {
       opening.isOver = true;
       if (this.#opening === opening && before && !before.isOver) this.#opening = before;
+      // Without another use this was the last: what waits is written before the file is given up.
+      if (this.#opening?.file !== opening.file) await opening.file?.release();
     };
   }
 
@@ -127,6 +131,7 @@ export class Ledger {
   async close(): Promise<void> {
     await this.#working;
     if (this.#news !== undefined) await this.#writeNews();
+    await this.#opening?.file?.release();
   }
 
   #drop(flags: FlagMap): void {

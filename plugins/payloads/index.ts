@@ -25,7 +25,7 @@ export default definePlugin({
       (kept) => kept.close(),
     );
     store.configure({ ...config, urlOf: urlMaker(gateway) });
-    gateway.onStart(() => store.load());
+    gateway.onStart(() => (gateway.control.dryRun ? undefined : store.load()));
     payloadRoutes(gateway, store);
     if (config.results) storeResults(gateway, store, config.results);
     metrics.registerMetric(gauge("payloads_stored", "Payloads kept now.", () => store.usage.count));

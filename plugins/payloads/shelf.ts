@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError } from "propylon";
+import { GatewayError, lockFile, type FileLock } from "propylon";
 import type { PayloadInfo } from "./service.ts";
 
 /** Where compressed bytes lie. */
@@ -13,6 +13,8 @@ export interface Shelf {
   /** Replaces what is there under this id. */
   write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void>;
   remove(id: string): Promise<void>;
+  /** Lets others use it. */
+  close(): Promise<void>;
 }
 
 /** In memory: gone with the process (A051). */
@@ -34,11 +36,17 @@ export class MemoryShelf implements Shelf {
   async remove(id: string): Promise<void> {
     this.#members.delete(id);
   }
+
+  async close(): Promise<void> {}
 }
+
+/** Name of the lock in a folder, without its ending. */
+const LOCK = ".payloads";
 
 /** In a folder: one `.gz` with the bytes and one `.json` with what is known of them, which appears last. */
 export class FolderShelf implements Shelf {
   readonly #folder: string;
+  #lock: FileLock | undefined;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -46,6 +54,8 @@ export class FolderShelf implements Shelf {
 
   async load(): Promise<ReadonlyMap<string, PayloadInfo>> {
     await this.#guard(() => mkdir(this.#folder, { recursive: true, mode: 0o700 }));
+    // What another gateway is just writing would look like what a crash left behind.
+    this.#lock ??= await lockFile(join(this.#folder, LOCK), "The folder of the payloads");
     const names = await this.#guard(() => readdir(this.#folder));
     const known = new Map<string, PayloadInfo>();
     for (const name of names.filter((each) => each.endsWith(".json"))) {
@@ -73,6 +83,11 @@ export class FolderShelf implements Shelf {
   async remove(id: string): Promise<void> {
     for (const ending of ["json", "gz"])
       await this.#guard(() => rm(join(this.#folder, nameOf(id, ending)), { force: true }));
+  }
+
+  async close(): Promise<void> {
+    await this.#lock?.release();
+    this.#lock = undefined;
   }
 
   /** By a rename, so that no reader and no crash ever meets half of it. */

@@ -50,8 +50,9 @@ export class Store implements PayloadStore {
   }
 
   /** Stops the clock; what is stored stays. */
-  close(): void {
+  async close(): Promise<void> {
     clearTimeout(this.#expiry);
+    await this.#shelf.close();
   }
 
   put(id: string, content: string | Uint8Array, placement: Placement): Promise<PayloadInfo> {

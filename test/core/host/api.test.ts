@@ -39,6 +39,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "isObject",
       "isSameHost",
       "isUnmodified",
+      "lockFile",
       "makeCatalogue",
       "matchesWildcard",
       "networkFault",

@@ -47,7 +47,11 @@ plugins:
   const first = await start();
   expect(await refused(first)).toBe("fine");
   await seen.gating!.set([{ server: "house", tool: "alpha", enabled: false }], "x");
-  expect((await readdir(folder)).toSorted()).toEqual(["team.yaml", "team_state.json"]);
+  expect((await readdir(folder)).toSorted()).toEqual([
+    "team.yaml",
+    "team_state.json",
+    "team_state.json.lock",
+  ]);
   await write(30);
   const { plugins } = await seen.control!.reload();
   expect(plugins.changed).toContain("gating");

@@ -416,7 +416,7 @@ describe("a disk that takes nothing", () => {
         stdio: ["ignore", "pipe", "inherit"],
         env: {
           ...process.env,
-          ALIAS: JSON.stringify({ propylon: path("../../../core/errors.ts") }),
+          ALIAS: JSON.stringify({ propylon: path("propylon.ts") }),
         },
       },
     );
@@ -425,6 +425,6 @@ describe("a disk that takes nothing", () => {
     await once(child, "close");
     expect(JSON.parse(Buffer.concat(output).toString())).toEqual({ code: "io_error", flags: 0 });
     expect(await readFile(file, "utf8")).toBe('{"version":1,"servers":{}}');
-    expect(await readdir(folder)).toEqual(["gateway_state.json"]);
+    expect(await readdir(folder)).toEqual(["gateway_state.json", "gateway_state.json.lock"]);
   });
 });

@@ -221,7 +221,7 @@ describe("Store", () => {
     await store.put("a", "x", { ...OWNER, ttl: 1 });
     await expect.poll(() => store.info("a")).toBeUndefined();
     await expect.poll(() => store.usage).toEqual({ count: 0, bytes: 0 });
-    store.close();
+    await store.close();
   });
 
   it("reads any span of what was put and appended", async () => {

@@ -1,0 +1,16 @@
+// Takes the lock of a file when it is told to; says whether it has it. Started by lock.test.ts.
+import { createJiti } from "jiti";
+
+const [module, file, cache] = process.argv.slice(2);
+const { lockFile } = await createJiti(import.meta.url, { fsCache: cache }).import(module);
+process.send({ ready: true });
+process.on("message", () => void take());
+
+async function take() {
+  try {
+    await lockFile(file);
+    process.send({ held: true });
+  } catch ({ code, message, data }) {
+    process.send({ held: false, code, message, data });
+  }
+}
