@@ -20,8 +20,8 @@ export interface ServerView {
   readonly state: Provider["status"]["state"];
   /** Why it is not ready, as a sentence; for operators. */
   readonly reason: string | null;
-  /** ISO 8601. */
-  readonly since: string;
+  /** ISO 8601; `null` while the config leaves it out. */
+  readonly since: string | null;
   readonly nextRetryAt: string | null;
   /** For operators. */
   readonly lastError: string | null;
@@ -80,19 +80,27 @@ export class Administration {
 
   /** Every server, in the order of the config, then those of plugins. */
   servers(asker: Principal): ServerView[] {
-    return [...this.#gateway.servers.values()].map((provider) => this.#view(provider, asker));
+    const running = [...this.#gateway.servers.values()];
+    const entries = this.#gateway.control.effectiveConfig() as { readonly servers: object };
+    const leftOut = Object.entries(entries.servers)
+      .filter(([name]) => this.#isLeftOut(name))
+      .map(([name, entry]) => leftOutView(name, entry as Entry, asker));
+    return [...running.map((provider) => this.#view(provider, asker)), ...leftOut];
   }
 
   /** @throws {GatewayError} `not_found` */
   server(name: string, asker: Principal): ServerView {
+    if (this.#isLeftOut(name))
+      return leftOutView(name, this.#gateway.control.serverConfig(name) as Entry, asker);
     return this.#view(this.find(name), asker);
   }
 
   /**
-   * The tools of a server, sorted by name (M058).
+   * The tools of a server, sorted by name (M058); none of one that the config leaves out.
    * @throws {GatewayError} `not_found`
    */
   tools(server: string): ToolView[] {
+    if (this.#isLeftOut(server)) return [];
     const { catalogue } = this.find(server);
     const isOn = this.#gating.isServerEnabled(server);
     return catalogue.tools
@@ -100,10 +108,15 @@ export class Administration {
       .toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
   }
 
-  /** @throws {GatewayError} `not_found` */
+  /** @throws {GatewayError} `not_found`, `disabled` for one that the config leaves out */
   find(name: string): Provider {
     const provider = this.#gateway.servers.get(name);
     if (provider) return provider;
+    if (this.#isLeftOut(name))
+      throw new GatewayError("disabled", `The server "${name}" is switched off in the config.`, {
+        data: { server: name },
+        hint: `POST /_meta/servers/${name}/enable switches it on.`,
+      });
     throw new GatewayError("not_found", `There is no server "${name}".`, {
       hint: "GET /_meta/servers lists them; it may have been removed.",
     });
@@ -121,6 +134,10 @@ export class Administration {
   /** Whether a server is an entry of the config. */
   isConfigured(name: string): boolean {
     return this.#gateway.control.serverConfig(name) !== undefined;
+  }
+
+  #isLeftOut(name: string): boolean {
+    return !this.#gateway.servers.has(name) && this.isConfigured(name);
   }
 
   /** What went wrong may quote the last words of a child, so it is for those who run the gateway (T19). */
@@ -151,6 +168,39 @@ export class Administration {
       health: this.#health?.ofServer(name) ?? null,
     };
   }
+}
+
+/** What an entry of `servers` says of how it is reached. */
+interface Entry {
+  readonly command?: string;
+  readonly transport?: string;
+  readonly type?: string;
+}
+
+/** A server with `enabled: false` in the config: nothing of it runs. */
+function leftOutView(name: string, entry: Entry, asker: Principal): ServerView {
+  const { command, transport = "streamable-http", type } = entry;
+  return {
+    name,
+    enabled: false,
+    connected: false,
+    state: "closed",
+    reason: admits(asker, "operator") ? "Switched off in the config (enabled: false)." : null,
+    since: null,
+    nextRetryAt: null,
+    lastError: null,
+    attempts: 0,
+    transport: type ?? (command === undefined ? transport : "stdio"),
+    protocolVersion: null,
+    pid: null,
+    origin: "config",
+    serverInfo: null,
+    tools: { total: 0, enabled: 0 },
+    resources: 0,
+    prompts: 0,
+    breaker: null,
+    health: null,
+  };
 }
 
 function toToolView(tool: Tool, enabled: boolean, isServerOn: boolean): ToolView {

@@ -4,6 +4,7 @@ import { isServerOn, isShown, isToolOn } from "./flags.ts";
 import { Ledger } from "./ledger.ts";
 import { optionsSchema } from "./options.ts";
 import { statePath } from "./path.ts";
+import { isLeftOut, takeIn } from "./entry.ts";
 import { checkFlags } from "./known.ts";
 import { Gating, type GatingService } from "./service.ts";
 import { createRule } from "./timeouts.ts";
@@ -44,11 +45,13 @@ export default definePlugin({
     );
     followServers(gateway, ledger);
     return {
-      isServerEnabled: (server) => isServerOn(ledger.flags, server),
+      isServerEnabled: (server) => isServerOn(ledger.flags, server) && !isLeftOut(gateway, server),
       isToolEnabled: (server, tool) => isToolOn(ledger.flags, server, tool),
       async set(flags, by) {
         checkFlags(gateway, ledger.flags, flags);
-        return ledger.set(flags, by);
+        const entries = await takeIn(gateway, flags, by);
+        const changed = await ledger.set(flags, by);
+        return [...entries.filter((flag) => !changed.includes(flag)), ...changed];
       },
       export: () => ledger.export(),
       deadlineOf,

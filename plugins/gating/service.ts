@@ -44,11 +44,12 @@ export interface GatingService {
   /** A tool's own flag, whatever its server's is. */
   isToolEnabled(server: string, tool: string): boolean;
   /**
-   * Sets flags, all or none, and writes them down before it resolves. Setting what is set already changes nothing.
+   * Sets flags, all or none, and writes them down before it resolves. Setting what is set already changes nothing. A server that
+   * the config leaves out (`enabled: false`) is switched on there.
    * @param by `ref` of the principal, or the name of a plugin
    * @returns the flags that changed
    * @throws {GatewayError} `not_found` for a server or tool that does not exist; `io_error` when the state cannot be written,
-   * and then nothing changed
+   * and then nothing changed; `no_config_mode` and others of `control.edit` for a server that the config leaves out
    */
   set(flags: readonly Flag[], by: string): Promise<readonly Flag[]>;
   /** What is written down. */
