@@ -32,7 +32,8 @@ export interface UpstreamPlan {
   /** Starts the new servers of plugin types; for when their plugins have started. */
   startTyped(): void;
   /**
-   * Puts it to use; resolves when the replaced servers are closed, after their calls in flight, at most `drainMs` later.
+   * Puts it to use; resolves when the replaced servers are closed, after their calls in flight, at most `drainMs` later. One
+   * whose successor is not ready yet serves on until it is, and is its successor's to close.
    * @param arrived resolves when no call is on its way to a replaced server any more; until then they take calls
    */
   commit(drainMs: number, arrived?: Promise<unknown>): Promise<void>;
@@ -142,18 +143,19 @@ export class UpstreamPool {
   async #commit(
     members: Members,
     drainMs: number,
-    arrived: Promise<unknown> | undefined,
+    arrived: Promise<unknown> = Promise.resolve(),
   ): Promise<void> {
     const before = this.#members;
     this.#members = members;
-    const replaced = [...before].filter(([name, member]) => members.get(name) !== member);
-    for (const [name, { server: old }] of replaced) {
+    const gone = [...before].filter(([name, member]) => {
       const server = members.get(name)?.server;
-      if (server instanceof Upstream && old instanceof Upstream) server.inherit(old);
-    }
+      if (server === member.server) return false;
+      const isUpstream = server instanceof Upstream && member.server instanceof Upstream;
+      return !isUpstream || !server.replace(member.server, { drainMs, arrived });
+    });
     await arrived;
     await closeAll(
-      replaced.map(([, member]) => member),
+      gone.map(([, member]) => member),
       drainMs,
     );
   }

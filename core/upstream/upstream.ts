@@ -18,15 +18,14 @@ import type { Connection, ConnectionHost } from "./connection.ts";
 import { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { dial } from "./dial.ts";
-import { SEVERITIES } from "../severities.ts";
+import { Handover, type Leave, serves } from "./handover.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
+import { LogLevel } from "./log-level.ts";
 import { Probe } from "./probe.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
 
-/** How long a server may take for a request that only sets something, in milliseconds. */
-const SETTING_MS = 5_000;
 /** Deepest nesting of what a server sends, where the config is not at hand. */
 const MAX_DEPTH = 64;
 
@@ -67,10 +66,12 @@ export class Upstream implements Provider {
   readonly #listing: Listing;
   readonly #probe: Probe;
   #era: Era | undefined;
-  /** Least severe level wanted, by asker. */
-  readonly #logLevels = new Map<object, string>();
-  #logLevel: string | undefined;
+  readonly #logLevel: LogLevel;
   #waiting = 0;
+  /** The server that this one replaces, until this one is ready. */
+  #handover: Handover<Upstream> | undefined;
+  /** The same while its calls run out. */
+  #leaving: Handover<Upstream> | undefined;
 
   constructor(options: UpstreamOptions) {
     const { name, config, log } = options;
@@ -80,6 +81,7 @@ export class Upstream implements Provider {
     this.#options = options;
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#dropped = new Dropped(name, log);
+    this.#logLevel = new LogLevel(name, log);
     this.#standing = new Standing({ server: name, transport, log });
     this.#host = {
       lost: (connection, error, resend) => this.#onLost(connection, error, resend),
@@ -111,7 +113,7 @@ export class Upstream implements Provider {
       dial: (signal) =>
         dial({ ...options, ...inbound, host: this.#host, remembered: this.#era, signal }),
       prepare: (connection) => this.#prepare(connection),
-      changed: (status) => this.#standing.announce(status),
+      changed: (status) => this.#onState(status),
     });
     this.#probe = new Probe({
       ...options,
@@ -123,11 +125,12 @@ export class Upstream implements Provider {
   }
 
   get catalogue(): Catalogue {
-    return this.#listing.catalogue;
+    return this.#handover?.before.catalogue ?? this.#listing.catalogue;
   }
 
   get status(): ProviderStatus {
-    return this.#supervision.status;
+    const { status } = this.#supervision;
+    return this.#handover?.status(status) ?? status;
   }
 
   get dropped(): number {
@@ -147,7 +150,14 @@ export class Upstream implements Provider {
   /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
   async close(graceMs: number): Promise<void> {
     this.#listing.close();
-    await Promise.all([this.#probe.close(), this.#supervision.close(graceMs)]);
+    const [handover, leaving] = [this.#handover, this.#leaving];
+    this.#handover = undefined;
+    await Promise.all([
+      this.#probe.close(),
+      this.#supervision.close(graceMs),
+      handover?.close(graceMs),
+      leaving?.close(graceMs),
+    ]);
     this.#subscriptions.suspend();
   }
 
@@ -157,34 +167,31 @@ export class Upstream implements Provider {
   }
 
   probe(signal: AbortSignal): Promise<ProbeReport> {
-    return this.#probe.ask(signal);
+    return this.#handover?.before.probe(signal) ?? this.#probe.ask(signal);
   }
 
   request(call: Call): Promise<Answer> {
+    if (this.#handover) return this.#handover.before.request(call);
     const { connection } = this.#supervision;
     return connection ? connection.call(call) : this.#later(call);
   }
 
   async subscribe(uri: string): Promise<void> {
-    await this.#subscriptions.add(uri);
+    await (this.#handover?.before.subscribe(uri) ?? this.#subscriptions.add(uri));
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    await this.#subscriptions.remove(uri);
+    await (this.#handover?.before.unsubscribe(uri) ?? this.#subscriptions.remove(uri));
   }
 
   setLogLevel(level: string | undefined, asker: object): void {
-    if (level === undefined) this.#logLevels.delete(asker);
-    else this.#logLevels.set(asker, level);
-    const wanted = new Set(this.#logLevels.values());
-    const least = SEVERITIES.find((each) => wanted.has(each));
-    if (least === this.#logLevel) return;
-    this.#logLevel = least;
+    if (!this.#logLevel.set(level, asker)) return;
     const { connection } = this.#supervision;
-    if (connection) void this.#sendLogLevel(connection);
+    if (connection) void this.#logLevel.send(connection);
   }
 
   rootsChanged(): void {
+    this.#handover?.before.rootsChanged();
     const { connection } = this.#supervision;
     if (connection?.handshake?.era === "legacy")
       connection.notify("notifications/roots/list_changed");
@@ -194,8 +201,40 @@ export class Upstream implements Provider {
     return this.#standing.on(listener);
   }
 
+  /**
+   * Takes the place of another, which serves on until this one is ready and is this one's to close from then on.
+   * @returns whether it does: one that does not serve, or whose successor is ready, can be closed at once
+   */
+  replace(before: Upstream, leave: Leave): boolean {
+    const isNeeded = !serves(this.#supervision.status) && serves(before.status);
+    const tell = (event: ProviderEvent): void => this.#standing.emit(event);
+    const lost = (): void => this.#takeOver();
+    if (isNeeded) this.#handover = new Handover({ ...leave, before, tell, lost });
+    else this.#inherit(before);
+    return isNeeded;
+  }
+
+  #onState(status: ProviderStatus): void {
+    if (serves(status)) this.#takeOver();
+    const { state, reason } = this.#standing.status;
+    // While another serves, attempts to connect are no news.
+    if (this.#handover && this.status.state === state && this.status.reason === reason) return;
+    this.#standing.announce(this.status);
+  }
+
+  #takeOver(): void {
+    const handover = this.#handover;
+    if (!handover) return;
+    const { hash } = this.catalogue;
+    this.#handover = undefined;
+    this.#leaving = handover;
+    this.#inherit(handover.before);
+    if (this.catalogue.hash !== hash) this.#standing.emit({ type: "changed", lists: LISTS });
+    void handover.end().finally(() => (this.#leaving = undefined));
+  }
+
   /** Takes over what clients watch at the upstream it replaces; the endpoints set the log level themselves. */
-  inherit(before: Upstream): void {
+  #inherit(before: Upstream): void {
     this.#subscriptions.inherit(before.#subscriptions);
     const { connection } = this.#supervision;
     if (connection) void this.#restore(connection);
@@ -251,20 +290,7 @@ export class Upstream implements Provider {
         .catch((error: unknown) =>
           this.#options.log.warn({ err: error, server: this.name }, "subscriptions not restored"),
         ),
-      this.#sendLogLevel(connection),
+      this.#logLevel.send(connection),
     ]);
-  }
-
-  async #sendLogLevel(connection: Connection): Promise<void> {
-    const { era, capabilities } = connection.handshake!;
-    if (this.#logLevel === undefined || era !== "legacy" || !("logging" in capabilities)) return;
-    const outcome = connection.request(
-      "logging/setLevel",
-      { level: this.#logLevel },
-      { timeout: SETTING_MS },
-    );
-    await outcome.catch((error: unknown) =>
-      this.#options.log.debug({ err: error, server: this.name }, "log level not set"),
-    );
   }
 }

@@ -58,7 +58,8 @@ describe("UpstreamPool", () => {
     expect(newB).not.toBe(oldB);
     expect(newB.catalogue).toBe(oldB.catalogue);
     await second.commit(0);
-    expect(oldB.status.state).toBe("closed");
+    await reached(newB, "ready");
+    await expect.poll(() => oldB.status.state).toBe("closed");
     expect(oldA.status.state).toBe("ready");
     expect(await callText(pool.upstreams.get("b")!, "b", { text: "new" })).toBe("b new");
 
