@@ -3,7 +3,7 @@ import { hasCredentials } from "../auth/authenticator.ts";
 import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES, loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
-import { endpointUrl } from "./client.ts";
+import { endpointUrl, parseTarget } from "./client.ts";
 import { clientName, CLIENTS, keyVariable } from "./clients.ts";
 import { withContainer } from "./container.ts";
 
@@ -48,7 +48,10 @@ interface Described {
 
 async function describeTarget(target: string | undefined): Promise<Described> {
   const unknown = { name: "propylon", hasKey: false, variable: keyVariable() };
-  if (target !== undefined && /^https?:/i.test(target)) return { ...unknown, url: target };
+  if (target !== undefined && /^https?:/i.test(target)) {
+    parseTarget(target);
+    return { ...unknown, url: target };
+  }
   const file = target ?? CONFIG_NAMES.find((name) => existsSync(name));
   // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
   if (file === undefined) return { ...unknown, url: "http://127.0.0.1:8080/mcp" };

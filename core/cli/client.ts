@@ -3,6 +3,7 @@ import { findConfig, loadConfig } from "../config/load.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { httpServerSchema } from "../config/server-schema.ts";
 import { parseDuration } from "../config/units.ts";
+import { MAX_DELAY_MS } from "../delay.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { Upstream } from "../upstream/upstream.ts";
 import { VERSION } from "../version.ts";
@@ -32,13 +33,17 @@ export async function findTarget({ target, apiKey }: ClientFlags): Promise<Targe
   return { url: endpointUrl(config), apiKey: apiKey ?? config.auth.apiKey };
 }
 
+/** @throws {GatewayError} `invalid` */
+export function parseTarget(target: string): URL {
+  if (URL.canParse(target)) return new URL(target);
+  throw new GatewayError("invalid", `${target} is not a URL.`, {
+    hint: "Write e.g. http://127.0.0.1:8080/mcp.",
+  });
+}
+
 /** A bare origin means the default endpoint of it. */
 function urlOf(target: string): string {
-  if (!URL.canParse(target))
-    throw new GatewayError("invalid", `${target} is not a URL.`, {
-      hint: "Write e.g. http://127.0.0.1:8080/mcp.",
-    });
-  const url = new URL(target);
+  const url = parseTarget(target);
   if (url.pathname === "/") url.pathname = "/mcp";
   return url.href;
 }
@@ -74,7 +79,7 @@ export function timeoutOf({ timeout = "60s" }: ClientFlags): number {
     throw new GatewayError("invalid", `--timeout ${timeout} is not a duration.`, {
       hint: "Write e.g. 30s, 1500ms or 2m.",
     });
-  return ms;
+  return Math.min(ms, MAX_DELAY_MS);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Option, type Command } from "commander";
 import type { McpFlags, RuntimeFlags } from "./conformance.ts";
-import { readVariable } from "./readers.ts";
+import { keyReader, readPort, readVariable } from "./readers.ts";
 
 /** The commands below `propylon conformance`. */
 export function describeConformance(
@@ -30,9 +30,9 @@ export function describeConformance(
   conformance
     .command("fixture")
     .description("Run the MCP server that a gateway is checked with: http, or stdio.")
-    .option("--port <port>", "port on 127.0.0.1", "0")
+    .option("--port <port>", "port on 127.0.0.1", readPort, 0)
     .option("--stdio", "speak on standard input and output")
-    .action(async (options: { readonly port: string; readonly stdio?: boolean }) => {
+    .action(async (options: { readonly port: number; readonly stdio?: boolean }) => {
       const { conformanceFixture } = await import("./conformance.ts");
       await conformanceFixture(options);
     });
@@ -62,7 +62,11 @@ function ofRuntime(command: Command): Command {
 
 function reporting(command: Command): Command {
   return command
-    .addOption(new Option("--api-key <key>", "bearer token to send").env("PROPYLON_API_KEY"))
+    .addOption(
+      new Option("--api-key <key>", "bearer token to send")
+        .env("PROPYLON_API_KEY")
+        .argParser(keyReader("--api-key")),
+    )
     .option("--timeout <duration>", "longest wait for an answer", "60s")
     .option("--json <file>", "write the report as JSON; - is standard output")
     .option("--junit <file>", "write the report as JUnit XML; - is standard output");

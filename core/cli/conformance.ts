@@ -4,8 +4,10 @@ import { isConformant, type Level, type Report } from "../../conformance/report.
 import { PROBES, type Probes, type RuntimeKitOptions } from "../../conformance/runtime/options.ts";
 import { summaryOf, tableOf } from "../../conformance/table.ts";
 import { parseDuration } from "../config/units.ts";
+import { MAX_DELAY_MS } from "../delay.ts";
 import { GatewayError } from "../errors.ts";
 import { EXIT } from "./exit.ts";
+import { isHttpUrl } from "./readers.ts";
 
 /** Flags that the kits share. */
 export interface ReportFlags {
@@ -90,12 +92,12 @@ export async function conformanceMcp(url: string, flags: McpFlags): Promise<numb
 
 /** Runs the fixture server until the process is told to end. Over HTTP it prints its URL as one line of JSON. */
 export async function conformanceFixture(flags: {
-  readonly port: string;
+  readonly port: number;
   readonly stdio?: boolean;
 }): Promise<void> {
   const { serveFixture, speakFixture } = await import("../../conformance/mcp/fixture/serve.ts");
   if (flags.stdio) return speakFixture();
-  const { url } = await serveFixture(readCount("--port", flags.port, 0));
+  const { url } = await serveFixture(flags.port);
   console.log(JSON.stringify({ url }));
 }
 
@@ -140,21 +142,21 @@ function headersOf({ apiKey }: ReportFlags): Readonly<Record<string, string>> {
 }
 
 function readUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  if (isHttpUrl(text)) return text;
   throw new GatewayError("invalid", `${text} is not a URL.`, {
     hint: "Write e.g. http://127.0.0.1:8080.",
   });
 }
 
-function readCount(flag: string, text: string, least = 1): number {
+function readCount(flag: string, text: string): number {
   const count = Number(text);
-  if (/^\d{1,6}$/.test(text) && count >= least) return count;
-  throw new GatewayError("invalid", `${flag} ${text} is not a whole number of at least ${least}.`);
+  if (/^\d{1,6}$/.test(text) && count >= 1) return count;
+  throw new GatewayError("invalid", `${flag} ${text} is not a whole number of at least 1.`);
 }
 
 function readDuration(flag: string, text: string): number {
   const ms = parseDuration(text, "s");
-  if (ms !== undefined && ms > 0) return ms;
+  if (ms !== undefined && ms > 0) return Math.min(ms, MAX_DELAY_MS);
   throw new GatewayError("invalid", `${flag} ${text} is not a duration.`, {
     hint: "Write e.g. 30s, 1500ms or 2m.",
   });

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { parseDuration } from "../config/units.ts";
+import { GatewayError } from "../errors.ts";
 
 /** A flag that may be given again and again. */
 export function collect(word: string, before: readonly string[] = []): readonly string[] {
@@ -19,6 +20,43 @@ export function readVariable(
   const value = given ?? process.env[name];
   if (value === undefined) throw new InvalidArgumentError(`The variable ${name} is not set.`);
   return { ...before, [name]: value };
+}
+
+/** Whether a text is a whole http or https URL. */
+export function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+/** @throws {InvalidArgumentError} for anything but an http or https URL */
+export function readUrl(text: string): string {
+  if (isHttpUrl(text)) return text;
+  throw new InvalidArgumentError("It must be a URL such as http://127.0.0.1:8080.");
+}
+
+/** Of a whole number in a range; @throws {InvalidArgumentError} for anything else */
+export function countReader(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const count = Number(text);
+    if (/^\d{1,9}$/.test(text) && count >= least && count <= most) return count;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
+
+/**
+ * Of a bearer token. Not told as an invalid argument: Commander would show the value.
+ * @throws {GatewayError} `invalid` for one that no HTTP header can hold, such as one with a line break at its end
+ */
+export function keyReader(flag: string): (text: string) => string {
+  return (text) => {
+    if (/^[\x20-\x7e]*$/.test(text)) return text;
+    throw new GatewayError(
+      "invalid",
+      `The key of ${flag} has characters that no header can hold.`,
+      {
+        hint: "Look for a line break, also where it comes from a variable.",
+      },
+    );
+  };
 }
 
 /** @throws {InvalidArgumentError} for what is no port */

@@ -1,6 +1,6 @@
 import { Option, type Command } from "commander";
 import type { McpoFlags } from "./mcpo.ts";
-import { collect, readDuration, readPort } from "./readers.ts";
+import { collect, keyReader, readDuration, readPort } from "./readers.ts";
 
 const LOG_LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"];
 
@@ -36,7 +36,9 @@ function serving(command: Command): Command {
     .option("--host <address>", "address of the listener")
     .option("--listener <name>", "listener that --port and --host are for (default: the first)")
     .addOption(
-      new Option("--api-key <key>", "bearer token clients must send").env("PROPYLON_API_KEY"),
+      new Option("--api-key <key>", "bearer token clients must send")
+        .env("PROPYLON_API_KEY")
+        .argParser(keyReader("--api-key")),
     )
     .addOption(
       new Option("--log-level <level>", "least severe level of the log").choices(LOG_LEVELS),
@@ -71,7 +73,9 @@ function likeMcpo(command: Command): Command {
     .option("-p, --port <port>", "port", readPort, 8000)
     .option("-h, --host <address>", "address (default: 0.0.0.0 with a key, else 127.0.0.1)")
     .addOption(
-      new Option("-k, --api-key <key>", "bearer token clients must send").env("PROPYLON_API_KEY"),
+      new Option("-k, --api-key <key>", "bearer token clients must send")
+        .env("PROPYLON_API_KEY")
+        .argParser(keyReader("--api-key")),
     )
     .option("--strict-auth", "accepted: the key protects everything anyway")
     .option("--hot-reload", "reload when the config changes")

@@ -1,10 +1,17 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { readDuration, readPort, readVariable } from "./readers.ts";
+import {
+  countReader,
+  keyReader,
+  readDuration,
+  readPort,
+  readUrl,
+  readVariable,
+} from "./readers.ts";
 
 /** Flags of `propylon sidecar`; the environment says the same (R007, R047, R050, R051). */
 export interface SidecarFlags {
   readonly name?: string;
-  readonly nats?: string;
+  readonly nats?: readonly string[];
   readonly natsCreds?: string;
   readonly runtime?: string;
   readonly runtimeKey?: string;
@@ -29,17 +36,26 @@ export function describeSidecar(command: Command, words: readonly string[] | und
     .description(
       "Feed a runtime of contract v1 from a durable queue; behind -- its command, to run it as well.",
     )
-    .addOption(new Option("--name <name>", "agent whose tasks are taken").env("AGENT_NAME"))
     .addOption(
-      new Option("--nats <urls>", "NATS servers (default: a queue in memory)").env("NATS_URL"),
+      new Option("--name <name>", "agent whose tasks are taken")
+        .env("AGENT_NAME")
+        .argParser(readName),
+    )
+    .addOption(
+      new Option("--nats <urls>", "NATS servers (default: a queue in memory)")
+        .env("NATS_URL")
+        .argParser(readServers),
     )
     .addOption(new Option("--nats-creds <file>", "credentials of the NATS user").env("NATS_CREDS"))
     .option(
       "--runtime <url>",
       "where the runtime listens (default: localhost at $A2A_PORT or 8080)",
+      readUrl,
     )
     .addOption(
-      new Option("--runtime-key <key>", "bearer token that the runtime wants").env("RUNTIME_KEY"),
+      new Option("--runtime-key <key>", "bearer token that the runtime wants")
+        .env("RUNTIME_KEY")
+        .argParser(keyReader("--runtime-key")),
     )
     .option(
       "--env <variable>",
@@ -48,7 +64,7 @@ export function describeSidecar(command: Command, words: readonly string[] | und
     )
     .option("--manifest <file>", "the runtime's runtime-contract.json (default: asked from it)")
     .option("--verify", "only check streams and consumer, create none")
-    .option("--concurrency <count>", "tasks at a time (default: 1)", readCount)
+    .option("--concurrency <count>", "tasks at a time (default: 1)", countReader(1, 1_000))
     .option(
       "--ack-wait <duration>",
       "silence after which a task goes elsewhere (default: 30s)",
@@ -57,7 +73,7 @@ export function describeSidecar(command: Command, words: readonly string[] | und
     .option(
       "--max-deliver <count>",
       "deliveries of a task before it is given up (default: 5)",
-      readCount,
+      countReader(1, 1_000),
     )
     .option("--timeout <duration>", "longest run of a task (default: 1h)", readDuration)
     .addOption(
@@ -80,7 +96,9 @@ export function describeSidecar(command: Command, words: readonly string[] | und
     )
     .option("--host <address>", "address of it; another one than loopback needs a key", "127.0.0.1")
     .addOption(
-      new Option("--api-key <key>", "bearer token clients must send").env("PROPYLON_API_KEY"),
+      new Option("--api-key <key>", "bearer token clients must send")
+        .env("PROPYLON_API_KEY")
+        .argParser(keyReader("--api-key")),
     )
     .addOption(
       new Option("--log-level <level>", "least severe level of the log").choices([
@@ -99,7 +117,14 @@ export function describeSidecar(command: Command, words: readonly string[] | und
     });
 }
 
-function readCount(text: string): number {
-  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a number from 1 to 9999.");
+function readName(text: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(text)) return text;
+  throw new InvalidArgumentError("It must be 1 to 64 letters, digits, - and _.");
+}
+
+/** What is wrong with an address is told by the plugin, without the credentials that may stand in it. */
+function readServers(text: string): readonly string[] {
+  const servers = text.split(",").map((each) => each.trim());
+  if (servers.every((each) => each !== "")) return servers;
+  throw new InvalidArgumentError("It must be addresses such as nats://127.0.0.1:4222.");
 }

@@ -95,7 +95,7 @@ function optionsOf(
     timeout,
     grace: `${grace}ms`,
     nats: withoutUndefined({
-      url: nats?.split(",").map((each) => each.trim()),
+      url: nats,
       credentials: natsCreds,
       provision: verify ? "verify" : undefined,
     }),

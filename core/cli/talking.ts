@@ -1,4 +1,5 @@
 import { Option, type Command } from "commander";
+import { keyReader } from "./readers.ts";
 
 /** The commands that talk to a running gateway. */
 export function describeTalking(program: Command): void {
@@ -39,7 +40,11 @@ export function describeTalking(program: Command): void {
 
 function asClient(command: Command): Command {
   return command
-    .addOption(new Option("--api-key <key>", "bearer token to send").env("PROPYLON_API_KEY"))
+    .addOption(
+      new Option("--api-key <key>", "bearer token to send")
+        .env("PROPYLON_API_KEY")
+        .argParser(keyReader("--api-key")),
+    )
     .option("--timeout <duration>", "longest wait, e.g. 30s (a bare number is seconds)", "60s")
     .option("--json", "print JSON");
 }

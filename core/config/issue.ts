@@ -1,5 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import type { Place } from "../errors.ts";
+import { isObject } from "../json.ts";
 
 /** A place inside a config: object keys and array indexes from the top. */
 export type ConfigPath = readonly (string | number)[];
@@ -59,8 +60,12 @@ export function invalidConfig(issues: readonly ConfigIssue[]): GatewayError {
   });
 }
 
-/** The problems that {@link invalidConfig} put into an error; empty for any other error. */
+/** The problems that {@link invalidConfig} put into an error; empty for any other error, whose issues may have no place. */
 export function issuesOf(error: GatewayError): readonly ConfigIssue[] {
-  const issues = error.data?.["issues"];
-  return Array.isArray(issues) ? (issues as ConfigIssue[]) : [];
+  const issues: unknown = error.data?.["issues"];
+  return Array.isArray(issues) && issues.every(isConfigIssue) ? issues : [];
+}
+
+function isConfigIssue(issue: unknown): issue is ConfigIssue {
+  return isObject(issue) && isObject(issue["place"]) && typeof issue["hint"] === "string";
 }
