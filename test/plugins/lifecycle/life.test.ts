@@ -1,5 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { textOf } from "../../../contract/index.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
+import { instructionsFor, REMINDER } from "../../../plugins/lifecycle/instructions.ts";
 import { Output } from "../../../plugins/lifecycle/output.ts";
 import { verdictOf } from "../../../plugins/lifecycle/verdict.ts";
 import {
@@ -121,8 +124,53 @@ describe("how a contract ends without agent_complete", () => {
       "[CONTRACT FAILED]",
       { status: "stopped", reason: "failed", error: "The agent said that it failed." },
     ],
+    ["**[CONTRACT COMPLETE]**", { status: "completed", summary: "" }],
+    [
+      "All is counted.\n\n[CONTRACT COMPLETE].\n",
+      { status: "completed", summary: "All is counted." },
+    ],
+    [
+      "[CONTRACT FAILED]: no such file",
+      { status: "stopped", reason: "failed", error: "no such file" },
+    ],
   ])("%j says %j", (text, verdict) => {
     expect(verdictOf(text)).toEqual(verdict);
+  });
+
+  const MARKERS = ["[CONTRACT COMPLETE]", "[CONTRACT FAILED]"];
+
+  it.each([
+    instructionsFor("id", true),
+    instructionsFor("id", false),
+    textOf(REMINDER.parts as never),
+    ...MARKERS.flatMap((marker) => [
+      `I am told to end my last message with ${marker}.`,
+      `I shall say "${marker}"`,
+      `\`${marker}\``,
+      `> ${marker}`,
+      `> ${marker}\n\nThat comes later.`,
+      `The words are:\n\n\`\`\`\n${marker}\n\`\`\`\n`,
+      `- ${marker}\n- something else`,
+      `My orders:\n${marker}\nNow I begin.`,
+      `${marker} is what I shall write.`,
+      `I will finish with: ${marker}`,
+    ]),
+  ])("an agent that quotes its prompt goes on: %j", (quoted) => {
+    expect(verdictOf(quoted)).toBeUndefined();
+    expect(verdictOf(`My orders are:\n${quoted}\nI begin.`)).toBeUndefined();
+    expect(verdictOf(`${quoted}\n\nI begin.`)).toBeUndefined();
+  });
+
+  it("whatever stands around a quotation of the prompt is no verdict, and an end of its own behind it is", () => {
+    const words = fc.stringMatching(/^[a-z][a-z ,]{0,30}$/);
+    const quoted = fc.constantFrom(...instructionsFor("id", true).split("\n"));
+    fc.assert(
+      fc.property(words, quoted, words, (before, quotation, after) => {
+        const text = `${before}\n${quotation}\n${after}`;
+        expect(verdictOf(text)).toBeUndefined();
+        expect(verdictOf(`${text}.\n[CONTRACT COMPLETE]`)?.status).toBe("completed");
+      }),
+    );
   });
 });
 
