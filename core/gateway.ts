@@ -17,6 +17,7 @@ import { Faces } from "./host/faces.ts";
 import type { GatewayHooks, ReloadReport } from "./hooks.ts";
 import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./host/hosts.ts";
 import { KeptValues } from "./host/keep.ts";
+import { Backlog } from "./node/backlog.ts";
 import { createLogger, tapLog } from "./log.ts";
 import { renderMetrics } from "./host/metrics.ts";
 import { Queue } from "./host/queue.ts";
@@ -98,6 +99,10 @@ export class Gateway {
     const cwd = options.cwd ?? options.file?.cwd ?? process.cwd();
     const clientInfo = { name: config.name, version: config.version ?? VERSION };
     const leases = new Leases();
+    const backlog = new Backlog(config.limits, (cut) => {
+      log.warn(cut, "an answer was cut off: its client does not read it");
+      this.#parts.hooks.emit("answer:cut", cut);
+    });
     this.#parts = {
       log,
       resolve: createResolver(options),
@@ -113,8 +118,9 @@ export class Gateway {
         maxDepth: () => this.config.limits.depth,
         onEvent: (name, event) => reportEvent(this.#parts, name, event),
       }),
-      sockets: new Sockets(log, leases),
+      sockets: new Sockets(log, { leases, backlog }),
       leases,
+      backlog,
       faces: new Faces(createEndpointHost(log, parts)),
       scopeHost: createScopeHost(log, cwd, parts),
       retiring: new Set(),

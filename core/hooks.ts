@@ -1,4 +1,5 @@
 import type { ErrorCode, GatewayError } from "./errors.ts";
+import type { Cut } from "./node/backlog.ts";
 import type { ProviderStatus } from "./provider.ts";
 
 /** What one reload did. Names are sorted. */
@@ -76,6 +77,8 @@ export interface GatewayHooks {
     id: string,
     reason: "deleted" | "idle" | "evicted" | "revoked" | "shutdown",
   ) => void;
+  /** An answer was cut off, because its client did not read it. */
+  "answer:cut": (cut: Cut) => void;
   /** Somebody used, or tried to use, a route that changes something. */
   mutation: (mutation: Mutation) => void;
   /** A line was written to the log: one JSON object without line break, redacted. Must not log itself. */

@@ -46,6 +46,7 @@ export {
 export type { Control, ReloadPlan } from "./control.ts";
 export { perGeneration, type GenerationContext } from "./per-generation.ts";
 export type { ConfigEdit } from "./config/write.ts";
+export type { Cut, CutReason } from "./node/backlog.ts";
 export type { Changes, GatewayHooks, Mutation, ReloadReport, Shutdown } from "./hooks.ts";
 export { createLogger } from "./log.ts";
 export { networkFault, networkReason, sizeFault } from "./upstream/faults.ts";

@@ -29,6 +29,19 @@ export const limitsSchema = z.strictObject({
     .describe(
       "Unsent bytes of one event stream. Beyond it a standalone stream is closed; a call's stream holds up the server that feeds it, or loses log messages and progress where that cannot be.",
     ),
+  unread: size()
+    .default(64 * 1024 * 1024)
+    .describe(
+      "Bytes of answers that one principal may leave unread, on all its connections. Beyond it the longest waiting are cut off; a single answer may be larger.",
+    ),
+  unreadTotal: size()
+    .default(256 * 1024 * 1024)
+    .describe(
+      "Bytes of answers that all clients together may leave unread. Beyond it those of whoever has most are cut off.",
+    ),
+  unreadTimeout: duration()
+    .default(30_000)
+    .describe("An answer of which nothing was read for so long is cut off."),
 });
 
 /** How long the parts of a gateway may take. */

@@ -30,6 +30,9 @@ export function createEndpointHost(log: Logger, parts: () => GatewayParts): Endp
     get leases() {
       return parts().leases;
     },
+    get backlog() {
+      return parts().backlog;
+    },
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
   };
 }

@@ -9,6 +9,7 @@ import type { HookEmitter } from "./emitter.ts";
 import type { Faces } from "./faces.ts";
 import { Generation } from "./generation.ts";
 import type { KeptValues } from "./keep.ts";
+import type { Backlog } from "../node/backlog.ts";
 import type { Listener } from "../node/listener.ts";
 import type { Abortion } from "./pipeline.ts";
 import type { Queue } from "./queue.ts";
@@ -32,6 +33,7 @@ export interface GatewayParts {
   readonly pool: UpstreamPool;
   readonly sockets: Sockets;
   readonly leases: Leases;
+  readonly backlog: Backlog;
   readonly faces: Faces;
   readonly scopeHost: ScopeHost;
   /** What goes on behind a reload: old generations on their way out, and what leaves with them. */

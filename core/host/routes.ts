@@ -8,6 +8,7 @@ import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
 import { GatewayError, toEnvelope } from "../errors.ts";
 import { logFault } from "./fault.ts";
 import type { ListenerApp } from "../node/app.ts";
+import { answerOf } from "../node/answer.ts";
 import { cutSoon } from "../node/failure.ts";
 import type { RouteEvent } from "../route.ts";
 import { NOBODY } from "./guard.ts";
@@ -54,6 +55,8 @@ async function answer(
   };
   try {
     principal = await guard.identify(credentials, options);
+    const answering = answerOf(event.runtime?.node?.res);
+    if (answering) answering.principal = principal;
     guard.permit(principal, options);
     boundBody(event, options.bodyLimit ?? bodyLimit);
     Object.assign(event.context, { principal: principal ?? NOBODY, mutates: options.mutates });

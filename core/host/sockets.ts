@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
-import type { Leases } from "../auth/leases.ts";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
-import type { ListenerApp } from "../node/app.ts";
+import type { Custody, ListenerApp } from "../node/app.ts";
 import { Listener } from "../node/listener.ts";
 
 /** Where a listener can be reached. */
@@ -29,12 +28,12 @@ export interface SocketPlan {
 /** The gateway's listeners by name. A reload opens the new ones before it closes the old, so no port is lost on the way. */
 export class Sockets {
   readonly #log: Logger;
-  readonly #leases: Leases;
+  readonly #shared: Custody;
   #open = new Map<string, OpenListener>();
 
-  constructor(log: Logger, leases: Leases) {
+  constructor(log: Logger, shared: Custody) {
     this.#log = log;
-    this.#leases = leases;
+    this.#shared = shared;
   }
 
   /** Addresses of the open listeners. */
@@ -102,7 +101,7 @@ export class Sockets {
     const listener = new Listener(name, config, {
       limits,
       log: this.#log,
-      leases: this.#leases,
+      ...this.#shared,
       ...(publicUrl !== undefined && { publicUrl }),
     });
     const { url, port } = await listener.open();

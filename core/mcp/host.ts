@@ -5,6 +5,7 @@ import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
 import type { Abortion } from "../host/pipeline.ts";
 import type { GatewayHooks } from "../hooks.ts";
 import type { Listed } from "../plugin.ts";
+import type { Backlog } from "../node/backlog.ts";
 import type { Provider } from "../provider.ts";
 import type { Call, Json } from "../types.ts";
 
@@ -31,6 +32,8 @@ export interface EndpointHost {
   readonly current: CallRunner;
   /** What is open on whose credential. */
   readonly leases: Leases;
+  /** What clients asked for and do not read. */
+  readonly backlog: Backlog;
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
 }
 

@@ -1,4 +1,5 @@
 import { SEVERITIES } from "../severities.ts";
+import { sessionOf } from "../node/answer.ts";
 import type { Provider, ProviderEvent } from "../provider.ts";
 import type { Json, Tool } from "../types.ts";
 import type { EndpointContext } from "./context.ts";
@@ -175,6 +176,8 @@ export class Live {
     // Calls of a revoked credential are ended, or left to finish, where all calls in flight are.
     if (reason !== "revoked") for (const call of session.calls) call.cancel(why);
     session.stream?.end();
+    // A client that gave its session up reads nothing of it any more.
+    host.backlog.drop((answer) => sessionOf(answer) === session.id);
     this.watchers.clear(session);
     this.levels.change(session.logLevel, -1);
     host.emit("session:close", name, session.key, reason);

@@ -1,7 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Leases } from "../auth/leases.ts";
 import type { Socket } from "../socket.ts";
 import type { Principal } from "../types.ts";
+import type { Backlog } from "./backlog.ts";
 import type { Check } from "./probe.ts";
+
+/** What all listeners share: what is open on whose credential, and what clients asked for and do not read. */
+export interface Custody {
+  readonly leases: Leases;
+  readonly backlog: Backlog;
+}
 
 /** Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path). */
 export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;

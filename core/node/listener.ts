@@ -1,11 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
-import type { Leases } from "../auth/leases.ts";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Principal } from "../types.ts";
-import type { Admission, ListenerApp, NodeHandler } from "./app.ts";
+import type { Admission, Custody, ListenerApp, NodeHandler } from "./app.ts";
+import type { HttpAnswer } from "./answer.ts";
+import type { Backlog } from "./backlog.ts";
 import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
 import { refuseUpgrade, sendError } from "./failure.ts";
@@ -16,11 +17,9 @@ import { serveWeb } from "./web.ts";
 import { WebSockets, type Handshake } from "./websockets.ts";
 
 /** What a listener needs to know besides its own config. */
-export interface ListenerOptions {
+export interface ListenerOptions extends Custody {
   readonly limits: GatewayConfig["limits"];
   readonly log: Logger;
-  /** What is open on whose credential. */
-  readonly leases: Leases;
   readonly publicUrl?: string;
 }
 
@@ -44,6 +43,7 @@ export class Listener {
   readonly #limits: GatewayConfig["limits"];
   readonly #publicUrl: string | undefined;
   readonly #log: Logger;
+  readonly #backlog: Backlog;
   readonly #connections: Connections;
   readonly #webSockets: WebSockets;
   #server: Server | undefined;
@@ -58,8 +58,9 @@ export class Listener {
     this.#limits = options.limits;
     this.#publicUrl = options.publicUrl;
     this.#log = options.log.child({ listener: name });
+    this.#backlog = options.backlog;
     this.#connections = new Connections(this.#log, this.#limits.connections);
-    this.#webSockets = new WebSockets(this.#limits.body, options.leases);
+    this.#webSockets = new WebSockets(this.#limits.body, options);
   }
 
   /**
@@ -68,7 +69,7 @@ export class Listener {
    */
   async open(): Promise<ListenerAddress> {
     const server = await createNodeServer(this.name, this.#config, this.#limits, (req, res) =>
-      this.#serve(req, res),
+      this.#serve(req, res as HttpAnswer),
     );
     this.#connections.watch(server, this.tls);
     server.on("upgrade", (req, socket, head) => {
@@ -118,7 +119,8 @@ export class Listener {
     this.#server = undefined;
   }
 
-  #serve(req: IncomingMessage, res: ServerResponse): void {
+  #serve(req: IncomingMessage, res: HttpAnswer): void {
+    res.backlog = this.#backlog;
     this.#connections.enter(req, res);
     try {
       if (this.#draining) res.shouldKeepAlive = false;
@@ -181,7 +183,7 @@ export class Listener {
     return true;
   }
 
-  #route(req: IncomingMessage, res: ServerResponse): void {
+  #route(req: IncomingMessage, res: HttpAnswer): void {
     if (req.headers.origin !== undefined && isPreflight(req)) return sendPreflight(req, res);
     const path = pathOf(req.url!);
     if (path === "/livez") return sendLiveness(req, res);
@@ -214,14 +216,18 @@ export class Listener {
   }
 
   /** The hot path: no promise is made when the principal is known at once. */
-  #enter(endpoint: NodeHandler, app: ListenerApp, req: IncomingMessage, res: ServerResponse): void {
+  #enter(endpoint: NodeHandler, app: ListenerApp, req: IncomingMessage, res: HttpAnswer): void {
     const principal: Principal | Promise<Principal> = app.authenticate(req);
     if (!(principal instanceof Promise)) {
+      res.principal = principal;
       endpoint(req, res, principal);
       return;
     }
     principal
-      .then((known) => endpoint(req, res, known))
+      .then((known) => {
+        res.principal = known;
+        endpoint(req, res, known);
+      })
       .catch((error: unknown) => this.#fail(res, error));
   }
 

@@ -5,11 +5,13 @@ import {
   type RequestListener,
   type Server,
   type ServerOptions,
+  type ServerResponse,
 } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
+import { HttpAnswer } from "./answer.ts";
 
 /** Above the 60 s after which common load balancers drop an idle connection, so that they close first. */
 const KEEP_ALIVE_MS = 75_000;
@@ -58,6 +60,8 @@ export async function createNodeServer(
 function serverOptions(limits: GatewayConfig["limits"]): ServerOptions {
   return {
     IncomingMessage: Request,
+    // Its methods take what those of Node take; their overloads cannot be written once more.
+    ServerResponse: HttpAnswer as unknown as typeof ServerResponse,
     insecureHTTPParser: false,
     // Ours to answer, with a sentence.
     requireHostHeader: false,

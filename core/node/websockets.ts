@@ -4,7 +4,8 @@ import type { WebSocket, WebSocketServer } from "ws";
 import type { Leases } from "../auth/leases.ts";
 import { GatewayError } from "../errors.ts";
 import type { Socket } from "../socket.ts";
-import type { Admission, SocketDoor } from "./app.ts";
+import type { Admission, Custody, SocketDoor } from "./app.ts";
+import type { Backlog, Unread } from "./backlog.ts";
 import { refuseUpgrade } from "./failure.ts";
 
 /** How often a peer has to show that it is there. One that missed a whole round is gone. */
@@ -16,6 +17,9 @@ const CLOSE_MS = 1_000;
 const GOING_AWAY = 1001;
 /** RFC 6455 section 7.4.1: what the peer does, or who it is, is not allowed. */
 const POLICY_VIOLATION = 1008;
+
+/** Bytes that may be on their way without being looked at. */
+const UNNOTED = 64 * 1024;
 
 /** One open connection. */
 interface Connection {
@@ -36,15 +40,17 @@ export interface Handshake {
 export class WebSockets {
   readonly #limit: number;
   readonly #leases: Leases;
+  readonly #backlog: Backlog;
   readonly #open = new Set<Connection>();
   #server: Promise<WebSocketServer> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
 
   /** @param limit largest message in bytes; a larger one closes the connection with 1009 */
-  constructor(limit: number, leases: Leases) {
+  constructor(limit: number, { leases, backlog }: Custody) {
     this.#limit = limit;
     this.#leases = leases;
+    this.#backlog = backlog;
   }
 
   /** Completes a handshake that was admitted, or answers what is wrong with it. */
@@ -79,11 +85,13 @@ export class WebSockets {
       (reason) =>
         void goAway(socket, CLOSE_MS, { code: POLICY_VIOLATION, reason: cutText(reason) }),
     );
+    const unread = unreadOf(socket, admission.principal.ref);
     socket.once("close", () => {
       release();
+      this.#backlog.forget(unread);
       this.#leave(connection);
     });
-    admission.accept(plainSocket(socket, admission));
+    admission.accept(plainSocket(socket, admission, () => this.#backlog.note(unread)));
   }
 
   #leave(connection: Connection): void {
@@ -147,7 +155,26 @@ function cutText(text: string): string {
   return cut.replace(/\uFFFD$/, "");
 }
 
-function plainSocket(socket: WebSocket, { principal, url, params }: Admission): Socket {
+/** What a connection has not taken yet. */
+function unreadOf(socket: WebSocket, owner: string): Unread {
+  return {
+    owner,
+    get unread() {
+      return socket.bufferedAmount;
+    },
+    get progress() {
+      return socket.bufferedAmount;
+    },
+    cut: () => socket.terminate(),
+  };
+}
+
+/** @param onUnread told when a message was not taken at once */
+function plainSocket(
+  socket: WebSocket,
+  { principal, url, params }: Admission,
+  onUnread: () => void,
+): Socket {
   return {
     principal,
     url,
@@ -156,7 +183,9 @@ function plainSocket(socket: WebSocket, { principal, url, params }: Admission): 
       return socket.bufferedAmount;
     },
     send(text) {
-      if (socket.readyState === socket.OPEN) socket.send(text);
+      if (socket.readyState !== socket.OPEN) return;
+      socket.send(text);
+      if (socket.bufferedAmount > UNNOTED) onUnread();
     },
     close: (code = 1000, reason) => socket.close(code, reason),
     terminate: () => socket.terminate(),

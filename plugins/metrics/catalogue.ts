@@ -99,6 +99,12 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
   page.counter("config_reloads_total", "Reloads of the configuration.", ["outcome"], () =>
     labelled("outcome", Object.entries(life.reloads)),
   );
+  page.counter(
+    "answers_cut_total",
+    "Answers that were cut off because their clients did not read them.",
+    ["reason"],
+    () => labelled("reason", Object.entries(life.cuts)),
+  );
   page.gauge("config_generation", "Counts applied configurations, from 1.", [], () => [
     [{}, control.generation],
   ]);

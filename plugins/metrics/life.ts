@@ -4,6 +4,8 @@ import { Family } from "./distribution.ts";
 
 /** What happened to the gateway itself: reloads, sessions, connections. Lives through reloads, like the ledger. */
 export class GatewayLife {
+  /** Answers that were cut off, by reason. */
+  readonly cuts = { stalled: 0, principal: 0, total: 0 };
   readonly reloads = { done: 0, failed: 0 };
   /** Connection attempts after the first, by server. */
   readonly reconnects = new Map<string, number>();
@@ -30,6 +32,7 @@ export class GatewayLife {
         if (state === "connecting") this.#dial(name);
         else if (state !== "idle") this.#dialled.add(name);
       },
+      "answer:cut": ({ reason }) => void this.cuts[reason]++,
       "session:open": (endpoint, id) => this.#open(endpoint, id),
       "session:close": (endpoint, id) => this.#close(endpoint, id),
       "breaker:state": (server, { state }) => void this.circuits.set(server, state),

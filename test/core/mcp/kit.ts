@@ -1,3 +1,4 @@
+import { Backlog } from "../../../core/node/backlog.ts";
 import { Leases } from "../../../core/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
@@ -170,6 +171,7 @@ function testHost(providers: readonly FakeProvider[], config: GatewayConfig): Te
     limits: config.limits,
     draining: false,
     leases: new Leases(),
+    backlog: new Backlog(config.limits, () => {}),
     events,
     calls,
     current: {

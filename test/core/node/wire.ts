@@ -1,3 +1,4 @@
+import { Backlog } from "../../../core/node/backlog.ts";
 import { Leases } from "../../../core/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { once } from "node:events";
@@ -63,7 +64,11 @@ export async function openRig({
     log,
     ...(publicUrl !== undefined && { publicUrl }),
   };
-  const listener = new Listener("main", config, { ...options, leases: new Leases() });
+  const listener = new Listener("main", config, {
+    ...options,
+    leases: new Leases(),
+    backlog: new Backlog(options.limits, () => {}),
+  });
   const { port, url } = await listener.open();
   if (!bare)
     listener.swap({
