@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { AnyPlugin } from "../plugin.ts";
+import { SPELLINGS } from "./clients.ts";
 import { configSchema } from "./schema.ts";
+import { httpServerSchema, stdioServerSchema, typedServerSchema } from "./server-schema.ts";
 import type { Shape } from "./shape.ts";
 
 /** A JSON Schema object of draft 2020-12. */
@@ -27,6 +29,7 @@ export function configJsonSchema(plugins: Readonly<Record<string, AnyPlugin>> = 
     description: "Servers as other MCP clients write them, pasted as they are.",
     additionalProperties: { type: "object" },
   };
+  properties["servers"] = { ...properties["servers"], additionalProperties: serverEntry() };
   const options = properties["plugins"]!;
   const described = Object.entries(plugins).map(
     ([key, plugin]) => [key, pluginOptions(plugin)] as const,
@@ -57,22 +60,80 @@ function pluginOptions(plugin: AnyPlugin): JsonSchema {
   return { anyOf: [options, ...off] };
 }
 
-const VARIABLE = { type: "string", pattern: "^\\$\\{[^}]+\\}$" };
+/** A text that a variable is to fill in wholly, e.g. `${PORT:-8080}`. */
+const VARIABLE = { type: "string", pattern: "^\\$\\{.+\\}$" };
+/** A text with a variable anywhere. */
+const WITH_VARIABLE = { type: "string", pattern: "\\$\\{.+\\}" };
+const LIMITS = ["format", "pattern", "minLength", "maxLength", "enum", "const"] as const;
 
+/** Keywords whose value is data, or about names, which no variable fills in. */
+const UNTOUCHED: ReadonlySet<string> = new Set(["default", "enum", "const", "propertyNames"]);
+
+/** What a variable fills in is text first, and what it will be nobody knows before: neither numbers nor limits can be asked of it. */
 function acceptVariables(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(acceptVariables);
   if (typeof node !== "object" || node === null) return node;
   const schema = Object.fromEntries(
     Object.entries(node).map(([key, value]) => [
       key,
-      key === "default" ? value : acceptVariables(value),
+      UNTOUCHED.has(key) ? value : acceptVariables(value),
     ]),
   );
-  const { type, description, default: fallback, ...rest } = schema;
-  if (type !== "integer" && type !== "number" && type !== "boolean") return schema;
-  const outer = {
+  const variable = variableFor(schema);
+  if (!variable) return schema;
+  const { description, default: fallback, ...rest } = schema;
+  return {
     ...(description !== undefined && { description }),
     ...(fallback !== undefined && { default: fallback }),
+    anyOf: [rest, variable],
   };
-  return { ...outer, anyOf: [{ type, ...rest }, VARIABLE] };
+}
+
+function variableFor(schema: JsonSchema): object | undefined {
+  const { type } = schema;
+  if (type === "integer" || type === "number" || type === "boolean") return VARIABLE;
+  return type === "string" && LIMITS.some((key) => key in schema) ? WITH_VARIABLE : undefined;
+}
+
+/** Keys of other clients that an entry of `servers` may have. */
+const FOREIGN = {
+  type: { enum: SPELLINGS, description: "The transport, as other clients name it." },
+  disabled: { type: "boolean", description: "The opposite of enabled, as other clients write it." },
+  disabledTools: { type: "array", items: { type: "string" }, description: "As tools.exclude." },
+};
+
+/**
+ * An entry of `servers`, told apart by what it has: of a choice of three an editor could only say that none fits, where a key is
+ * spelt wrong.
+ */
+function serverEntry(): JsonSchema {
+  const shapeOf = (schema: z.ZodType): JsonSchema => {
+    const { $schema: _, ...shape } = z.toJSONSchema(schema, { io: "input" }) as JsonSchema;
+    return shape;
+  };
+  const [stdio, http] = [stdioServerSchema, httpServerSchema].map((schema) => {
+    const shape = shapeOf(schema);
+    return { ...shape, properties: { ...(shape["properties"] as object), ...FOREIGN } };
+  });
+  const has = (key: string): JsonSchema => ({ required: [key] });
+  const ofPlugin = { properties: { type: { not: { enum: SPELLINGS } } }, required: ["type"] };
+  const serverUrl = { type: "string", description: "As url." };
+  const foreignHttp = {
+    ...http,
+    properties: { ...(http!["properties"] as object), serverUrl },
+    required: ["serverUrl"],
+  };
+  return {
+    type: "object",
+    if: ofPlugin,
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: shapeOf(typedServerSchema),
+    else: {
+      if: has("url"),
+      // oxlint-disable-next-line unicorn/no-thenable -- as above
+      then: http,
+      // oxlint-disable-next-line unicorn/no-thenable -- as above
+      else: { if: has("serverUrl"), then: foreignHttp, else: stdio },
+    },
+  };
 }

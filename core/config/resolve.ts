@@ -33,6 +33,15 @@ export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
   telemetry: () => import("propylon/plugins/telemetry"),
 };
 
+/** All of them, by name. */
+export async function firstPartyPlugins(): Promise<Readonly<Record<string, AnyPlugin>>> {
+  const loaded = Object.entries(FIRST_PARTY).map(
+    async ([name, load]) =>
+      [name, pluginOf(name, (await load()) as Record<string, unknown>)] as const,
+  );
+  return Object.fromEntries(await Promise.all(loaded));
+}
+
 const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 
 /**
