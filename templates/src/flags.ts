@@ -113,7 +113,8 @@ Makes a gateway: config, a plugin, a test, and what it takes to deploy it.
   -t, --template <name>   ${TEMPLATES.map(({ name }) => name).join(", ")}
       --name <name>       name of the project (default: that of the directory)
       --import <file>     take over the mcpServers of a file (repeatable)
-      --with <list>       docker,compose,kubernetes (default: all; none: none)
+      --with <list>       docker,compose,kubernetes (default: all; none: none); the last two
+                          include docker
       --production        a config that nobody can change while it runs
       --[no-]install      install the dependencies
       --[no-]git          make a git repository

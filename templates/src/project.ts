@@ -66,9 +66,11 @@ function readTemplate(root: string, { template, extras }: Order): readonly Proje
   const folders = template.name === "plugin" ? ["plugin"] : ["shared", template.name];
   const files = folders.flatMap((folder) => readTree(join(root, folder)));
   const wanted = new Map(files.map((file) => [file.path, file]));
+  // Compose and Kubernetes run an image, which somebody has to build.
+  const chosen = new Set<Extra>(extras.length > 0 ? ["docker", ...extras] : []);
   return [...wanted.values()].filter(({ path }) =>
     (Object.keys(EXTRA_FILES) as Extra[]).every(
-      (extra) => extras.includes(extra) || !EXTRA_FILES[extra](path),
+      (extra) => chosen.has(extra) || !EXTRA_FILES[extra](path),
     ),
   );
 }
@@ -107,22 +109,37 @@ function surroundings(template: readonly ProjectFile[], { directory }: Order) {
 
 function fill({ path, content }: ProjectFile, order: Order, imported: Imported): Buffer {
   const text = content.toString("utf8").replaceAll(NAME, order.name);
-  if (path === "package.json") return Buffer.from(fillManifest(text, order));
+  if (path === "package.json") return Buffer.from(fillManifest(text, order, imported));
   if (path === "gateway.yaml") return Buffer.from(fillConfig(text, order, imported));
   if (path === ".env.example") return Buffer.from(makeExample(text, imported));
   return Buffer.from(text);
 }
 
 /** @throws {Failure} for the name of something that the project installs: npm would refuse it */
-function fillManifest(text: string, { propylon, name }: Order): string {
+function fillManifest(text: string, { propylon, name }: Order, { packages }: Imported): string {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(text) as Manifest;
   if (name in { ...dependencies, ...devDependencies, ...peerDependencies })
     throw new Failure(`A project that installs ${name} cannot be called ${name}. Add --name.`);
-  const peers = text.indexOf('"peerDependencies"');
-  return text.replaceAll(/("propylon": )"[^"]*"/g, (_, key: string, at: number) => {
+  const whole = addDependencies(text, packages);
+  const peers = whole.indexOf('"peerDependencies"');
+  return whole.replaceAll(/("propylon": )"[^"]*"/g, (_, key: string, at: number) => {
     const isPeer = peers !== -1 && at > peers;
     return `${key}${JSON.stringify(isPeer ? propylon.range : propylon.spec)}`;
   });
+}
+
+/** A version that the template names stays. */
+function addDependencies(text: string, packages: ReadonlyMap<string, string>): string {
+  if (packages.size === 0) return text;
+  const manifest = JSON.parse(text) as Manifest;
+  const all = { ...Object.fromEntries(packages), ...manifest.dependencies };
+  const dependencies = Object.fromEntries(
+    Object.entries(all).toSorted(([left], [right]) => (left < right ? -1 : 1)),
+  );
+  // In the place where npm and formatters want it.
+  const { devDependencies, engines, ...before } = manifest as Record<string, unknown>;
+  const whole = { ...before, dependencies, devDependencies, engines };
+  return `${JSON.stringify(whole, undefined, 2)}\n`;
 }
 
 type Manifest = Readonly<Partial<Record<`${"" | "dev" | "peer"}${string}`, object>>>;

@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { stringify } from "yaml";
 import { isMap, KNOWN, translateEntry, Unusable, type Entry } from "./entry.ts";
 import { Failure } from "./failure.ts";
+import { findPackage, usesNpx } from "./packages.ts";
 import { readJson } from "./jsonc.ts";
 import { Variables, type Surroundings } from "./variables.ts";
 
@@ -24,6 +25,8 @@ export interface Imported {
   readonly values: ReadonlyMap<string, string>;
   /** Those of `values` that only the user knows. */
   readonly blanks: ReadonlySet<string>;
+  /** What the servers start from, for `dependencies`: an image downloads nothing. */
+  readonly packages: ReadonlyMap<string, string>;
   /** What is not as it was, in sentences. */
   readonly notes: readonly string[];
 }
@@ -48,15 +51,16 @@ export function findServerFiles(folder: string): readonly string[] {
  */
 export function importServers(files: readonly string[], target: Target): Imported {
   const variables = new Variables(target);
-  const removal: Removal = { target, variables, block: new Map(), seen: new Set(), notes: [] };
+  const lists = { block: new Map(), seen: new Set<string>(), packages: new Map(), notes: [] };
+  const removal: Removal = { target, variables, ...lists };
   for (const file of files) importFile(file, removal);
-  const { block, notes } = removal;
+  const { block, packages, notes } = removal;
   const mcpServers = Object.fromEntries(block);
   // A block of lines that begins with a blank would lose it.
   const style = { lineWidth: 0, blockQuote: false } as const;
   const yaml = block.size === 0 ? "" : stringify({ mcpServers }, style);
   const { values, blanks } = variables;
-  return { yaml, names: [...block.keys()], values, blanks, notes };
+  return { yaml, names: [...block.keys()], values, blanks, packages, notes };
 }
 
 /** Servers on their way into a gateway. */
@@ -66,6 +70,7 @@ interface Removal {
   readonly block: Map<string, Entry>;
   /** Names as they were. */
   readonly seen: Set<string>;
+  readonly packages: Map<string, string>;
   readonly notes: string[];
 }
 
@@ -79,7 +84,7 @@ function importFile(file: string, removal: Removal): void {
     try {
       if (seen.has(name)) throw new Unusable("there is one of that name already");
       if (!isMap(foreign)) throw new Unusable("it is no map");
-      block.set(server, translateEntry(foreign, move));
+      block.set(server, packaged(name, translateEntry(foreign, move), removal));
       seen.add(name);
       notes.push(...notesOn(name, server, foreign));
     } catch (error) {
@@ -89,6 +94,21 @@ function importFile(file: string, removal: Removal): void {
   }
   if (before === 0 && block.size === 0)
     throw new Failure(`${file} has no server to take over. ${notes.join(" ")}`);
+}
+
+/** The entry with its package among the dependencies. */
+function packaged(name: string, entry: Entry, { packages, notes }: Removal): Entry {
+  if (!usesNpx(entry)) return entry;
+  const found = findPackage(entry);
+  const known = found && packages.get(found.name);
+  if (found && (known === undefined || known === found.range)) {
+    packages.set(found.name, found.range);
+    return found.entry;
+  }
+  notes.push(
+    `"${name}": what npx starts here is no dependency of the project, so it is downloaded at every start, which an image does not do.`,
+  );
+  return entry;
 }
 
 interface ServerFile {

@@ -171,6 +171,31 @@ describe("the steps of a Dockerfile, without Docker", () => {
   );
 });
 
+describe("servers that were taken over", () => {
+  it(
+    "26: run in an image without a registry, asked for with Compose alone",
+    { timeout: 120_000 },
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), "create-gateway-"));
+      onTestFinished(() => remove(folder));
+      const package_ = "@modelcontextprotocol/server-memory@latest";
+      const memory = { command: "npx", args: ["-y", package_] };
+      await writeFile(join(folder, "mcp.json"), JSON.stringify({ mcpServers: { memory } }));
+      const flags = ["--yes", "--with=compose", `--import=${join(folder, "mcp.json")}`];
+      const directory = await createProject({ ...workshop, folder }, "gw", flags);
+      const image = await buildImage(directory);
+      const key = await readKey(directory);
+      const { url } = await startImage(image, key);
+      const client = await connectClient(`${url}/mcp`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      onTestFinished(() => client.close());
+      const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+      await expect.poll(names, { timeout: 40_000 }).toContain("read_graph");
+    },
+  );
+});
+
 describe("the templates", () => {
   it("have the same stand-in for a model", async () => {
     const read = (name: string) =>
