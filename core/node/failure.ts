@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { GatewayError, toEnvelope, toProblem } from "../errors.ts";
+import { GatewayError, toEnvelope, toProblem, toRpcError } from "../errors.ts";
 
 const REASON: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -20,14 +20,28 @@ const LINGER_MS = 1_000;
  * is left to answer.
  */
 export function sendError(res: ServerResponse, error: GatewayError): void {
+  const problem = res.req.headers.accept?.includes("application/problem+json") === true;
+  if (problem) send(res, error, "application/problem+json", toProblem(error));
+  else send(res, error, "application/json", toEnvelope(error));
+}
+
+/**
+ * Refuses a request to an MCP endpoint, before it was read: as a JSON-RPC error, since clients look for nothing else in a body,
+ * and an agent whose client hides the reason runs without tools and without a word.
+ */
+export function sendRpcError(res: ServerResponse, error: GatewayError): void {
+  const body = { jsonrpc: "2.0", id: null, error: toRpcError(error) };
+  send(res, error, "application/json", body);
+}
+
+function send(res: ServerResponse, error: GatewayError, type: string, content: object): void {
   if (res.headersSent || res.socket === null || res.socket.destroyed) {
     res.destroy();
     return;
   }
-  const problem = res.req.headers.accept?.includes("application/problem+json") === true;
-  const body = JSON.stringify(problem ? toProblem(error) : toEnvelope(error));
+  const body = JSON.stringify(content);
   res.writeHead(error.status, {
-    "content-type": problem ? "application/problem+json" : "application/json",
+    "content-type": type,
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",

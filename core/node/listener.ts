@@ -9,7 +9,7 @@ import type { HttpAnswer } from "./answer.ts";
 import type { Backlog } from "./backlog.ts";
 import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
-import { refuseUpgrade, sendError } from "./failure.ts";
+import { refuseUpgrade, sendError, sendRpcError } from "./failure.ts";
 import { Hosts, isUnspecified, literal } from "./hosts.ts";
 import { sendLiveness, sendReadiness, type Check } from "./probe.ts";
 import { bind, createNodeServer } from "./server.ts";
@@ -125,7 +125,7 @@ export class Listener {
     try {
       if (this.#draining) res.shouldKeepAlive = false;
       const refusal = this.#check(req);
-      if (refusal) return sendError(res, refusal);
+      if (refusal) return this.#refuse(res, refusal);
       if (req.headers.origin !== undefined) allowOrigin(res, req.headers.origin);
       this.#route(req, res);
     } catch (error) {
@@ -191,7 +191,7 @@ export class Listener {
     const app = this.#app;
     const endpoint = app?.endpoints.get(path);
     const refusal = this.#refusal(req, endpoint !== undefined);
-    if (refusal || !app) return sendError(res, refusal ?? notReady("The gateway is starting."));
+    if (refusal || !app) return this.#refuse(res, refusal ?? notReady("The gateway is starting."));
     const handler = endpoint ?? app.direct?.(req, path);
     if (handler) this.#enter(handler, app, req, res);
     else serveWeb(req, res, app.fetch).catch((error: unknown) => this.#fail(res, error));
@@ -236,7 +236,13 @@ export class Listener {
     // What fails because the client went away is no error of ours.
     if (error.code === "internal" && !res.destroyed)
       this.#log.error({ err: error.cause ?? error, method: res.req.method }, "request failed");
-    sendError(res, error);
+    this.#refuse(res, error);
+  }
+
+  /** In the words of whatever is on the path. */
+  #refuse(res: ServerResponse, error: GatewayError): void {
+    if (this.#app?.endpoints.has(pathOf(res.req.url!))) sendRpcError(res, error);
+    else sendError(res, error);
   }
 }
 

@@ -112,12 +112,12 @@ describe("T17: an MCP endpoint is for callers", () => {
           'Bearer error="insufficient_scope", scope="caller"',
         );
         expect(await response.json()).toEqual({
-          ok: false,
+          jsonrpc: "2.0",
+          id: null,
           error: {
-            code: "forbidden",
+            code: -32000,
             message: 'This needs the role "caller".',
-            hint: "Use credentials that have it.",
-            data: { role: "caller" },
+            data: { code: "forbidden", hint: "Use credentials that have it.", role: "caller" },
           },
         });
       }
