@@ -1,5 +1,5 @@
 import type { Answer } from "./answer.ts";
-import { toGatewayError, type ErrorCode } from "./errors.ts";
+import { ERROR_STATUS, toGatewayError, type ErrorCode } from "./errors.ts";
 
 /**
  * How a call ended, layer by layer, because "200, success" hides a JSON-RPC error and an `isError` result alike.
@@ -25,8 +25,11 @@ export function outcomeOf(end: Answer | Error): Outcome {
   return end.isError ? TOOL_ERROR : OK;
 }
 
-/** How a call ended in one word, and in which layer when it failed: a "success" that hides an `isError` result helps nobody. */
-export type CallOutcome = "ok" | "transport_error" | "rpc_error" | "tool_error";
+/**
+ * How a call ended in one word, and in which layer when it failed: a "success" that hides an `isError` result helps nobody.
+ * `refused`: the gateway said no before anything went to the server, so nothing is wrong with that.
+ */
+export type CallOutcome = "ok" | "refused" | "transport_error" | "rpc_error" | "tool_error";
 
 /** An {@link Outcome} in one word, as the log, metrics and history show it. */
 export interface CallEnd {
@@ -41,7 +44,13 @@ const TOOL_FAILED: CallEnd = { outcome: "tool_error", code: null };
 /** Says in one word how a call ended. Accepts the answer, or whatever was thrown. Never parses a large result. */
 export function endOf(end: Answer | Error): CallEnd {
   const { transport, rpc, tool } = outcomeOf(end);
-  if (transport !== "ok") return { outcome: "transport_error", code: transport };
+  if (transport !== "ok")
+    return { outcome: isRefusal(transport) ? "refused" : "transport_error", code: transport };
   if (rpc !== "ok") return { outcome: "rpc_error", code: String(rpc) };
   return tool === "ok" ? ENDED_WELL : TOOL_FAILED;
+}
+
+/** What is the caller's to mend, and a gateway that is closing; an open circuit stands for a server that fails. */
+function isRefusal(code: ErrorCode): boolean {
+  return code === "draining" || (ERROR_STATUS[code] < 500 && code !== "cancelled");
 }

@@ -4,7 +4,7 @@ import { Entry } from "./entry.ts";
 import { beginningOf } from "./head.ts";
 import type { Ring } from "./ring.ts";
 
-const OUTCOMES = ["ok", "transport_error", "rpc_error", "tool_error", "failed"] as const;
+const OUTCOMES = ["ok", "refused", "transport_error", "rpc_error", "tool_error", "failed"] as const;
 
 const filterSchema = z.strictObject({
   server: z.string().optional(),

@@ -144,7 +144,7 @@ export class Ledger {
     this.#tallies.set(server, tools);
     const known = tools.get(tool);
     if (known) return known;
-    const calls = { ok: 0, transport_error: 0, rpc_error: 0, tool_error: 0 };
+    const calls = { ok: 0, refused: 0, transport_error: 0, rpc_error: 0, tool_error: 0 };
     const tally: Tally = {
       labels: { server, tool },
       calls,

@@ -86,9 +86,9 @@ describe("the log of calls", () => {
       ["ok", null],
       ["tool_error", null],
       ["rpc_error", "-32050"],
-      ["transport_error", "forbidden"],
+      ["refused", "forbidden"],
       ["transport_error", "cancelled"],
-      ["transport_error", "not_found"],
+      ["refused", "not_found"],
     ]);
   });
 

@@ -105,8 +105,8 @@ describe("what is remembered", () => {
     const { entries, next } = await list();
     expect(next).toBeNull();
     expect(entries.map(({ tool, outcome, code }) => [tool, outcome, code])).toEqual([
-      ["nothing", "transport_error", "not_found"],
-      ["note", "transport_error", "disabled"],
+      ["nothing", "refused", "not_found"],
+      ["note", "refused", "disabled"],
       ["hang", "transport_error", "timeout"],
       ["error", "rpc_error", "-32001"],
       ["tool-error", "tool_error", null],

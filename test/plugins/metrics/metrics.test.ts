@@ -112,12 +112,12 @@ describe("figures about calls", () => {
     ]);
     const expected = {
       "s echo ok": 40,
-      "s echo transport_error": 4,
+      "s echo refused": 4,
       "s tool-error tool_error": 7,
       "s error rpc_error": 5,
       "s hang transport_error": 3,
       "s other rpc_error": 2,
-      "other other transport_error": 1,
+      "other other refused": 1,
       "gate local ok": 1,
     };
     const shown = await page();
@@ -174,7 +174,7 @@ describe("figures about calls", () => {
       "s facts ok": 1,
       "s other ok": 2,
       "s other rpc_error": 1,
-      "other other transport_error": 1,
+      "other other refused": 1,
     });
   });
 
