@@ -7,10 +7,10 @@ import type { Address } from "./sockets.ts";
 /** Something that works but that whoever runs the gateway should know. Holds no secret. */
 export interface GatewayWarning {
   /**
-   * `open_listener`: reachable from other machines without authentication; `left_out`: an endpoint does not show something;
+   * `open_listener`: reachable from other machines without authentication; `any_token`: tokens of others are taken too; `left_out`: an endpoint does not show something;
    * `plugin`: a plugin says so.
    */
-  readonly code: "open_listener" | "left_out" | "plugin";
+  readonly code: "open_listener" | "any_token" | "left_out" | "plugin";
   /** A sentence. */
   readonly message: string;
   /** The place in the config it is about, e.g. `["endpoints", "mcp"]`. */
@@ -109,6 +109,7 @@ export function describeGateway(
     })),
     warnings: [
       ...warningsOf(open, config),
+      ...tokenWarnings(config),
       ...scopes.flatMap((scope) => scope.warnings),
       ...problems,
     ],
@@ -152,5 +153,18 @@ function warningsOf(open: boolean, { listeners }: Generation["config"]): Gateway
     message: `Listener "${name}" is reachable from other machines (${host}) and asks nobody who they are.`,
     path: ["listeners", name],
     hint: "Set auth.apiKey or auth.keys, add a plugin that authenticates, or bind 127.0.0.1.",
+  }));
+}
+
+/** A token that its issuer made for another service would let its bearer in here (RFC 8725 sections 3.8 and 3.9). */
+function tokenWarnings({ auth: { jwt } }: Generation["config"]): GatewayWarning[] {
+  if (!jwt) return [];
+  const missing = (["issuer", "audience"] as const).filter((key) => jwt[key] === undefined);
+  const whose = { issuer: "of every issuer", audience: "for every audience" };
+  return missing.map((key) => ({
+    code: "any_token",
+    message: `auth.jwt takes tokens ${whose[key]} that are signed with its key, those for other services too.`,
+    path: ["auth", "jwt"],
+    hint: `Set auth.jwt.${key} to the ${key === "issuer" ? "iss" : "aud"} of the tokens that are meant for this gateway.`,
   }));
 }

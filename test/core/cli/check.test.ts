@@ -47,6 +47,21 @@ plugins:
     expect(await propylon(["check"], { cwd: folder, env })).toMatchObject({ code: 0, stderr: "" });
   });
 
+  it("warns of tokens that were made for somebody else", async () => {
+    const jwt = "{ secret: a secret of at least 32 characters }";
+    await write("gateway.yaml", `auth:\n  jwt: ${jwt}\n`);
+    const { code, stderr } = await propylon(["check"], { cwd: folder });
+    expect(code).toBe(0);
+    expect(stderr).toContain("gateway.yaml:2:3");
+    expect(stderr).toContain("auth.jwt takes tokens of every issuer");
+    expect(stderr).toContain("auth.jwt takes tokens for every audience");
+    await write(
+      "gateway.yaml",
+      `auth:\n  jwt: ${jwt.replace("}", ", issuer: https://id.example, audience: here }")}\n`,
+    );
+    expect(await propylon(["check"], { cwd: folder })).toMatchObject({ code: 0, stderr: "" });
+  });
+
   it("prints JSON for scripts", async () => {
     const { code, stdout } = await propylon(["check", "01-unknown-key.yaml", "--json"], {
       cwd: wrong,
