@@ -31,7 +31,7 @@ export interface Mutation {
   readonly who: string;
   /** Method and route pattern, e.g. `POST /_meta/servers/:server/enable`. */
   readonly action: string;
-  /** Parameters of the path. */
+  /** Parameters of the path, and what the route says beyond, e.g. the server that was added. */
   readonly target: Readonly<Record<string, string>>;
   readonly outcome: "ok" | "refused" | "failed";
   /** HTTP status of the answer. */

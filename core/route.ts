@@ -74,7 +74,14 @@ export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
  * without credentials is `anonymous` and has no role.
  */
 export interface RouteEvent extends H3Event {
-  readonly context: H3Event["context"] & { readonly principal: Principal };
+  readonly context: H3Event["context"] & {
+    readonly principal: Principal;
+    /**
+     * What a change is about, where the path does not say; set it as soon as it is known, and the audit names it, also of a
+     * change that fails. Each value is cut at 200 characters, and must be no secret.
+     */
+    target?: Readonly<Record<string, string>>;
+  };
 }
 
 /** Answers a request; returns what h3 accepts (object = JSON, string, Response, stream ...). */

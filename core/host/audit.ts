@@ -4,7 +4,7 @@ import type { Mutation } from "../hooks.ts";
 import type { Principal } from "../types.ts";
 import type { RegisteredRoute } from "./scope.ts";
 
-/** Longest value of a path parameter that is kept, in characters: it is the caller's text. */
+/** Longest value that is kept of what a change is about, in characters: it is the caller's text. */
 const MAX_TARGET = 200;
 
 /** A request to a route that changes something, at its end. */
@@ -13,6 +13,8 @@ export interface Attempt {
   readonly principal: Principal | undefined;
   readonly remoteAddress: string | undefined;
   readonly params: Readonly<Record<string, string>> | undefined;
+  /** What the handler says it is about. */
+  readonly target: Readonly<Record<string, string>> | undefined;
   readonly status: number;
   readonly error?: GatewayError;
 }
@@ -33,8 +35,16 @@ export function createAudit(
   };
 }
 
-function toMutation({ route, principal, remoteAddress, params, status, error }: Attempt): Mutation {
-  const target = Object.entries(params ?? {}).map(([name, value]) => [
+function toMutation({
+  route,
+  principal,
+  remoteAddress,
+  params,
+  target: said,
+  status,
+  error,
+}: Attempt): Mutation {
+  const target = Object.entries({ ...params, ...said }).map(([name, value]) => [
     name,
     value.slice(0, MAX_TARGET),
   ]);

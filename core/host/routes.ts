@@ -50,8 +50,16 @@ async function answer(
   const record = (status: number, error?: GatewayError): void => {
     if (!options.mutates) return;
     const { remoteAddress } = credentials;
-    const { params } = event.context;
-    input.audit({ route, principal, remoteAddress, params, status, ...(error && { error }) });
+    const { params, target } = (event as RouteEvent).context;
+    input.audit({
+      route,
+      principal,
+      remoteAddress,
+      params,
+      target,
+      status,
+      ...(error && { error }),
+    });
   };
   try {
     principal = await guard.identify(credentials, options);

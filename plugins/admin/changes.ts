@@ -20,6 +20,8 @@ const bulkSchema = z.strictObject({
     .max(MAX_CHANGES),
 });
 
+type Change = z.output<typeof bulkSchema>["changes"][number];
+
 /** Switching servers and tools on and off, one by one or many at once (M064-M067, M072). Each is idempotent. */
 export function changeRoutes(gateway: PluginContext, gating: GatingService): void {
   const set = async (event: RouteEvent, flag: Flag): Promise<object> => {
@@ -43,6 +45,7 @@ export function changeRoutes(gateway: PluginContext, gating: GatingService): voi
   }
   gateway.route("POST", "/_meta/bulk", CHANGE, async (event) => {
     const { changes } = await readJson(event, bulkSchema);
+    event.context.target = targetOf(changes);
     const changed = await gating.set(changes.map(toFlag), event.context.principal.ref);
     return { ok: true, changed };
   });
@@ -54,6 +57,17 @@ export function changeRoutes(gateway: PluginContext, gating: GatingService): voi
   );
 }
 
-function toFlag({ server, tool, enabled }: z.output<typeof bulkSchema>["changes"][number]): Flag {
+/** Names what is switched on and off, for the audit. */
+function targetOf(changes: readonly Change[]): Record<string, string> {
+  const names = (wanted: boolean): string =>
+    changes
+      .filter(({ enabled }) => enabled === wanted)
+      .map(({ server, tool }) => (tool === undefined ? server : `${server}/${tool}`))
+      .join(" ");
+  const [on, off] = [names(true), names(false)];
+  return { ...(on !== "" && { enable: on }), ...(off !== "" && { disable: off }) };
+}
+
+function toFlag({ server, tool, enabled }: Change): Flag {
   return tool === undefined ? { server, enabled } : { server, tool, enabled };
 }

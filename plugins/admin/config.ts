@@ -54,6 +54,7 @@ async function addServer(
 ): Promise<ServerView | { readonly name: string; readonly enabled: false }> {
   const addition = await readJson(event, additionSchema);
   const { name } = addition;
+  event.context.target = { server: name };
   if (gateway.servers.has(name) || administration.isConfigured(name))
     throw new GatewayError("exists", `There is a server "${name}" already.`, {
       hint: "Choose another name, or delete that one first.",
