@@ -55,6 +55,8 @@ const OPEN = {
   modern: async () => ({ "mcp-protocol-version": "2026-07-28" }),
   hub: async () => ({}),
   http: async () => ({}),
+  a2a: async () => ({ "a2a-version": "1.0" }),
+  contract: async () => ({}),
 };
 
 /** `tools/call`, `tools/list` ... as a JSON-RPC message; `%ID` and `%TEXT` are filled in per request. */
@@ -77,9 +79,25 @@ function hubMessage({ params }) {
   });
 }
 
+/** A message of A2A 1.0; ids of messages are never used twice. */
+function standardMessage({ params }) {
+  const parts = [{ text: params.arguments.text }];
+  const sent = { messageId: "bench-%ID", role: "ROLE_USER", parts };
+  const body = { jsonrpc: "2.0", id: "%ID", method: "SendMessage", params: { message: sent } };
+  return JSON.stringify(body).replace('"%ID"', "%ID");
+}
+
+/** The same message in runtime contract v1. */
+function contractMessage({ params }) {
+  const parts = [{ text: params.arguments.text }];
+  return JSON.stringify({ message: { messageId: "bench-%ID", role: "user", parts } });
+}
+
 /** Tools over plain HTTP: the path names the tool, the body is its arguments. */
 function bodyOf(dialect, call) {
   if (dialect === "hub") return hubMessage(call);
+  if (dialect === "a2a") return standardMessage(call);
+  if (dialect === "contract") return contractMessage(call);
   return dialect === "http" ? JSON.stringify(call.params.arguments) : message(dialect, call);
 }
 

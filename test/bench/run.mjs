@@ -9,6 +9,7 @@ import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Bench } from "./bench.mjs";
+import { a2a } from "./groups/a2a.mjs";
 import { http } from "./groups/http.mjs";
 import { large } from "./groups/large.mjs";
 import { latency } from "./groups/latency.mjs";
@@ -31,6 +32,7 @@ const GROUPS = {
   plugins,
   telemetry,
   http,
+  a2a,
   stdio,
   large,
   list,

@@ -13,6 +13,10 @@ export const GOALS = {
   relay_vs_naive: [">=", 10, "CPU of the naive SDK gateway / ours"],
   relay_vs_best_peer: [">=", 8, "CPU of the cheapest npm peer over HTTP / ours"],
   http_tool_cpu: ["<=", 1.5, "CPU per POST /{server}/{tool} / raw undici proxy"],
+  a2a_send_cpu: ["<=", 4, "CPU per A2A 1.0 message/send of an echo tool / an MCP call of it"],
+  contract_send_cpu: ["<=", 4, "CPU per message of contract v1 to it / an MCP call of it"],
+  a2a_growth_cpu: ["<=", 1.2, "CPU per A2A message, 300 servers in the config / one"],
+  contract_growth_cpu: ["<=", 1.2, "the same in contract v1"],
   relay_full_cpu: [
     "<=",
     1.6,

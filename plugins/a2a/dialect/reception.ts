@@ -1,6 +1,7 @@
 import { isGatewayError, type GatewayError, type Json, type Principal } from "propylon";
 import type { Part, Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
+import { jsonReply } from "../reply.ts";
 import { failedTask, toAnswer } from "./answer.ts";
 import type { Attendance } from "./attendance.ts";
 import type { Envelope } from "./request.ts";
@@ -59,7 +60,7 @@ export class Reception {
 }
 
 function reply(task: Task, { isStream }: Delivery): Response {
-  return isStream ? streamOnce({ task }) : Response.json(toAnswer(task));
+  return isStream ? streamOnce({ task }) : jsonReply(toAnswer(task));
 }
 
 /** Whether there is anything in a part: an empty text is nothing to work on (C42). */

@@ -8,6 +8,7 @@ import {
 } from "propylon";
 import { readBytes } from "../dialect/request.ts";
 import { MAX_DEPTH } from "../ids.ts";
+import { jsonReply } from "../reply.ts";
 import { statusOf, toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";
 import { decode } from "./rpc.ts";
@@ -155,7 +156,7 @@ export async function answerRest(
 
 function reply(sdk: Sdk, json: unknown, status = 200): Response {
   const headers = { "content-type": sdk.A2A_CONTENT_TYPE, "cache-control": "no-store" };
-  return status === 204 ? new Response(null, { status }) : Response.json(json, { status, headers });
+  return status === 204 ? new Response(null, { status }) : jsonReply(json, { status, headers });
 }
 
 async function* frames(

@@ -1,4 +1,5 @@
 import { toGatewayError, type Json } from "propylon";
+import { jsonReply, type ReplyHead } from "../reply.ts";
 import { statusOf, toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";
 import type { Sdk } from "./sdk.ts";
@@ -26,20 +27,17 @@ export async function answerRpc(
     checkParameters(sdk, request);
     const operations = new StandardHandler(visit, around);
     const answer = await new sdk.JsonRpcTransportHandler(operations).handle(request, context);
-    if (!isStream(answer)) return Response.json(answer, headOf(sdk, operations.fault));
+    if (!isStream(answer)) return jsonReply(answer, headOf(sdk, operations.fault));
     const first = await answer.next();
     return streamFrames(frames(sdk, id, first, answer), () => visit.gone.abort());
   } catch (error) {
     const fault = toStandardError(sdk, error);
-    return Response.json(
-      { jsonrpc: "2.0", id, error: sdk.toJsonRpcError(fault) },
-      headOf(sdk, fault),
-    );
+    return jsonReply({ jsonrpc: "2.0", id, error: sdk.toJsonRpcError(fault) }, headOf(sdk, fault));
   }
 }
 
 /** Status and headers of an answer. That there is no room now is said in HTTP too: breakers and retries look there. */
-function headOf(sdk: Sdk, fault: Error | undefined): ResponseInit {
+function headOf(sdk: Sdk, fault: Error | undefined): ReplyHead {
   const status = fault && statusOf(sdk, fault);
   if (status !== 503 && status !== 429) return { headers: NO_STORE };
   const { headers } = toGatewayError(fault?.cause);
@@ -60,7 +58,7 @@ export function refuseRpc(sdk: Sdk, thrown: unknown): Response {
 const NO_STORE = { "cache-control": "no-store" };
 
 function reply(id: RpcId, error: object, status = 200): Response {
-  return Response.json({ jsonrpc: "2.0", id, error }, { status, headers: NO_STORE });
+  return jsonReply({ jsonrpc: "2.0", id, error }, { status, headers: NO_STORE });
 }
 
 /** JSON-RPC 2.0, section 4; the SDK would call each of these wrong parameters. */
