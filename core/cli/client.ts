@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { pino } from "pino";
 import { findConfig, loadConfig } from "../config/load.ts";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -27,6 +28,10 @@ export interface Target {
 /** Finds the gateway that a person means: a URL, a config, or the config of this folder. */
 export async function findTarget({ target, apiKey }: ClientFlags): Promise<Target> {
   if (target !== undefined && /^https?:\/\//i.test(target)) return { url: urlOf(target), apiKey };
+  if (target !== undefined && isAddress(target))
+    throw new GatewayError("invalid", `${target} is neither a URL nor a config.`, {
+      hint: `Write http://${target} for a gateway there.`,
+    });
   const { config } = await loadConfig(target ?? findConfig(process.cwd()), {
     adjust: withContainer,
   });
@@ -39,6 +44,11 @@ export function parseTarget(target: string): URL {
   throw new GatewayError("invalid", `${target} is not a URL.`, {
     hint: "Write e.g. http://127.0.0.1:8080/mcp.",
   });
+}
+
+/** `localhost:8080`, `[::1]:8080/mcp`: where a gateway is, but for the scheme. */
+function isAddress(target: string): boolean {
+  return /^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:\/.*)?$/i.test(target) && !existsSync(target);
 }
 
 /** A bare origin means the default endpoint of it. */

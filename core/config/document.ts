@@ -51,8 +51,10 @@ export function parseText(text: string, file: string): ConfigText {
       path: pathText(issue.path),
     },
   });
-  const errors = firstOf(document.errors).map((error) =>
-    syntaxIssue(error, text, { file, ...at(error.pos[0]) }),
+  const errors = firstOf(document.errors).map(
+    (error) =>
+      unclosed(error, document, (offset) => ({ file, ...at(offset) })) ??
+      syntaxIssue(error, text, { file, ...at(error.pos[0]) }),
   );
   const issues =
     errors.length > 0
@@ -138,6 +140,28 @@ const SYNTAX: Readonly<Record<string, readonly [message: string, hint: string]>>
   ],
   IMPOSSIBLE: ["This cannot be read as YAML.", "Compare the line with its neighbours."],
 };
+
+/** A bracket without its end, told where it stands: the parser finds out much later, at some line that is right. */
+function unclosed(
+  { message, pos }: YAMLError,
+  document: Document.Parsed,
+  placeAt: (offset: number) => ConfigIssue["place"],
+): ConfigIssue | undefined {
+  const end = /end with a ([}\]])$/.exec(message)?.[1];
+  if (end === undefined) return undefined;
+  let start = pos[0];
+  visit(document, {
+    Collection(_, node) {
+      const [from = 0, , to = 0] = node.range ?? [];
+      if (node.flow === true && from < pos[0] && to >= pos[0]) start = from;
+    },
+  });
+  return {
+    message: `This ${end === "}" ? "{" : "["} is not closed.`,
+    hint: `Add the ${end} behind its last entry.`,
+    place: placeAt(start),
+  };
+}
 
 /** The parser's own words quote the source, where a secret may stand; ours do not. */
 function syntaxIssue(error: YAMLError, text: string, place: ConfigIssue["place"]): ConfigIssue {

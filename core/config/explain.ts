@@ -61,9 +61,7 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
   const name = path.length === 0 ? "The config" : pathText(path);
   const meaning = descriptionAt(shape, path);
   const explain =
-    meaning === undefined
-      ? "See docs/guide/config.md of the package for what can stand here."
-      : `Meaning: ${meaning}`;
+    meaning === undefined ? `See ${pageOf(path)} for what can stand here.` : `Meaning: ${meaning}`;
   const say = (message: string, hint = explain): PathIssue[] => [
     { path, message: `${name} ${message}.`, hint },
   ];
@@ -80,17 +78,9 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
         meant(valueAt(value, path), issue.values.map(String)) ?? explain,
       );
     case "too_small":
-      return say(
-        issue.origin === "string"
-          ? `must have at least ${issue.minimum} characters`
-          : `must be at least ${issue.minimum}`,
-      );
+      return say(boundText(issue.origin, Number(issue.minimum), issue.inclusive, "least"));
     case "too_big":
-      return say(
-        issue.origin === "string"
-          ? `must have at most ${issue.maximum} characters`
-          : `must be at most ${issue.maximum}`,
-      );
+      return say(boundText(issue.origin, Number(issue.maximum), issue.inclusive, "most"));
     case "invalid_format":
       return say(
         issue.format === "url"
@@ -112,6 +102,37 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
       return say(issue.message.replace(/^expected /, "must be "));
   }
 }
+
+/** The page that has the options at a path. */
+function pageOf([block, name]: ConfigPath): string {
+  if (block === "agents") return "docs/plugins/agents.md of the package";
+  if (block === "plugins" && name !== undefined) return `the page of the plugin ${name}`;
+  return "docs/guide/config.md of the package";
+}
+
+function boundText(
+  origin: string,
+  bound: number,
+  inclusive: boolean | undefined,
+  side: "least" | "most",
+): string {
+  const counted = COUNTED[origin];
+  if (counted !== undefined) {
+    const noun = bound === 1 ? counted.replace(/ies$/, "y").replace(/s$/, "") : counted;
+    return `must have at ${side} ${bound} ${noun}`;
+  }
+  if (inclusive === false) return `must be ${side === "least" ? "more" : "less"} than ${bound}`;
+  return `must be at ${side} ${bound}`;
+}
+
+/** What has a size rather than a value. */
+const COUNTED: Readonly<Record<string, string>> = {
+  string: "characters",
+  array: "entries",
+  set: "entries",
+  map: "entries",
+  object: "entries",
+};
 
 const KIND: Readonly<Record<string, string>> = {
   string: "a text",

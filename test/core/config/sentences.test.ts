@@ -1,0 +1,55 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { z } from "zod";
+import { findTarget } from "../../../core/cli/client.ts";
+import { checkPlugins } from "../../../core/config/plugins.ts";
+import { loadConfig } from "../../../core/config/load.ts";
+import { definePlugin } from "../../../core/index.ts";
+
+const limits = definePlugin({
+  name: "limits",
+  config: z.strictObject({
+    rate: z.number().positive().optional(),
+    share: z.number().lt(1).optional(),
+    names: z.array(z.string()).min(1).optional(),
+    key: z.string(),
+  }),
+  setup() {},
+});
+
+async function told(options: string): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "sentences-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "gateway.yaml");
+  await writeFile(file, `plugins:\n  limits: ${options}\n`);
+  const loaded = await loadConfig(file, { environment: {} });
+  const { issues } = await checkPlugins(loaded, { resolve: () => Promise.resolve(limits) });
+  return issues.map(({ message, hint }) => `${message} ${hint}`);
+}
+
+it("a bound that is not part of its range is told so", async () => {
+  const [rate, share, names] = await told("{ rate: 0, share: 1, names: [], key: k }");
+  expect(rate).toMatch(/^plugins\.limits\.rate must be more than 0\./);
+  expect(share).toMatch(/^plugins\.limits\.share must be less than 1\./);
+  expect(names).toMatch(/^plugins\.limits\.names must have at least 1 entry\./);
+});
+
+it("a missing option of a plugin points to the plugin's page, not to one without it", async () => {
+  const [missing] = await told("{}");
+  expect(missing).toBe(
+    "plugins.limits.key is missing. See the page of the plugin limits for what can stand here.",
+  );
+});
+
+it.each(["127.0.0.1:8080", "localhost:8080/mcp", "[::1]:8080", "gateway.internal:80"])(
+  "propylon tools %s says that http:// is missing",
+  async (target) => {
+    await expect(findTarget({ target })).rejects.toMatchObject({
+      code: "invalid",
+      message: `${target} is neither a URL nor a config.`,
+      hint: `Write http://${target} for a gateway there.`,
+    });
+  },
+);
