@@ -7,6 +7,8 @@ export interface ServeFlags {
   readonly port?: number;
   readonly host?: string;
   readonly listener?: string;
+  /** Names under which clients may address the listener. */
+  readonly allowedHost?: readonly string[];
   readonly apiKey?: string;
   readonly logLevel?: string;
   readonly insecure?: boolean;
@@ -42,7 +44,8 @@ export function applyFlags(
 ): Record<string, unknown> {
   const value = withContainer(flags.amend?.(written) ?? written);
   const result = { ...value };
-  if (flags.port !== undefined || flags.host !== undefined || flags.listener !== undefined) {
+  const { port, host, listener, allowedHost } = flags;
+  if ([port, host, listener, allowedHost].some((flag) => flag !== undefined)) {
     result["listeners"] = withListener(value["listeners"], flags);
   }
   if (flags.apiKey !== undefined)
@@ -56,7 +59,10 @@ export function applyFlags(
   return withPlugins(withManagement(result, flags), flags);
 }
 
-function withListener(listeners: unknown, { port, host, listener }: ServeFlags): unknown {
+function withListener(
+  listeners: unknown,
+  { port, host, listener, allowedHost }: ServeFlags,
+): unknown {
   if (listeners !== undefined && !isPlainObject(listeners)) return listeners;
   const known = listeners ?? { main: {} };
   const name = listener ?? Object.keys(known)[0] ?? "main";
@@ -64,10 +70,15 @@ function withListener(listeners: unknown, { port, host, listener }: ServeFlags):
     throw new GatewayError("invalid", `There is no listener "${name}".`, {
       hint: `There are: ${Object.keys(known).join(", ")}.`,
     });
+  const written = asMap(known[name]);
+  const allowed = Array.isArray(written["allowedHosts"])
+    ? (written["allowedHosts"] as unknown[])
+    : [];
   return {
     ...known,
     [name]: {
-      ...asMap(known[name]),
+      ...written,
+      ...(allowedHost && { allowedHosts: [...allowed, ...allowedHost] }),
       ...(port !== undefined && { port }),
       ...(host !== undefined && { host }),
     },

@@ -3,6 +3,7 @@ import { parseEnv } from "node:util";
 import { transportOf } from "../config/clients.ts";
 import { isPlainObject } from "../config/environment.ts";
 import { GatewayError } from "../errors.ts";
+import { forwardingOf } from "./mcpo-headers.ts";
 import { start } from "./start.ts";
 
 /** Flags as mcpo has them. */
@@ -28,6 +29,10 @@ export interface McpoFlags {
   readonly rootPath?: string;
   readonly pathPrefix?: string;
   readonly clientHeaderForwarding?: string;
+  readonly allowedHost?: readonly string[];
+  readonly allowMutations?: boolean;
+  readonly toolTimeout?: string;
+  readonly toolTimeoutMax?: string;
 }
 
 type Value = Record<string, unknown>;
@@ -41,16 +46,6 @@ const LEVELS: Readonly<Record<string, string>> = {
   CRITICAL: "fatal",
 };
 
-/** What mcpo can and Propylon does not do, and what to do instead. */
-const ABSENT = {
-  rootPath: ["--root-path", "Let the reverse proxy in front strip the path."],
-  pathPrefix: ["--path-prefix", "Let a reverse proxy in front strip the prefix."],
-  clientHeaderForwarding: [
-    "--client-header-forwarding",
-    "Headers of clients never reach servers; set headers of the server in the config.",
-  ],
-} as const;
-
 /**
  * Runs a gateway the way mcpo is run: a pasted `mcpServers` file, or one server behind `--`, with every tool over HTTP.
  *
@@ -60,7 +55,6 @@ export async function mcpo(
   flags: McpoFlags,
   command: readonly string[] | undefined,
 ): Promise<void> {
-  checkAbsent(flags);
   const { config, port, apiKey, hotReload } = flags;
   if (config === undefined && command === undefined)
     throw wrong("There is nothing to serve.", "Add --config mcp.json, or -- npx some-server.");
@@ -71,7 +65,8 @@ export async function mcpo(
     port,
     // mcpo is open to the network without a key; nothing here is.
     host: flags.host ?? (apiKey === undefined ? "127.0.0.1" : "0.0.0.0"),
-    ...(flags.plugin && { plugin: flags.plugin }),
+    ...(flags.plugin && { plugin: withNeeds(flags.plugin) }),
+    ...pick(flags, ["allowedHost", "allowMutations", "toolTimeout", "toolTimeoutMax"]),
     watch: hotReload ?? false,
     readOnly: flags.readOnly ?? false,
     ...(apiKey !== undefined && { apiKey }),
@@ -80,10 +75,14 @@ export async function mcpo(
   });
 }
 
-function checkAbsent(flags: McpoFlags): void {
-  for (const [key, [flag, hint]] of Object.entries(ABSENT))
-    if (flags[key as keyof typeof ABSENT] !== undefined)
-      throw wrong(`The flag ${flag} of mcpo has no counterpart.`, hint);
+/** A plugin that was asked for by its name alone brings those that it cannot do without. */
+function withNeeds(plugins: readonly string[]): string[] {
+  return [...new Set(plugins.flatMap((name) => (name === "admin" ? ["gating", name] : [name])))];
+}
+
+function pick<K extends keyof McpoFlags>(flags: McpoFlags, keys: readonly K[]): Pick<McpoFlags, K> {
+  const given = keys.filter((key) => flags[key] !== undefined);
+  return Object.fromEntries(given.map((key) => [key, flags[key]])) as Pick<McpoFlags, K>;
 }
 
 function levelOf(name: string): string {
@@ -113,22 +112,51 @@ async function readEnvironment({ env = [], envPath }: McpoFlags): Promise<Record
 }
 
 function amend(value: Value, flags: McpoFlags, environment: Record<string, string>): Value {
-  const { name, description, corsAllowOrigins, sslCertfile: cert, sslKeyfile: key } = flags;
-  const main = {
-    ...(corsAllowOrigins && { allowedOrigins: corsAllowOrigins }),
-    ...((cert !== undefined || key !== undefined) && { tls: { cert, key } }),
-  };
+  const { name, description } = flags;
+  const main = listenerOf(flags, isPlainObject(value["auth"]) && "apiKey" in value["auth"]);
   const plugins = isPlainObject(value["plugins"]) ? value["plugins"] : {};
   return {
     ...value,
-    // What mcpo answers is the bare value.
-    plugins: { ...plugins, openapi: { format: "raw", ...(plugins["openapi"] as Value | null) } },
+    plugins: {
+      ...plugins,
+      openapi: { ...openapiOf(value, flags), ...(plugins["openapi"] as Value | null) },
+    },
     ...(name !== undefined && { name }),
     ...(description !== undefined && { endpoints: { mcp: { instructions: description } } }),
     ...(Object.keys(main).length > 0 && { listeners: { main } }),
     ...amendServers(value, "mcpServers", (entry) => amendPasted(entry, environment)),
     ...(flags.config === undefined &&
       amendServers(value, "servers", (entry) => amendCommand(entry, flags, environment))),
+  };
+}
+
+function listenerOf(flags: McpoFlags, hasKey: boolean): Value {
+  const { corsAllowOrigins, sslCertfile: cert, sslKeyfile: key, rootPath, pathPrefix } = flags;
+  const basePaths = [rootPath, pathPrefix].flatMap((path) => trimmed(path ?? ""));
+  return {
+    ...(corsAllowOrigins && { allowedOrigins: corsAllowOrigins }),
+    ...((cert !== undefined || key !== undefined) && { tls: { cert, key } }),
+    ...(basePaths.length > 0 && { basePaths }),
+    // A page that points its own name here has no key, and browsers add none: nothing here takes cookies.
+    ...((hasKey || flags.apiKey !== undefined) && { allowedHosts: ["*"] }),
+  };
+}
+
+/** mcpo takes a path with and without slashes around it. */
+function trimmed(path: string): string[] {
+  const inner = path.split("/").filter((part) => part !== "");
+  return inner.length === 0 ? [] : [`/${inner.join("/")}`];
+}
+
+/** mcpo answers with the bare value and takes "1" for 1; a single server is at the root. */
+function openapiOf(value: Value, flags: McpoFlags): Value {
+  const servers = isPlainObject(value["servers"]) ? Object.keys(value["servers"]) : [];
+  const forwardHeaders = forwardingOf(value, flags);
+  return {
+    format: "raw",
+    coerce: true,
+    ...(flags.config === undefined && { root: servers[0] }),
+    ...(Object.keys(forwardHeaders).length > 0 && { forwardHeaders }),
   };
 }
 
@@ -143,7 +171,8 @@ function amendServers(value: Value, key: string, change: (entry: Value) => Value
 }
 
 /** To mcpo a URL without a type is one of the old transport. */
-function amendPasted(entry: Value, environment: Record<string, string>): Value {
+function amendPasted(written: Value, environment: Record<string, string>): Value {
+  const { client_header_forwarding: _, ...entry } = written;
   if (typeof entry["command"] === "string") return withEnvironment(entry, environment);
   const isUntyped = entry["type"] === undefined && entry["transport"] === undefined;
   return entry["url"] !== undefined && isUntyped ? { ...entry, type: "sse" } : entry;

@@ -31,10 +31,15 @@ export function describeServing(program: Command, command: readonly string[] | u
 }
 
 function serving(command: Command): Command {
-  return command
+  return ruling(command)
     .option("--port <port>", "port of the listener", readPort)
     .option("--host <address>", "address of the listener")
     .option("--listener <name>", "listener that --port and --host are for (default: the first)")
+    .option(
+      "--allowed-host <name>",
+      "name or address in Host headers besides the listener's own (repeatable)",
+      collect,
+    )
     .addOption(
       new Option("--api-key <key>", "bearer token clients must send")
         .env("PROPYLON_API_KEY")
@@ -48,8 +53,15 @@ function serving(command: Command): Command {
       "--read-only",
       "refuse every request that changes anything (also MCPO_READ_ONLY, MCPQ_READ_ONLY or GATEWAY_READ_ONLY = 1, true or yes)",
     )
-    .option("--allow-mutations", "let the management API change things")
     .option("--no-management", "take the management API away")
+    .option("--plugin <name>", "switch a plugin on, e.g. openapi (repeatable)", collect)
+    .option("--allow-unsafe-commands", "let admins add servers with any command");
+}
+
+/** What `start` and `mcpo` say alike about calls and changes. */
+function ruling(command: Command): Command {
+  return command
+    .option("--allow-mutations", "let the management API change things")
     .option(
       "--tool-timeout <duration>",
       "longest run of a tool when nothing else is said, e.g. 30s (a bare number is seconds)",
@@ -59,14 +71,12 @@ function serving(command: Command): Command {
       "--tool-timeout-max <duration>",
       "longest run of a tool that may be asked for",
       readDuration,
-    )
-    .option("--plugin <name>", "switch a plugin on, e.g. openapi (repeatable)", collect)
-    .option("--allow-unsafe-commands", "let admins add servers with any command");
+    );
 }
 
 /** The command line of mcpo (docs/guide/from-mcpo.md). */
 function likeMcpo(command: Command): Command {
-  return command
+  return ruling(command)
     .description("Run as mcpo does: every tool at POST /{server}/{tool}, with mcpo's own flags.")
     .helpOption("--help", "display help for command")
     .option("-c, --config <file>", "mcpServers file, as of Claude Desktop")
@@ -96,7 +106,15 @@ function likeMcpo(command: Command): Command {
     .option("--log-level <level>", "DEBUG, INFO, WARNING, ERROR or CRITICAL")
     .option("--plugin <name>", "switch another plugin on, e.g. admin (repeatable)", collect)
     .option("--read-only", "refuse every request that changes anything")
-    .addOption(new Option("--root-path <path>").hideHelp())
-    .addOption(new Option("--path-prefix <path>").hideHelp())
-    .addOption(new Option("--client-header-forwarding <json>").hideHelp());
+    .option("--root-path <path>", "path at which a reverse proxy serves it")
+    .option("--path-prefix <path>", "path in front of the names of servers")
+    .option(
+      "--client-header-forwarding <json>",
+      'headers of clients that servers get, e.g. {"enabled": true, "whitelist": ["X-User-*"]}',
+    )
+    .option(
+      "--allowed-host <name>",
+      "without a key: name in Host headers besides the listener's own (repeatable)",
+      collect,
+    );
 }

@@ -8,7 +8,7 @@ const SECRET_MAPS: ReadonlySet<string> = new Set(["env", "headers"]);
  * What is no secret although it may come from a variable: clients see all of it, plugins work with it, and a `PORT` is not worth
  * hiding.
  */
-const OPEN = /^(?:name|publicUrl|listeners\.[^.]+\.(?:host|port)|timeouts\.[^.]+)$/;
+const OPEN = /^(?:name|publicUrl|listeners\.[^.]+\.(?:host|port|basePaths)|timeouts\.[^.]+)$/;
 
 /**
  * The whole config of a gateway fit for showing, see {@link maskConfig}. Its name, its public URL, where it listens and how long

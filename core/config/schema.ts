@@ -14,6 +14,12 @@ export const listenerSchema = z.strictObject({
     })
     .optional()
     .describe("Serve HTTPS."),
+  basePaths: z
+    .array(z.string().regex(/^(?:\/[A-Za-z0-9._~-]+)+$/, "must be a path such as /api/tools"))
+    .default([])
+    .describe(
+      "Paths below which everything is served too: taken off the front of a request's path, one after the other. A proxy in front may have taken them off already.",
+    ),
   allowedHosts: z
     .array(z.string())
     .default([])

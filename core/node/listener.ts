@@ -126,6 +126,7 @@ export class Listener {
       if (this.#draining) res.shouldKeepAlive = false;
       const refusal = this.#check(req);
       if (refusal) return this.#refuse(res, refusal);
+      this.#takeOffBase(req);
       if (req.headers.origin !== undefined) allowOrigin(res, req.headers.origin);
       this.#route(req, res);
     } catch (error) {
@@ -152,6 +153,7 @@ export class Listener {
     try {
       const refusal = this.#check(req);
       if (refusal) throw refusal;
+      this.#takeOffBase(req);
       await this.#webSockets.accept(handshake, await this.#admit(req));
     } catch (thrown) {
       const error = toGatewayError(thrown);
@@ -181,6 +183,17 @@ export class Listener {
     if (host === undefined || !this.#hosts!.allowsHost(host, req.socket.localAddress)) return false;
     req.url = path!.startsWith("/") ? path! : `/${path}`;
     return true;
+  }
+
+  /** Before anything looks at the path, so that no rule about a path sees two forms of it. */
+  #takeOffBase(req: IncomingMessage): void {
+    for (const base of this.#config.basePaths) {
+      const target = req.url!;
+      const next = target[base.length];
+      const isBelow = next === undefined || next === "/" || next === "?";
+      if (!isBelow || !target.startsWith(base)) continue;
+      req.url = next === "/" ? target.slice(base.length) : `/${target.slice(base.length)}`;
+    }
   }
 
   #route(req: IncomingMessage, res: HttpAnswer): void {
@@ -254,7 +267,7 @@ function pathOf(url: string): string {
 
 function unknownHost(): GatewayError {
   return new GatewayError("forbidden", "The Host header names no host of this gateway.", {
-    hint: "Add the name to listeners.<name>.allowedHosts, or set publicUrl.",
+    hint: "Add the name to listeners.<name>.allowedHosts, set publicUrl, or start with --allowed-host <name>.",
   });
 }
 

@@ -23,7 +23,7 @@ export function callTool(
 ): RouteHandler {
   const host: InvocationHost = { ...parts, call: (input) => gateway.call(input) };
   return async (event) => {
-    const [server, name] = segmentsOf(event.url.pathname);
+    const [server, name] = targetOf(event.url.pathname, parts.options.root);
     const provider = findServer(gateway.servers, server);
     await settled(provider);
     const body = await readObject(event);
@@ -38,6 +38,12 @@ export function callTool(
 /** The server that the first segment of a path names, decoded. */
 export function serverOf({ url }: RouteEvent): string {
   return segmentsOf(url.pathname)[0];
+}
+
+/** Server and tool that a path names; one segment is a tool of the server at the root. */
+function targetOf(path: string, root: string | undefined): [server: string, name: string] {
+  const isOne = root !== undefined && !path.slice(1).replace(/\/$/, "").includes("/");
+  return isOne ? [root, decode(path.slice(1).replace(/\/$/, ""))] : segmentsOf(path);
 }
 
 /** The two segments of a path, decoded; the routes have exactly two. */

@@ -25,10 +25,11 @@ const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent", "
  */
 export function callDirectly(
   gateway: Pick<PluginContext, "servers" | "call">,
-  options: Pick<Options, "format" | "serverTiming">,
+  options: Pick<Options, "format" | "serverTiming" | "forwardHeaders">,
   limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
   return ({ url, segments: [server, name], headers }) => {
+    if (Object.hasOwn(options.forwardHeaders, server)) return undefined;
     if (options.serverTiming || url.includes("?") || !isJson(headers["content-type"]))
       return undefined;
     for (const header of SPECIAL) if (headers[header] !== undefined) return undefined;

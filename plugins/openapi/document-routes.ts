@@ -16,8 +16,9 @@ export function routeDocuments(
 ): void {
   const documents = new Documents(gateway, options);
   gateway.route("GET", "/openapi.json", VIEWER, async (event) => {
-    await Promise.all([...gateway.servers.values()].map(settled));
-    return sendDocument(event, documents.ofGateway());
+    const root = options.root === undefined ? undefined : gateway.servers.get(options.root);
+    await Promise.all((root ? [root] : [...gateway.servers.values()]).map(settled));
+    return sendDocument(event, root ? documents.ofServer(root, true) : documents.ofGateway());
   });
   gateway.route("GET", "/:server/openapi.json", VIEWER, async (event) => {
     const provider = findServer(gateway.servers, serverOf(event));

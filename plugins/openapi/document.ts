@@ -14,8 +14,8 @@ import { inlineSchema } from "./schema.ts";
 export interface DocumentHead {
   readonly title: string;
   readonly version: string;
-  /** Base URL of the gateway without a trailing slash, if it has a public one. */
-  readonly publicUrl: string | undefined;
+  /** URL or path of the gateway without a trailing slash. */
+  readonly baseUrl: string;
   /** Whether tools are called without credentials. */
   readonly open: boolean;
   readonly options: Pick<Options, "document" | "format" | "invokeAbove" | "jobs">;
@@ -27,8 +27,12 @@ export interface Shown {
   readonly tools: readonly Tool[];
 }
 
-/** The OpenAPI 3.1 document of one server. Paths are relative to the server's own, as mcpo has it. */
-export function serverDocument(head: DocumentHead, shown: Shown): Json {
+/**
+ * The OpenAPI 3.1 document of one server. Paths are relative to the server's own, as mcpo has it.
+ *
+ * @param isRoot whether that is the gateway's
+ */
+export function serverDocument(head: DocumentHead, shown: Shown, isRoot = false): Json {
   const { provider, tools } = shown;
   const { instructions, serverInfo } = provider.catalogue;
   const draft = new Draft(head);
@@ -37,7 +41,7 @@ export function serverDocument(head: DocumentHead, shown: Shown): Json {
     title: textOr(serverInfo?.["title"] ?? serverInfo?.["name"], provider.name),
     version: textOr(serverInfo?.["version"], "0"),
     description: instructions ?? `${tools.length} tools of the MCP server "${provider.name}".`,
-    url: `${head.publicUrl ?? ""}/${encodeURIComponent(provider.name)}`,
+    url: `${head.baseUrl}${isRoot ? "" : `/${encodeURIComponent(provider.name)}`}` || "/",
   });
 }
 
@@ -53,7 +57,7 @@ export function gatewayDocument(head: DocumentHead, servers: readonly Shown[]): 
     title: head.title,
     version: head.version,
     description: "The tools of all servers behind this gateway.",
-    url: head.publicUrl ?? "/",
+    url: head.baseUrl || "/",
   });
 }
 

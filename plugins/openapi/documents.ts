@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import { perGeneration, type Json, type PluginContext, type Provider } from "propylon";
+import {
+  perGeneration,
+  type GatewayConfig,
+  type Json,
+  type PluginContext,
+  type Provider,
+} from "propylon";
 import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
 import type { Options } from "./options.ts";
 
@@ -30,12 +36,18 @@ export class Documents {
     this.#head = perGeneration(gateway, () => headOf(gateway, options));
   }
 
-  /** The document of one server. */
-  ofServer(provider: Provider): Rendered {
+  /**
+   * The document of one server.
+   *
+   * @param isRoot whether it is to be the gateway's
+   */
+  ofServer(provider: Provider, isRoot = false): Rendered {
     const shown = this.#show(provider);
     const head = this.#head();
     const key = `${JSON.stringify(head)}\n${keyOf(shown)}`;
-    return this.#render(provider.name, key, () => serverDocument(head, shown));
+    return this.#render(isRoot ? "" : provider.name, key, () =>
+      serverDocument(head, shown, isRoot),
+    );
   }
 
   /** The document of all servers that have tools. */
@@ -70,13 +82,14 @@ export class Documents {
 
 function headOf({ control }: Pick<PluginContext, "control">, options: Options): DocumentHead {
   const { name, routes } = control.describe();
-  const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
+  const { publicUrl, listeners } = control.effectiveConfig() as GatewayConfig;
+  const base = Object.values(listeners)[0]?.basePaths.join("") ?? "";
   const call = routes.find(({ plugin, path }) => plugin === "openapi" && path === "/:server/:tool");
   const { document, format, invokeAbove, jobs } = options;
   return {
     title: name,
     version: control.version,
-    publicUrl: publicUrl?.replace(/\/+$/, ""),
+    baseUrl: publicUrl?.replace(/\/+$/, "") ?? base,
     open: call?.open ?? false,
     options: { document, format, invokeAbove, jobs },
   };

@@ -1,13 +1,14 @@
-import { definePlugin, optional, type PluginContext } from "propylon";
+import { amendCall, definePlugin, optional, type PluginContext } from "propylon";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
 import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
+import { coerceArguments } from "./coerce.ts";
 import { callDirectly } from "./direct.ts";
 import { routeDocuments } from "./document-routes.ts";
 import { Jobs, renderJob } from "./jobs.ts";
-import { options } from "./options.ts";
+import { options, type Options } from "./options.ts";
 import { respond } from "./reply.ts";
 import { timeStages } from "./timing.ts";
 
@@ -27,22 +28,29 @@ export default definePlugin({
     gateway.onStart(() => void (jobs.limits = config.jobs));
     gateway.hook("gateway:drain", () => jobs.cancelAll());
     if (config.serverTiming) timeStages(gateway);
-    if (config.validate) validateCalls(gateway);
+    if (config.validate || config.coerce) validateCalls(gateway, config);
     const call = callTool(gateway, { ...services, options: config, jobs });
     gateway.serverType("openapi", apiServerType(gateway));
     const direct = callDirectly(gateway, config, services.limits);
     gateway.route("POST", "/:server/:tool", { ...CALLER, direct }, call);
     gateway.route("POST", "/:server/invoke", CALLER, call);
+    if (config.root !== undefined) gateway.route("POST", "/:tool", CALLER, call);
     routeJobs(gateway, jobs);
     routeDocuments(gateway, config);
   },
 });
 
 /** Refuses wrong arguments behind the gate and before the server. Plugins' tools are checked by the core. */
-function validateCalls(gateway: Pick<PluginContext, "use">): void {
+function validateCalls(
+  gateway: Pick<PluginContext, "use">,
+  { validate, coerce }: Pick<Options, "validate" | "coerce">,
+): void {
   gateway.use("validate", (call, next) => {
-    if (call.source === "http" && call.tool) checkArguments(call.tool, call.args ?? {});
-    return next(call);
+    const { tool, args = {} } = call;
+    if (call.source !== "http" || !tool) return next(call);
+    const given = coerce ? coerceArguments(tool.inputSchema, args) : args;
+    if (validate) checkArguments(tool, given);
+    return next(coerce ? amendCall(call, { args: given }) : call);
   });
 }
 

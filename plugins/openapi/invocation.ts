@@ -15,6 +15,7 @@ import {
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { checkArguments } from "./arguments.ts";
+import { forwardedHeaders } from "./headers.ts";
 import { renderJob, type Completion, type Jobs } from "./jobs.ts";
 import { FORMATS, type Format, type Options } from "./options.ts";
 import { limitHeaders } from "./limits.ts";
@@ -48,6 +49,7 @@ export class Invocation {
   /** @throws {GatewayError} `invalid` for a format that is none; what {@link effectiveTimeout} throws */
   constructor(host: InvocationHost, event: RouteEvent, target: Target, args: Json) {
     const { headers } = event.req;
+    const rule = host.options.forwardHeaders[target.provider.name];
     this.#host = host;
     this.#event = event;
     this.#target = target;
@@ -60,7 +62,7 @@ export class Invocation {
       args,
       principal: event.context.principal,
       timeout: requestedTimeout(headers.get("x-tool-timeout"), event.url.search),
-      meta: traceOf(headers),
+      meta: metaOf(headers, forwardedHeaders(rule, headers)),
       peer: host.options.serverTiming ? new HttpPeer() : NOBODY,
     };
     const effective = effectiveTimeout(host.gating, input);
@@ -140,6 +142,11 @@ export class Invocation {
     if (!this.#host.options.serverTiming || !(peer instanceof HttpPeer)) return this.#headers;
     return { ...this.#headers, "server-timing": peer.timing() };
   }
+}
+
+function metaOf(headers: Headers, forwarded: Json | undefined): Json | undefined {
+  const trace = traceOf(headers);
+  return trace && forwarded ? { ...trace, ...forwarded } : (trace ?? forwarded);
 }
 
 /**

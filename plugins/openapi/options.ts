@@ -19,6 +19,30 @@ export const options = z.strictObject({
     .boolean()
     .default(true)
     .describe("Check arguments against the tool's input schema before the server is asked."),
+  coerce: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Take "1" for 1 and "true" for true where the input schema wants a number or a boolean, as mcpo does.',
+    ),
+  root: z
+    .string()
+    .optional()
+    .describe(
+      "Server that is also served at the root: POST /<tool>, and /openapi.json is its document, as of mcpo with one server.",
+    ),
+  forwardHeaders: z
+    .record(
+      z.string(),
+      z.strictObject({
+        allow: z.array(z.string().min(1)).describe("Names; `*` matches any run of characters."),
+        deny: z.array(z.string().min(1)).default([]).describe("The same; beats allow."),
+      }),
+    )
+    .default({})
+    .describe(
+      "Headers of clients that a server gets with a call, by server, as `_meta.headers`. Never credentials, cookies and headers of the connection.",
+    ),
   invokeAbove: z
     .int()
     .min(0)

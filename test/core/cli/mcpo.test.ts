@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -10,6 +10,7 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 // The transport that an mcpo config means by `type: sse`.
 // oxlint-disable-next-line typescript/no-deprecated
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
+import { fakeUpstream } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { propylon, startPropylon, type Running } from "./propylon.ts";
@@ -96,6 +97,55 @@ async function startStreamable(): Promise<string> {
   return (JSON.parse(line) as { url: string }).url;
 }
 
+/** A single server behind `mcpo --`, under the control of the test. */
+async function runShop(flags: readonly string[]) {
+  const shop = await fakeUpstream({
+    price: {
+      input: {
+        type: "object",
+        properties: {
+          item: { type: "string" },
+          count: { type: "integer" },
+          gift: { anyOf: [{ type: "boolean" }, { type: "null" }] },
+          note: { type: ["string", "number"] },
+        },
+        required: ["item"],
+      },
+      run: ({ item }) => `${String(item)}: 3 EUR`,
+    },
+  });
+  const url = `${shop.url}?/shop-server`;
+  const words = [
+    "mcpo",
+    "-p",
+    "0",
+    "-h",
+    "127.0.0.1",
+    "--type",
+    "streamable-http",
+    ...flags,
+    "--",
+    url,
+  ];
+  return { ...(await run(words)), shop };
+}
+
+/** A request with exactly these headers, which fetch does not allow; a POST when it has a body. */
+async function send(
+  base: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: string,
+): Promise<{ status: number; text: string }> {
+  const method = body === undefined ? "GET" : "POST";
+  const outgoing = request(`${base}${path}`, { method, headers });
+  outgoing.end(body);
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode!, text: Buffer.concat(chunks).toString() };
+}
+
 describe("a config of another program runs unchanged", () => {
   it(
     "an mcpServers file of Claude Desktop, with its settings and its disabled server",
@@ -146,7 +196,7 @@ describe("a config of another program runs unchanged", () => {
         "--hot-reload",
       ];
       const { base, log } = await run([...words, "--log-level", "INFO", "--strict-auth"]);
-      expect(log()).toMatch(/client_header_forwarding.*is ignored/);
+      expect(log()).not.toMatch(/client_header_forwarding/);
       expect((await post(base, "/memory/read_graph")).status).toBe(401);
       expect((await post(base, "/memory/read_graph", {}, "another-key-of-20-chars")).status).toBe(
         401,
@@ -234,11 +284,132 @@ describe("a config of another program runs unchanged", () => {
     MINUTE,
   );
 
+  it(
+    "answers to every name when a key is needed, and else to those that a flag allows",
+    async () => {
+      const { base } = await runShop(["-k", KEY]);
+      for (const host of [
+        "mcpo:8000",
+        "host.docker.internal:8000",
+        "nas.lan",
+        "192.168.1.5:8000",
+      ]) {
+        const withKey = { host, authorization: `Bearer ${KEY}` };
+        expect(await send(base, "/openapi.json", withKey)).toMatchObject({ status: 200 });
+        expect((await send(base, "/openapi.json", { host })).status).toBe(401);
+      }
+      const open = await runShop([]);
+      const refused = await send(open.base, "/openapi.json", { host: "mcpo:8000" });
+      expect(refused.status).toBe(403);
+      expect(refused.text).toMatch(/--allowed-host <name>/);
+      const allowed = await runShop(["--allowed-host", "mcpo"]);
+      expect((await send(allowed.base, "/openapi.json", { host: "mcpo:8000" })).status).toBe(200);
+      expect((await send(allowed.base, "/openapi.json", { host: "evil.example" })).status).toBe(
+        403,
+      );
+    },
+    MINUTE,
+  );
+
+  it(
+    "a single server at the root, below --root-path and --path-prefix, with or without a proxy that takes them off",
+    async () => {
+      const { base } = await runShop(["--root-path", "api/tools/", "--path-prefix", "/v1"]);
+      for (const prefix of ["", "/v1", "/api/tools", "/api/tools/v1"])
+        for (const path of ["/price", "/shop-server/price"])
+          expect(await post(base, `${prefix}${path}`, { item: "tea" })).toEqual({
+            status: 200,
+            body: "tea: 3 EUR",
+          });
+      expect((await post(base, "/other/price", { item: "tea" })).status).toBe(404);
+      const document = await (await fetch(`${base}/api/tools/v1/openapi.json`)).json();
+      expect(document).toMatchObject({
+        servers: [{ url: "/api/tools/v1" }],
+        paths: { "/price": { post: { operationId: "price" } } },
+      });
+      expect((await fetch(`${base}/api/toolset/price`)).status).toBe(404);
+    },
+    MINUTE,
+  );
+
+  it(
+    "requests without a content type, and text for numbers and booleans",
+    async () => {
+      const { base, shop } = await runShop([]);
+      const body = JSON.stringify({ item: "tea", count: "2", gift: "true", note: "7" });
+      const { status } = await send(base, "/price", {}, body);
+      expect(status).toBe(200);
+      expect(shop.calls[0]!.args).toEqual({ item: "tea", count: 2, gift: true, note: "7" });
+      const wrong = await send(base, "/price", {}, JSON.stringify({ item: "tea", count: "two" }));
+      expect(wrong.status).toBe(422);
+    },
+    MINUTE,
+  );
+
+  it(
+    "--tool-timeout, --tool-timeout-max, and --plugin admin with --allow-mutations",
+    async () => {
+      const words = [
+        "-k",
+        KEY,
+        "--tool-timeout",
+        "300ms",
+        "--tool-timeout-max",
+        "1",
+        "--plugin",
+        "admin",
+      ];
+      const { base, shop } = await runShop([...words, "--allow-mutations"]);
+      shop.delay = 30_000;
+      expect((await post(base, "/price", { item: "tea" }, KEY)).status).toBe(504);
+      const long = await fetch(`${base}/price`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${KEY}`, "x-tool-timeout": "60" },
+        body: new Uint8Array(Buffer.from('{"item": "tea"}')),
+      });
+      expect(long.status).toBe(504);
+      expect(long.headers.get("x-tool-timeout-effective")).toBe("1");
+      const name = "/_meta/servers/shop-server";
+      expect((await post(base, `${name}/disable`, {}, KEY)).status).toBe(200);
+      expect((await post(base, "/price", { item: "tea" }, KEY)).status).toBe(403);
+      const fixed = await runShop(words);
+      expect((await post(fixed.base, `${name}/disable`, {}, KEY)).status).toBe(403);
+    },
+    MINUTE,
+  );
+
+  it(
+    "headers of clients that the config names, and never the key",
+    async () => {
+      const forwarding = {
+        enabled: true,
+        whitelist: ["X-User-*", "Authorization"],
+        blacklist: ["x-user-secret"],
+      };
+      const words = ["-k", KEY, "--client-header-forwarding", JSON.stringify(forwarding)];
+      const { base, shop } = await runShop(words);
+      const headers = {
+        authorization: `Bearer ${KEY}`,
+        "X-User-Id": "7",
+        "x-user-secret": "s",
+        "x-other": "o",
+      };
+      expect((await send(base, "/price", headers, '{"item": "tea"}')).status).toBe(200);
+      expect(shop.calls[0]!.meta).toMatchObject({ headers: { "x-user-id": "7" } });
+      expect(Object.keys(shop.calls[0]!.meta!["headers"] as object)).toEqual(["x-user-id"]);
+    },
+    MINUTE,
+  );
+
   it.each([
     [[], /There is nothing to serve\. .*--config mcp\.json/],
     [
-      ["--root-path", "/x", "--", "npx"],
-      /--root-path of mcpo has no counterpart\. .*reverse proxy/,
+      ["--client-header-forwarding", "x", "--", "npx"],
+      /--client-header-forwarding wants a JSON object/,
+    ],
+    [
+      ["--client-header-forwarding", '{"enabled": true, "whitelist": "X"}', "--", "npx"],
+      /client_header_forwarding of "[^"]+" is not understood/,
     ],
     [["--log-level", "LOUD", "--", "npx"], /Levels: DEBUG, INFO/],
     [["--env", "X", "--", "npx"], /--env wants NAME=value/],

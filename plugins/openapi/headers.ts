@@ -1,0 +1,37 @@
+import { matchesWildcard, type Json } from "propylon";
+import type { Options } from "./options.ts";
+
+/** Headers that are for the gateway, or for the connection to it (RFC 9110 section 7.6.1). */
+const NEVER = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "x-api-key",
+  "host",
+  "connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "content-length",
+  "content-type",
+  "content-encoding",
+  "accept-encoding",
+]);
+
+/** The headers of a request that a server is to get, for `_meta` of the call; `undefined` without any. */
+export function forwardedHeaders(
+  rule: Options["forwardHeaders"][string] | undefined,
+  headers: Headers,
+): Json | undefined {
+  if (!rule) return undefined;
+  const kept = [...headers].filter(
+    ([name]) => !NEVER.has(name) && matches(rule.allow, name) && !matches(rule.deny, name),
+  );
+  return kept.length === 0 ? undefined : { headers: Object.fromEntries(kept) };
+}
+
+function matches(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => matchesWildcard(pattern.toLowerCase(), name));
+}

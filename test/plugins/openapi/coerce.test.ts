@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import type { Json } from "propylon";
+import { expect, it } from "vitest";
+import { coerceArguments } from "../../../plugins/openapi/coerce.ts";
+
+const schema: Json = {
+  type: "object",
+  properties: {
+    count: { type: "integer" },
+    price: { type: ["number", "null"] },
+    gift: { type: "boolean" },
+    text: { type: "string" },
+    either: { anyOf: [{ type: "string" }, { type: "number" }] },
+    list: { type: "array", items: { $ref: "#/properties/count" } },
+    self: { $ref: "#" },
+  },
+};
+
+it.each<[Json, Json]>([
+  [
+    { count: "1", price: "-2.5e1", gift: "false" },
+    { count: 1, price: -25, gift: false },
+  ],
+  [
+    { text: "1", either: "1" },
+    { text: "1", either: "1" },
+  ],
+  [{ list: ["1", 2, "x"] }, { list: [1, 2, "x"] }],
+  [{ self: { self: { count: "3" } } }, { self: { self: { count: 3 } } }],
+  [
+    { count: "1.5", gift: "yes" },
+    { count: "1.5", gift: "yes" },
+  ],
+  [{ count: "9007199254740993" }, { count: "9007199254740993" }],
+  [
+    { count: "", price: " 1" },
+    { count: "", price: " 1" },
+  ],
+  [{ unknown: "1" }, { unknown: "1" }],
+])("reads %j as %j", (given, read) => {
+  expect(coerceArguments(schema, given)).toEqual(read);
+});
+
+it("changes nothing but texts", () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.constantFrom("count", "gift", "list", "self"), fc.jsonValue()),
+      (args) => {
+        const read = coerceArguments(schema, args);
+        expect(JSON.stringify(read).replaceAll('"', "")).toBe(
+          JSON.stringify(args).replaceAll('"', ""),
+        );
+      },
+    ),
+  );
+});
