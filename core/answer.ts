@@ -38,6 +38,7 @@ export class Answer {
   readonly #raw: RawMessage | undefined;
   #parsed: Parsed | undefined;
   #refused: boolean | undefined;
+  #isCallersFault = false;
   #failed: boolean | undefined;
 
   private constructor(parsed: Parsed | undefined, raw?: RawMessage) {
@@ -50,9 +51,15 @@ export class Answer {
     return new Answer({ result });
   }
 
-  /** A tool's own report of its failure (`isError`), in words that a model can read and repair. */
-  static failed(words: string): Answer {
-    return Answer.result({ content: [{ type: "text", text: words }], isError: true });
+  /**
+   * A tool's own report of its failure (`isError`), in words that a model can read and repair.
+   *
+   * @param reason `invalid` when the arguments are wrong: the same to a model, and 422 where an HTTP status tells it
+   */
+  static failed(words: string, reason?: "invalid"): Answer {
+    const answer = Answer.result({ content: [{ type: "text", text: words }], isError: true });
+    answer.#isCallersFault = reason === "invalid";
+    return answer;
   }
 
   /** An answer that carries a JSON-RPC error. */
@@ -97,6 +104,11 @@ export class Answer {
 
   #looksFailed(): boolean {
     return this.#parsed !== undefined || includes(this.#raw!.chunks, IS_ERROR_KEY);
+  }
+
+  /** Whether a tool's failure is that of wrong arguments, as far as the tool is known to this process. */
+  get isInvalid(): boolean {
+    return this.#isCallersFault;
   }
 
   /** Whether the answer is still bytes, i.e. nobody has looked inside. */

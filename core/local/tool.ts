@@ -51,7 +51,10 @@ export class LocalTool {
     const checked = this.#input.check(args ?? {});
     return "value" in checked
       ? checked.value
-      : Answer.failed(`Invalid arguments for tool "${this.name}": ${checked.problems.join("; ")}`);
+      : Answer.failed(
+          `Invalid arguments for tool "${this.name}": ${checked.problems.join("; ")}`,
+          "invalid",
+        );
   }
 
   /** Runs the tool. What it throws becomes an `isError` result; only a GatewayError's own words are shown. */
@@ -59,7 +62,8 @@ export class LocalTool {
     try {
       return this.#toAnswer(await this.#definition.run(call.args ?? {}, call));
     } catch (error) {
-      if (isGatewayError(error)) return Answer.failed(wordsOf(error));
+      if (isGatewayError(error))
+        return Answer.failed(wordsOf(error), error.code === "invalid" ? "invalid" : undefined);
       this.#log.error({ err: error, tool: this.name, call: call.id }, "a tool failed");
       return Answer.failed(`Tool "${this.name}" failed.`);
     }

@@ -223,6 +223,10 @@ export class Listener {
       return new GatewayError("bad_request", "A WebSocket handshake needs Connection: Upgrade.", {
         hint: "A proxy in front of the gateway may have to be told to pass it on.",
       });
+    const encoding = req.headers["content-encoding"];
+    // An endpoint says it in its own words.
+    if (!isEndpoint && encoding !== undefined && encoding.toLowerCase() !== "identity")
+      return encodedBody();
     if (!this.#draining) return undefined;
     if (isEndpoint && (req.method === "POST" || req.method === "DELETE")) return undefined;
     return notReady("The gateway is shutting down.");
@@ -263,6 +267,18 @@ export class Listener {
 function pathOf(url: string): string {
   const query = url.indexOf("?");
   return query === -1 ? url : url.slice(0, query);
+}
+
+/** A few kilobytes of it can be gigabytes (RFC 9110, section 15.5.16). */
+function encodedBody(): GatewayError {
+  return new GatewayError(
+    "unsupported_media_type",
+    "Bodies are taken without a content encoding.",
+    {
+      hint: "Send the body as it is, without Content-Encoding.",
+      headers: { "accept-encoding": "identity" },
+    },
+  );
 }
 
 function unknownHost(): GatewayError {

@@ -10,14 +10,14 @@ import {
 } from "propylon";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { isJson, toObject } from "./body.ts";
-import { callFailure, NOBODY } from "./invocation.ts";
+import { NOBODY } from "./invocation.ts";
 import { limitHeaders } from "./limits.ts";
 import type { Options } from "./options.ts";
-import { renderResult } from "./reply.ts";
+import { failureOf, renderResult } from "./reply.ts";
 import { toolsOf, type Target } from "./target.ts";
 
 /** Headers that ask for something the plain way does not offer. */
-const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent", "content-encoding"];
+const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
 
 /**
  * The plain call, without the router: JSON in, JSON out, at once, to a tool that exists. Whatever is special about a request
@@ -65,7 +65,7 @@ async function answer(
     cancellation,
     peer: NOBODY,
   });
-  const failure = callFailure(reply, target, args);
+  const failure = failureOf(reply);
   if (!failure) return { status: 200, body: renderResult(reply.result!, format) };
   const problem = accept?.includes("application/problem+json") === true;
   return {

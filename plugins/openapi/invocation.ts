@@ -5,7 +5,6 @@ import {
   toEnvelope,
   toGatewayError,
   traceOf,
-  type Answer,
   type CallInput,
   type Json,
   type PluginContext,
@@ -14,7 +13,6 @@ import {
 } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
-import { checkArguments } from "./arguments.ts";
 import { forwardedHeaders } from "./headers.ts";
 import { renderJob, type Completion, type Jobs } from "./jobs.ts";
 import { FORMATS, type Format, type Options } from "./options.ts";
@@ -84,7 +82,7 @@ export class Invocation {
     const cancellation = cancelWhenGone(this.#event);
     try {
       const answer = await this.#host.call({ ...this.#input, cancellation });
-      const failure = this.#failureOf(answer);
+      const failure = failureOf(answer);
       const left = limitHeaders(this.#host.limits, this.#target, context.principal);
       const headers = { ...this.#timed(), ...left };
       if (failure) return respondFailure(failure, req.headers.get("accept"), headers);
@@ -125,16 +123,12 @@ export class Invocation {
   async #complete(signal: AbortSignal, progress: (report: Progress) => void): Promise<Completion> {
     try {
       const answer = await this.#host.call({ ...this.#input, signal, progress });
-      const failure = this.#failureOf(answer);
+      const failure = failureOf(answer);
       if (failure) return toCompletion(failure);
       return { status: 200, body: renderResult(answer.result!, this.#format) };
     } catch (error) {
       return toCompletion(toGatewayError(error));
     }
-  }
-
-  #failureOf(answer: Answer): GatewayError | undefined {
-    return callFailure(answer, this.#target, this.#input.args ?? {});
   }
 
   #timed(): Readonly<Record<string, string>> {
@@ -147,22 +141,6 @@ export class Invocation {
 function metaOf(headers: Headers, forwarded: Json | undefined): Json | undefined {
   const trace = traceOf(headers);
   return trace && forwarded ? { ...trace, ...forwarded } : (trace ?? forwarded);
-}
-
-/**
- * Why an answer is no success. A plugin's tool reports wrong arguments as its own failure; here they are the request's.
- *
- * @throws {GatewayError} `invalid` for wrong arguments of a plugin's tool
- */
-export function callFailure(
-  answer: Answer,
-  { provider, tool }: Target,
-  args: Json,
-): GatewayError | undefined {
-  const failure = failureOf(answer);
-  if (failure && provider.status.transport === "local" && answer.isError)
-    checkArguments(tool, args);
-  return failure;
 }
 
 /** @throws {GatewayError} `invalid` for an unknown name */

@@ -45,7 +45,7 @@ export function renderResult(result: Json, format: Format): string {
 export function failureOf(answer: Answer): GatewayError | undefined {
   if (answer.isRpcError) return refusal(answer.error!);
   const result = answer.result!;
-  if (result["isError"] === true) return toolFailure(result);
+  if (result["isError"] === true) return toolFailure(result, answer.isInvalid);
   if (result["resultType"] !== "input_required") return undefined;
   return new GatewayError(
     "invalid",
@@ -60,13 +60,18 @@ function refusal({ code, message, data }: RpcError): GatewayError {
   });
 }
 
+/** How servers of the official SDKs (TypeScript, Python) report wrong arguments: as the tool's own failure. */
+const WRONG_ARGUMENTS = /^(?:MCP error -32602:|Input validation error:)/;
+
 /** The tool's own report of its failure: its words, and all of its content as data. */
-function toolFailure({ content, structuredContent }: Json): GatewayError {
+function toolFailure({ content, structuredContent }: Json, isInvalid: boolean): GatewayError {
   const blocks = Array.isArray(content) ? (content as Json[]) : [];
   const words = blocks.flatMap(({ type, text }) =>
     type === "text" && typeof text === "string" ? [text] : [],
   );
-  return new GatewayError("upstream_error", shorten(words.join("\n")) || "The tool failed.", {
+  const text = words.join("\n");
+  const code = isInvalid || WRONG_ARGUMENTS.test(text) ? "invalid" : "upstream_error";
+  return new GatewayError(code, shorten(text) || "The tool failed.", {
     data: {
       isError: true,
       content: blocks,

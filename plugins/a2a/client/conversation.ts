@@ -45,7 +45,7 @@ export class Conversation {
       return await this.#converse(messageOf(args, this.#options.skill));
     } catch (error) {
       if (error instanceof WrongArguments)
-        return Answer.failed(`The arguments are wrong: ${error.message}.`);
+        return Answer.failed(`The arguments are wrong: ${error.message}.`, "invalid");
       if (error instanceof Refusal)
         return Answer.failed(`The agent refused: ${error.message.slice(0, EXCERPT)}`);
       throw error;

@@ -17,6 +17,8 @@ export interface Parameter {
   readonly description: string | undefined;
   readonly style: string;
   readonly explode: boolean;
+  /** Whether reserved characters of the value are sent as they are (OpenAPI 3.1, 4.8.12.2.1). */
+  readonly allowReserved: boolean;
   /** Whether the value is written as JSON text (`content` in place of `schema`). */
   readonly json: boolean;
   readonly schema: unknown;
@@ -128,6 +130,7 @@ function readParameter(node: unknown, references: References): Parameter | undef
     description: text(node["description"]),
     style,
     explode: typeof node["explode"] === "boolean" ? node["explode"] : style === "form",
+    allowReserved: place === "query" && node["allowReserved"] === true,
     json: isObject(type),
     schema: isObject(type) ? type["schema"] : node["schema"],
   };

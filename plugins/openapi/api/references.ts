@@ -29,7 +29,7 @@ export class References {
     let found = node;
     while (isObject(found) && typeof found["$ref"] === "string") {
       const reference = found["$ref"];
-      if (seen.has(reference)) throw broken(`The reference ${shown(reference)} leads to itself.`);
+      if (seen.has(reference)) throw broken(`The reference ${quoted(reference)} leads to itself.`);
       seen.add(reference);
       found = this.get(reference);
     }
@@ -44,7 +44,7 @@ export class References {
       const key = decodePart(part);
       node = isObject(node) && Object.hasOwn(node, key) ? node[key] : itemAt(node, key);
     }
-    if (node === undefined) throw broken(`The reference ${shown(reference)} leads nowhere.`);
+    if (node === undefined) throw broken(`The reference ${quoted(reference)} leads nowhere.`);
     return node;
   }
 }
@@ -88,9 +88,11 @@ function itemAt(node: unknown, key: string): unknown {
   return Array.isArray(node) && /^\d+$/.test(key) ? (node[Number(key)] as unknown) : undefined;
 }
 
-/** Without the path of a local file. */
-function shown(reference: string): string {
-  return JSON.stringify(
-    reference.startsWith("file:") ? `#${split(reference)[1] ?? ""}` : reference,
-  );
+/** A reference without the path of a local file. */
+export function shown(reference: string): string {
+  return reference.startsWith("file:") ? `#${split(reference)[1] ?? ""}` : reference;
+}
+
+function quoted(reference: string): string {
+  return JSON.stringify(shown(reference));
 }

@@ -72,6 +72,13 @@ function encode(text: string): string {
   }
 }
 
+/** What RFC 3986 reserves, but for what ends a value, a query or a pair: an argument must not become two parameters. */
+const RESERVED = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/g;
+
+function encodeReserved(text: string): string {
+  return encode(text).replaceAll(RESERVED, (found) => decodeURIComponent(found));
+}
+
 function pathOf(template: string, given: readonly Given[]): string {
   const values = new Map(given.map((each) => [each.parameter.name, each]));
   return template
@@ -100,9 +107,10 @@ function checkSegment(filled: string, part: string): void {
 }
 
 function inQuery({ parameter, value }: Given): string[] {
-  const { name, style, explode, json } = parameter;
-  if (json) return [`${encode(name)}=${encode(JSON.stringify(value))}`];
-  return pairs(name, value, style, explode, encode);
+  const { name, style, explode, json, allowReserved } = parameter;
+  const write = allowReserved ? encodeReserved : encode;
+  if (json) return [`${encode(name)}=${write(JSON.stringify(value))}`];
+  return pairs(name, value, style, explode, write);
 }
 
 function inHeader({ argument, parameter, value }: Given): [string, string] {

@@ -1,5 +1,5 @@
 import { isObject, type Json } from "propylon";
-import { type References } from "./references.ts";
+import { shown, type References } from "./references.ts";
 
 /** Whether a schema describes what is sent or what comes back: `readOnly` and `writeOnly` depend on it. */
 export type Direction = "input" | "output";
@@ -19,6 +19,7 @@ const MAPS: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
   "$defs",
+  "definitions",
   "dependentSchemas",
 ]);
 const LISTS: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
@@ -31,6 +32,7 @@ const SINGLES: ReadonlySet<string> = new Set([
   "else",
   "contains",
   "propertyNames",
+  "contentSchema",
   "unevaluatedItems",
   "unevaluatedProperties",
 ]);
@@ -103,7 +105,7 @@ export class SchemaWriter {
     else if (LISTS.has(key) && Array.isArray(value))
       schema[key] = value.map((each) => this.write(each));
     else if (SINGLES.has(key)) schema[key] = this.write(value);
-    else schema[key] = value;
+    else schema[key] = withoutFiles(value);
   }
 
   #isHidden(property: unknown): boolean {
@@ -138,4 +140,15 @@ function upgrade(schema: Json, node: Json): void {
   if (typeof schema["type"] === "string") schema["type"] = [schema["type"], "null"];
   if (Array.isArray(schema["enum"]) && !schema["enum"].includes(null))
     schema["enum"] = [...(schema["enum"] as unknown[]), null];
+}
+
+/** Data as it was written: looking for documents made every `$ref` absolute, and the path of a local file is nobody's business. */
+function withoutFiles(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutFiles);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(([key, part]) => [
+    key,
+    key === "$ref" && typeof part === "string" ? shown(part) : withoutFiles(part),
+  ]);
+  return Object.fromEntries(entries) as Json;
 }

@@ -94,7 +94,7 @@ export class ApiServer implements ManagedProvider {
       const reply = await this.#exchange.send(request, call.signal);
       return toAnswer(reply, tool.tool.outputSchema !== undefined);
     } catch (error) {
-      if (error instanceof WrongArgument) return Answer.failed(error.message);
+      if (error instanceof WrongArgument) return Answer.failed(error.message, "invalid");
       throw error;
     }
   }

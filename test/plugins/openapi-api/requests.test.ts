@@ -38,6 +38,22 @@ describe("a tool call becomes a request", () => {
     expect(headers).toMatchObject({ trace: "t1", cookie: "session=s%3Bt" });
   });
 
+  it("leaves reserved characters where the document allows them, but for those that would end the value", async () => {
+    const parameters = [
+      { name: "path", in: "query", allowReserved: true, schema: { type: "string" } },
+      { name: "plain", in: "query", schema: { type: "string" } },
+    ];
+    const paths = { "/a": { get: { operationId: "a", parameters, responses: {} } } };
+    const info = { title: "t", version: "1" };
+    const api = await startApi(JSON.stringify({ openapi: "3.1.0", info, paths }));
+    const { gateway } = await startPets({ spec: `${api.origin}/openapi.yaml` });
+    const value = "a/b:c?d@e!$'()*,;[x]&admin=1#f+g h%2F";
+    await callPets(gateway, "a", { path: value, plain: "a/b" });
+    const { url } = api.received[0]!;
+    expect(url).toBe("/a?path=a/b:c?d@e!$'()*,;%5Bx%5D%26admin%3D1%23f%2Bg%20h%252F&plain=a%2Fb");
+    expect(new URL(url, "http://x").searchParams.get("path")).toBe(value);
+  });
+
   it("writes every style of path parameters", async () => {
     const api = await startApi();
     const { gateway } = await startPets({ spec: `${api.origin}/openapi.yaml` });

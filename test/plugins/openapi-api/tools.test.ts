@@ -1,5 +1,8 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Validator } from "@cfworker/json-schema";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { Json } from "../../../core/index.ts";
 import { PETS, startApi } from "./api.ts";
 import { settled, startPets, toolOf } from "./kit.ts";
@@ -231,6 +234,39 @@ describe("a document that cannot be used", () => {
       });
     },
   );
+
+  it("the path of a file stays here, whatever in it looks like a reference", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "openapi-file-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const spec = join(folder, "api.json");
+    const data = { $ref: "#/components/schemas/Gone", list: [{ $ref: "other.json#/a" }] };
+    const schema = {
+      type: "object",
+      default: data,
+      enum: [data],
+      definitions: { A: { $ref: "#/b" } },
+    };
+    const parameters = [{ name: "q", in: "query", schema: { ...schema, definitions: { A: {} } } }];
+    await writeFile(
+      spec,
+      document31({ "/a": { get: { operationId: "a", parameters, responses: {} } } }),
+    );
+    await writeFile(join(folder, "other.json"), "{}");
+    const { gateway } = await startPets({ spec, baseUrl: "http://127.0.0.1:1" });
+    expect(toolOf(gateway, "a").inputSchema["properties"]).toMatchObject({
+      q: { default: { $ref: "#/components/schemas/Gone", list: [{ $ref: "#/a" }] } },
+    });
+    // A schema that leads nowhere: the server says so, without the path.
+    const dangling = { ...schema, properties: { x: { $ref: "other.json#/none" } } };
+    const broken = [{ name: "q", in: "query", schema: dangling }];
+    await writeFile(spec, document31({ "/a": { get: { parameters: broken, responses: {} } } }));
+    const second = await startPets({ spec, baseUrl: "http://127.0.0.1:1" });
+    const { status } = second.gateway.servers.get("pets")!;
+    expect(status.reason).toMatch(/leads nowhere/);
+    const shown = JSON.stringify([status, gateway.servers.get("pets")!.catalogue]);
+    expect(shown).not.toContain("file:");
+    expect(shown).not.toContain(folder);
+  });
 
   it("a file needs baseUrl, and reads from beside the config", async () => {
     const api = await startApi();
