@@ -2,13 +2,15 @@ import {
   checkInput,
   GatewayError,
   type PluginContext,
+  type Provider,
   type RouteEvent,
   type RouteHandler,
 } from "propylon";
 import { z } from "zod";
 import { readObject } from "./body.ts";
 import { Invocation, type InvocationHost } from "./invocation.ts";
-import { findServer, findTool, settled, toolsOf } from "./target.ts";
+import { findServer, findTool, isAwaited, settled, toolsOf } from "./target.ts";
+import { limitOf, requestedTimeout } from "./timeout.ts";
 
 /** Body of `POST /:server/invoke` (M107). */
 const invokeBody = z.strictObject({
@@ -18,21 +20,57 @@ const invokeBody = z.strictObject({
 
 /** The handler that calls the tool which the path names, or the body of `/invoke`. */
 export function callTool(
-  gateway: Pick<PluginContext, "servers" | "call">,
-  parts: Omit<InvocationHost, "call">,
+  gateway: Pick<PluginContext, "servers" | "call" | "timeouts">,
+  parts: Omit<InvocationHost, "call" | "timeouts">,
 ): RouteHandler {
-  const host: InvocationHost = { ...parts, call: (input) => gateway.call(input) };
+  const host: InvocationHost = {
+    ...parts,
+    call: (input) => gateway.call(input),
+    timeouts: (call) => gateway.timeouts(call),
+  };
   return async (event) => {
     const [server, name] = targetOf(event.url.pathname, parts.options.root);
     const provider = findServer(gateway.servers, server);
-    await settled(provider);
+    const waited = isAwaited(provider) ? await connected(host, event, provider, name) : 0;
     const body = await readObject(event);
     // A tool of that very name is not shadowed by the route.
     if (name !== "invoke" || toolsOf(provider.catalogue).has(name))
-      return new Invocation(host, event, findTool(provider, name), body).run();
+      return new Invocation(host, event, findTool(provider, name), body, waited).run();
     const { tool, arguments: args } = checkInput(body, invokeBody);
-    return new Invocation(host, event, findTool(provider, tool), args).run();
+    return new Invocation(host, event, findTool(provider, tool), args, waited).run();
   };
+}
+
+/**
+ * Waits for the first connect of a server, as long as the call may take.
+ *
+ * @returns milliseconds that it took
+ * @throws {GatewayError} `timeout`
+ */
+async function connected(
+  { gating, timeouts }: InvocationHost,
+  { req, url }: RouteEvent,
+  provider: Provider,
+  name: string,
+): Promise<number> {
+  const from = performance.now();
+  const timeout = requestedTimeout(req.headers.get("x-tool-timeout"), url.search);
+  const call = {
+    method: "tools/call",
+    server: provider.name,
+    name,
+    timeout,
+    meta: undefined,
+  } as const;
+  const limit = limitOf(gating, timeouts, call);
+  await settled(provider, limit);
+  if (isAwaited(provider))
+    throw new GatewayError(
+      "timeout",
+      `"${provider.name}" was not connected within ${limit} ms, which is all that the call may take.`,
+      { hint: "Try again later; the gateway keeps connecting." },
+    );
+  return performance.now() - from;
 }
 
 /** The server that the first segment of a path names, decoded. */

@@ -20,12 +20,13 @@ import { limitHeaders } from "./limits.ts";
 import { failureOf, renderResult, respond, respondFailure } from "./reply.ts";
 import { CallStream } from "./stream.ts";
 import type { Target } from "./target.ts";
-import { effectiveTimeout, requestedTimeout } from "./timeout.ts";
+import { effectiveTimeout, limitOf, requestedTimeout, type TimedCall } from "./timeout.ts";
 import { HttpPeer } from "./timing.ts";
 
 /** What an invocation needs of the plugin. */
 export interface InvocationHost {
   readonly call: PluginContext["call"];
+  readonly timeouts: PluginContext["timeouts"];
   readonly options: Options;
   readonly gating: GatingService | undefined;
   readonly limits: RateLimitsService | undefined;
@@ -44,8 +45,11 @@ export class Invocation {
   readonly #input: CallInput;
   readonly #headers: Record<string, string> = {};
 
-  /** @throws {GatewayError} `invalid` for a format that is none; what {@link effectiveTimeout} throws */
-  constructor(host: InvocationHost, event: RouteEvent, target: Target, args: Json) {
+  /**
+   * @param waited milliseconds that the request has waited for its server already
+   * @throws {GatewayError} `invalid` for an unknown format; what {@link effectiveTimeout} throws
+   */
+  constructor(host: InvocationHost, event: RouteEvent, target: Target, args: Json, waited = 0) {
     const { headers } = event.req;
     const rule = host.options.forwardHeaders[target.provider.name];
     this.#host = host;
@@ -65,7 +69,7 @@ export class Invocation {
     };
     const effective = effectiveTimeout(host.gating, input);
     if (effective !== undefined) this.#headers["x-tool-timeout-effective"] = effective;
-    this.#input = input;
+    this.#input = waited > 0 ? { ...input, timeout: leftOf(host, input, waited) } : input;
   }
 
   /** Runs the call in the way that the request prefers. */
@@ -136,6 +140,11 @@ export class Invocation {
     if (!this.#host.options.serverTiming || !(peer instanceof HttpPeer)) return this.#headers;
     return { ...this.#headers, "server-timing": peer.timing() };
   }
+}
+
+/** What was spent on the way to the server is no longer left for it. */
+function leftOf({ gating, timeouts }: InvocationHost, call: TimedCall, waited: number): number {
+  return Math.max(1, Math.round(limitOf(gating, timeouts, call) - waited));
 }
 
 function metaOf(headers: Headers, forwarded: Json | undefined): Json | undefined {

@@ -1,6 +1,6 @@
-import { GatewayError, type Catalogue, type Provider, type Tool } from "propylon";
+import { GatewayError, MAX_DELAY_MS, type Catalogue, type Provider, type Tool } from "propylon";
 
-/** Longest wait for a server that was never connected yet, in milliseconds. */
+/** Longest wait of a document for a server that was never connected yet, in milliseconds. */
 const FIRST_CONNECT_MS = 10_000;
 
 /** What a path names: a tool, and who has it. */
@@ -54,19 +54,26 @@ function isUnknown({ catalogue, status }: Provider): boolean {
   return catalogue.hash === "" && status.state !== "ready";
 }
 
-/** Waits for the first connect of a server that is on its way up; what comes of it shows in the next look. */
-export async function settled(provider: Provider): Promise<void> {
-  if (!isUnknown(provider) || !isRising(provider)) return;
+/** Whether a server is on its way up for the first time, so that a moment later its tools may be known. */
+export function isAwaited(provider: Provider): boolean {
+  return isUnknown(provider) && isRising(provider);
+}
+
+/**
+ * Waits for the first connect of a server that is on its way up; what comes of it shows in the next look.
+ *
+ * @param limit in milliseconds
+ */
+export async function settled(provider: Provider, limit = FIRST_CONNECT_MS): Promise<void> {
+  if (!isAwaited(provider)) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
       off();
       resolve();
     };
-    const timer = setTimeout(end, FIRST_CONNECT_MS);
-    const off = provider.on(() => {
-      if (!isUnknown(provider) || !isRising(provider)) end();
-    });
+    const timer = setTimeout(end, Math.min(limit, MAX_DELAY_MS));
+    const off = provider.on(() => isAwaited(provider) || end());
   });
 }
 

@@ -1,5 +1,8 @@
-import { GatewayError, parseDuration, type Call } from "propylon";
+import { GatewayError, parseDuration, type Call, type PluginContext } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
+
+/** The parts of a call that decide how long it may run. */
+export type TimedCall = Pick<Call, "method" | "server" | "name" | "timeout" | "meta">;
 
 /**
  * The timeout a request asks for, in milliseconds: `X-Tool-Timeout`, else `?timeout=` (M035, M036, C05). A bare number is
@@ -28,7 +31,7 @@ function toMs(text: string): number {
  */
 export function effectiveTimeout(
   gating: GatingService | undefined,
-  call: Pick<Call, "method" | "server" | "name" | "timeout" | "meta">,
+  call: TimedCall,
 ): string | undefined {
   const { timeout } = call;
   if (timeout === undefined) return undefined;
@@ -41,4 +44,16 @@ export function effectiveTimeout(
     data: { path: "timeout" },
     hint: "Send seconds such as 30 or 2.5, or a duration such as 1500ms or 2m, as X-Tool-Timeout or ?timeout.",
   });
+}
+
+/** How long a call may take in all, in milliseconds: what it asks for, else what is set for its tool, server or gateway. */
+export function limitOf(
+  gating: GatingService | undefined,
+  timeouts: PluginContext["timeouts"],
+  call: TimedCall,
+): number {
+  if (gating) return gating.deadlineOf(call).total;
+  const { tool, server, default: gateway } = timeouts(call);
+  const wish = call.timeout ?? Number.NaN;
+  return wish > 0 && Number.isFinite(wish) ? wish : (tool ?? server ?? gateway);
 }

@@ -179,3 +179,57 @@ describe("timeouts with gating", () => {
     expect((await get(`${url}/slow/openapi.json`)).body.paths).not.toHaveProperty("/wait");
   });
 });
+
+/** A server over stdio by the official SDK that is connected only after a while, or never. */
+function lateServer(afterMs: number | undefined) {
+  const script = `
+    import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+    import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+    const server = new McpServer({ name: "late", version: "1" });
+    server.registerTool("hello", {}, () => ({ content: [{ type: "text", text: "hello" }] }));
+    ${afterMs === undefined ? "setInterval(() => {}, 1_000)" : `setTimeout(() => server.connect(new StdioServerTransport()), ${afterMs})`};
+  `;
+  const args = ["--input-type=module", "--eval", script];
+  return { command: process.execPath, args, connectTimeout: "60s" };
+}
+
+describe("a call to a server that is still connecting", () => {
+  const servers = { late: lateServer(undefined) };
+
+  it("ends with its own limit, whoever set it", async () => {
+    const asked = await startOpenapi({}, [], { servers });
+    for (const path of ["/late/hello", "/late/invoke"])
+      expect(await post(`${asked.url}${path}`, {}, { "x-tool-timeout": "300ms" })).toMatchObject({
+        status: 504,
+        body: refusal("timeout"),
+      });
+    const usual = await startOpenapi({}, [], { servers, timeouts: { default: 0.3 } });
+    expect((await post(`${usual.url}/late/hello`)).status).toBe(504);
+    const limits = { state: false, timeouts: { max: 0.3 } };
+    const gated = await startOpenapi({}, [[gating, limits]], { servers });
+    expect((await post(`${gated.url}/late/hello`)).status).toBe(504);
+    const own = { late: { ...lateServer(undefined), timeout: "300ms" } };
+    const { url } = await startOpenapi({}, [], { servers: own });
+    expect((await post(`${url}/late/hello`)).status).toBe(504);
+  });
+
+  it("leaves the server what is left of it", async () => {
+    const seen: (number | undefined)[] = [];
+    const watcher = definePlugin({
+      name: "watcher",
+      setup: (gateway) =>
+        gateway.use("observe", (call, next) => {
+          seen.push(call.timeout);
+          return next(call);
+        }),
+    });
+    const late = { late: lateServer(1_000) };
+    const { url } = await startOpenapi({}, [watcher], { servers: late });
+    const call = () => post(`${url}/late/hello`, {}, { "x-tool-timeout": "30" });
+    expect((await call()).body).toMatchObject({ ok: true, result: "hello" });
+    expect((await call()).body).toMatchObject({ ok: true, result: "hello" });
+    // It waited at least until its process was up.
+    expect(seen[0]).toBeLessThan(30_000);
+    expect(seen[1]).toBe(30_000);
+  });
+});
