@@ -1,6 +1,7 @@
 import { ERROR_STATUS, GatewayError, type ErrorCode } from "../errors.ts";
 import { completeCall } from "../local/call.ts";
 import { nearest } from "../config/spelling.ts";
+import { isObject } from "../json.ts";
 import type { Json, Progress, RpcError, Tool } from "../types.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { withClient, type ClientFlags } from "./client.ts";
@@ -16,37 +17,44 @@ export interface CallOptions extends ClientFlags {
 /** Calls a tool and prints its answer; progress goes to standard error. Returns the exit code. */
 export async function call(options: CallOptions): Promise<number> {
   return withClient(options, async (client, signal) => {
-    const tool = findTool(client, options.tool);
-    const args = readArguments(options.words, tool);
+    const { tool: name } = options;
+    const listed = client.catalogue.tools.find((known) => known.name === name);
+    const args = readArguments(options.words, listed);
     const request = completeCall(
-      { server: client.name, name: tool.name, args, signal, progress: writeProgress },
+      { server: client.name, name, args, signal, progress: writeProgress },
       new Map([[client.name, client]]),
     );
     const answer = await client.request(request);
-    if (answer.error) throw callFailed(answer.error);
+    if (answer.error)
+      throw callFailed(answer.error, listed ? undefined : unknownTool(client, name));
     const result = answer.result ?? {};
     console.log(options.json ? JSON.stringify(result, null, 2) : resultText(result));
     return answer.isError ? EXIT.toolError : EXIT.ok;
   });
 }
 
-/** A gateway says in `data.code` which of our failures a JSON-RPC error is; the exit code follows it. */
-function callFailed({ message, data }: RpcError): GatewayError {
-  const code: unknown =
-    typeof data === "object" && data !== null && "code" in data ? data.code : undefined;
+/**
+ * A gateway says in `data.code` which of our failures a JSON-RPC error is; the exit code follows it.
+ *
+ * @param unlisted what to say of a tool that is not listed, unless the gateway knows why, e.g. that it is switched off
+ */
+function callFailed({ message, data }: RpcError, unlisted?: GatewayError): GatewayError {
+  const { code, hint } = isObject(data) ? data : {};
   const known = typeof code === "string" && Object.hasOwn(ERROR_STATUS, code);
-  return new GatewayError(known ? (code as ErrorCode) : "invalid", `The call failed: ${message}`);
+  if (unlisted && (!known || code === "not_found" || code === "invalid")) return unlisted;
+  return new GatewayError(
+    known ? (code as ErrorCode) : "invalid",
+    `The call failed: ${message}`,
+    typeof hint === "string" ? { hint } : {},
+  );
 }
 
-function findTool(client: Upstream, name: string): Tool {
-  const { tools } = client.catalogue;
-  const tool = tools.find((known) => known.name === name);
-  if (tool) return tool;
+function unknownTool({ catalogue }: Upstream, name: string): GatewayError {
   const similar = nearest(
     name,
-    tools.map((known) => known.name),
+    catalogue.tools.map((known) => known.name),
   );
-  throw new GatewayError("not_found", `There is no tool "${name}".`, {
+  return new GatewayError("not_found", `There is no tool "${name}".`, {
     hint: similar === undefined ? "propylon tools lists them." : `Did you mean "${similar}"?`,
   });
 }
@@ -55,7 +63,7 @@ function findTool(client: Upstream, name: string): Tool {
  * Arguments of a tool from the command line: one JSON object, or `key=value` words whose values are JSON where the tool's
  * schema wants something other than text.
  */
-export function readArguments(words: readonly string[], tool: Tool): Json {
+export function readArguments(words: readonly string[], tool: Tool | undefined): Json {
   const [first] = words;
   if (words.length === 1 && first!.trimStart().startsWith("{")) return readObject(first!);
   return Object.fromEntries(words.map((word) => readPair(word, tool)));
@@ -71,7 +79,7 @@ function readObject(text: string): Json {
   }
 }
 
-function readPair(word: string, tool: Tool): readonly [string, unknown] {
+function readPair(word: string, tool: Tool | undefined): readonly [string, unknown] {
   const index = word.indexOf("=");
   if (index < 1)
     throw new GatewayError("invalid", `"${word}" is neither JSON nor key=value.`, {
@@ -79,7 +87,7 @@ function readPair(word: string, tool: Tool): readonly [string, unknown] {
     });
   const key = word.slice(0, index);
   const text = word.slice(index + 1);
-  const properties = tool.inputSchema["properties"] as
+  const properties = tool?.inputSchema["properties"] as
     | Record<string, { readonly type?: unknown } | undefined>
     | undefined;
   return [key, properties?.[key]?.type === "string" ? text : readValue(text)];

@@ -100,6 +100,25 @@ describe("start, tools and call", () => {
     running = undefined;
   });
 
+  it("call says that a tool is switched off, and by whom it can be switched on", async () => {
+    await writeFile(
+      join(folder, "gateway.yaml"),
+      "listeners: { main: { port: 0 } }\nplugins: { ./echo.ts: {}, gating: {}, admin: {} }\n",
+    );
+    running = await startPropylon(["start", "--allow-mutations"], { cwd: folder });
+    const { url } = running;
+    const turn = (way: string): Promise<Response> =>
+      fetch(new URL(`/_meta/servers/echo/tools/say/${way}`, url), { method: "POST" });
+    expect((await turn("disable")).status).toBe(200);
+    const say = ["call", "say", "text=x", "--target", url];
+    const refused = await propylon(say);
+    expect(refused.stderr).toContain('The tool "say" of "echo" is switched off.');
+    expect(refused.stderr).toContain("An operator of the gateway can switch it on.");
+    expect(refused.code).toBe(1);
+    expect((await turn("enable")).status).toBe(200);
+    expect(await propylon(say)).toMatchObject({ code: 0, stdout: "x\n" });
+  });
+
   it("tells when nothing answers (2) and when the key is refused (3)", async () => {
     const nothing = await propylon(["tools", "http://127.0.0.1:9"]);
     expect(nothing).toMatchObject({
