@@ -13,7 +13,7 @@ import { isJson, toObject } from "./body.ts";
 import { NOBODY } from "./invocation.ts";
 import { limitHeaders } from "./limits.ts";
 import type { Options } from "./options.ts";
-import { failureOf, renderResult } from "./reply.ts";
+import { failureOf, renderResult, statusOf } from "./reply.ts";
 import { toolsOf, type Target } from "./target.ts";
 
 /** Headers that ask for something the plain way does not offer. */
@@ -25,7 +25,7 @@ const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
  */
 export function callDirectly(
   gateway: Pick<PluginContext, "servers" | "call">,
-  options: Pick<Options, "format" | "serverTiming" | "forwardHeaders">,
+  options: Pick<Options, "format" | "serverTiming" | "forwardHeaders" | "toolFailureStatus">,
   limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
   return ({ url, segments: [server, name], headers }) => {
@@ -50,7 +50,7 @@ export function callDirectly(
 
 async function answer(
   gateway: Pick<PluginContext, "call">,
-  { format }: Pick<Options, "format">,
+  options: Pick<Options, "format" | "toolFailureStatus">,
   target: Target,
   { body, principal, cancellation }: DirectRequest,
   accept: string | undefined,
@@ -66,10 +66,10 @@ async function answer(
     peer: NOBODY,
   });
   const failure = failureOf(reply);
-  if (!failure) return { status: 200, body: renderResult(reply.result!, format) };
+  if (!failure) return { status: 200, body: renderResult(reply.result!, options.format) };
   const problem = accept?.includes("application/problem+json") === true;
   return {
-    status: failure.status,
+    status: statusOf(failure, options),
     body: JSON.stringify(problem ? toProblem(failure) : toEnvelope(failure)),
     ...(problem && { headers: { "content-type": "application/problem+json" } }),
   };

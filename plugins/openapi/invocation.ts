@@ -17,7 +17,7 @@ import { forwardedHeaders } from "./headers.ts";
 import { renderJob, type Completion, type Jobs } from "./jobs.ts";
 import { FORMATS, type Format, type Options } from "./options.ts";
 import { limitHeaders } from "./limits.ts";
-import { failureOf, renderResult, respond, respondFailure } from "./reply.ts";
+import { failureOf, renderResult, respond, respondFailure, statusOf } from "./reply.ts";
 import { CallStream } from "./stream.ts";
 import type { Target } from "./target.ts";
 import { effectiveTimeout, limitOf, requestedTimeout, type TimedCall } from "./timeout.ts";
@@ -89,7 +89,9 @@ export class Invocation {
       const failure = failureOf(answer);
       const left = limitHeaders(this.#host.limits, this.#target, context.principal);
       const headers = { ...this.#timed(), ...left };
-      if (failure) return respondFailure(failure, req.headers.get("accept"), headers);
+      const accept = req.headers.get("accept");
+      if (failure)
+        return respondFailure(failure, statusOf(failure, this.#host.options), accept, headers);
       return respond(200, renderResult(answer.result!, this.#format), headers);
     } catch (error) {
       throw withHeaders(toGatewayError(error), this.#timed());

@@ -15,6 +15,14 @@ export const options = z.strictObject({
     .describe(
       "Body of a successful call: envelope is {ok, result, output}, result is {ok, result}, raw is the bare value, as mcpo returns it. A request chooses with X-Result-Format.",
     ),
+  toolFailureStatus: z
+    .int()
+    .min(200)
+    .max(599)
+    .default(502)
+    .describe(
+      "HTTP status of an answer in which a tool reports its own failure. 200 is for clients that show a model the body of a success only; the body says `ok: false` then as ever.",
+    ),
   validate: z
     .boolean()
     .default(true)

@@ -8,7 +8,7 @@ import {
   type Json,
   type RpcError,
 } from "propylon";
-import type { Format } from "./options.ts";
+import type { Format, Options } from "./options.ts";
 import { outputItems, plainValue } from "./output.ts";
 
 /** Longest part of a tool's own words in an error message. */
@@ -96,14 +96,24 @@ export function respond(
   });
 }
 
+/** HTTP status of a failed call; that of a tool's own failure is the operator's choice. */
+export function statusOf(
+  error: GatewayError,
+  { toolFailureStatus }: Pick<Options, "toolFailureStatus">,
+): number {
+  const isTools = error.code === "upstream_error" && error.data?.["isError"] === true;
+  return isTools ? toolFailureStatus : error.status;
+}
+
 /** An error answer that is no fault of the gateway and so none for its log, in the form the router uses. */
 export function respondFailure(
   error: GatewayError,
+  status: number,
   accept: string | null,
   headers?: Readonly<Record<string, string>>,
 ): Response {
   const problem = accept?.includes("application/problem+json") === true;
-  return respond(error.status, JSON.stringify(problem ? toProblem(error) : toEnvelope(error)), {
+  return respond(status, JSON.stringify(problem ? toProblem(error) : toEnvelope(error)), {
     ...(problem && { "content-type": "application/problem+json" }),
     ...error.headers,
     ...headers,

@@ -107,6 +107,16 @@ describe("POST /:server/:tool", () => {
     expect(problem.body).toMatchObject({ status: 502, title: "upstream_error" });
   });
 
+  it("tells a tool's failure with the status that is configured, and no other failure", async () => {
+    const { plugin } = createSlow();
+    const { url } = await startOpenapi({ toolFailureStatus: 200 }, [plugin]);
+    const failure = { status: 200, body: refusal("upstream_error") };
+    expect(await post(`${url}/slow/fail`)).toMatchObject(failure);
+    expect(await post(`${url}/slow/fail`, {}, { "x-result-format": "raw" })).toMatchObject(failure);
+    expect((await post(`${url}/slow/strict`, { amount: "x" })).status).toBe(422);
+    expect((await post(`${url}/slow/none`)).status).toBe(404);
+  });
+
   it("never calls a tool that the config leaves out", async () => {
     const { url } = await startOpenapi({}, [], {
       servers: { everything: { ...EVERYTHING, tools: { exclude: ["echo"] } } },
