@@ -113,7 +113,7 @@ async function readEnvironment({ env = [], envPath }: McpoFlags): Promise<Record
 
 function amend(value: Value, flags: McpoFlags, environment: Record<string, string>): Value {
   const { name, description } = flags;
-  const main = listenerOf(flags, isPlainObject(value["auth"]) && "apiKey" in value["auth"]);
+  const listener = listenerOf(flags, needsKey(value["auth"], flags));
   const plugins = isPlainObject(value["plugins"]) ? value["plugins"] : {};
   return {
     ...value,
@@ -123,11 +123,27 @@ function amend(value: Value, flags: McpoFlags, environment: Record<string, strin
     },
     ...(name !== undefined && { name }),
     ...(description !== undefined && { endpoints: { mcp: { instructions: description } } }),
-    ...(Object.keys(main).length > 0 && { listeners: { main } }),
+    ...(Object.keys(listener).length > 0 && {
+      listeners: withListener(value["listeners"], listener),
+    }),
     ...amendServers(value, "mcpServers", (entry) => amendPasted(entry, environment)),
     ...(flags.config === undefined &&
       amendServers(value, "servers", (entry) => amendCommand(entry, flags, environment))),
   };
+}
+
+/** What the flags say beats what the file says of its first listener. */
+function withListener(written: unknown, listener: Value): Value {
+  const listeners = isPlainObject(written) ? written : {};
+  const [name = "main"] = Object.keys(listeners);
+  const first = listeners[name];
+  return { ...listeners, [name]: { ...(isPlainObject(first) ? first : {}), ...listener } };
+}
+
+/** Whether nothing but what is public is answered without the key. */
+function needsKey(auth: unknown, { apiKey }: McpoFlags): boolean {
+  const written = isPlainObject(auth) ? auth : {};
+  return (apiKey !== undefined || "apiKey" in written) && written["strict"] !== false;
 }
 
 function listenerOf(flags: McpoFlags, hasKey: boolean): Value {
@@ -138,7 +154,7 @@ function listenerOf(flags: McpoFlags, hasKey: boolean): Value {
     ...((cert !== undefined || key !== undefined) && { tls: { cert, key } }),
     ...(basePaths.length > 0 && { basePaths }),
     // A page that points its own name here has no key, and browsers add none: nothing here takes cookies.
-    ...((hasKey || flags.apiKey !== undefined) && { allowedHosts: ["*"] }),
+    ...(hasKey && { allowedHosts: ["*"] }),
   };
 }
 

@@ -312,6 +312,26 @@ describe("a config of another program runs unchanged", () => {
   );
 
   it(
+    "keeps the listeners of a file, and asks for names where not everything needs the key",
+    async () => {
+      const file = await copyOf("mcp.json", () =>
+        JSON.stringify({
+          listeners: { front: { host: "127.0.0.1", port: 0 }, back: { port: 0 } },
+          endpoints: { mcp: {}, other: { path: "/other", listener: "back" } },
+          auth: { strict: false },
+          plugins: { openapi: {} },
+        }),
+      );
+      const words = ["mcpo", "-p", "0", "-h", "127.0.0.1", "-k", KEY, "--config", file];
+      const { base, log } = await run([...words, "--root-path", "/tools"]);
+      expect(log()).toMatch(/"name":"other"/);
+      expect((await fetch(`${base}/tools/openapi.json`)).status).toBe(200);
+      expect((await send(base, "/openapi.json", { host: "evil.example" })).status).toBe(403);
+    },
+    MINUTE,
+  );
+
+  it(
     "a single server at the root, below --root-path and --path-prefix, with or without a proxy that takes them off",
     async () => {
       const { base } = await runShop(["--root-path", "api/tools/", "--path-prefix", "/v1"]);
