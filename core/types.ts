@@ -101,6 +101,8 @@ export type CallSource = "mcp" | "http" | "a2a" | "agent" | "local";
 export interface Peer {
   /** Identifies the client conversation (session or single stateless request); unguessable. */
   readonly key: string;
+  /** MCP era of the client; absent for what is no MCP client. */
+  readonly era?: Era | undefined;
   /** MCP client capabilities that the client declared; `{}` when none. */
   readonly capabilities: Json;
   /** Least severe log level the client wants; `undefined` = wants no log messages for this call. */

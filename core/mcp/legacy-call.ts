@@ -20,6 +20,7 @@ const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the ca
 
 /** A call within a session. */
 export class LegacyCall extends ClientCall implements Cancellable {
+  readonly era = "legacy";
   earlier: Cancellable | undefined = undefined;
   later: Cancellable | undefined = undefined;
   readonly #session: Session;

@@ -19,6 +19,7 @@ import { encodeModern } from "./result.ts";
 
 /** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */
 export class ModernCall extends ClientCall {
+  readonly era = "modern";
   readonly #held: HeldCalls;
   readonly #callee: Era | undefined;
   /** `ref` of who makes it. */

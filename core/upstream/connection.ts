@@ -108,6 +108,11 @@ export class Connection implements ExchangeOwner {
     return this.#calls;
   }
 
+  /** Whether the server asked a question of which it was not clear whose it was. */
+  get asks(): boolean {
+    return this.#inbound.asks;
+  }
+
   /** Puts the connection on its wire. */
   attach(wire: Wire): void {
     this.#wire = wire;

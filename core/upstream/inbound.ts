@@ -37,6 +37,8 @@ export interface InboundOptions {
 
 /** Sorts what a server sends: answers to their requests, everything else to the one client it belongs to, or to nobody. */
 export class Inbound {
+  /** Whether the server asked a user or a model a question that could have been for several principals. */
+  asks = false;
   readonly #options: InboundOptions;
   readonly #questions: Questions;
   readonly #owners: Owners;
@@ -47,7 +49,7 @@ export class Inbound {
     this.#questions = new Questions({
       ...options,
       owners: this.#owners,
-      unclear: () => options.dropped.question(),
+      unclear: (method) => this.#onUnclear(method),
     });
   }
 
@@ -207,6 +209,12 @@ export class Inbound {
     (
       origin ?? (typeof id === "string" ? this.#options.pending.get(id) : undefined)
     )?.acknowledged?.();
+  }
+
+  #onUnclear(method: string): void {
+    // Roots are asked for at odd times, and a server that learns none goes on.
+    this.asks ||= method !== "roots/list";
+    this.#options.dropped.question();
   }
 }
 

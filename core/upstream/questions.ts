@@ -30,7 +30,7 @@ export interface QuestionsOptions {
   readonly pending: Pending<Exchange>;
   readonly owners: Owners;
   /** One was refused because it could be about calls of several clients. */
-  unclear(): void;
+  unclear(method: string): void;
   reply(message: string): void;
 }
 
@@ -68,7 +68,7 @@ export class Questions {
       });
     if (origin?.call) return void this.#forward(id, method, params, origin);
     const owner = this.#options.owners.find();
-    if (owner === "principals") this.#refuse(id);
+    if (owner === "principals") this.#refuse(id, method);
     else if (owner === "conversations") this.#hold(id, method, params);
     else if (owner) void this.#forward(id, method, params, owner);
     else this.#reply(id, { error: NOBODY });
@@ -125,20 +125,20 @@ export class Questions {
   }
 
   #hold(id: RpcId, method: string, params: Json | undefined): void {
-    if (this.#held.size >= MAX_HELD) return this.#refuse(id);
+    if (this.#held.size >= MAX_HELD) return this.#refuse(id, method);
     const candidates = new Set(
       [...this.#options.pending.values()].filter((exchange) => exchange.call),
     );
     const timer = setTimeout(() => {
       this.#forget(held);
-      this.#refuse(id);
+      this.#refuse(id, method);
     }, HOLD_MS);
     const held: Held = { id, method, params, candidates, timer };
     this.#held.add(held);
   }
 
-  #refuse(id: RpcId): void {
-    this.#options.unclear();
+  #refuse(id: RpcId, method: string): void {
+    this.#options.unclear(method);
     this.#reply(id, { error: UNCLEAR });
   }
 

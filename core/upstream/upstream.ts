@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
 import { LISTS } from "../catalogue.ts";
 import type { UpstreamConfig } from "../config/server-schema.ts";
-import { type GatewayError, toGatewayError } from "../errors.ts";
+import type { GatewayError } from "../errors.ts";
 import {
   type Catalogue,
   EMPTY_CATALOGUE,
@@ -17,11 +17,13 @@ import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
-import { dial } from "./dial.ts";
+import { Carrier } from "./carrier.ts";
+import { dial, type DialOptions } from "./dial.ts";
 import { Handover, type Leave, serves } from "./handover.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
 import { LogLevel } from "./log-level.ts";
+import { OwnConnections } from "./own-connections.ts";
 import { Probe } from "./probe.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
@@ -65,9 +67,10 @@ export class Upstream implements Provider {
   readonly #host: ConnectionHost;
   readonly #listing: Listing;
   readonly #probe: Probe;
+  readonly #own: OwnConnections;
+  readonly #carrier: Carrier;
   #era: Era | undefined;
   readonly #logLevel: LogLevel;
-  #waiting = 0;
   /** The server that this one replaces, until this one is ready. */
   #handover: Handover<Upstream> | undefined;
   /** The same while its calls run out. */
@@ -104,17 +107,31 @@ export class Upstream implements Provider {
     });
     const { maxDepth = () => MAX_DEPTH } = options;
     const inbound = { maxDepth, dropped: this.#dropped };
+    const legacy: UpstreamConfig = { ...config, protocol: "legacy" };
+    const dialled = (how: Pick<DialOptions, "config" | "host" | "remembered" | "signal">) =>
+      dial({ ...options, ...inbound, ...how });
     this.#supervision = new Supervision({
       name,
       transport,
       backoff: config.backoff,
       ping: config.ping,
       clock: this.#clock,
-      dial: (signal) =>
-        dial({ ...options, ...inbound, host: this.#host, remembered: this.#era, signal }),
+      dial: (signal) => dialled({ config, host: this.#host, remembered: this.#era, signal }),
       prepare: (connection) => this.#prepare(connection),
       changed: (status) => this.#onState(status),
     });
+    this.#own = new OwnConnections({
+      name,
+      log,
+      clock: this.#clock,
+      retry: config.backoff.max,
+      isEitherEra: config.protocol === "auto",
+      host: this.#host,
+      dial: (host, signal) => dialled({ config: legacy, host, remembered: "legacy", signal }),
+      prepare: (connection) =>
+        Promise.all([connection.wire.listen(), this.#logLevel.send(connection)]),
+    });
+    this.#carrier = new Carrier(this.#supervision, this.#own);
     this.#probe = new Probe({
       ...options,
       ...inbound,
@@ -139,7 +156,7 @@ export class Upstream implements Provider {
 
   /** Calls that have no outcome yet. */
   get inFlight(): number {
-    return this.#supervision.inFlight + this.#waiting;
+    return this.#carrier.inFlight;
   }
 
   /** Starts connecting; returns at once. */
@@ -155,6 +172,7 @@ export class Upstream implements Provider {
     await Promise.all([
       this.#probe.close(),
       this.#supervision.close(graceMs),
+      this.#own.close("is not part of the gateway any more", graceMs, true),
       handover?.close(graceMs),
       leaving?.close(graceMs),
     ]);
@@ -163,7 +181,8 @@ export class Upstream implements Provider {
 
   /** Drops the connection and makes a new one; resolves when the outcome is known, good or bad (see {@link status}). */
   async reconnect(): Promise<void> {
-    await this.#supervision.reconnect();
+    const closed = this.#own.close("is being reconnected", 0, false);
+    await Promise.all([this.#supervision.reconnect(), closed]);
   }
 
   probe(signal: AbortSignal): Promise<ProbeReport> {
@@ -172,8 +191,7 @@ export class Upstream implements Provider {
 
   request(call: Call): Promise<Answer> {
     if (this.#handover) return this.#handover.before.request(call);
-    const { connection } = this.#supervision;
-    return connection ? connection.call(call) : this.#later(call);
+    return this.#carrier.request(call);
   }
 
   async subscribe(uri: string): Promise<void> {
@@ -186,15 +204,14 @@ export class Upstream implements Provider {
 
   setLogLevel(level: string | undefined, asker: object): void {
     if (!this.#logLevel.set(level, asker)) return;
-    const { connection } = this.#supervision;
-    if (connection) void this.#logLevel.send(connection);
+    for (const connection of this.#carrier.connections) void this.#logLevel.send(connection);
   }
 
   rootsChanged(): void {
     this.#handover?.before.rootsChanged();
-    const { connection } = this.#supervision;
-    if (connection?.handshake?.era === "legacy")
-      connection.notify("notifications/roots/list_changed");
+    for (const connection of this.#carrier.connections)
+      if (connection.handshake?.era === "legacy")
+        connection.notify("notifications/roots/list_changed");
   }
 
   on(listener: (event: ProviderEvent) => void): () => void {
@@ -240,37 +257,10 @@ export class Upstream implements Provider {
     if (connection) void this.#restore(connection);
   }
 
-  async #later(call: Call): Promise<Answer> {
-    this.#waiting++;
-    let connection: Connection;
-    try {
-      connection = await this.#supervision.whenConnected(call.signal);
-    } finally {
-      this.#waiting--;
-    }
-    return connection.call(call);
-  }
-
   #onLost(connection: Connection, error: GatewayError, resend: Exchange | undefined): void {
     if (connection === this.#supervision.connection) this.#subscriptions.suspend();
     this.#supervision.lost(connection, error);
-    if (resend) void this.#resend(resend, connection.handshake?.era, error);
-  }
-
-  /** Sends once more what certainly did not run. Its outcome is that of the second sending. */
-  async #resend(exchange: Exchange, era: Era | undefined, error: GatewayError): Promise<void> {
-    exchange.resent = true;
-    this.#waiting++;
-    try {
-      const connection = await this.#supervision.whenConnected(exchange.call!.signal);
-      if (exchange.done) return;
-      if (connection.handshake?.era === era) connection.send(exchange);
-      else exchange.fail(error);
-    } catch (thrown) {
-      exchange.fail(toGatewayError(thrown));
-    } finally {
-      this.#waiting--;
-    }
+    if (resend) void this.#carrier.resend(resend, connection.handshake?.era, error);
   }
 
   async #prepare(connection: Connection): Promise<string | undefined> {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createKey, digestOf } from "../../core/auth/key.ts";
 import { createGateway, type Gateway } from "../../core/gateway.ts";
 import { createPrincipal } from "../../core/index.ts";
@@ -103,12 +103,14 @@ async function leave(gateway: Gateway, ada: KitClient, bob: KitClient, way: stri
 }
 
 describe.each(SERVERS)("a server of the $sdk SDK over $transport", ({ sdk, transport }) => {
-  let scene: Awaited<ReturnType<typeof startScene>>;
-  beforeAll(async () => void (scene = await startScene(sdk, transport)));
-  afterAll(() => scene.close());
+  async function start(): Promise<Gateway> {
+    const { gateway, close } = await startScene(sdk, transport);
+    onTestFinished(close);
+    return gateway;
+  }
 
   it("asks the only principal that there is", async () => {
-    const ada = await connect(scene.gateway, "legacy", "ada");
+    const ada = await connect(await start(), "legacy", "ada");
     const outcome = textOf(await ada.call("ask", { who: "ada" }));
     expect(outcome).toBe("accept | assistant");
   });
@@ -116,20 +118,30 @@ describe.each(SERVERS)("a server of the $sdk SDK over $transport", ({ sdk, trans
   it.each(ENDS)(
     "T5: asks and talks to nobody else for a call that $way ($era client)",
     async ({ way, era, gone }) => {
-      const { gateway } = scene;
-      for (const other of ["legacy", "modern"] as const) {
-        const who = randomUUID();
-        const [ada, bob] = [
-          await connect(gateway, era, "ada"),
-          await connect(gateway, other, "bob"),
-        ];
-        await leave(gateway, ada, bob, way, who);
-        if (gone) await bob.call("watch", { who, what: "gone" });
-        const outcome = textOf(await bob.call("ask", { who }));
-        expect(bob.heard.about("asked")).toEqual([]);
-        expect(bob.heard.about("log")).toEqual([]);
-        expect(outcome).toMatch(/^refused: .*several clients.* \| refused: .*several clients/);
-      }
+      const gateway = await start();
+      const who = randomUUID();
+      const ada = await connect(gateway, era, "ada");
+      const bob = await connect(gateway, era === "legacy" ? "modern" : "legacy", "bob");
+      await leave(gateway, ada, bob, way, who);
+      if (gone) await bob.call("watch", { who, what: "gone" });
+      const outcome = textOf(await bob.call("ask", { who }));
+      expect(bob.heard.about("asked")).toEqual([]);
+      expect(bob.heard.about("log")).toEqual([]);
+      expect(outcome).toMatch(/^refused: .*several clients.* \| refused: .*several clients/);
     },
   );
+});
+
+it("a server over HTTP that asked without saying whom has a session per principal from then on", async () => {
+  const { gateway, close } = await startScene("old", "http");
+  onTestFinished(close);
+  const people = [await connect(gateway, "legacy", "ada"), await connect(gateway, "modern", "bob")];
+  await people[0]!.call("leave", { who: "x", what: "answer" });
+  expect(textOf(await people[1]!.call("ask", { who: "bob" }))).toContain("several clients");
+  const asked = people.map((person, index) => person.call("ask", { who: ["ada", "bob"][index] }));
+  expect((await Promise.all(asked)).map(textOf)).toEqual(Array(2).fill("accept | assistant"));
+  expect(people.map(({ heard }) => [...new Set(heard.about("asked"))])).toEqual([
+    ["for ada"],
+    ["for bob"],
+  ]);
 });
