@@ -250,6 +250,17 @@ export class LegacyFace {
   }
 }
 
+/**
+ * For a session that ended, e.g. with the gateway's process. Clients tell it from other refusals: those of the Python SDK by this
+ * code and these very words, which they also make of a 404 without a body, the others by the status.
+ */
+const SESSION_TERMINATED: Fault = {
+  status: 404,
+  code: RPC.invalidRequest,
+  message: "Session terminated",
+  data: { reason: "Session not found: send initialize again." },
+};
+
 function sessionFault(
   given: string | undefined,
   session: Session | undefined,
@@ -262,12 +273,7 @@ function sessionFault(
       message: "The Mcp-Session-Id header is missing: send initialize first.",
     };
   }
-  if (session === undefined)
-    return {
-      status: 404,
-      code: RPC.sessionNotFound,
-      message: "Session not found: send initialize again.",
-    };
+  if (session === undefined) return SESSION_TERMINATED;
   return {
     status: 400,
     code: RPC.server,

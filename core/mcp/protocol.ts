@@ -31,7 +31,6 @@ export const RPC = {
   invalidParams: -32602,
   internal: -32603,
   server: -32000,
-  sessionNotFound: -32001,
   /** Legacy era only; 2026-07-28 uses {@link RPC.invalidParams}. */
   resourceNotFound: -32002,
   headerMismatch: -32020,
