@@ -30,6 +30,10 @@ const FAILURES: Readonly<Record<string, readonly [reason: string, hint: string]>
   ],
   CWD: ["its working directory does not exist", "Create it, or change cwd in the server's entry."],
   ENOENT: ["command % was not found", "Is it installed and on the PATH of the gateway?"],
+  PATH: [
+    "the file of command % does not exist",
+    "Check its path in the entry: for a command with a slash, PATH is not searched.",
+  ],
   EACCES: ["command % is not executable", "Check the file's permissions (chmod +x)."],
   EPERM: ["command % may not be started by this user", "Check the file's permissions."],
   EINVAL: [
@@ -57,7 +61,11 @@ export async function checkLaunch(launch: Launch): Promise<void> {
   if (!(await isDirectory(cwd))) throw toLaunchError(launch, "CWD");
   if (process.platform === "win32") return;
   const found = await findExecutable(command, env["PATH"], cwd);
-  if (found.path === undefined) throw toLaunchError(launch, found.code);
+  if (found.path === undefined)
+    throw toLaunchError(
+      launch,
+      found.code === "ENOENT" && hasFolder(command) ? "PATH" : found.code,
+    );
 }
 
 /** The error of a program that does not start: what is wrong and what to do. */
@@ -86,7 +94,7 @@ type Found =
 
 /** Looks where execvp would look: at the path itself if it has a slash, else in every folder of PATH. */
 async function findExecutable(command: string, path = "/usr/bin:/bin", cwd = "/"): Promise<Found> {
-  const files = command.includes("/")
+  const files = hasFolder(command)
     ? [resolve(cwd, command)]
     : path.split(delimiter).map((folder) => join(resolve(cwd, folder), command));
   let code: "ENOENT" | "EACCES" = "ENOENT";
@@ -96,6 +104,11 @@ async function findExecutable(command: string, path = "/usr/bin:/bin", cwd = "/"
     if (problem === "EACCES") code = problem;
   }
   return { code };
+}
+
+/** Whether a command says where it is, so that PATH is not searched (execvp). */
+function hasFolder(command: string): boolean {
+  return command.includes("/");
 }
 
 async function whyNotExecutable(file: string): Promise<"ENOENT" | "EACCES" | undefined> {

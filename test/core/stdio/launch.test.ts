@@ -26,6 +26,14 @@ describe("launch of a child", () => {
     });
   });
 
+  it("says of a command with a path that the path is wrong, and gives no advice about PATH", async () => {
+    for (const command of [join(folder, "server"), "./server"])
+      await expect(record(command)).rejects.toMatchObject({
+        message: 'Server "sample" cannot start: the file of command "server" does not exist.',
+        hint: "Check its path in the entry: for a command with a slash, PATH is not searched.",
+      });
+  });
+
   it("says that a file is not executable, without telling its folder", async () => {
     const file = join(folder, "plain.txt");
     writeFileSync(file, "text");
