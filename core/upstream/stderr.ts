@@ -1,3 +1,4 @@
+import type { GatewayError } from "../errors.ts";
 import type { Logger } from "pino";
 import { LineFramer } from "./lines.ts";
 import { Tail } from "./tail.ts";
@@ -69,4 +70,9 @@ function npmFailure(text: string): string | undefined {
   const isNpm = (line: string): boolean => line.startsWith("npm error ");
   if (!isNpm(lines.at(-1) ?? "")) return undefined;
   return lines.find((line) => isNpm(line) && !/^npm error (?:code|errno|syscall|path) /.test(line));
+}
+
+/** What operators read: with the last words of a child, which its calls' clients must not see. */
+export function reasonOf({ message, cause }: GatewayError): string {
+  return cause instanceof LastWords ? `${message.replace(/\.$/, "")}: ${cause.message}.` : message;
 }

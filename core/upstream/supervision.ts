@@ -3,8 +3,10 @@ import type { ProviderState, ProviderStatus } from "../provider.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { abortError } from "../cancellation.ts";
+import { Gate } from "./gate.ts";
 import { Liveness } from "./liveness.ts";
-import { LastWords } from "./stderr.ts";
+import { reasonOf } from "./stderr.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /** Deaths in a row, each soon after connecting, that are answered by dialling at once. */
 const QUICK_REDIALS = 3;
@@ -49,6 +51,8 @@ export class Supervision {
   #problem: string | undefined;
   #liveness: Liveness | undefined;
   #cancelRetry: (() => void) | undefined;
+  /** The wait after a first failure; calls wait too, since most servers that restart are back then. */
+  #soon: Gate | undefined;
   #gone: Promise<void> = Promise.resolve();
   #connectedAt = 0;
   #quickDeaths = 0;
@@ -72,21 +76,14 @@ export class Supervision {
   }
 
   /**
-   * Waits for the outcome of the attempt under way.
-   * @throws {GatewayError} `upstream_error` at once while none is, with the reason and the time of the next
+   * Waits for the outcome of the attempt under way, or of the next one where that comes soon.
+   * @throws {GatewayError} `upstream_error` at once while there is neither, with the reason and the time of the next
    */
   whenConnected(signal: AbortSignal): Promise<Connection> {
     if (this.connection) return Promise.resolve(this.connection);
-    const attempt = this.#attempt;
-    if (!attempt) return Promise.reject(this.unavailable());
-    if (signal.aborted) return Promise.reject(abortError(signal));
-    return new Promise((resolve, reject) => {
-      const abort = (): void => reject(abortError(signal));
-      signal.addEventListener("abort", abort, { once: true });
-      void attempt.connected
-        .then(resolve, reject)
-        .finally(() => signal.removeEventListener("abort", abort));
-    });
+    if (this.#attempt) return unlessAborted(this.#attempt.connected, signal);
+    if (!this.#soon) return Promise.reject(this.unavailable());
+    return unlessAborted(this.#soon.promise, signal).then(() => this.whenConnected(signal));
   }
 
   /** A connection takes no more calls. One that was healthy is dialled again at once; one that keeps dying is not. */
@@ -147,7 +144,7 @@ export class Supervision {
   /** Ends everything after the calls in flight, at most after `graceMs`. Nothing is dialled any more. */
   async close(graceMs: number): Promise<void> {
     this.#closed = true;
-    this.#cancelRetry?.();
+    this.#endWait();
     const error = new GatewayError(
       "upstream_error",
       `Server "${this.#options.name}" is not part of the gateway any more.`,
@@ -166,7 +163,9 @@ export class Supervision {
 
   /** The error for calls that find no connection. Clients learn the state; the reason, which may quote a child, is for operators. */
   unavailable(): GatewayError {
-    const { state, nextRetryAt } = this.status;
+    const { state, nextRetryAt } = this.#closed
+      ? { state: "closed", nextRetryAt: undefined }
+      : this.status;
     const next = nextRetryAt === undefined ? "" : ` Next attempt at ${nextRetryAt}.`;
     return new GatewayError(
       "upstream_error",
@@ -186,12 +185,12 @@ export class Supervision {
   }
 
   #dial(reason: string, error?: GatewayError): void {
-    this.#cancelRetry?.();
     const abort = new AbortController();
     const connected = this.#connect(abort.signal);
     const attempt: Attempt = { abort, connected };
     this.#attempt = attempt;
     connected.catch(() => undefined);
+    this.#endWait();
     this.#enter("connecting", {
       reason,
       nextRetryAt: undefined,
@@ -241,14 +240,23 @@ export class Supervision {
     return connection;
   }
 
+  /** Nobody waits for the next attempt any more, be it that it begins or that there is none. */
+  #endWait(): void {
+    this.#cancelRetry?.();
+    this.#soon?.end();
+    this.#soon = undefined;
+  }
+
   #failed(error: GatewayError): void {
-    const { backoff, clock } = this.#options;
+    const { backoff, clock, transport } = this.#options;
     const attempts = this.status.attempts + 1;
     // The server answered, and what it said will not change by asking soon: shown as failed, tried at the slowest pace.
     const final = error.data?.["final"] === true;
     const retryAfter = Number(error.data?.["retryAfter"] ?? 0);
     const base = final ? backoff.max : Math.min(backoff.max, backoff.initial * 2 ** (attempts - 1));
     const wait = Math.max(base * (0.8 + 0.4 * clock.random()), Math.min(retryAfter, backoff.max));
+    if (!final && attempts === 1 && wait < 2 * backoff.initial && transport !== "stdio")
+      this.#soon = new Gate();
     const hint = error.hint === undefined ? "" : ` ${error.hint}`;
     this.#cancelRetry = clock.after(wait, () =>
       this.#dial(`Trying again: ${reasonOf(error)}${hint}`),
@@ -289,9 +297,4 @@ export class Supervision {
   #iso(): string {
     return new Date(this.#options.clock.now()).toISOString();
   }
-}
-
-/** What operators read: with the last words of a child, which its calls' clients must not see. */
-function reasonOf({ message, cause }: GatewayError): string {
-  return cause instanceof LastWords ? `${message.replace(/\.$/, "")}: ${cause.message}.` : message;
 }

@@ -114,10 +114,43 @@ describe("backoff", () => {
     );
   });
 
-  it("a call fails at once in backoff, and waits for the outcome while connecting", async () => {
+  it("a call waits in the first backoff of a server over HTTP, and has the answer of the next attempt", async () => {
     const clock = new ManualClock();
     const port = await freePort();
     const upstream = begin({ url: `http://127.0.0.1:${port}/mcp` }, { clock });
+    await reached(upstream, "backoff");
+    const abort = new AbortController();
+    const impatient = upstream.request(makeCall("echo", {}, { signal: abort.signal }));
+    const waiting = callText(upstream, "echo", { text: "waited" });
+    expect(upstream.inFlight).toBe(2);
+    abort.abort();
+    await expect(impatient).rejects.toMatchObject({ code: "cancelled" });
+    use(await serveOld(echo, port));
+    clock.advance(2_000);
+    expect(await waiting).toBe("waited");
+  });
+
+  it("a call that waits in the first backoff fails when the next attempt does, or there is none", async () => {
+    const clock = new ManualClock();
+    const config = { url: `http://127.0.0.1:${await freePort()}/mcp` };
+    const [unlucky, removed] = [begin(config, { clock }), begin(config)];
+    await Promise.all([reached(unlucky, "backoff"), reached(removed, "backoff")]);
+    const calls = [unlucky, removed].map((upstream) => callText(upstream, "echo", { text: "x" }));
+    const ends = Promise.allSettled(calls);
+    clock.advance(2_000);
+    await removed.close(0);
+    expect(await ends).toMatchObject([
+      { reason: { code: "upstream_error", data: { state: "backoff" } } },
+      { reason: { code: "upstream_error", data: { state: "closed" } } },
+    ]);
+  });
+
+  it("a call fails at once in a later backoff, and waits for the outcome while connecting", async () => {
+    const clock = new ManualClock();
+    const port = await freePort();
+    const upstream = begin({ url: `http://127.0.0.1:${port}/mcp` }, { clock });
+    await reached(upstream, "backoff");
+    clock.advance(2_000);
     await reached(upstream, "backoff");
     await expect(callText(upstream, "echo", { text: "x" })).rejects.toMatchObject({
       code: "upstream_error",
@@ -125,7 +158,7 @@ describe("backoff", () => {
       data: { nextRetryAt: upstream.status.nextRetryAt },
     });
     use(await serveOld(echo, port));
-    clock.advance(2_000);
+    clock.advance(4_000);
     expect(upstream.status.state).toBe("connecting");
     expect(await callText(upstream, "echo", { text: "waited" })).toBe("waited");
   });
