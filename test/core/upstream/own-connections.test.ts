@@ -56,7 +56,9 @@ function setUp(dial?: () => Promise<Connection>) {
     dialled: () => dialled,
     pass: (ms: number) => void (time += ms),
     fire: () => {
-      for (const timer of [...timers]) timer();
+      const due = [...timers];
+      timers.clear();
+      for (const timer of due) timer();
     },
   };
 }
