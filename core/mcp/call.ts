@@ -134,8 +134,13 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   /** Lets go of what the call held; runs once, at its end. */
   protected release(): void {}
 
-  /** The client went away: nobody waits for the answer any more. */
+  /** The connection broke before the answer. */
   gone(): void {
+    this.abandon();
+  }
+
+  /** Nobody wants the answer any more. */
+  protected abandon(): void {
     this.reply = undefined;
     this.#cancellation.abort();
   }
@@ -148,7 +153,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   /** Ends the call early: without an answer when the client wants none any more, else with the reason. */
   cancel(reason?: string): void {
     const { reply } = this;
-    this.gone();
+    this.abandon();
     if (reason === undefined) reply?.drop();
     else reply?.end(faultPieces({ code: RPC.server, message: reason }, this.id));
   }

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { EndpointHost } from "./host.ts";
+import { Journals } from "./journal.ts";
 import { Pulse } from "./pulse.ts";
 import type { StreamSettings } from "./stream.ts";
 import { Settling } from "./settling.ts";
@@ -23,6 +24,7 @@ export class EndpointContext {
     this.host = host;
     this.streams = {
       pulse: new Pulse(),
+      journals: new Journals(),
       queue: host.limits.streamQueue,
       onOverflow: (bytes) =>
         host.log.warn(

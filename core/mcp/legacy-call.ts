@@ -101,8 +101,11 @@ export class LegacyCall extends ClientCall implements Cancellable {
     this.reply?.end(answer.encode(this.id));
   }
 
-  override gone(): void {
-    super.gone();
+  /** A broken connection is not a cancellation (2025-11-25, "Sending Messages to the Server"): the call goes on. */
+  override gone(): void {}
+
+  protected override abandon(): void {
+    super.abandon();
     this.#rejectAsks(WENT_AWAY);
   }
 

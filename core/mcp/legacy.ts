@@ -14,6 +14,7 @@ import { isObject } from "../json.ts";
 import { GONE, LEGACY_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
 import { faultPieces, HttpReply, notification, resultPieces, sendFault } from "./reply.ts";
+import { NOT_RESUMABLE, sessionFault } from "./session-fault.ts";
 import type { SessionMethods } from "./session-methods.ts";
 import type { Session, SessionTable } from "./session.ts";
 import { EventStream } from "./stream.ts";
@@ -58,13 +59,9 @@ export class LegacyFace {
     );
     if (session === undefined) return;
     if (message.kind === "request") {
-      this.#request(
-        session,
-        message,
-        new HttpReply(res, accepts, this.#context.streams),
-        principal,
-        req.headers,
-      );
+      const answered = isCallRequest(message) ? { session, id: message.id } : undefined;
+      const reply = new HttpReply(res, accepts, this.#context.streams, answered);
+      this.#request(session, message, reply, principal, req.headers);
       return;
     }
     this.#methods.oneWay(session, message);
@@ -103,6 +100,8 @@ export class LegacyFace {
   get(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
     const session = this.#session(req, res, principal, null);
     if (session === undefined) return;
+    const last = headerValue(req.headers["last-event-id"]);
+    if (last !== undefined) return this.#resume(session, last, res);
     if (session.stream?.open) {
       return sendFault(
         res,
@@ -124,6 +123,13 @@ export class LegacyFace {
       if (session.stream === stream) session.stream = undefined;
     });
     session.tellChanges();
+  }
+
+  /** Reads on where the stream of a call broke off. */
+  #resume(session: Session, lastEventId: string, res: ServerResponse): void {
+    const found = this.#context.streams.journals.find(session, lastEventId);
+    if (found) found.journal.reply.resume(res, found.seq);
+    else sendFault(res, NOT_RESUMABLE, null);
   }
 
   /** Ends a session. */
@@ -233,7 +239,13 @@ export class LegacyFace {
     // A client that kept its tool list may know a tool whose server is still connecting.
     if (settling === undefined) return reply.end(faultPieces(forward, id));
     let gone = false;
-    reply.owner = { gone: () => void (gone = true) };
+    // What has not begun leaves nothing half done.
+    reply.owner = {
+      gone: () => {
+        gone = true;
+        reply.drop();
+      },
+    };
     void settling.then(() => gone || this.#call(session, request, reply, principal, headers));
   }
 
@@ -248,37 +260,6 @@ export class LegacyFace {
     if (settling === undefined) answer();
     else void settling.then(answer);
   }
-}
-
-/**
- * For a session that ended, e.g. with the gateway's process. Clients tell it from other refusals: those of the Python SDK by this
- * code and these very words, which they also make of a 404 without a body, the others by the status.
- */
-const SESSION_TERMINATED: Fault = {
-  status: 404,
-  code: RPC.invalidRequest,
-  message: "Session terminated",
-  data: { reason: "Session not found: send initialize again." },
-};
-
-function sessionFault(
-  given: string | undefined,
-  session: Session | undefined,
-  version: string | undefined,
-): Fault {
-  if (given === undefined) {
-    return {
-      status: 400,
-      code: RPC.server,
-      message: "The Mcp-Session-Id header is missing: send initialize first.",
-    };
-  }
-  if (session === undefined) return SESSION_TERMINATED;
-  return {
-    status: 400,
-    code: RPC.server,
-    message: `Unsupported protocol version ${String(version).slice(0, 64)} (supported: ${LEGACY_VERSIONS.join(", ")}).`,
-  };
 }
 
 function batchProblem(session: Session, messages: readonly Message[]): string | undefined {

@@ -178,6 +178,7 @@ export class Live {
     session.stream?.end();
     // A client that gave its session up reads nothing of it any more.
     host.backlog.drop((answer) => sessionOf(answer) === session.id);
+    this.#context.streams.journals.drop(session);
     this.watchers.clear(session);
     this.levels.change(session.logLevel, -1);
     host.emit("session:close", name, session.key, reason);

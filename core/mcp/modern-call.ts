@@ -177,8 +177,8 @@ export class ModernCall extends ClientCall {
     else outcome();
   }
 
-  override gone(): void {
-    super.gone();
+  protected override abandon(): void {
+    super.abandon();
     this.#rejectAsks();
   }
 

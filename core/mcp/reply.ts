@@ -1,12 +1,20 @@
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "../types.ts";
+import type { Journal } from "./journal.ts";
 import type { Fault } from "./protocol.ts";
 import type { Pulsed } from "./pulse.ts";
+import type { Session } from "./session.ts";
 import type { StreamSettings } from "./stream.ts";
 import { bytesOf, endWith, EventStream } from "./stream.ts";
 
 /** A JSON-RPC message ready to be written. */
 export type Pieces = readonly (string | Buffer)[];
+
+/** The call of a session that a reply answers. */
+export interface Answered {
+  readonly session: Session;
+  readonly id: RpcId;
+}
 
 /** Who waits for a reply to be given; told when the client went away first. */
 export interface ReplyOwner {
@@ -51,31 +59,61 @@ export function readAccept(header: string | undefined): Accepts {
 
 const BOTH: Accepts = { json: true, events: true };
 
-/** A reply on an HTTP response of its own: plain JSON, unless something had to be said before the response. */
+/**
+ * A reply on an HTTP response of its own: plain JSON, unless something had to be said before the response. That of a call of a
+ * session outlives a broken connection: its client may read on with another one, from the last event it has.
+ */
 export class HttpReply implements Reply, Pulsed {
   owner: ReplyOwner | undefined;
   seat = -1;
-  readonly #res: ServerResponse;
+  #res: ServerResponse;
   readonly #accepts: Accepts;
   readonly #settings: StreamSettings;
+  readonly #answered: Answered | undefined;
   #stream: EventStream | undefined;
+  #journal: Journal | undefined;
   #done = false;
   #quiet = 0;
   /** The last replaceable message that found too much unread. */
   #latest: string | undefined;
 
-  constructor(res: ServerResponse, accepts: Accepts, settings: StreamSettings) {
+  /** @param answered for a reply that can be resumed */
+  constructor(
+    res: ServerResponse,
+    accepts: Accepts,
+    settings: StreamSettings,
+    answered?: Answered,
+  ) {
     this.#res = res;
     this.#accepts = accepts;
     this.#settings = settings;
+    this.#answered = answered;
     settings.pulse.add(this);
-    res.on("close", () => this.#closed());
+    res.on("close", () => this.#closed(res));
   }
 
   event(message: string, replaceable = false): boolean {
     const stream = this.#openStream();
     if (stream?.full) return replaceable && this.#keep(message, stream);
-    return stream?.send(message) ?? false;
+    const id = this.#done ? undefined : this.#journal?.add(message);
+    return stream?.send(message, id) ?? id !== undefined;
+  }
+
+  /** Goes on with another response, behind the event with this number. */
+  resume(res: ServerResponse, seq: number): void {
+    this.#res.destroy();
+    this.#res = res;
+    const stream = new EventStream(res, this.#settings);
+    res.flushHeaders();
+    res.on("close", () => this.#closed(res));
+    const { ended } = this.#journal!;
+    const events = this.#journal!.after(seq);
+    for (const [index, { id, pieces }] of events.entries()) {
+      if (ended && index === events.length - 1) return stream.end(pieces, id);
+      stream.push(pieces.join(""), id);
+    }
+    if (ended) stream.end();
+    else this.#stream = stream;
   }
 
   get congested(): boolean {
@@ -88,15 +126,18 @@ export class HttpReply implements Reply, Pulsed {
   }
 
   end(pieces: Pieces, status = 200, headers?: Readonly<Record<string, string>>): void {
+    if (this.#done) return;
+    this.#sendLatest();
+    const id = this.#journal?.end(pieces);
     if (!this.#finish()) return;
     if (this.#stream === undefined && !this.#accepts.json && status === 200)
       this.#stream = new EventStream(this.#res, this.#settings);
-    this.#sendLatest();
-    if (this.#stream !== undefined) this.#stream.end(pieces);
+    if (this.#stream !== undefined) this.#stream.end(pieces, id);
     else sendJson(this.#res, status, pieces, headers);
   }
 
   drop(): void {
+    if (this.#journal) this.#settings.journals.forget(this.#answered!.session, this.#journal);
     if (!this.#finish()) return;
     if (this.#stream !== undefined) this.#stream.end();
     else this.#res.writeHead(202).end();
@@ -104,7 +145,12 @@ export class HttpReply implements Reply, Pulsed {
 
   /** A long silent call becomes a stream, so that the connection shows life. */
   pulse(): void {
-    if (this.#quiet++ > 0 && !this.#done) this.#openStream();
+    if (this.#quiet++ === 0 || this.#stream !== undefined) return;
+    const stream = this.#openStream();
+    // An event with an id and nothing else, because there may be no message to resume from. Only here: some clients read every
+    // event as JSON.
+    const first = this.#journal?.first;
+    if (first !== undefined) stream?.push("", first);
   }
 
   #keep(message: string, stream: EventStream): boolean {
@@ -116,7 +162,7 @@ export class HttpReply implements Reply, Pulsed {
   #sendLatest(): void {
     const latest = this.#latest;
     this.#latest = undefined;
-    if (latest !== undefined) this.#stream!.push(latest);
+    if (latest !== undefined) this.#stream?.push(latest, this.#journal?.add(latest));
   }
 
   #openStream(): EventStream | undefined {
@@ -124,8 +170,15 @@ export class HttpReply implements Reply, Pulsed {
     if (this.#stream === undefined) {
       this.#settings.pulse.delete(this);
       this.#stream = new EventStream(this.#res, this.#settings);
+      this.#beginJournal();
     }
     return this.#stream;
+  }
+
+  #beginJournal(): void {
+    if (this.#answered === undefined || this.#journal !== undefined) return;
+    const { session, id } = this.#answered;
+    this.#journal = this.#settings.journals.begin(this, session, id);
   }
 
   #finish(): boolean {
@@ -135,9 +188,11 @@ export class HttpReply implements Reply, Pulsed {
     return !this.#res.destroyed;
   }
 
-  #closed(): void {
-    if (this.#done) return;
-    this.#done = true;
+  #closed(res: ServerResponse): void {
+    // An earlier one, which another has taken over from.
+    if (res !== this.#res || this.#done) return;
+    this.#stream = undefined;
+    this.#done = this.#journal === undefined;
     this.#settings.pulse.delete(this);
     this.owner?.gone();
   }

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal, RpcId } from "../types.ts";
+import type { Journal } from "./journal.ts";
 import { Shares } from "./shares.ts";
 import type { EventStream } from "./stream.ts";
 
@@ -35,6 +36,15 @@ const MAX_CAPABILITIES = 4096;
 /** Distinct capability sets that are remembered to be shared. */
 const MAX_SHAPES = 256;
 
+/** What of a session's streams can be resumed. */
+export interface Resumable {
+  readonly journals: Map<string, Journal>;
+  /** Streams so far. */
+  count: number;
+  /** Bytes kept for all of them. */
+  bytes: number;
+}
+
 /**
  * One legacy client. Kept small on purpose, since there may be ten thousand: what an idle client does not need is absent
  * until it is used, and gone when it is empty again.
@@ -56,6 +66,8 @@ export class Session {
   /** Who opened it, with what the credential of that time said. */
   owner: Principal | undefined = undefined;
   subscriptions: Set<string> | undefined = undefined;
+  /** Of {@link Journals}. */
+  resumable: Resumable | undefined = undefined;
   older: Session | undefined = undefined;
   newer: Session | undefined = undefined;
   #key: string | undefined = undefined;

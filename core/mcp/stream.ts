@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { blankLineBreaks } from "./frame.ts";
 import { cutSoon } from "../node/failure.ts";
+import type { Journals } from "./journal.ts";
 import type { Pulse, Pulsed } from "./pulse.ts";
 
 const STREAM_HEAD: readonly string[] = [
@@ -19,6 +20,8 @@ const JOIN_LIMIT = 16 * 1024;
 /** How event streams behave; the same for all of an endpoint. */
 export interface StreamSettings {
   readonly pulse: Pulse;
+  /** Keeps what is sent in answer to calls of sessions. */
+  readonly journals: Journals;
   /** Unsent bytes at which a stream is closed. */
   readonly queue: number;
   /** Called when a reader was too slow, with the bytes it left unread. */
@@ -52,23 +55,25 @@ export class EventStream implements Pulsed {
   /**
    * Sends one message; false when the stream is closed, be it by this call: a slow reader may not cost unbounded memory.
    * What waits is at most the queue and one message.
+   *
+   * @param id of the event, for a stream that can be resumed
    */
-  send(message: string): boolean {
+  send(message: string, id?: string): boolean {
     if (!this.open) return false;
     if (this.full) {
       this.#settings.onOverflow(this.#res.writableLength);
       this.#res.destroy();
       return false;
     }
-    this.push(message);
+    this.push(message, id);
     return true;
   }
 
   /** Sends one message, whatever waits. Messages of one turn go out in one write: a burst comes many to a chunk. */
-  push(message: string): void {
+  push(message: string, id?: string): void {
     if (!this.open) return;
     if (this.#frames === "") process.nextTick(this.#flush);
-    this.#frames += `event: message\ndata: ${message}\n\n`;
+    this.#frames += `${idOf(id)}event: message\ndata: ${message}\n\n`;
     if (this.#frames.length > JOIN_LIMIT) this.#flush();
   }
 
@@ -99,13 +104,13 @@ export class EventStream implements Pulsed {
   }
 
   /** Sends a last message in pieces, whatever its size, and ends the stream. */
-  end(pieces?: readonly (string | Buffer)[]): void {
+  end(pieces?: readonly (string | Buffer)[], id?: string): void {
     this.#settings.pulse.delete(this);
     if (!this.open) return;
     this.#flush();
     if (pieces === undefined) this.#res.end();
     else {
-      const all = ["event: message\ndata: ", ...blankLineBreaks(pieces), "\n\n"];
+      const all = [`${idOf(id)}event: message\ndata: `, ...blankLineBreaks(pieces), "\n\n"];
       endWith(this.#res, all, bytesOf(all));
     }
   }
@@ -120,6 +125,10 @@ export class EventStream implements Pulsed {
     // A full queue shows that nobody reads; the comment would only add to it.
     if (this.open && !this.#res.writableNeedDrain) this.#res.write(": keep-alive\n\n");
   }
+}
+
+function idOf(id: string | undefined): string {
+  return id === undefined ? "" : `id: ${id}\n`;
 }
 
 /** Size of a body in pieces. */

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Call } from "../../../core/types.ts";
 import {
+  modernMeta,
   FakeProvider,
   legacyClient,
   openSession,
@@ -129,20 +130,21 @@ describe("cancellation", () => {
     await client.close();
   });
 
-  it("a client that hangs up aborts its call", async () => {
+  it("a modern client that hangs up aborts its call: there, closing the stream is the cancellation", async () => {
     const { provider, started, aborted } = hanging();
     served = await serve([provider]);
-    const headers = await openSession(served.url);
     const controller = new AbortController();
+    const params = { name: "hang", _meta: modernMeta() };
     const request = fetch(served.url, {
       method: "POST",
-      headers: { ...headers, "content-type": "application/json" },
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method: "tools/call",
-        params: { name: "hang" },
-      }),
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "hang",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
       signal: controller.signal,
     });
     await started;
