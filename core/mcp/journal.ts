@@ -133,7 +133,7 @@ export class Journals {
     resumable.journals.set(stream, journal);
     this.#sessions.add(session);
     if (resumable.journals.size > MAX_STREAMS)
-      this.forget(session, resumable.journals.values().next().value!);
+      this.forget(session, resumable.journals.values().next().value);
     return journal;
   }
 

@@ -40,7 +40,7 @@ it.each(["1.x", "2.x"] as const)(
     const url = new URL(`http://127.0.0.1:${port}/mcp`);
     const connect = async () => {
       const { client, transport } = CLIENTS[sdk](url);
-      await client.connect(transport as never);
+      await client.connect(transport);
       onTestFinished(() => client.close());
       return client;
     };
@@ -53,7 +53,7 @@ it.each(["1.x", "2.x"] as const)(
     const error = await kept.callTool(call).catch((thrown: unknown) => thrown);
     // Version 2 has the status beside its own code.
     expect(error).toMatchObject(sdk === "1.x" ? { code: 404 } : { data: { status: 404 } });
-    expect(String((error as Error).message)).toContain("Session terminated");
+    expect((error as Error).message).toContain("Session terminated");
     const again = await connect();
     expect(await again.callTool(call)).toMatchObject({ content: [{ text: "here" }] });
   },

@@ -24,11 +24,11 @@ function steps() {
   const calls: Call[] = [];
   const ended: string[] = [];
   let go!: () => void;
-  const let_go = new Promise<void>((resolve) => (go = resolve));
+  const free = new Promise<void>((resolve) => (go = resolve));
   const provider = new FakeProvider("s").tool("steps", async (call) => {
     calls.push(call);
     call.progress?.({ progress: 1, message: "one" });
-    await let_go;
+    await free;
     call.progress?.({ progress: 2, message: "two" });
     ended.push(call.signal.aborted ? "aborted" : "finished");
     return Answer.result({ content: [{ type: "text", text: "done" }] });
@@ -54,7 +54,7 @@ async function read(response: Response, wanted: string): Promise<string> {
   return text;
 }
 
-async function call(headers: Record<string, string>) {
+async function breakOff(headers: Record<string, string>) {
   const abort = new AbortController();
   const response = await fetch(served!.url, {
     method: "POST",
@@ -78,7 +78,7 @@ async function begin(tool: ReturnType<typeof steps>) {
 it("PT29: a dropped stream does not cancel a legacy call, and Last-Event-ID gives the rest of it", async () => {
   const tool = steps();
   const headers = await begin(tool);
-  const first = await call(headers);
+  const first = await breakOff(headers);
   const [one] = idsOf(first);
   tool.go();
   await until(() => tool.ended.length > 0);
@@ -96,7 +96,7 @@ it("PT29: a dropped stream does not cancel a legacy call, and Last-Event-ID give
 it("a stream is resumed while the call runs, and goes on there", async () => {
   const tool = steps();
   const headers = await begin(tool);
-  const [one] = idsOf(await call(headers));
+  const [one] = idsOf(await breakOff(headers));
   const resumed = await fetch(served!.url, { headers: { ...headers, "last-event-id": one! } });
   tool.go();
   const text = await resumed.text();
@@ -140,7 +140,7 @@ it("an official client gets its answer over a connection that was cut in the mid
 it("T4: nobody else can resume a stream, and an unknown one is refused", async () => {
   const tool = steps();
   const headers = await begin(tool);
-  const [one] = idsOf(await call(headers));
+  const [one] = idsOf(await breakOff(headers));
   const other = { ...headers, ...(await openSession(served!.url)) };
   const status = (theirs: object, id: string): Promise<number> =>
     fetch(served!.url, { headers: { ...theirs, "last-event-id": id } as never }).then(
@@ -156,7 +156,7 @@ it("a cancellation and the end of the session still end a call whose stream is g
   for (const end of ["cancel", "delete"]) {
     const tool = steps();
     const headers = await begin(tool);
-    const [one] = idsOf(await call(headers));
+    const [one] = idsOf(await breakOff(headers));
     const params = { requestId: 7 };
     const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params };
     const body = JSON.stringify(cancelled);
