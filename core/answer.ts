@@ -1,5 +1,6 @@
 import { isAscii } from "node:buffer";
 import { GatewayError } from "./errors.ts";
+import { editBytes, editValue, type ResultEdit } from "./result-edit.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
@@ -10,7 +11,7 @@ export interface RawMessage {
   readonly idStart: number;
   /** Offset in bytes just behind the id value. */
   readonly idEnd: number;
-  /** A number in it that JavaScript cannot hold, if its reader found one; see {@link Answer.inexact}. */
+  /** The first number in it that JavaScript cannot hold, if there is one; see {@link Answer.inexact}. */
   readonly inexact?: string | undefined;
 }
 
@@ -77,9 +78,23 @@ export class Answer {
     return this.#parse().error;
   }
 
-  /** The result object; `undefined` when {@link error} is set. */
+  /** The result object; `undefined` when {@link error} is set. Numbers in it may have changed: see {@link inexact}. */
   get result(): Json | undefined {
     return this.#parse().result;
+  }
+
+  /**
+   * Why {@link result} is not what the server wrote: a number in it, such as an identifier of 64 bits, is beyond 2^53 and was changed
+   * by being read. For those who write the result anew; {@link encode} keeps it as it is. `undefined` when nothing has changed.
+   */
+  get inexact(): GatewayError | undefined {
+    const number = this.#raw?.inexact;
+    if (number === undefined) return undefined;
+    return new GatewayError(
+      "upstream_error",
+      `The result holds the number ${number}, which cannot be kept exactly on this way.`,
+      { hint: "Call the tool over MCP, or have its server send the number as a string." },
+    );
   }
 
   /**
@@ -146,12 +161,13 @@ export class Answer {
    * @param defaults members added to the result object unless it has them (e.g. `resultType`)
    */
   encode(id: RpcId, defaults?: Json): (string | Buffer)[] {
-    if (this.#parsed === undefined) {
+    if (this.#isSpliced) {
       const pieces = this.#splice(id, defaults);
       if (pieces) return pieces;
     }
-    const { result, error } = this.#parse();
-    if (error) return [JSON.stringify({ jsonrpc: "2.0", id, error })];
+    if (this.error) return [JSON.stringify({ jsonrpc: "2.0", id, error: this.error })];
+    if (this.inexact) throw this.inexact;
+    const { result } = this;
     return [
       JSON.stringify({
         jsonrpc: "2.0",
@@ -159,6 +175,28 @@ export class Answer {
         result: defaults ? { ...defaults, ...result } : result,
       }),
     ];
+  }
+
+  /**
+   * {@link encode} for a result, with some of its members changed; all others stay as they are.
+   *
+   * @throws {GatewayError} `upstream_error` when that would change a number
+   */
+  encodeEdited(id: RpcId, edit: ResultEdit): (string | Buffer)[] {
+    const pieces = this.#isSpliced ? editBytes(this.#raw!.chunks, edit) : undefined;
+    if (pieces === undefined && this.inexact) throw this.inexact;
+    return [
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`,
+      ...(pieces ?? [JSON.stringify(editValue(this.result ?? {}, edit))]),
+      "}",
+    ];
+  }
+
+  /** Whether its bytes are what a client gets: nobody has looked inside, or looking has changed a number. */
+  get #isSpliced(): boolean {
+    return (
+      this.#raw !== undefined && (this.#parsed === undefined || this.#raw.inexact !== undefined)
+    );
   }
 
   /** The pieces with the id replaced and the defaults inserted; `undefined` when that takes a parse. */

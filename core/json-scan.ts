@@ -1,3 +1,33 @@
+import type { JsonScan, Member } from "./json-grammar.ts";
+import {
+  VALUE,
+  VALUE_OR_END,
+  KEY,
+  KEY_OR_END,
+  AFTER_KEY,
+  AFTER_VALUE,
+  STRING,
+  ESCAPE,
+  HEX,
+  LITERAL,
+  NUMBER,
+  BEHIND,
+  BLANK,
+  BROKEN,
+  COLUMN,
+  DIGITS,
+  ESCAPES,
+  EXPONENT,
+  FRACTION,
+  HEX_DIGITS,
+  LITERALS,
+  PARTS,
+  PLAIN,
+  SIGN,
+  ZERO,
+} from "./json-grammar.ts";
+import { latin1Of } from "./chunks.ts";
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -7,78 +37,18 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** What may come next between tokens (RFC 8259). */
-const VALUE = 0;
-const VALUE_OR_END = 1;
-const KEY = 2;
-const KEY_OR_END = 3;
-const AFTER_KEY = 4;
-const AFTER_VALUE = 5;
-/** Tokens that have begun. */
-const STRING = 6;
-const ESCAPE = 7;
-const HEX = 8;
-const LITERAL = 9;
-const NUMBER = 10;
-
 /** Bytes of a string read one by one before a search for its end is worth its price. */
 const SHORT = 32;
-/** Longest name of a top-level member that is read. */
-const LONGEST_NAME = 16;
+/** Longest name of a member that is read. */
+const LONGEST_NAME = 32;
 /** Integers of up to so many characters are exact. */
 const SAFE_LENGTH = 15;
 /** Members that are told of; an object of more has none that anybody looks for behind them. */
-const MOST_MEMBERS = 32;
+export const MOST_MEMBERS = 32;
 /** Deepest nesting that can be counted. */
-const DEEPEST = 1_023;
+export const DEEPEST = 1_023;
 
-const PLAIN = setOf((byte) => byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH);
-const BLANK = setOf((byte) => " \t\r\n".includes(String.fromCharCode(byte)));
-const ESCAPES = setOf((byte) => '"\\/bfnrt'.includes(String.fromCharCode(byte)));
-const HEX_DIGITS = setOf((byte) => /[\da-f]/i.test(String.fromCharCode(byte)));
-const LITERALS = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), word]));
-
-/** The parts of a number: after its sign, 0, digits, point, fraction, e, sign of the exponent, exponent. */
-const [SIGN, ZERO, DIGITS, , FRACTION, , , EXPONENT] = [0, 1, 2, 3, 4, 5, 6, 7];
-const BROKEN = 8;
-/** The next part by part and by what comes: 0, another digit, a point, e, plus, minus. */
-const PARTS = [
-  [1, 2, 8, 8, 8, 8],
-  [8, 8, 3, 5, 8, 8],
-  [2, 2, 3, 5, 8, 8],
-  [4, 4, 8, 8, 8, 8],
-  [4, 4, 8, 5, 8, 8],
-  [7, 7, 8, 8, 6, 6],
-  [7, 7, 8, 8, 8, 8],
-  [7, 7, 8, 8, 8, 8],
-].map((row) => Uint8Array.from(row));
-/** Column of that table by byte; 6 for what ends a number. */
-const COLUMN = new Uint8Array(256).fill(6);
-for (const [column, bytes] of ["0", "123456789", ".", "eE", "+", "-"].entries())
-  for (const byte of Buffer.from(bytes)) COLUMN[byte] = column;
-
-/** A member of the object that a JSON text is. The places are offsets in bytes. */
-export interface Member {
-  /** Without its quotes; `undefined` for a name that is long or holds an escape. */
-  readonly name: string | undefined;
-  /** Where its value begins. */
-  readonly start: number;
-  /** Just behind its value. */
-  readonly end: number;
-}
-
-/** How a JSON text looks from outside; see {@link scanJson}. */
-export interface JsonScan {
-  /** Why the text is refused: it is no JSON, or it nests too deep. */
-  readonly fault: "syntax" | "depth" | undefined;
-  /** Whether it is an object, so that it has {@link members}. */
-  readonly isObject: boolean;
-  /** The first 32 in order; of a broken text, those before the fault. */
-  readonly members: readonly Member[];
-  /** The first number that JavaScript would change: an integer beyond 2^53, or what it reads as infinite. */
-  readonly inexact: string | undefined;
-}
-
+export type { JsonScan, Member };
 /** Whether each level of nesting is an object. Shared: a scan is over before the next begins. */
 const levels = new Uint8Array(DEEPEST + 1);
 
@@ -95,18 +65,6 @@ export function scanJson(chunks: readonly Buffer[], maxDepth: number): JsonScan 
   return scanner;
 }
 
-/** The bytes of a span of a text in pieces, as Latin-1. */
-export function textOf(chunks: readonly Buffer[], start: number, end: number): string {
-  let text = "";
-  let base = 0;
-  for (const chunk of chunks) {
-    if (base >= end) break;
-    text += chunk.toString("latin1", Math.max(0, start - base), Math.max(0, end - base));
-    base += chunk.length;
-  }
-  return text;
-}
-
 class Scanner implements JsonScan {
   fault: JsonScan["fault"];
   isObject = false;
@@ -121,9 +79,9 @@ class Scanner implements JsonScan {
   /** Whether the string that is read is a key, and its text where that is of interest. */
   #isKey = false;
   #name: string | undefined = "";
-  /** Name of the top-level member whose value is read. */
+  /** Of the top-level member that is read: its name, and where that and its value began. */
   #member: string | undefined = "";
-  /** Where the value of a top-level member began. */
+  #key = 0;
   #start = 0;
   /** Of a number: where it began and which part of it is read. */
   #number = 0;
@@ -170,7 +128,7 @@ class Scanner implements JsonScan {
           break;
         case KEY:
         case KEY_OR_END:
-          if (byte === QUOTE) this.#beginString(true);
+          if (byte === QUOTE) this.#beginKey(at);
           else if (byte === CLOSE_OBJECT && this.#state === KEY_OR_END) this.#close(at);
           else this.fault = "syntax";
           break;
@@ -210,6 +168,11 @@ class Scanner implements JsonScan {
     } else this.fault = "syntax";
   }
 
+  #beginKey(at: number): void {
+    if (this.#depth === 1) this.#key = this.#base + at;
+    this.#beginString(true);
+  }
+
   #beginString(isKey: boolean): void {
     this.#state = STRING;
     this.#isKey = isKey;
@@ -232,7 +195,7 @@ class Scanner implements JsonScan {
   #endValue(end: number): void {
     this.#state = AFTER_VALUE;
     if (this.#depth === 1 && this.isObject && this.members.length < MOST_MEMBERS)
-      this.members.push({ name: this.#member, start: this.#start, end });
+      this.members.push({ name: this.#member, key: this.#key, start: this.#start, end });
   }
 
   /** Reads on in a token. */
@@ -307,7 +270,7 @@ class Scanner implements JsonScan {
     let part = this.#part;
     for (; at < chunk.length && part !== BROKEN; at++) {
       const column = COLUMN[chunk[at]!]!;
-      if (column === 6) break;
+      if (column === BEHIND) break;
       part = PARTS[part]![column]!;
     }
     this.#part = part;
@@ -323,20 +286,23 @@ class Scanner implements JsonScan {
     this.#endValue(end);
   }
 
-  /** Whoever writes a fraction or an exponent writes an approximation; only what is lost altogether counts there. */
+  /**
+   * An integer that is written again with the same digits, as one of JavaScript's own, has not changed. Whoever writes a fraction or
+   * an exponent writes an approximation; only what is lost altogether counts there.
+   */
   #checkNumber(end: number): void {
-    const text = textOf(this.#chunks, this.#number, end);
+    const text = latin1Of(this.#chunks, this.#number, end);
     const value = Number(text);
-    const exact = this.#part === DIGITS ? Number.isSafeInteger(value) : Number.isFinite(value);
-    if (!exact) this.inexact ??= text.slice(0, 80);
+    const isSame = this.#part !== DIGITS || String(value) === text || isEqual(text, value);
+    if (!isSame || !Number.isFinite(value)) this.inexact ??= text.slice(0, 80);
   }
+}
+
+function isEqual(digits: string, value: number): boolean {
+  return Number.isFinite(value) && BigInt(digits) === BigInt(value);
 }
 
 function find(chunk: Buffer, byte: number, from: number): number {
   const at = chunk.indexOf(byte, from);
   return at === -1 ? chunk.length : at;
-}
-
-function setOf(has: (byte: number) => boolean): Uint8Array {
-  return Uint8Array.from({ length: 256 }, (_, byte) => Number(has(byte)));
 }

@@ -1,6 +1,10 @@
 import type { ZodType } from "zod";
 import { GatewayError } from "../errors.ts";
+import { parseJson } from "../node/json.ts";
 import type { RouteEvent } from "../route.ts";
+
+/** Deepest nesting of a body, as at the MCP endpoints: what walks it recurses. */
+const MAX_DEPTH = 64;
 
 /**
  * The JSON body of a request to a plugin's route, checked by a schema. No body counts as `{}`.
@@ -15,7 +19,7 @@ export async function readJson<T>({ req }: RouteEvent, schema: ZodType<T>): Prom
     throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
       hint: "Send content-type: application/json.",
     });
-  return checkInput(text === "" ? {} : parse(text), schema);
+  return checkInput(text === "" ? {} : parseJson(Buffer.from(text), MAX_DEPTH), schema);
 }
 
 /**
@@ -74,15 +78,4 @@ export function checkInput<T>(value: unknown, schema: ZodType<T>): T {
     data: { issues },
     hint: "Correct the fields that are named.",
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own words quote the body, which may hold a secret.
-    throw new GatewayError("bad_request", "The body is not valid JSON.", {
-      hint: "Send one JSON object.",
-    });
-  }
 }

@@ -160,7 +160,12 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
   tell(method: string, params: Json | undefined): void {
     if (this.done || (method === "notifications/message" && !this.#wantsLog(params))) return;
-    this.reply?.event(notification(method, params));
+    this.reply?.event(notification(method, this.paramsOf(params)));
+  }
+
+  /** The parameters of a notification in the form of the client's era. */
+  protected paramsOf(params: Json | undefined): Json | undefined {
+    return params;
   }
 
   /** Era of the server, if it has one. */
@@ -200,7 +205,10 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     const admitted = this.#order.admit(report);
     if (admitted !== undefined)
       this.reply.event(
-        notification("notifications/progress", { ...admitted, progressToken: token }),
+        notification("notifications/progress", {
+          ...this.paramsOf(admitted),
+          progressToken: token,
+        }),
         true,
       );
   }

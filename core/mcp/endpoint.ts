@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { toGatewayError } from "../errors.ts";
 import type { NodeHandler } from "../node/app.ts";
 import { takeBody } from "../node/body.ts";
-import { parseJson } from "../node/json.ts";
+import { inexactWords, readJson } from "../node/json.ts";
 import type { Era, Principal } from "../types.ts";
 import { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./envelope.ts";
@@ -114,7 +114,8 @@ export class Endpoint {
     // A reload may take the endpoint away while a body is still coming in.
     if (this.#context.closed) return sendFault(res, GONE, null);
     if (this.#context.host.leases.isWithdrawn(principal)) return sendFault(res, WITHDRAWN, null);
-    const value = parseJson(body, this.#context.host.limits.depth);
+    const { value, inexact } = readJson(body, this.#context.host.limits.depth);
+    if (inexact !== undefined) return sendFault(res, changed(inexact), readableId(value));
     if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
     const message = readMessage(value);
     if (message === undefined) return sendFault(res, NOT_A_MESSAGE, readableId(value));
@@ -240,4 +241,9 @@ function isLegacy(message: Message | undefined): message is Message {
 function isStateless({ headers }: IncomingMessage): boolean {
   const version = headerValue(headers["mcp-protocol-version"]);
   return version !== undefined && isModernVersion(version);
+}
+
+/** The refusal of a number that would reach the server as another one. An ordinary answer, so that a model can read it. */
+function changed(number: string): Fault {
+  return { status: 200, code: RPC.invalidParams, message: inexactWords(number), data: { number } };
 }

@@ -8,10 +8,11 @@ import type { ClientRequest } from "./call.ts";
 import { ClientCall } from "./call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Reply } from "./reply.ts";
+import type { Pieces, Reply } from "./reply.ts";
 import { notification } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
 import { askClient } from "./asks.ts";
+import { encodeLegacy, withoutModernMeta } from "./result.ts";
 
 /** A client that never set a level gets what people want to see, not the debug output. */
 const DEFAULT_LOG_LEVEL = "info";
@@ -65,7 +66,7 @@ export class LegacyCall extends ClientCall implements Cancellable {
   /** What a call sent its user to do elsewhere may be done long after the call (2025-11-25, URL mode elicitation). */
   override tell(method: string, params: Json | undefined): void {
     if (this.done && method === "notifications/elicitation/complete")
-      this.#session.stream?.send(notification(method, params));
+      this.#session.stream?.send(notification(method, this.paramsOf(params)));
     else super.tell(method, params);
   }
 
@@ -79,7 +80,7 @@ export class LegacyCall extends ClientCall implements Cancellable {
     // Revisions before 2026-07-28 have no such answers, so those of their servers are not searched for one.
     if (!(answer.isRaw && this.callee === "legacy") && needsInput(answer, pieces))
       return this.#fetchInputs(call, answer);
-    this.reply?.end(pieces);
+    this.#end(answer, pieces);
     return undefined;
   }
 
@@ -98,7 +99,16 @@ export class LegacyCall extends ClientCall implements Cancellable {
   }
 
   protected override write(answer: Answer): void {
-    this.reply?.end(answer.encode(this.id));
+    this.#end(answer, answer.encode(this.id));
+  }
+
+  #end(answer: Answer, pieces: Pieces): void {
+    this.reply?.end(this.callee === "legacy" ? pieces : encodeLegacy(answer, this.id, pieces));
+  }
+
+  protected override paramsOf(params: Json | undefined): Json | undefined {
+    if (this.callee === "legacy" || params?.["_meta"] === undefined) return params;
+    return { ...params, _meta: withoutModernMeta(params["_meta"]) };
   }
 
   /** A broken connection is not a cancellation (2025-11-25, "Sending Messages to the Server"): the call goes on. */

@@ -22,6 +22,15 @@ export const META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 export const META_LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 export const META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 export const META_SERVER_INFO = "io.modelcontextprotocol/serverInfo";
+/** Keys of `_meta` that 2026-07-28 defines and older revisions do not. */
+export const MODERN_META: ReadonlySet<string> = new Set([
+  META_VERSION,
+  META_CAPABILITIES,
+  META_LOG_LEVEL,
+  META_SUBSCRIPTION,
+  META_SERVER_INFO,
+  `${META_PREFIX}clientInfo`,
+]);
 
 /** JSON-RPC and MCP error codes that this side of the gateway produces. */
 export const RPC = {

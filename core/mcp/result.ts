@@ -1,8 +1,9 @@
 import type { Answer } from "../answer.ts";
+import type { ResultEdit } from "../result-edit.ts";
 import type { CallMethod, Era, Json, RpcId } from "../types.ts";
 import { contains } from "./bridge.ts";
 import { isObject } from "../json.ts";
-import { META_SERVER_INFO, RPC } from "./protocol.ts";
+import { META_PREFIX, META_SERVER_INFO, MODERN_META, RPC } from "./protocol.ts";
 import type { Pieces } from "./reply.ts";
 
 /** Up to this many bytes parsing is as cheap as leaving an answer alone, and exact (performance.md). */
@@ -65,16 +66,46 @@ function encodeParsed(
   added: Json & { readonly _meta: Json },
   { bind }: Pick<ResultFrame, "bind">,
 ): Encoded {
-  const { result, error } = answer;
-  if (error !== undefined) {
+  if (answer.isRpcError) {
+    const error = answer.error!;
     const code = error.code === RPC.resourceNotFound ? RPC.invalidParams : error.code;
     const message = JSON.stringify({ jsonrpc: "2.0", id, error: { ...error, code } });
     return { pieces: [message], status: code === RPC.missingCapability ? 400 : 200 };
   }
-  const own = result?.["_meta"];
-  const _meta = { ...(isObject(own) ? own : undefined), ...added._meta };
-  const state = result?.["requestState"];
-  const bound = typeof state === "string" ? { requestState: bind(state) } : undefined;
-  const whole = { ...added, ...result, ...bound, _meta };
-  return { pieces: [JSON.stringify({ jsonrpc: "2.0", id, result: whole })], status: 200 };
+  const change = ({ _meta, requestState, ...own }: Json): Json => ({
+    ...added,
+    ...own,
+    ...(typeof requestState === "string" && { requestState: bind(requestState) }),
+    _meta: { ...(isObject(_meta) ? _meta : undefined), ...added._meta },
+  });
+  const names = [...Object.keys(added), "requestState"];
+  return { pieces: answer.encodeEdited(id, { names, change }), status: 200 };
+}
+
+/**
+ * Encodes an answer for a client of an older revision: without what only 2026-07-28 knows, which its server may have said.
+ *
+ * @param pieces the answer as it is
+ */
+export function encodeLegacy(answer: Answer, id: RpcId, pieces: Pieces): Pieces {
+  const isModern = MODERN_WORDS.some((word) => contains(pieces, word));
+  return isModern && !answer.isRpcError ? answer.encodeEdited(id, TO_LEGACY) : pieces;
+}
+
+/** What shows in the bytes of an answer that it may hold something of 2026-07-28. */
+const MODERN_WORDS = ['"resultType"', `"${META_PREFIX}`];
+
+const TO_LEGACY: ResultEdit = {
+  names: ["resultType", "_meta"],
+  change: ({ _meta }) => {
+    const kept = withoutModernMeta(_meta);
+    return kept === undefined ? {} : { _meta: kept };
+  },
+};
+
+/** `_meta` without the keys of 2026-07-28; `undefined` when nothing else is in it. */
+export function withoutModernMeta(meta: unknown): unknown {
+  if (!isObject(meta)) return meta;
+  const kept = Object.entries(meta).filter(([key]) => !MODERN_META.has(key));
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }

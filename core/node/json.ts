@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { GatewayError } from "../errors.ts";
+import { DEEPEST, scanJson } from "../json-scan.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -8,18 +9,42 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
+/** What a number has that JavaScript cannot hold; a text may have it too. */
+const LONG_NUMBER = /\d{16}|e\+?\d{3}/i;
+
 /** Why {@link parseJson} refused a body; in `data.reason` of its error. */
-export type JsonFault = "empty" | "encoding" | "depth" | "syntax";
+export type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
 
 /**
  * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins (T13),
  * and a byte order mark is ignored (RFC 8259 section 8.1).
+ *
+ * A number that JavaScript cannot hold, i.e. an integer beyond 2^53, is refused: it would reach its reader as another one.
  *
  * @param body the bytes of the body
  * @param maxDepth deepest accepted nesting of arrays and objects
  * @throws {GatewayError} `bad_request`, with a {@link JsonFault} as `data.reason`; nothing else
  */
 export function parseJson(body: Buffer, maxDepth: number): unknown {
+  const { value, inexact } = readJson(body, maxDepth);
+  if (inexact === undefined) return value;
+  throw refusal("number", inexactWords(inexact));
+}
+
+/** Why a number is refused, and what to do about it. */
+export function inexactWords(number: string): string {
+  return `The number ${number} cannot be kept exactly. Send it as a string.`;
+}
+
+/**
+ * {@link parseJson} for those who refuse in their own way.
+ *
+ * @returns the value, and the first number in it that has changed
+ */
+export function readJson(
+  body: Buffer,
+  maxDepth: number,
+): { readonly value: unknown; readonly inexact: string | undefined } {
   // Before parsing, because what walks the value later (JSON.stringify, schema checks) recurses and would overflow the stack.
   if (!isWithinDepth(body, maxDepth)) {
     throw refusal("depth", `The request body nests deeper than ${maxDepth} levels.`);
@@ -28,7 +53,12 @@ export function parseJson(body: Buffer, maxDepth: number): unknown {
   if (text.trimStart() === "")
     throw refusal("empty", "The request body is empty; a JSON value was expected.");
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    // Most bodies have no such number, which a search tells; only a scan knows whether it stands in a string.
+    const inexact = LONG_NUMBER.test(text)
+      ? scanJson([Buffer.from(text)], DEEPEST).inexact
+      : undefined;
+    return { value, inexact };
   } catch (error) {
     throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);
   }

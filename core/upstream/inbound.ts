@@ -20,6 +20,7 @@ const FAULTS: Readonly<Record<MessageFault, string>> = {
   syntax: "sent invalid JSON",
   depth: "sent JSON that nests too deep (limits.depth)",
   shape: "sent what is not a JSON-RPC message",
+  number: "sent a number beyond 2^53 in an unusual message, which would change it",
 };
 
 /** What an {@link Inbound} works with. */

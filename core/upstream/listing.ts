@@ -4,7 +4,11 @@ import { toGatewayError } from "../errors.ts";
 import type { Catalogue } from "../provider.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
+import type { LeftOut } from "./entries.ts";
 import { fetchLists } from "./lists.ts";
+
+/** Entries that are named in one warning. */
+const MOST_TOLD = 10;
 
 /** What a {@link Listing} works with. */
 export interface ListingOptions {
@@ -32,6 +36,8 @@ export class Listing {
   readonly #stale = new Set<ListName>();
   #reading: Connection | undefined;
   #cancelRetry: (() => void) | undefined;
+  /** What the last warning was about. */
+  #told = "";
 
   constructor(options: ListingOptions) {
     this.#options = options;
@@ -75,19 +81,33 @@ export class Listing {
   }
 
   async #fetch(connection: Connection, only: ReadonlySet<ListName>): Promise<string | undefined> {
-    const { name, log, timeout } = this.#options;
+    const { timeout } = this.#options;
     try {
       const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
       if (connection !== this.#options.current()) return undefined;
       connection.mirrors = fetched.mirrors;
-      for (const [tool, why] of fetched.refused)
-        log.warn({ server: name, tool }, `tool left out: ${why}`);
+      this.#warn(fetched.leftOut);
       this.#replace(fetched.catalogue, fetched.changed);
       return fetched.problem;
     } catch (error) {
       // The connection broke meanwhile, which it reports itself.
       return toGatewayError(error).message;
     }
+  }
+
+  /** One line for all that is left out, and again only when that changes: a server decides how often its lists are read. */
+  #warn(leftOut: readonly LeftOut[]): void {
+    const told = JSON.stringify(leftOut);
+    if (leftOut.length > 0 && told !== this.#told) {
+      const entries = leftOut
+        .slice(0, MOST_TOLD)
+        .map(({ kind, name, why }) => `${kind} ${JSON.stringify(name)}: ${why}`);
+      this.#options.log.warn(
+        { server: this.#options.name, entries, count: leftOut.length },
+        "malformed entries of a server's lists are left out",
+      );
+    }
+    this.#told = told;
   }
 
   #retryLater(connection: Connection, only: ReadonlySet<ListName>): void {

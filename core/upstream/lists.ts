@@ -3,6 +3,7 @@ import { GatewayError } from "../errors.ts";
 import type { Catalogue } from "../provider.ts";
 import type { Json } from "../types.ts";
 import type { Connection } from "./connection.ts";
+import { type EntryKind, type LeftOut, usableEntries } from "./entries.ts";
 import { isObject } from "../json.ts";
 import { type Mirrors, readMirrors } from "./mirror.ts";
 
@@ -10,23 +11,20 @@ import { type Mirrors, readMirrors } from "./mirror.ts";
 const MAX_PAGES = 1_000;
 
 interface ListKind {
-  readonly key: "tools" | "resources" | "resourceTemplates" | "prompts";
+  readonly key: EntryKind;
   readonly method: string;
   readonly list: ListName;
-  /** Member that makes an entry usable. */
-  readonly identity: string;
 }
 
 const KINDS: readonly ListKind[] = [
-  { key: "tools", method: "tools/list", list: "tools", identity: "name" },
-  { key: "resources", method: "resources/list", list: "resources", identity: "uri" },
+  { key: "tools", method: "tools/list", list: "tools" },
+  { key: "resources", method: "resources/list", list: "resources" },
   {
     key: "resourceTemplates",
     method: "resources/templates/list",
     list: "resources",
-    identity: "uriTemplate",
   },
-  { key: "prompts", method: "prompts/list", list: "prompts", identity: "name" },
+  { key: "prompts", method: "prompts/list", list: "prompts" },
 ];
 
 type Lists = Pick<Catalogue, "tools" | "resources" | "resourceTemplates" | "prompts">;
@@ -37,8 +35,8 @@ export interface Fetched {
   /** Lists whose content differs from the previous catalogue. */
   readonly changed: readonly ListName[];
   readonly mirrors: Mirrors;
-  /** Tools left out, with the reason (MCP 2026-07-28, `x-mcp-header`). */
-  readonly refused: ReadonlyMap<string, string>;
+  /** Malformed entries, and tools with an invalid `x-mcp-header` (MCP 2026-07-28). */
+  readonly leftOut: readonly LeftOut[];
   /** The first thing that went wrong, as a sentence; the list concerned is the old one, or as far as it came. */
   readonly problem: string | undefined;
 }
@@ -61,13 +59,19 @@ export async function fetchLists(
     resourceTemplates: [],
     prompts: [],
   };
+  const leftOut: LeftOut[] = [];
   let problem: string | undefined;
   await Promise.all(
     kinds.map(async (kind) => {
       const old = previous[kind.key] as readonly Json[];
       if (options.only && !options.only.has(kind.list)) lists[kind.key] = old;
       else {
-        const { entries, failure, broken } = await fetchList(connection, kind, options.timeout);
+        const { entries, failure, broken, ...read } = await fetchList(
+          connection,
+          kind,
+          options.timeout,
+        );
+        leftOut.push(...read.leftOut);
         problem ??= failure;
         // What was cut off says nothing about the rest: the old list, if there is one, is the better knowledge.
         lists[kind.key] = broken && old.length > 0 ? old : entries;
@@ -90,17 +94,29 @@ export async function fetchLists(
     catalogue,
     changed: changedLists(previous, catalogue),
     mirrors: mirrored?.mirrors ?? new Map(),
-    refused: mirrored?.refused ?? new Map(),
+    leftOut: [...leftOut, ...refusedTools(mirrored?.refused)],
     problem,
   };
+}
+
+function refusedTools(refused: ReadonlyMap<string, string> = new Map()): LeftOut[] {
+  return [...refused].map(([name, why]) => ({ kind: "tools", name, why }));
+}
+
+interface ReadList {
+  readonly entries: readonly Json[];
+  readonly leftOut: readonly LeftOut[];
+  readonly failure: string | undefined;
+  readonly broken?: boolean;
 }
 
 async function fetchList(
   connection: Connection,
   kind: ListKind,
   timeout: number,
-): Promise<{ entries: Json[]; failure: string | undefined; broken?: boolean }> {
+): Promise<ReadList> {
   const entries: Json[] = [];
+  const leftOut: LeftOut[] = [];
   const cursors = new Set<string>();
   let cursor: string | undefined;
   try {
@@ -111,23 +127,29 @@ async function fetchList(
         { timeout },
       );
       // Declared but not there, typically resource templates: an empty list, not a fault.
-      if (error?.code === -32601) return { entries, failure: undefined };
+      if (error?.code === -32601) return { entries, leftOut, failure: undefined };
       if (error)
         return {
           entries,
+          leftOut,
           failure: `${kind.method} failed: ${error.message} (${error.code})`,
           broken: true,
         };
       const items = result![kind.key];
       if (!Array.isArray(items))
-        return { entries, failure: `${kind.method} answered without ${kind.key}`, broken: true };
-      for (const item of items)
-        if (isObject(item) && typeof item[kind.identity] === "string") entries.push(item);
+        return {
+          entries,
+          leftOut,
+          failure: `${kind.method} answered without ${kind.key}`,
+          broken: true,
+        };
+      for (const entry of usableEntries(kind.key, items, leftOut)) entries.push(entry);
       const next = result!["nextCursor"];
-      if (typeof next !== "string") return { entries, failure: undefined };
+      if (typeof next !== "string") return { entries, leftOut, failure: undefined };
       if (cursors.has(next))
         return {
           entries,
+          leftOut,
           failure: `${kind.method} repeats the cursor ${JSON.stringify(next.slice(0, 80))}`,
         };
       cursors.add(next);
@@ -135,10 +157,16 @@ async function fetchList(
     }
     return {
       entries,
+      leftOut,
       failure: `${kind.method} has more than ${MAX_PAGES} pages; the last cursor was ${JSON.stringify(cursor?.slice(0, 80))}`,
     };
   } catch (error) {
     if (error instanceof GatewayError && error.code !== "timeout") throw error;
-    return { entries, failure: `${kind.method} failed: ${(error as Error).message}`, broken: true };
+    return {
+      entries,
+      leftOut,
+      failure: `${kind.method} failed: ${(error as Error).message}`,
+      broken: true,
+    };
   }
 }

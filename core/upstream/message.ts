@@ -1,7 +1,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { Answer } from "../answer.ts";
-import { type JsonScan, scanJson, textOf } from "../json-scan.ts";
+import { latin1Of } from "../chunks.ts";
+import { type JsonScan, scanJson } from "../json-scan.ts";
 
 /**
  * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call
@@ -40,8 +41,8 @@ export function nextId(): string {
   return PREFIX + (++last).toString(36);
 }
 
-/** Why a message is thrown away as it is: no JSON, nested too deep, or not JSON-RPC. */
-export type MessageFault = "syntax" | "depth" | "shape";
+/** Why a message is thrown away: no JSON, nested too deep, not JSON-RPC, or a result that parsing would change. */
+export type MessageFault = "syntax" | "depth" | "shape" | "number";
 
 /** What is known of a message before it is parsed. */
 export interface ReadMessage {
@@ -67,17 +68,23 @@ export function readMessage(chunks: readonly Buffer[], maxDepth: number): ReadMe
     return { fault: scan.fault, ids: late === undefined ? ids : [late], answer: undefined };
   }
   if (isRepeating(scan)) return { fault: "shape", ids, answer: undefined };
-  return { fault: undefined, ids, answer: answerOf(scan, chunks, ids) };
+  const answer = answerOf(scan, chunks, ids);
+  const isChanged = scan.inexact !== undefined && !answer && hasResult(scan);
+  return { fault: isChanged ? "number" : undefined, ids, answer };
 }
 
 function idsOf({ members }: JsonScan, chunks: readonly Buffer[]): readonly string[] {
   const ids: string[] = [];
   for (const { name, start, end } of members) {
     if (name !== "id" || end - start > LONGEST_ID) continue;
-    const id = OURS.exec(textOf(chunks, start, end))?.[1];
+    const id = OURS.exec(latin1Of(chunks, start, end))?.[1];
     if (id !== undefined) ids.push(id);
   }
   return ids;
+}
+
+function hasResult({ members }: JsonScan): boolean {
+  return members.some(({ name }) => name === "result");
 }
 
 function isRepeating({ members }: JsonScan): boolean {
@@ -97,8 +104,8 @@ function answerOf(
   );
   if (ids.length !== 1 || !id || !result || !version || members.length !== 3) return undefined;
   const isPlain =
-    textOf(chunks, version.start, version.end) === '"2.0"' &&
-    textOf(chunks, result.start, result.start + 1) === "{";
+    latin1Of(chunks, version.start, version.end) === '"2.0"' &&
+    latin1Of(chunks, result.start, result.start + 1) === "{";
   if (!isPlain || !isText(chunks)) return undefined;
   return Answer.raw({ chunks, idStart: id.start, idEnd: id.end, inexact });
 }

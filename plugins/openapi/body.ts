@@ -1,4 +1,4 @@
-import { GatewayError, type Json, type RouteEvent, isObject } from "propylon";
+import { GatewayError, type Json, parseJson, type RouteEvent, isObject } from "propylon";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 /** Deepest nesting of a body. What walks it later recurses: a schema check, JSON.stringify. */
@@ -33,23 +33,12 @@ export function isJson(type: string | null | undefined): boolean {
  */
 export function toObject(text: string): Json {
   if (text === "") return {};
-  const value = parse(text);
+  const value = parseJson(Buffer.from(text), MAX_DEPTH);
   if (isObject(value)) return value;
   throw new GatewayError("invalid", "The body must be a JSON object.", {
     data: { path: "" },
     hint: "Send the arguments by name, or {} for none.",
   });
-}
-
-function parse(text: string): unknown {
-  if (!isShallow(text, MAX_DEPTH))
-    throw new GatewayError("bad_request", `The body nests deeper than ${MAX_DEPTH} levels.`);
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own words quote the body, which may hold a secret.
-    throw new GatewayError("bad_request", "The body is not valid JSON.");
-  }
 }
 
 /** Whether a JSON text nests no deeper than that many levels. Of what is not JSON, the parser thinks the rest. */

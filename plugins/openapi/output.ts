@@ -1,5 +1,4 @@
-import type { Json } from "propylon";
-import { isShallow } from "./body.ts";
+import { type Json, parseJson } from "propylon";
 
 /** Nesting beyond which JSON in a text stays text. */
 const MAX_DEPTH = 64;
@@ -92,9 +91,10 @@ function classifyText(text: string): OutputItem {
     (first === "{" && last === "}") ||
     (first === "[" && last === "]") ||
     (first === '"' && last === '"' && trimmed.length > 1);
-  if (!isJson || !isShallow(trimmed, MAX_DEPTH)) return { type: "text", value: text };
+  if (!isJson) return { type: "text", value: text };
   try {
-    return classify(JSON.parse(trimmed));
+    // Throws for what nests too deep, and for a number that would not stay what it is.
+    return classify(parseJson(Buffer.from(trimmed), MAX_DEPTH));
   } catch {
     return { type: "text", value: text };
   }

@@ -39,14 +39,15 @@ export function renderResult(result: Json, format: Format): string {
 }
 
 /**
- * Why an answer is no success: the server refused, the tool failed, or it has a question that nobody here can answer.
+ * Why an answer is no success: the server refused, the tool failed, it has a question that nobody here can answer, or a number in it
+ * would change.
  * `undefined` for a result.
  */
 export function failureOf(answer: Answer): GatewayError | undefined {
   if (answer.isRpcError) return refusal(answer.error!);
   const result = answer.result!;
   if (result["isError"] === true) return toolFailure(result, answer.isInvalid);
-  if (result["resultType"] !== "input_required") return undefined;
+  if (result["resultType"] !== "input_required") return answer.inexact;
   return new GatewayError(
     "invalid",
     "The tool asks its user something before it goes on, and plain HTTP cannot carry the question.",

@@ -75,7 +75,8 @@ function replaceLarge(own: string, store: PayloadStore, options: ResultOptions):
     // A declared output must come back as declared, and the parts read from here must not become payloads again.
     if (call.method !== "tools/call" || call.server === own || call.tool?.outputSchema)
       return answer;
-    if (sizeOf(answer) <= options.above || answer.isRpcError || answer.isError) return answer;
+    if (sizeOf(answer) <= options.above || answer.isRpcError || answer.isError || answer.inexact)
+      return answer;
     return replace(call, answer.result!, store, options);
   };
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { scanJson, textOf } from "../../core/json-scan.ts";
+import { latin1Of } from "../../core/chunks.ts";
+import { scanJson } from "../../core/json-scan.ts";
 
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   const at = places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b);
@@ -41,7 +42,7 @@ describe("scanJson", () => {
         const chunks = cut(bytes, cuts);
         const scan = scanJson(chunks, 512);
         expect(scan).toMatchObject({ fault: undefined, isObject: true });
-        const found = scan.members.map(({ start, end }) => textOf(chunks, start, end));
+        const found = scan.members.map(({ start, end }) => latin1Of(chunks, start, end));
         expect(found.map((text) => JSON.parse(Buffer.from(text, "latin1").toString()))).toEqual(
           Object.values(JSON.parse(bytes.toString()) as object),
         );
@@ -118,7 +119,11 @@ describe("scanJson", () => {
   it.each([
     ["9007199254740991", undefined],
     ["-9007199254740991", undefined],
+    ["9007199254740992", undefined],
     ["9007199254740993", "9007199254740993"],
+    ["100000000000000000000", undefined],
+    ["31660929343080950", undefined],
+    ["31660929343080951", "31660929343080951"],
     ["-12345678901234567890", "-12345678901234567890"],
     ["0.12345678901234567890", undefined],
     ["1e308", undefined],

@@ -105,7 +105,8 @@ function tellProgress(work: Work, { progress, total, message }: Progress): void 
 }
 
 /** What the tool answered, for work that wrote nothing itself. */
-function resultOf({ result = {} }: Answer): readonly Part[] {
+function resultOf({ result = {}, inexact }: Answer): readonly Part[] {
+  if (inexact) throw inexact;
   const parts = partsOf(result);
   return parts.length > 0 ? parts : [{ text: "" }];
 }

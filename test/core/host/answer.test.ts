@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Answer, type RawMessage } from "../../../core/answer.ts";
+import type { Json } from "../../../core/types.ts";
 
 const UPSTREAM_ID = "3f1c9e";
 
@@ -174,5 +175,45 @@ describe("an answer kept as bytes", () => {
       idEnd: 23,
     });
     expect(() => answer.isError).toThrow("The server's answer is not valid JSON.");
+  });
+});
+
+describe("a result with some members changed", () => {
+  const edit = {
+    names: ["_meta", "resultType"],
+    change: ({ _meta }: Json): Json => (_meta === undefined ? {} : { first: _meta }),
+  };
+
+  it("is the same in bytes as in values, however it is cut", () => {
+    const member = fc.constantFrom(
+      "_meta",
+      "resultType",
+      "content",
+      "structuredContent",
+      'q"',
+      "é",
+    );
+    const objects = fc.dictionary(member, fc.jsonValue());
+    const places = fc.array(fc.nat({ max: 300 }), { maxLength: 4 });
+    fc.assert(
+      fc.property(objects, fc.boolean(), places, (result, idFirst, cuts) => {
+        const raw = rawOf(messageOf({ result }, idFirst, 0), cuts);
+        const fromBytes = decode(Answer.raw(raw).encodeEdited(7, edit));
+        expect(fromBytes).toEqual(decode(Answer.result(result as Json).encodeEdited(7, edit)));
+      }),
+    );
+  });
+
+  it("keeps every digit of what it does not change, also when it was looked into", () => {
+    const text = '{"jsonrpc":"2.0","id":"x","result":{"_meta":{"a":1},"n":12345678901234567890}}';
+    const chunks = [Buffer.from(text)];
+    const answer = Answer.raw({ chunks, idStart: 22, idEnd: 25, inexact: "12345678901234567890" });
+    expect(answer.result).toBeDefined();
+    expect(answer.inexact).toMatchObject({ code: "upstream_error" });
+    const pieces = answer.encodeEdited(7, edit).map(String).join("");
+    expect(pieces).toBe(
+      '{"jsonrpc":"2.0","id":7,"result":{"first":{"a":1},"n":12345678901234567890}}',
+    );
+    expect(answer.encode(7).map(String).join("")).toBe(text.replace('"x"', "7"));
   });
 });
