@@ -77,6 +77,12 @@ const CAMPAIGNS = {
     byHand: true,
     each: "official SDKs and agent frameworks as clients and servers, installed from the registries",
   },
+  "hostile-server": {
+    args: vitest("test/e2e/hostile/campaign.test.ts"),
+    env: { HOSTILE_MESSAGES: "100000" },
+    times: 1,
+    each: "100,000 random messages of a hostile server over each of stdio, HTTP and HTTP+SSE",
+  },
   soak: {
     args: ["test/bench/run.mjs", "--only", "memory", "--long"],
     times: 1,

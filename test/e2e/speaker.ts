@@ -22,10 +22,13 @@ export class Speaker {
   readonly era: Era;
   readonly pool: Pool;
   readonly path: string;
+  readonly #key: string | undefined;
   #session: string | undefined;
   #nextId = 1;
 
-  constructor(url: string, era: Era, connections = 32) {
+  /** @param key sent as a bearer token */
+  constructor(url: string, era: Era, connections = 32, key?: string) {
+    this.#key = key;
     const { origin, pathname } = new URL(url);
     this.era = era;
     this.path = pathname;
@@ -39,8 +42,8 @@ export class Speaker {
   }
 
   /** A speaker with an open session where the era has one. */
-  static async open(url: string, era: Era, connections?: number): Promise<Speaker> {
-    const speaker = new Speaker(url, era, connections);
+  static async open(url: string, era: Era, connections?: number, key?: string): Promise<Speaker> {
+    const speaker = new Speaker(url, era, connections, key);
     if (era === "legacy") await speaker.#initialize();
     return speaker;
   }
@@ -110,6 +113,7 @@ export class Speaker {
 
   headersFor(message: unknown): Record<string, string> {
     const headers: Record<string, string> = { "content-type": "application/json", accept: ACCEPT };
+    if (this.#key !== undefined) headers["authorization"] = `Bearer ${this.#key}`;
     if (this.era === "legacy") {
       if (this.#session !== undefined)
         Object.assign(headers, {
@@ -205,7 +209,7 @@ async function readMessages({
   for await (const chunk of body) {
     text += String(chunk);
     // The acknowledgement of a subscription is all that comes: nobody else changes anything.
-    if (text.includes("subscriptions/acknowledged")) break;
+    if (text.includes('"notifications/subscriptions/acknowledged"')) break;
   }
   return text.split(/\n\n/).flatMap(parseEvent);
 }

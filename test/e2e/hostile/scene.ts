@@ -34,8 +34,11 @@ export interface Scene {
   close(): Promise<number | null>;
 }
 
-/** @param config members of the gateway's config beside servers */
-export async function openScene(config: object = {}): Promise<Scene> {
+/**
+ * @param config members of the gateway's config beside servers
+ * @param key that the client of the scene sends
+ */
+export async function openScene(config: object = {}, key?: string): Promise<Scene> {
   const folder = await mkdtemp(join(tmpdir(), "hostile-"));
   const [http, sse] = await Promise.all([serve("--http"), serve("--sse")]);
   const file = join(folder, "gateway.json");
@@ -55,7 +58,7 @@ export async function openScene(config: object = {}): Promise<Scene> {
     }),
   );
   const gateway = await startPropylon(["start", file]);
-  const speaker = await Speaker.open(gateway.url, "legacy");
+  const speaker = await Speaker.open(gateway.url, "legacy", undefined, key);
   return {
     gateway,
     speaker,
