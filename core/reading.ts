@@ -1,5 +1,5 @@
 import { changedLists } from "./catalogue.ts";
-import { MAX_DELAY_MS, within } from "./delay.ts";
+import { setTimer, timeoutSignal, within } from "./timers.ts";
 import { GatewayError, toGatewayError, wordsOf } from "./errors.ts";
 import { type Catalogue, EMPTY_CATALOGUE } from "./provider.ts";
 import type { Standing } from "./standing.ts";
@@ -109,7 +109,7 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
     clearTimeout(this.#timer);
     const { standing, timeout, refresh } = this.#options;
     const attempts = standing.status.attempts + 1;
-    const late = AbortSignal.timeout(timeout);
+    const late = timeoutSignal(timeout);
     const signal = AbortSignal.any([this.#stop.signal, late]);
     try {
       const read = await this.#options.read(signal, this.#latest);
@@ -160,8 +160,7 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
 
   #later(ms: number): void {
     clearTimeout(this.#timer);
-    if (ms > 0 && !this.#isClosing)
-      this.#timer = setTimeout(() => void this.again(), Math.min(ms, MAX_DELAY_MS)).unref();
+    if (ms > 0 && !this.#isClosing) this.#timer = setTimer(() => void this.again(), ms).unref();
   }
 
   #unusable(): GatewayError {

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../delay.ts";
+import { MAX_DELAY_MS } from "../timers.ts";
 import type { Principal } from "../types.ts";
 import { wasMadeBefore, stampNow } from "./principal.ts";
 

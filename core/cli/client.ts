@@ -4,7 +4,7 @@ import { findConfig, loadConfig } from "../config/load.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { httpServerSchema } from "../config/server-schema.ts";
 import { parseDuration } from "../config/units.ts";
-import { MAX_DELAY_MS } from "../delay.ts";
+import { MAX_DELAY_MS } from "../timers.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { Upstream } from "../upstream/upstream.ts";
 import { VERSION } from "../version.ts";

@@ -4,7 +4,7 @@ import { isConformant, type Level, type Report } from "../../conformance/report.
 import { PROBES, type Probes, type RuntimeKitOptions } from "../../conformance/runtime/options.ts";
 import { summaryOf, tableOf } from "../../conformance/table.ts";
 import { parseDuration } from "../config/units.ts";
-import { MAX_DELAY_MS } from "../delay.ts";
+import { MAX_DELAY_MS } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { EXIT } from "./exit.ts";
 import { isHttpUrl } from "./readers.ts";

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isLocalPlugin } from "../config/checks.ts";
 import { placeIn } from "../config/parse.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { MAX_DELAY_MS } from "../delay.ts";
+import { setTimer } from "../timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../errors.ts";
 import { injections, orderPlugins, type GraphNode } from "./graph.ts";
 import type { Changes } from "../hooks.ts";
@@ -108,9 +108,9 @@ export function comparePlugins(before: readonly Scope[], after: readonly Scope[]
 export async function withTimeout<T>(work: Promise<T>, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(
+    timer = setTimer(
       () => reject(new GatewayError("timeout", `${what} took longer than ${ms} ms.`)),
-      Math.min(ms, MAX_DELAY_MS),
+      ms,
     );
   });
   try {

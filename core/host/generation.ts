@@ -1,7 +1,7 @@
 import type { Answer } from "../answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { MAX_DELAY_MS } from "../delay.ts";
+import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "./pipeline.ts";
 import type { Roster } from "../roster.ts";
@@ -73,7 +73,7 @@ export class Generation {
 
   #nextIdle(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), Math.min(ms, MAX_DELAY_MS));
+      const timer = setTimer(() => resolve(false), ms);
       this.#waiting.push(() => {
         clearTimeout(timer);
         resolve(true);

@@ -1,7 +1,7 @@
 import type { Answer } from "../answer.ts";
 import { amendCall } from "./amend.ts";
 import { abortableOf, abortError, Cancellation, ownCancellation } from "../cancellation.ts";
-import { MAX_DELAY_MS } from "../delay.ts";
+import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import type { Deadline } from "../plugin.ts";
 import type { Roster, Seated } from "../roster.ts";
@@ -85,10 +85,7 @@ function limit(
   running: Roster<Abortion>,
 ): Promise<Answer> {
   if (own.aborted) return Promise.reject(abortError(own));
-  const timer = setTimeout(
-    () => own.abort(timeoutError(call, total)),
-    Math.min(total, MAX_DELAY_MS),
-  );
+  const timer = setTimer(() => own.abort(timeoutError(call, total)), total);
   const silence = idle === undefined || idle >= total ? undefined : watchSilence(call, own, idle);
   const end = (): void => {
     clearTimeout(timer);
@@ -115,7 +112,7 @@ interface Silence {
  * caller did not; what arrives then goes no further.
  */
 function watchSilence(call: Call, own: Cancellation, ms: number): Silence {
-  const timer = setTimeout(() => own.abort(silenceError(call, ms)), Math.min(ms, MAX_DELAY_MS));
+  const timer = setTimer(() => own.abort(silenceError(call, ms)), ms);
   let isOver = false;
   const progress = (report: Progress): void => {
     // `refresh` would start even a cleared timer again.

@@ -1,3 +1,4 @@
+import { setTicker } from "../timers.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal, RpcId } from "../types.ts";
 import type { Journal } from "./journal.ts";
@@ -174,7 +175,7 @@ export class SessionTable {
     this.#sessions.set(session.id, session);
     this.#shares.add(principal);
     this.#append(session);
-    this.#sweep ??= setInterval(() => this.#endIdle(), this.#sweepPeriod()).unref();
+    this.#sweep ??= setTicker(() => this.#endIdle(), this.#sweepPeriod()).unref();
     return session;
   }
 

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../delay.ts";
+import { MAX_DELAY_MS } from "../timers.ts";
 
 /** Something whose bytes wait for a client to take them. */
 export interface Unread {

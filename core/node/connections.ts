@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { GatewayError } from "../errors.ts";
 import { Roster, type Seated } from "../roster.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
-import { MAX_DELAY_MS } from "../delay.ts";
+import { setTimer } from "../timers.ts";
 
 /** One connection-refusal line per this time, however many are refused. */
 const DROP_LOG_MS = 10_000;
@@ -79,7 +79,7 @@ export class Connections {
     );
     const busy = new Set([...this.#inFlight].map(({ req }) => req.socket));
     for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
-    const timer = setTimeout(() => this.#cutOff(), Math.min(graceMs, MAX_DELAY_MS));
+    const timer = setTimer(() => this.#cutOff(), graceMs);
     await closed;
     clearTimeout(timer);
     // Stops Node's own connection check.

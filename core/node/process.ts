@@ -1,3 +1,4 @@
+import { setTimer } from "../timers.ts";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
@@ -132,7 +133,7 @@ function shutDown(
   leave: () => void,
 ): void {
   gateway.drain();
-  const deadline = setTimeout(() => {
+  const deadline = setTimer(() => {
     log.warn({ graceMs: grace }, "closing takes too long, exiting");
     leave();
   }, grace + CLOSE_MS);

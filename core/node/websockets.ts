@@ -1,3 +1,4 @@
+import { setTimer } from "../timers.ts";
 import type { IncomingMessage } from "node:http";
 import type { Socket as NetSocket } from "node:net";
 import type { WebSocket, WebSocketServer } from "ws";
@@ -140,7 +141,7 @@ function goAway(
   { code, reason } = { code: GOING_AWAY, reason: "shutting down" },
 ): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => socket.terminate(), wait);
+    const timer = setTimer(() => socket.terminate(), wait);
     socket.once("close", () => {
       clearTimeout(timer);
       resolve();

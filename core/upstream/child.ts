@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import { within } from "../delay.ts";
+import { within } from "../timers.ts";
 import { ensureDescriptors } from "./descriptors.ts";
 import { childEnvironment } from "./environment.ts";
 import { type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";

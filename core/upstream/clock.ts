@@ -1,3 +1,4 @@
+import { setTimer } from "../timers.ts";
 /** Time and chance, so that tests can hold both still. */
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -12,7 +13,7 @@ export interface Clock {
 export const SYSTEM_CLOCK: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, ms).unref();
+    const timer = setTimer(callback, ms).unref();
     return () => clearTimeout(timer);
   },
   random: () => Math.random(),

@@ -1,3 +1,4 @@
+import { setTimer } from "../timers.ts";
 import type { Logger } from "pino";
 import type { Answer } from "../answer.ts";
 import { abortableOf, abortError } from "../cancellation.ts";
@@ -160,7 +161,7 @@ export class Connection implements ExchangeOwner {
     const exchange = this.open(method, params, options.signal);
     const { timeout } = options;
     if (timeout === undefined) return exchange.answer;
-    const timer = setTimeout(() => {
+    const timer = setTimer(() => {
       this.cancelled(exchange);
       exchange.fail(
         new GatewayError(
@@ -218,7 +219,7 @@ export class Connection implements ExchangeOwner {
   drained(graceMs?: number): Promise<void> {
     if (this.#calls === 0 || graceMs === 0) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = graceMs === undefined ? undefined : setTimeout(resolve, graceMs);
+      const timer = graceMs === undefined ? undefined : setTimer(resolve, graceMs);
       this.#idle.push(() => {
         clearTimeout(timer);
         resolve();

@@ -12,6 +12,7 @@ import { Link } from "./link.ts";
 import { SseWire } from "./sse-legacy.ts";
 import { Turns } from "./turns.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
+import { setTimer } from "../timers.ts";
 
 /** Children that may be starting at once, of all servers of the process: fifty at once starve each other and the gateway. */
 const spawns = new Turns(4);
@@ -63,7 +64,7 @@ async function dialNow(options: DialOptions): Promise<Connection> {
         `Server "${name}" did not finish the handshake within ${seconds} s.`,
       ),
     );
-  const timer = setTimeout(expire, config.connectTimeout);
+  const timer = setTimer(expire, config.connectTimeout);
   const forward = (): void => limit.abort(signal.reason);
   signal.addEventListener("abort", forward, { once: true });
   try {

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { within } from "../delay.ts";
+import { within } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
 import { LineFramer } from "./lines.ts";

@@ -1,4 +1,4 @@
-import type { PluginContext, ProviderState } from "propylon";
+import { type PluginContext, type ProviderState, setTimer } from "propylon";
 
 const UNSETTLED: ReadonlySet<ProviderState> = new Set(["idle", "connecting"]);
 
@@ -20,7 +20,7 @@ export async function whenSettled(
     const unlisten = provider.on(() => {
       if (!UNSETTLED.has(provider.status.state)) end();
     });
-    const timer = setTimeout(end, limit);
+    const timer = setTimer(end, limit);
     gateway.signal.addEventListener("abort", end, { once: true });
   });
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { GatewayError } from "propylon";
+import { GatewayError, setTicker } from "propylon";
 import { ChannelEvent, type EventDetails } from "./event.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
 import { Ring, type RingBounds } from "./ring.ts";
@@ -62,7 +62,7 @@ export class Channel {
       });
     this.#streams.add(stream);
     this.#count(stream, 1);
-    this.#timer ??= setInterval(() => this.#beat(), heartbeat).unref();
+    this.#timer ??= setTicker(() => this.#beat(), heartbeat).unref();
   }
 
   /** Lets a stream show something else, or from elsewhere. */

@@ -1,4 +1,4 @@
-import type { PluginContext } from "propylon";
+import { type PluginContext, setTimer } from "propylon";
 import type { AgentsService, ModelPreflight } from "propylon/plugins/agents";
 import { Checks, type Known } from "./checks.ts";
 import type { HealthOptions } from "./options.ts";
@@ -40,7 +40,7 @@ export class ModelChecks {
   async #ask(agent: string, dispose: AbortSignal): Promise<ModelHealth | undefined> {
     const limit = new AbortController();
     const end = (): void => limit.abort();
-    const timer = setTimeout(end, this.#timeout);
+    const timer = setTimer(end, this.#timeout);
     dispose.addEventListener("abort", end, { once: true });
     const checkedAt = new Date().toISOString();
     try {

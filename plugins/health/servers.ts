@@ -4,6 +4,7 @@ import {
   type PluginContext,
   type ProbeRung,
   type Provider,
+  setTimer,
 } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
 import { Checks, type Known } from "./checks.ts";
@@ -102,7 +103,7 @@ export class ServerChecks {
     const { timeout } = this.#options.gateway.config;
     const limit = new AbortController();
     const end = (): void => limit.abort(dispose.reason);
-    const timer = setTimeout(() => limit.abort(lateError(name, timeout)), timeout);
+    const timer = setTimer(() => limit.abort(lateError(name, timeout)), timeout);
     dispose.addEventListener("abort", end, { once: true });
     try {
       const { latency } = await provider.probe!(limit.signal);

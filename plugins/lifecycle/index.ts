@@ -1,4 +1,4 @@
-import { definePlugin, GatewayError, optional } from "propylon";
+import { definePlugin, GatewayError, optional, setTicker } from "propylon";
 import { Agents, type AgentsService } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
 import { Lifecycle } from "./lifecycle.ts";
@@ -28,7 +28,7 @@ export default definePlugin({
       const takers = takersOf(options, agents);
       const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
       const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.keep.age));
-      const timer = setInterval(() => lifecycle.sweep(), every);
+      const timer = setTicker(() => lifecycle.sweep(), every);
       timer.unref();
       return () => {
         clearInterval(timer);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, MAX_DELAY_MS, type Principal, type Progress } from "propylon";
+import { GatewayError, type Principal, type Progress, setTimer } from "propylon";
 import type { Options } from "./options.ts";
 
 /** How a call ended, ready to be sent. */
@@ -130,7 +130,7 @@ export class Jobs {
   #end(job: Job, status: Job["status"]): void {
     job.status = status;
     job.endedAt = new Date().toISOString();
-    job.expiry = setTimeout(() => this.#forget(job), Math.min(this.limits.keep, MAX_DELAY_MS));
+    job.expiry = setTimer(() => this.#forget(job), this.limits.keep);
     job.expiry.unref();
   }
 

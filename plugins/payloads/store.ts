@@ -1,7 +1,7 @@
 import { createGunzip, gzip } from "node:zlib";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
-import { GatewayError, MAX_DELAY_MS } from "propylon";
+import { GatewayError, setTimer } from "propylon";
 import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 import type { Shelf } from "./shelf.ts";
@@ -171,8 +171,8 @@ export class Store implements PayloadStore {
       expiresAt === undefined ? [] : [Date.parse(expiresAt)],
     );
     if (ends.length === 0) return;
-    const wait = Math.min(Math.max(SWEEP_MS, Math.min(...ends) - Date.now()), MAX_DELAY_MS);
-    this.#expiry = setTimeout(() => void this.#sweep(), wait).unref();
+    const wait = Math.max(SWEEP_MS, Math.min(...ends) - Date.now());
+    this.#expiry = setTimer(() => void this.#sweep(), wait).unref();
   }
 
   async #sweep(): Promise<void> {

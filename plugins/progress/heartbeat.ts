@@ -1,4 +1,4 @@
-import type { Call, Progress } from "propylon";
+import { type Call, type Progress, setTicker } from "propylon";
 import type { Meter } from "./meter.ts";
 
 /** Says that a silent call still runs, so that nobody takes a long one for a dead one (P094). */
@@ -13,7 +13,7 @@ export class Heartbeat {
   constructor(call: Pick<Call, "server" | "name">, interval: number, meter: Meter) {
     this.#call = call;
     this.#meter = meter;
-    this.#timer = setInterval(() => this.#beat(), interval);
+    this.#timer = setTicker(() => this.#beat(), interval);
   }
 
   /** A report arrived: the silence begins anew. */

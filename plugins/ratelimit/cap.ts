@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError, type Call } from "propylon";
+import { GatewayError, isGatewayError, type Call, setTimer } from "propylon";
 import type { CapOptions } from "./options.ts";
 import { Selector, type Limited } from "./selector.ts";
 import { Slots, type Waiter } from "./slots.ts";
@@ -57,7 +57,7 @@ export class Cap {
         displace: () => refuse("others wait that have fewer"),
         close: () => end(() => reject(closing())),
       };
-      const timer = setTimeout(() => refuse("none ended in time"), this.#options.wait);
+      const timer = setTimer(() => refuse("none ended in time"), this.#options.wait);
       if (signal.aborted) return abort();
       signal.addEventListener("abort", abort, { once: true });
       if (!slots.join(waiter)) refuse("and as many wait as may");

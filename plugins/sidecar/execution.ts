@@ -1,4 +1,4 @@
-import { isGatewayError } from "propylon";
+import { isGatewayError, setTicker } from "propylon";
 import type { SendMessageRequest, Task } from "propylon/contract";
 import { lettersOf } from "./dead.ts";
 import { Failure } from "./failure.ts";
@@ -59,7 +59,7 @@ export class Execution {
       "messaging.destination.name": delivery.subject,
       "propylon.delivery.attempt": delivery.attempt,
     });
-    this.#beat = setInterval(() => delivery.keep(), means.settings.ackWait / 3).unref();
+    this.#beat = setTicker(() => delivery.keep(), means.settings.ackWait / 3).unref();
   }
 
   /** Id of the task, as far as it has one. */

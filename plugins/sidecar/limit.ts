@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "propylon";
+import { setTimer } from "propylon";
 
 /**
  * Ends when a signal does, or after so many milliseconds. `AbortSignal.any` and `AbortSignal.timeout` say the same, but stay with the
@@ -14,7 +14,7 @@ export class Limit {
 
   constructor(parent: AbortSignal | undefined, ms: number) {
     this.#parent = parent;
-    this.#timer = setTimeout(() => this.#expire(), Math.min(ms, MAX_DELAY_MS));
+    this.#timer = setTimer(() => this.#expire(), ms);
     if (parent?.aborted) this.#controller.abort();
     parent?.addEventListener("abort", this.#onAbort, { once: true });
   }

@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { GatewayError, setTimer } from "propylon";
 import type { StreamEvent } from "propylon/contract";
 import { MESSAGE_ID, OWNER } from "./headers.ts";
 import type { Settings } from "./settings.ts";
@@ -185,7 +185,7 @@ export class MemoryTransport implements Transport {
         resolve();
       };
       const timer =
-        times.length > 0 ? setTimeout(end, Math.max(1, Math.min(...times) - now())) : undefined;
+        times.length > 0 ? setTimer(end, Math.max(1, Math.min(...times) - now())) : undefined;
       this.#waiting.add(end);
       signal.addEventListener("abort", end, { once: true });
     });

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "propylon";
+import { setTimer } from "propylon";
 
 /** Waits so many milliseconds, or until the signal aborts. Never rejects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -9,7 +9,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
       signal.removeEventListener("abort", end);
       resolve();
     };
-    const timer = setTimeout(end, Math.min(ms, MAX_DELAY_MS));
+    const timer = setTimer(end, ms);
     signal.addEventListener("abort", end, { once: true });
   });
 }

@@ -1,4 +1,4 @@
-import { GatewayError, type Call } from "propylon";
+import { GatewayError, type Call, timeoutSignal } from "propylon";
 import type { AgentsService } from "propylon/plugins/agents";
 
 const WANTED =
@@ -19,7 +19,7 @@ export function summariser(
       agent,
       [{ role: "user", parts: [{ type: "text", text: `${WANTED}\n\n${transcript}` }] }],
       {
-        signal: AbortSignal.any([signal, AbortSignal.timeout(time)]),
+        signal: AbortSignal.any([signal, timeoutSignal(time)]),
         principal,
         mayContinue: () => !isOver,
         // A model that reaches for a tool all the same gets none, and no further turn.

@@ -10,6 +10,7 @@ import {
   type PluginContext,
   type Principal,
   type Progress,
+  setTimer,
 } from "propylon";
 import type { Logger } from "pino";
 import type { Part, TaskState } from "propylon/contract";
@@ -163,7 +164,7 @@ function orAborted<T>(work: Promise<T>, cancellation: Cancellation, ms: number):
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined;
     const abort = (): void => {
-      timer = setTimeout(() => reject(toGatewayError(cancellation.reason)), ms);
+      timer = setTimer(() => reject(toGatewayError(cancellation.reason)), ms);
     };
     if (cancellation.aborted) abort();
     else cancellation.addEventListener("abort", abort);

@@ -1,3 +1,4 @@
+import { setTimer } from "propylon";
 /** Ends a run from outside, or when its time is up. */
 export class Clock {
   readonly #outer: AbortSignal;
@@ -11,7 +12,7 @@ export class Clock {
     if (outer.aborted) this.#abort();
     else outer.addEventListener("abort", this.#abort, { once: true });
     // Node turns what does not fit in 31 bits into 1 ms.
-    if (time !== undefined && time < 2 ** 31) this.#timer = setTimeout(this.#expire, time);
+    if (time !== undefined) this.#timer = setTimer(this.#expire, time);
   }
 
   /** Aborts when either happens. */

@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { GatewayError, setTimer } from "propylon";
 import type { Model, ModelReply, ModelRequest } from "../model.ts";
 import { describeFailure, describeTimeout, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";
@@ -108,7 +108,7 @@ class ProviderModel implements Model {
     const bound = new AbortController();
     const abort = (): void => bound.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
-    const timer = setTimeout(() => bound.abort(), timeout);
+    const timer = setTimer(() => bound.abort(), timeout);
     let shown = false;
     try {
       const { onText } = request;

@@ -6,8 +6,8 @@ import { openScene, type Scene, TRANSPORTS, type Transport } from "./scene.ts";
 
 /** Messages of each transport's server; 100,000 in `npm run campaign -- hostile-server`. */
 const MESSAGES = Number(process.env["HOSTILE_MESSAGES"] ?? 700);
-/** Of a failed run, to repeat it. */
-const SEED = Number(process.env["HOSTILE_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
+/** Another one for each campaign finds more; the usual run is always the same. */
+const SEED = Number(process.env["HOSTILE_SEED"] ?? 1);
 const PER_CALL = 20;
 const WORKERS = 4;
 const CLIENTS = [
@@ -36,6 +36,16 @@ afterAll(async () => {
   if (code !== 0) throw new Error(`the gateway ended with code ${code}`);
 });
 
+/** What marks the texts of one call. Its digest tells it from one that a byte was put into. */
+function nonceOf(name: string): string {
+  return `nonce-${name}-${hashOf(name).slice(0, 8)}-end`;
+}
+
+function isWhole(nonce: string): boolean {
+  const [, name = ""] = /^nonce-(.*)-[0-9a-f]{8}-end$/.exec(nonce) ?? [];
+  return nonce === nonceOf(name);
+}
+
 /** Long enough for a key. */
 function keyOf(name: string): string {
   return `hostile-campaign-${name}-0123456789abcdef`;
@@ -48,7 +58,7 @@ function hashOf(key: string): string {
 /** What is wrong with what one client got for one call; a nonce is in every text of the server's. */
 function faultsOf(messages: readonly Message[], id: number, nonce: string): readonly string[] {
   const answers = messages.filter((message) => !("method" in message));
-  const foreign = JSON.stringify(messages).match(/nonce-[\w-]+?-end/g) ?? [];
+  const foreign = (JSON.stringify(messages).match(/nonce-[\w-]+?-end/g) ?? []).filter(isWhole);
   const tokens = messages
     .filter(({ method }) => method === "notifications/progress")
     .map(({ params }) => (params as Message)["progressToken"]);
@@ -75,7 +85,7 @@ async function attack(transport: Transport, worker: number, calls: number): Prom
   const faults: string[] = [];
   try {
     for (let call = 1; call <= calls; call++) {
-      const nonce = `nonce-${transport}-${worker}-${call}-end`;
+      const nonce = nonceOf(`${transport}-${worker}-${call}`);
       const saying = hostileSaying(dice, transport, nonce, PER_CALL);
       const params = {
         name: `${transport}__say`,

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
-import { GatewayError } from "propylon";
+import { GatewayError, timeoutSignal } from "propylon";
 import { Agent, request } from "undici";
 import { AllowedAddresses } from "./addresses.ts";
 
@@ -75,7 +75,7 @@ export class Webhooks {
       headers: { ...headers },
       body,
       dispatcher: this.#agent,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(this.#timeout)]),
+      signal: AbortSignal.any([signal, timeoutSignal(this.#timeout)]),
     });
     await response.body.dump({ limit: MAX_ANSWER });
     return response.statusCode;

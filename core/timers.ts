@@ -1,0 +1,45 @@
+/** Longest delay a timer can hold, in milliseconds; a longer one would fire at once. */
+export const MAX_DELAY_MS = 2_147_483_647;
+
+/**
+ * `setTimeout` for times that somebody configures: one beyond 24.8 days wraps round in Node and fires at once, here it fires after
+ * 24.8 days.
+ *
+ * @param ms milliseconds
+ */
+export function setTimer(callback: () => void, ms: number): NodeJS.Timeout {
+  return setTimeout(callback, Math.min(ms, MAX_DELAY_MS));
+}
+
+/**
+ * `setInterval` in the same way.
+ *
+ * @param ms milliseconds
+ */
+export function setTicker(callback: () => void, ms: number): NodeJS.Timeout {
+  return setInterval(callback, Math.min(ms, MAX_DELAY_MS));
+}
+
+/**
+ * `AbortSignal.timeout` in the same way.
+ *
+ * @param ms milliseconds
+ */
+export function timeoutSignal(ms: number): AbortSignal {
+  return AbortSignal.timeout(Math.min(ms, MAX_DELAY_MS));
+}
+
+/** Waits until work has ended, well or badly, but no longer than so many milliseconds; tells whether it has. Never rejects. */
+export async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimer(() => resolve(false), ms);
+  });
+  const ended = work.then(
+    () => true,
+    () => true,
+  );
+  const hasEnded = await Promise.race([ended, late]);
+  clearTimeout(timer);
+  return hasEnded;
+}
