@@ -6,7 +6,6 @@ import { createGateway } from "../../../core/index.ts";
 import { freePort, testPlugin } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { optionsSchema } from "../../../plugins/a2a/options.ts";
-import { placeRuntime } from "../../../plugins/a2a/place.ts";
 import { pino } from "pino";
 import { folder, startRuntime } from "./kit.ts";
 
@@ -135,21 +134,14 @@ describe("the listener", () => {
     onTestFinished(() => gateway.close({ grace: 0 }));
     return gateway;
   };
-  /** What it would listen on, without doing so: somebody else may have the port. */
-  const listenersOf = (listeners: Record<string, { port: number }>) => {
-    const own: [string, unknown][] = [];
-    placeRuntime({
-      config: optionsSchema.parse({ skills: [SKILL] }),
-      control: { effectiveConfig: () => ({ listeners }) },
-      listener: (name: string, { port }: { port?: number }) => void own.push([name, port]),
-    } as unknown as Parameters<typeof placeRuntime>[0]);
-    return own;
-  };
   const cardsOf = (gateway: Awaited<ReturnType<typeof start>>): string[] =>
     gateway.describe().routes.flatMap(({ path, listener }) => (path === PATH ? [listener] : []));
 
   it("R012, R045, R047: is one of its own on $A2A_PORT, by default 8080", async () => {
-    expect(listenersOf({ main: { port: 0 } })).toEqual([["a2a", 8080]]);
+    const own = await start({}, { main: { port: 0 } });
+    expect(own.describe().listeners).toContainEqual(
+      expect.objectContaining({ name: "a2a", url: "http://127.0.0.1:8080" }),
+    );
     const port = String(await freePort());
     vi.stubEnv("A2A_PORT", port);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -164,7 +156,6 @@ describe("the listener", () => {
     const port = await freePort();
     vi.stubEnv("A2A_PORT", String(port));
     onTestFinished(() => void vi.unstubAllEnvs());
-    expect(listenersOf({ first: { port: 0 }, main: { port } })).toEqual([]);
     expect(cardsOf(await start({}, { first: { port: 0 }, main: { port } }))).toEqual(["main"]);
     const named = await start({ listener: "other" }, { main: { port: 0 }, other: { port: 0 } });
     expect(cardsOf(named)).toEqual(["other"]);
