@@ -83,7 +83,7 @@ export class ChaosClient {
 
   #turn() {
     const server = this.random.pick(this.servers);
-    const nonce = `${this.id}-${++this.#calls}`;
+    const nonce = this.#nonce(server);
     const work = this.random.next();
     if (server.kind === "hostile") return this.#call(server, "echo", { nonce }, nonce);
     if (server.kind === "plugin") return this.#call(server, "chaos_echo", { nonce }, nonce);
@@ -92,6 +92,10 @@ export class ChaosClient {
     if (work < 0.9) return this.#cancel(server, nonce);
     if (work < 0.95) return this.#together(server);
     return this.#vanish(server, nonce);
+  }
+
+  #nonce({ name }) {
+    return `${this.id}-${++this.#calls}@${name}`;
   }
 
   async #work(server, nonce, steps) {
@@ -125,7 +129,7 @@ export class ChaosClient {
   }
 
   async #together(server) {
-    const nonces = Array.from({ length: 4 }, () => `${this.id}-${++this.#calls}`);
+    const nonces = Array.from({ length: 4 }, () => this.#nonce(server));
     await Promise.all(nonces.map((nonce) => this.#work(server, nonce, 2)));
   }
 

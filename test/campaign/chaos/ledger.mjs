@@ -36,9 +36,7 @@ export class Ledger {
       (each) => each.server === server && each.from <= now && each.to >= from,
     );
     // One session serves all clients: a question that no call can be named for is refused.
-    const unclear = /Calls of several clients|No call is in flight|cannot be attributed/i.test(
-      words,
-    );
+    const unclear = /does not tell to which|No call is in flight/i.test(words);
     const reason =
       own ?? fault?.kind ?? (unclear ? "question of unknown owner refused" : undefined);
     if (reason === undefined) return this.finding(`unexplained error of ${server}: ${words}`);

@@ -19,9 +19,6 @@ const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000_000);
 const WARM_UP_MS = 30_000;
 
 const ledger = new Ledger();
-for (const server of SERVERS) await server.start?.();
-const gateway = await startChaosGateway(SERVERS);
-
 /** `count` clients, spread over eras and principals, for `duration` ms; the monkey only where `faults`. */
 async function storm(duration, faults, offset) {
   const end = performance.now() + duration;
@@ -53,20 +50,32 @@ async function settled() {
   );
 }
 
-await storm(WARM_UP_MS, false, 0);
-const before = await settled();
-const from = performance.now();
-const progress = setInterval(() => {
-  const { calls, "right answers": right, findings = 0 } = ledger.counts;
-  console.log(
-    `${Math.round((performance.now() - from) / 1_000)} s: ${calls} calls, ${right} right answers, ${findings} findings`,
-  );
-}, 60_000);
-await storm(minutes * 60_000, true, 1_000);
-clearInterval(progress);
-const after = await settled();
-await gateway.close();
-for (const server of SERVERS) await server.stop?.();
+async function measured() {
+  await storm(WARM_UP_MS, false, 0);
+  const before = await settled();
+  const from = performance.now();
+  const progress = setInterval(() => {
+    const { calls, "right answers": right, findings = 0 } = ledger.counts;
+    const second = Math.round((performance.now() - from) / 1_000);
+    console.log(`${second} s: ${calls} calls, ${right} right answers, ${findings} findings`);
+  }, 60_000);
+  await storm(minutes * 60_000, true, 1_000);
+  clearInterval(progress);
+  return { before, after: await settled() };
+}
+
+/** @type {Awaited<ReturnType<typeof startChaosGateway>>} */
+let gateway;
+let figures;
+try {
+  for (const server of SERVERS) await server.start?.();
+  gateway = await startChaosGateway(SERVERS);
+  figures = await measured();
+} finally {
+  await gateway?.close();
+  for (const server of SERVERS) await server.stop?.();
+}
+const { before, after } = figures;
 
 if (after.descriptors > before.descriptors + 10)
   ledger.finding(`descriptors: ${before.descriptors}, then ${after.descriptors}`);

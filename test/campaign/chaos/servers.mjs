@@ -51,7 +51,7 @@ class HttpServer {
   }
 
   async stop() {
-    this.child.kill("SIGKILL");
+    this.child?.kill("SIGKILL");
   }
 
   pid() {
