@@ -21,6 +21,9 @@ export function createEndpointHost(log: Logger, parts: () => GatewayParts): Endp
     get limits() {
       return parts().generation.config.limits;
     },
+    get callTimeout() {
+      return parts().generation.config.timeouts.default;
+    },
     get draining() {
       return parts().draining;
     },

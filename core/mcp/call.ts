@@ -10,8 +10,9 @@ import type { Call, CallMethod, Era, Json, Peer, Principal, Progress, RpcId } fr
 import type { EndpointContext } from "./context.ts";
 import type { CallRunner } from "./host.ts";
 import type { Forward } from "./forward.ts";
-import { otherMeta } from "./forward.ts";
+import { isFault, otherMeta } from "./forward.ts";
 import { isObject } from "../json.ts";
+import type { Fault } from "./protocol.ts";
 import { RPC } from "./protocol.ts";
 import { ProgressOrder } from "./progress.ts";
 import type { Reply, ReplyOwner } from "./reply.ts";
@@ -78,6 +79,20 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   protected detach(): void {
     if (this.reply !== undefined) this.reply.owner = undefined;
     this.reply = undefined;
+  }
+
+  /** Starts the call once somebody has what it names; see `EarlyCalls`. Never throws. */
+  async runEarly(request: ClientRequest, find: () => Forward | Fault): Promise<void> {
+    const cancellation = this.#cancellation;
+    const { reply } = this;
+    // What has not begun leaves nothing half done.
+    if (reply) reply.owner = { gone: () => this.cancel() };
+    const { early } = this.context;
+    const outcome = await early.wait({ principal: request.principal, cancellation, find });
+    if (reply) reply.owner = this;
+    if (!cancellation.aborted && !isFault(outcome)) return this.run(request, outcome);
+    if (isFault(outcome)) this.reply?.end(faultPieces(outcome, this.id));
+    this.#end();
   }
 
   /** Starts the call; its end reaches the client. Never throws. */

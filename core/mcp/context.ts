@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { EarlyCalls } from "./early.ts";
 import type { EndpointHost } from "./host.ts";
 import { Journals } from "./journal.ts";
 import { Pulse } from "./pulse.ts";
@@ -16,6 +17,7 @@ export class EndpointContext {
   /** Whether the endpoint is gone; a request may still be on its way to it. */
   closed = false;
   readonly firstConnect = new Settling();
+  readonly early = new EarlyCalls(this);
   readonly #prefix = randomBytes(6).toString("base64url");
   #count = 0;
 
@@ -34,7 +36,7 @@ export class EndpointContext {
     };
   }
 
-  /** What a request that depends on the lists waits for; `undefined` = nothing. */
+  /** What a request for a list waits for; `undefined` = nothing. */
   get settling(): Promise<void> | undefined {
     return this.firstConnect.promise;
   }

@@ -34,6 +34,11 @@ export function isFault(forward: Forward | Fault): forward is Fault {
   return "code" in forward;
 }
 
+/** Whether a fault says that nobody has what the request names; such a fault tells the name. */
+export function isUnknown(fault: Fault): boolean {
+  return fault.data !== undefined;
+}
+
 /** Finds where a request goes; a fault when it names nothing that is shown here. */
 export function toForward(view: View, method: CallMethod, params: Json): Forward | Fault {
   if (method === "tools/call") return byName(view.tools, "tool", params);

@@ -26,6 +26,8 @@ export interface EndpointHost {
   readonly serverInfo: Json;
   readonly log: Logger;
   readonly limits: GatewayConfig["limits"];
+  /** Longest run of a call when nothing else is said, in milliseconds. */
+  readonly callTimeout: number;
   /** True from SIGTERM on: new work is answered 503, calls in flight go on. */
   readonly draining: boolean;
   /** The current generation. A call that takes several turns stays with the one it began in. */

@@ -4,7 +4,7 @@ import { BatchReply } from "./batch.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./envelope.ts";
 import { headerValue } from "./envelope.ts";
-import type { CallRequest } from "./forward.ts";
+import type { CallRequest, Forward } from "./forward.ts";
 import { invalid, isCallRequest, isFault, toForward } from "./forward.ts";
 import { LegacyCall } from "./legacy-call.ts";
 import { isListMethod } from "./list.ts";
@@ -229,24 +229,13 @@ export class LegacyFace {
           id,
         ),
       );
-    const forward = toForward(this.#context.view, method, params);
-    if (!isFault(forward)) {
-      const call = { id, method, params, principal, headers };
-      new LegacyCall(this.#context, reply, call, session).run(call, forward);
-      return;
-    }
-    const { settling } = this.#context;
-    // A client that kept its tool list may know a tool whose server is still connecting.
-    if (settling === undefined) return reply.end(faultPieces(forward, id));
-    let gone = false;
-    // What has not begun leaves nothing half done.
-    reply.owner = {
-      gone: () => {
-        gone = true;
-        reply.drop();
-      },
-    };
-    void settling.then(() => gone || this.#call(session, request, reply, principal, headers));
+    const call = { id, method, params, principal, headers };
+    const find = (): Forward | Fault => toForward(this.#context.view, method, params);
+    const forward = find();
+    if (!isFault(forward)) new LegacyCall(this.#context, reply, call, session).run(call, forward);
+    else if (this.#context.early.concerns(forward))
+      void new LegacyCall(this.#context, reply, call, session).runEarly(call, find);
+    else reply.end(faultPieces(forward, id));
   }
 
   #list(method: ListMethod, { id, params }: Request, reply: Reply): void {

@@ -55,6 +55,7 @@ export class Live {
     this.#replace(new View(content));
     for (const provider of content.providers) provider.setLogLevel?.(this.levels.current, this);
     this.#context.firstConnect.start(content.providers);
+    this.#context.early.retry();
   }
 
   /** Builds the view anew, as after a change of a catalogue. */
@@ -68,6 +69,7 @@ export class Live {
     this.#watch.set([]);
     this.#context.firstConnect.end();
     this.sessions.close();
+    this.#context.early.retry();
     this.listeners.close();
     this.#context.streams.pulse.close();
   }
@@ -168,6 +170,7 @@ export class Live {
   #checkSettled(): void {
     if (!this.#rebuilding && this.#content !== undefined)
       this.#context.firstConnect.check(this.#content.providers);
+    this.#context.early.retry();
   }
 
   #endSession(session: Session, reason: SessionEnd): void {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { Cancellation } from "../cancellation.ts";
 import type { Json, Principal } from "../types.ts";
 import type { ClientRequest } from "./call.ts";
 import type { EndpointContext } from "./context.ts";
@@ -106,24 +107,29 @@ export class ModernFace {
     accepts: Accepts,
   ): void {
     const { id, method, params = {} } = request;
-    const forward = toForward(this.#context.view, method, params);
-    if (isFault(forward)) {
-      const { settling } = this.#context;
-      // A client that kept its tool list may know a tool whose server is still connecting.
-      if (settling === undefined) sendFault(res, modernFault(forward), id);
-      else
-        void settling.then(
-          () => res.destroyed || this.#call(request, req, res, principal, accepts),
-        );
-      return;
-    }
-    const fault = headersFault(forward, req.headers) ?? inputFault(params);
-    if (fault !== undefined) return sendFault(res, fault, id);
-    this.#start(
-      { id, method, params, principal, headers: req.headers },
-      forward,
-      new HttpReply(res, accepts, this.#context.streams),
-    );
+    const reply = new HttpReply(res, accepts, this.#context.streams);
+    const call = { id, method, params, principal, headers: req.headers };
+    const find = (): Forward | Fault => toForward(this.#context.view, method, params);
+    const forward = find();
+    if (this.#context.early.concerns(forward)) void this.#wait(call, find, reply);
+    else this.#begin(call, forward, reply);
+  }
+
+  /** A stateless client cancels by closing the stream. */
+  async #wait(request: ClientRequest, find: () => Forward | Fault, reply: Reply): Promise<void> {
+    const cancellation = new Cancellation();
+    reply.owner = { gone: () => cancellation.abort() };
+    const { principal } = request;
+    const outcome = await this.#context.early.wait({ principal, cancellation, find });
+    if (!cancellation.aborted) this.#begin(request, outcome, reply);
+  }
+
+  #begin(request: ClientRequest, forward: Forward | Fault, reply: Reply): void {
+    const fault = isFault(forward)
+      ? modernFault(forward)
+      : (headersFault(forward, request.headers) ?? inputFault(request.params));
+    if (fault !== undefined) reply.end(faultPieces(fault, request.id), fault.status);
+    else this.#start(request, forward as Forward, reply);
   }
 
   /** Starts a call, or goes on with the one that the client's `requestState` names. */

@@ -5,22 +5,29 @@ const LIMIT_MS = 2_000;
 
 /**
  * The time in which servers connect for the first time. Clients that come meanwhile wait for it to end, so that what they
- * see first is not an empty list; nobody waits twice for the same servers.
+ * see first is not an empty list; nobody waits twice for the same servers. Lists come after a while all the same.
  */
 export class Settling {
   #promise: Promise<void> | undefined;
   #end: (() => void) | undefined;
+  #open = false;
 
-  /** Resolves when all have answered or failed, or the time is over; `undefined` = nothing to wait for. */
+  /** What lists wait for: resolves when all have answered or failed, or the time is over; `undefined` = nothing. */
   get promise(): Promise<void> | undefined {
     return this.#promise;
   }
 
+  /** Whether servers connect for the first time, however long that takes. */
+  get open(): boolean {
+    return this.#open;
+  }
+
   /** Starts to wait if any of these providers is still to answer for the first time. */
   start(providers: readonly Provider[]): void {
-    if (this.#promise !== undefined || !providers.some(isSettling)) return;
-    this.#promise = new Promise((resolve) => {
-      const timer = setTimeout(() => this.end(), LIMIT_MS).unref();
+    if (!providers.some(isSettling)) return;
+    this.#open = true;
+    this.#promise ??= new Promise((resolve) => {
+      const timer = setTimeout(() => this.#release(), LIMIT_MS).unref();
       this.#end = () => {
         clearTimeout(timer);
         resolve();
@@ -30,11 +37,16 @@ export class Settling {
 
   /** Ends the wait if all of these providers have answered or failed. */
   check(providers: readonly Provider[]): void {
-    if (this.#promise !== undefined && !providers.some(isSettling)) this.end();
+    if (this.#open && !providers.some(isSettling)) this.end();
   }
 
   /** Ends the wait. */
   end(): void {
+    this.#open = false;
+    this.#release();
+  }
+
+  #release(): void {
     this.#promise = undefined;
     this.#end?.();
     this.#end = undefined;
@@ -42,6 +54,6 @@ export class Settling {
 }
 
 /** Whether a provider has never answered yet, but is about to. */
-function isSettling({ status, catalogue }: Provider): boolean {
+export function isSettling({ status, catalogue }: Provider): boolean {
   return catalogue.hash === "" && (status.state === "connecting" || status.state === "idle");
 }

@@ -7,12 +7,12 @@ export class Shares {
 
   /** Counts one more. */
   add(principal: string): void {
-    this.#counts.set(principal, this.#of(principal) + 1);
+    this.#counts.set(principal, this.of(principal) + 1);
   }
 
   /** Counts one less. */
   remove(principal: string): void {
-    const left = this.#of(principal) - 1;
+    const left = this.of(principal) - 1;
     if (left > 0) this.#counts.set(principal, left);
     else this.#counts.delete(principal);
   }
@@ -20,13 +20,14 @@ export class Shares {
   /** Tells of principals whether nobody would have more than they, once `newcomer` had one more. */
   largestWith(newcomer: string): (principal: string) => boolean {
     const withNew = (principal: string): number =>
-      this.#of(principal) + (principal === newcomer ? 1 : 0);
+      this.of(principal) + (principal === newcomer ? 1 : 0);
     let most = withNew(newcomer);
     for (const count of this.#counts.values()) most = Math.max(most, count);
     return (principal) => withNew(principal) === most;
   }
 
-  #of(principal: string): number {
+  /** How many a principal has. */
+  of(principal: string): number {
     return this.#counts.get(principal) ?? 0;
   }
 }

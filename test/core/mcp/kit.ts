@@ -133,9 +133,12 @@ export async function serve(
   options: {
     config?: Partial<EndpointContent["config"]>;
     limits?: GatewayConfigInput["limits"];
+    callTimeout?: number;
   } = {},
 ): Promise<Served> {
-  const host = testHost(providers, configSchema.parse({ limits: options.limits ?? {} }));
+  const { callTimeout = 60_000 } = options;
+  const config = configSchema.parse({ limits: options.limits ?? {} });
+  const host = { ...testHost(providers, config), callTimeout };
   const endpoint = new Endpoint("main", host);
   const content: Served["content"] = (shown, config = options.config) => ({
     config: { ...endpointSchema.parse({}), ...config },
@@ -170,6 +173,7 @@ function testHost(providers: readonly FakeProvider[], config: GatewayConfig): Te
     log: pino({ level: "silent" }),
     limits: config.limits,
     draining: false,
+    callTimeout: 60_000,
     leases: new Leases(),
     backlog: new Backlog(config.limits, () => {}),
     events,

@@ -289,6 +289,88 @@ describe("first connect", () => {
     expect(performance.now() - again).toBeLessThan(1_500);
   });
 
+  /** An endpoint whose server never answers, after its lists have given up on it. */
+  const pastTheLists = async (limits?: { callTimeout?: number }) => {
+    const provider = connecting();
+    served = await serve([provider], { ...limits });
+    await postModern(served.url, 1, "tools/list");
+    return { provider, url: served.url, session: await openSession(served.url) };
+  };
+  const callLegacy = (url: URL, session: Record<string, string>, id: number, name: string) =>
+    post(url, { jsonrpc: "2.0", id, method: "tools/call", params: { name } }, session);
+
+  it("a call waits for a server that takes longer than the lists wait, in either era", async () => {
+    const { provider, url, session } = await pastTheLists();
+    const before = served!.requests();
+    const calls = [
+      postModern(url, 2, "tools/call", { name: "late" }),
+      callLegacy(url, session, 3, "late"),
+    ];
+    await expect.poll(() => served!.requests()).toBe(before + 2);
+    for (let id = 10; id < 13; id++)
+      await post(url, { jsonrpc: "2.0", id, method: "ping" }, session);
+    ready(provider);
+    for (const answer of await Promise.all(calls))
+      expect(await answer.json()).toMatchObject({ result: { content: [{ text: "x" }] } });
+  });
+
+  it("a call goes as soon as somebody has its name, whoever else is still connecting", async () => {
+    const provider = connecting();
+    served = await serve([provider, connecting()]);
+    const call = postModern(served.url, 2, "tools/call", { name: "late" });
+    await expect.poll(() => served!.requests()).toBe(1);
+    ready(provider);
+    expect(await (await call).json()).toMatchObject({ result: { content: [{ text: "x" }] } });
+  });
+
+  it("a call that waited in vain is told that servers are starting, and is unknown once they have", async () => {
+    const { provider, url, session } = await pastTheLists({ callTimeout: 50 });
+    const told = { error: { message: expect.stringMatching(/still connecting \(slow\)/) } };
+    expect(await (await postModern(url, 2, "tools/call", { name: "late" })).json()).toMatchObject(
+      told,
+    );
+    expect(await (await callLegacy(url, session, 3, "late")).json()).toMatchObject(told);
+    ready(provider);
+    const unknown = { error: { code: -32602, message: "Unknown tool: other" } };
+    expect(await (await callLegacy(url, session, 4, "other")).json()).toMatchObject(unknown);
+  });
+
+  it("a call that was cancelled, or whose session ended, while it waited never reaches the server", async () => {
+    const { provider, url, session } = await pastTheLists();
+    const second = await openSession(url);
+    let runs = 0;
+    const before = served!.requests();
+    const cancelled = callLegacy(url, session, 7, "late");
+    const deleted = callLegacy(url, second, 8, "late");
+    await expect.poll(() => served!.requests()).toBe(before + 2);
+    for (let id = 10; id < 13; id++)
+      await post(url, { jsonrpc: "2.0", id, method: "ping" }, session);
+    const params = { requestId: 7 };
+    await post(url, { jsonrpc: "2.0", method: "notifications/cancelled", params }, session);
+    await fetch(url, { method: "DELETE", headers: second });
+    // Both end at once, not only when the server is there.
+    await Promise.all([cancelled, deleted]);
+    ready(provider);
+    provider.handlers.set("late", () => {
+      runs++;
+      return text("x");
+    });
+    await callLegacy(url, session, 9, "late");
+    expect(runs).toBe(1);
+  });
+
+  it("how many calls of one principal wait is bounded", async () => {
+    const { url, session, provider } = await pastTheLists();
+    const calls = Array.from({ length: 101 }, (_, id) => callLegacy(url, session, id + 10, "late"));
+    const refused = await Promise.race(calls);
+    expect(await refused.json()).toMatchObject({
+      error: { message: expect.stringContaining("still connecting") },
+    });
+    ready(provider);
+    const results = (await Promise.all(calls)).filter((answer) => answer !== refused);
+    for (const answer of results) expect(await answer.json()).toHaveProperty("result");
+  });
+
   it("providers that leave are listened to no longer", async () => {
     const provider = new FakeProvider("one");
     served = await serve([provider]);
