@@ -43,15 +43,15 @@ export const CLIENTS = [
   python(
     "autogen",
     "autogen 0.7",
-    ["autogen-ext[mcp,openai]==0.7.5", "autogen-agentchat==0.7.5"],
+    ["autogen-ext[mcp,openai]==0.7.5", "autogen-agentchat==0.7.5", "mcp<2"],
     "autogen_agent",
   ),
   python("semantic_kernel", "semantic-kernel 1.45", ["semantic-kernel[mcp]==1.45.0"], "kernel"),
-  python("smolagents", "smolagents 1.26", ["smolagents[mcp,openai]==1.26.0", "mcp<2"], "smol"),
+  python("smolagents", "smolagents 1.26", ["smolagents[mcp,openai]==1.26.0", "mcp[ws]<2"], "smol"),
   python(
     "fast_agent",
     "fast-agent 0.2 (the newest for Python 3.11)",
-    ["fast-agent-mcp==0.2.36"],
+    ["fast-agent-mcp==0.2.36", "pydantic<2.12", "a2a-sdk<0.3"],
     "fast",
   ),
   node("ai-sdk", "ai SDK 7 (@ai-sdk/mcp 2)"),
