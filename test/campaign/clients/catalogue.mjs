@@ -93,3 +93,15 @@ export const SERVERS = [
 
 /** Columns of both tables. */
 export const CELLS = ["connect", "list", "call", "error", "progress", "question", "restart", "key"];
+
+/** How each server is tried: over which transport, and by a client of which era. */
+export const SERVED = ["stdio", "http"].flatMap((transport) =>
+  ["typescript-1", "typescript-2"].map((client) => [transport, client]),
+);
+
+/** What a row of the clients is called. */
+export const clientRow = ({ label }) => label;
+
+/** What a row of the servers is called. */
+export const serverRow = ({ label }, transport, client) =>
+  `${label}, ${transport}, client ${CLIENTS.find(({ id }) => id === client).label}`;

@@ -2,15 +2,15 @@
  * npm run campaign -- clients
  *
  * Official SDKs and agent frameworks in their real loops against the gateway, and servers of the SDKs behind it. Installs
- * from the registries into a folder of its own; writes docs/reference/compatibility.md. `CLIENTS_ONLY=go,rust` tries some of them
- * and only prints.
+ * from the registries into a folder of its own. `CLIENTS_ONLY=client:go,rust` tries some of them. What each row saw is kept beside
+ * what was installed; docs/reference/compatibility.md is written from the last results as soon as every row has one.
  */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { CELLS, CLIENTS, SERVERS } from "./catalogue.mjs";
+import { CELLS, CLIENTS, clientRow, SERVED, serverRow, SERVERS } from "./catalogue.mjs";
 import { KEY, startGateway } from "./gateway.mjs";
 import { here, install } from "./install.mjs";
-import { writeMatrix } from "./matrix.mjs";
+import { keep, writeMatrix } from "./matrix.mjs";
 import { startScriptedModel } from "./model.mjs";
 
 const LIMIT_MS = 300_000;
@@ -53,7 +53,6 @@ function report(label, cells) {
 const demo = { demo: { command: process.execPath, args: [`${here}node/server-1.mjs`, "stdio"] } };
 
 async function tryClients(model) {
-  const rows = [];
   for (const client of chosen(CLIENTS, "client")) {
     const command = install(client);
     const gateway = await startGateway({ servers: demo, model });
@@ -72,23 +71,18 @@ async function tryClients(model) {
       gateway,
     );
     await gateway.close();
-    rows.push({ ...client, cells });
+    keep("client", clientRow(client), cells);
     report(client.label, cells);
   }
-  return rows;
 }
 
 /** Each server behind the gateway, used by the TypeScript SDK of either era. */
-async function tryServers(model) {
-  const rows = [];
+async function tryServers() {
   for (const server of chosen(SERVERS, "server"))
-    for (const transport of ["stdio", "http"])
-      for (const era of ["typescript-1", "typescript-2"])
-        rows.push(await tryServer(server, transport, era, model));
-  return rows;
+    for (const [transport, era] of SERVED) await tryServer(server, transport, era);
 }
 
-async function tryServer(server, transport, era, model) {
+async function tryServer(server, transport, era) {
   const [command, ...args] = install(server);
   const own = server.language === "python" || server.language === "node" ? [] : ["server"];
   const listening =
@@ -96,13 +90,13 @@ async function tryServer(server, transport, era, model) {
   const entry = listening ? { url: listening.url } : { command, args: [...args, ...own, "stdio"] };
   const gateway = await startGateway({ servers: { demo: entry } });
   const client = CLIENTS.find(({ id }) => id === era);
-  const env = { GATEWAY_URL: gateway.url, GATEWAY_KEY: KEY, MODEL_URL: model.url };
+  const env = { GATEWAY_URL: gateway.url, GATEWAY_KEY: KEY };
   const cells = await runClient(install(client), env, gateway);
   await gateway.close();
   listening?.child.kill();
-  const label = `${server.label}, ${transport}, client ${client.label}`;
-  report(label, cells);
-  return { ...server, label, cells };
+  const row = serverRow(server, transport, era);
+  keep("server", row, cells);
+  report(row, cells);
 }
 
 /** Starts a server over HTTP; it prints `{"url": ...}`. */
@@ -116,7 +110,7 @@ async function listen([command, ...args]) {
 }
 
 const model = await startScriptedModel();
-const clients = await tryClients(model);
-const servers = await tryServers(model);
+await tryClients(model);
+await tryServers();
 await model.close();
-if (!only) writeMatrix(clients, servers);
+writeMatrix();

@@ -31,7 +31,7 @@ class Remote(Client):
 
     async def wrong_key(self):
         said = await ask(remote(WRONG), 'use add {"a": 2, "b": 3}')
-        raise RuntimeError(said) if "5" not in said else AssertionError("the wrong key worked")
+        raise AssertionError("the wrong key worked") if "Done" in said else RuntimeError(said)
 
 
 async def work():
