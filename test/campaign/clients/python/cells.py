@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 import traceback
 
@@ -58,7 +59,7 @@ async def restarted():
 
 
 def has_tools(names):
-    return TOOLS <= {name.replace(".", "_").split("_")[-1] for name in names}
+    return TOOLS <= {re.split(r"[._-]", name)[-1] for name in names}
 
 
 async def cells(client):

@@ -1,4 +1,4 @@
-"""`server2.py stdio`, or `http`: without sessions; prints its URL."""
+"""`server2.py stdio`, or `http`: in both eras, with sessions in the old one; prints its URL."""
 
 import asyncio
 import json
@@ -7,6 +7,7 @@ import sys
 
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 
 server = MCPServer("demo", log_level="ERROR")
@@ -23,7 +24,7 @@ def add(a: float, b: float) -> str:
 
 @server.tool()
 def fail() -> str:
-    raise ValueError("There is no city Atlantis.")
+    raise ToolError("There is no city Atlantis.")
 
 
 @server.tool()
@@ -44,5 +45,5 @@ if sys.argv[1] == "stdio":
 else:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(json.dumps({"url": f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"}), flush=True)
-        app = uvicorn.Server(uvicorn.Config(server.streamable_http_app(stateless_http=True), log_level="error"))
+        app = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error"))
         asyncio.run(app.serve(sockets=[listener]))
