@@ -20,7 +20,7 @@ export interface EarlyCall {
   readonly principal: Principal;
   readonly cancellation: Cancellation;
   /** Looks where the call goes, as things stand. */
-  find(): Forward | Fault;
+  readonly find: () => Forward | Fault;
 }
 
 /**

@@ -46,7 +46,7 @@ export function writeMatrix() {
   const missing = files.filter((file) => !existsSync(file)).length;
   if (missing > 0) return console.log(`The page is not written: ${missing} rows have no result.`);
   const results = files.map((file) => JSON.parse(readFileSync(file, "utf8")));
-  const oldest = results.map(({ date }) => date).toSorted()[0];
+  const oldest = results.reduce((first, { date }) => (date < first ? date : first), "9999");
   const [words] = readFileSync(page, "utf8").split("## Clients\n");
   writeFileSync(
     page,

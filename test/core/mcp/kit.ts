@@ -137,8 +137,8 @@ export async function serve(
   } = {},
 ): Promise<Served> {
   const { callTimeout = 60_000 } = options;
-  const config = configSchema.parse({ limits: options.limits ?? {} });
-  const host = { ...testHost(providers, config), callTimeout };
+  const parsed = configSchema.parse({ limits: options.limits ?? {} });
+  const host = { ...testHost(providers, parsed), callTimeout };
   const endpoint = new Endpoint("main", host);
   const content: Served["content"] = (shown, config = options.config) => ({
     config: { ...endpointSchema.parse({}), ...config },

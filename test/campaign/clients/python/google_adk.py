@@ -3,12 +3,28 @@ from google.adk.models.lite_llm import LiteLlm
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.mcp_tool.mcp_toolset import McpToolset, StreamableHTTPConnectionParams
 from google.genai import types
+from mcp.types import ElicitResult
 
 from cells import HEADERS, MODEL_URL, URL, WRONG, Client, cells, main, tell, wrong_key
 
 
+reports = []
+
+
+async def note(progress, total, message):
+    reports.append(progress)
+
+
+async def elicit(context, params):
+    return ElicitResult(action="accept", content={"name": "Ada"})
+
+
 def toolset(headers):
-    return McpToolset(connection_params=StreamableHTTPConnectionParams(url=URL, headers=headers))
+    return McpToolset(
+        connection_params=StreamableHTTPConnectionParams(url=URL, headers=headers),
+        progress_callback=note,
+        elicitation_callback=elicit,
+    )
 
 
 async def ask(agent, prompt):
@@ -35,6 +51,14 @@ class GoogleAdk(Client):
 
     async def run(self, prompt):
         return await ask(self.agent, prompt)
+
+    async def progress(self):
+        reports.clear()
+        await self.run("use slow {}")
+        return len(reports)
+
+    async def question(self):
+        return await self.run("use ask {}")
 
     async def wrong_key(self):
         return [tool.name for tool in await toolset(WRONG).get_tools()]
