@@ -1,9 +1,12 @@
 import { expect, it } from "vitest";
 import type { Mutation } from "../../../core/index.ts";
-import { MANAGED, SCRIPTED, startManaged } from "./kit.ts";
+import { MANAGED, SCRIPTED, startManaged, whenReady } from "./kit.ts";
 
 it("the audit names what was added, and what a bulk request switches, refused or not", async () => {
-  const { gateway, meta } = await startManaged(MANAGED);
+  const managed = await startManaged(MANAGED);
+  const { gateway, meta } = managed;
+  // A tool can be switched once its server has listed it.
+  await whenReady(managed, "alpha");
   const mutations: Mutation[] = [];
   gateway.hook("mutation", (mutation) => void mutations.push(mutation));
   const bulk = (server: string) =>
@@ -16,13 +19,12 @@ it("the audit names what was added, and what a bulk request switches, refused or
   const added = { name: "new", url: "http://127.0.0.1:9/mcp", enabled: false };
   expect((await meta("POST", "/servers", added)).status).toBe(201);
   expect((await meta("POST", "/servers", added)).status).toBe(409);
-  const [known] = gateway.servers.keys();
-  expect((await bulk(known!)).status).toBe(200);
+  expect((await bulk("alpha")).status).toBe(200);
   expect((await bulk("nobody")).status).toBe(404);
   expect(mutations.map(({ target, outcome }) => ({ ...target, outcome }))).toEqual([
     { server: "new", outcome: "ok" },
     { server: "new", outcome: "refused" },
-    { enable: `${known}/echo`, disable: known, outcome: "ok" },
+    { enable: "alpha/echo", disable: "alpha", outcome: "ok" },
     { enable: "nobody/echo", disable: "nobody", outcome: "refused" },
   ]);
   expect(JSON.stringify(mutations)).not.toContain(SCRIPTED);
