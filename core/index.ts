@@ -139,6 +139,7 @@ export { RESERVED_SERVERS } from "./config/names.ts";
 export { lockFile, type FileLock } from "./lock.ts";
 export { amendCall } from "./host/amend.ts";
 export { MAX_DELAY_MS, setTicker, setTimer, timeoutSignal, within } from "./timers.ts";
+export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./document-host.ts";
 export {
   checkInput,

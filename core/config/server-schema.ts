@@ -76,6 +76,12 @@ export const httpServerSchema = z.strictObject({
     .record(z.string(), z.string())
     .default({})
     .describe("Headers sent with every request, e.g. Authorization."),
+  allowAddresses: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "Host names, addresses and networks that the URL may lead to besides public ones; the management API writes it into what it adds. Default: everything.",
+    ),
   ...serverCommon,
 });
 

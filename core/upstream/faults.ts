@@ -103,6 +103,8 @@ export class Faults {
 
 /** `upstream_error`: the network failed between the gateway and a server. Names the server and the cause, no address. */
 export function networkFault(server: string, error: unknown): GatewayError {
+  // The gateway itself refused, for instance an address.
+  if (error instanceof GatewayError) return error;
   const code = error instanceof Error ? codeOf(error) : undefined;
   return new GatewayError(
     "upstream_error",

@@ -1,5 +1,8 @@
+import type { LookupFunction } from "node:net";
 import type { Logger } from "pino";
+import { AllowedAddresses } from "../addresses.ts";
 import type { HttpServerConfig } from "../config/server-schema.ts";
+import { GatewayError } from "../errors.ts";
 import { Roster } from "../roster.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
@@ -65,7 +68,7 @@ export class HttpWire implements Wire {
       connections: MAX_CONNECTIONS,
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout: config.connectTimeout },
+      connect: connectOptions(name, config),
     });
     this.#rebuild();
   }
@@ -244,6 +247,24 @@ export class Discard {
   onResponseError(_controller: unknown, error: Error): void {
     this.#failed(error, this.#sent);
   }
+}
+
+/**
+ * How connections to a server are made; a server that somebody else added reaches allowed addresses only.
+ * @throws {GatewayError} `upstream_error` when the URL has another address in place of a name
+ */
+export function connectOptions(
+  name: string,
+  { url, connectTimeout: timeout, allowAddresses }: HttpServerConfig,
+): { timeout: number; lookup?: LookupFunction } {
+  if (allowAddresses === undefined) return { timeout };
+  const addresses = new AllowedAddresses(allowAddresses, `servers.${name}.allowAddresses`);
+  const refusal = (): GatewayError =>
+    new GatewayError("upstream_error", `Server "${name}" has an address that is not allowed.`, {
+      hint: `Name the host in servers.${name}.allowAddresses if the gateway may reach it.`,
+    });
+  if (!addresses.permitsUrl(new URL(url))) throw refusal();
+  return { timeout, lookup: addresses.guard(refusal) };
 }
 
 /** Headers of every request to a server: the ones of the config, without those that are the protocol's. */

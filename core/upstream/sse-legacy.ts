@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import type { GatewayError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
-import { baseHeaders, Discard, type HttpWireOptions } from "./http.ts";
+import { baseHeaders, connectOptions, Discard, type HttpWireOptions } from "./http.ts";
 import { traceHeaders } from "../trace.ts";
 import { SseParser, type SseSink } from "./sse.ts";
 import { Pool } from "./undici.ts";
@@ -43,7 +43,7 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
     this.#pool = new Pool(this.#url.origin, {
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout: config.connectTimeout },
+      connect: connectOptions(name, config),
     });
     this.#parser = new SseParser(this, config.maxResult);
     let ready!: Settle;

@@ -6,6 +6,7 @@ import {
   type RouteEvent,
 } from "propylon";
 import { additionSchema, toEntry } from "./addition.ts";
+import { ServerAddresses } from "./addresses.ts";
 import type { Administration, ServerView } from "./administration.ts";
 import { checkCommand } from "./command.ts";
 import type { AdminOptions } from "./options.ts";
@@ -22,6 +23,7 @@ export function configRoutes(
   options: AdminOptions,
 ): void {
   const { control } = gateway;
+  const addresses = new ServerAddresses(options.allowedAddresses);
   gateway.route("GET", "/_meta/config", READ, () => ({
     ok: true,
     path: control.configFile ?? null,
@@ -31,7 +33,7 @@ export function configRoutes(
     config: control.effectiveConfig(),
   }));
   gateway.route("POST", "/_meta/servers", CHANGE, async (event) => {
-    const server = await addServer(gateway, administration, options, event);
+    const server = await addServer(gateway, administration, { ...options, addresses }, event);
     event.res.status = 201;
     return { ok: true, server };
   });
@@ -49,7 +51,7 @@ export function configRoutes(
 async function addServer(
   gateway: PluginContext,
   administration: Administration,
-  options: AdminOptions,
+  { addresses, ...options }: AdminOptions & { readonly addresses: ServerAddresses },
   event: RouteEvent,
 ): Promise<ServerView | { readonly name: string; readonly enabled: false }> {
   const addition = await readJson(event, additionSchema);
@@ -60,9 +62,9 @@ async function addServer(
       hint: "Choose another name, or delete that one first.",
     });
   if ("command" in addition) checkCommand([addition.command, ...addition.args], options);
-  await gateway.control.edit([
-    { path: ["servers", name], value: toEntry(addition), when: "absent" },
-  ]);
+  else await addresses.check(addition.url);
+  const entry = { ...toEntry(addition), ...("url" in addition && addresses.entry) };
+  await gateway.control.edit([{ path: ["servers", name], value: entry, when: "absent" }]);
   if (!addition.enabled) return { name, enabled: false };
   await whenSettled(gateway, name, options.settle * 1_000);
   return administration.server(name, event.context.principal);

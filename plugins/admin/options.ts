@@ -14,6 +14,12 @@ export const optionsSchema = z.strictObject({
     .describe(
       "Let the API add servers with any command but code in arguments, such as sh -c. Whoever may add servers may then run programs on this machine.",
     ),
+  allowedAddresses: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "Host names, addresses and networks such as 10.1.0.0/16 that servers added over the API may have besides public ones. Default: none.",
+    ),
   settle: z
     .number()
     .min(0)

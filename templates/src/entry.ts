@@ -64,8 +64,9 @@ export function translateEntry(foreign: Foreign, move: Move): Entry {
   );
 }
 
-function processEntry(command: string, foreign: Foreign, move: Move): Entry {
-  const args = listAt(foreign, "args");
+function processEntry(line: string, foreign: Foreign, move: Move): Entry {
+  const [command, ...words] = splitCommand(line);
+  const args = [...words, ...listAt(foreign, "args")];
   const own = textAt(foreign, "cwd");
   const cwd = own === undefined ? folderFor([command, ...args], move) : rebase(own, move);
   const env = hideAll(foreign, "env", move);
@@ -77,6 +78,12 @@ function processEntry(command: string, foreign: Foreign, move: Move): Entry {
     ...(env && { env }),
     ...(cwd !== undefined && { cwd }),
   };
+}
+
+/** Some clients run `npx -y foo` as a command; a gateway takes a program and its arguments. A path may hold blanks. */
+function splitCommand(line: string): readonly [string, ...string[]] {
+  const [program = "", ...words] = line.trim().split(/\s+/);
+  return words.length > 0 && /^[\w@.+-]+$/.test(program) ? [program, ...words] : [line];
 }
 
 function httpEntry(url: string, isSse: boolean, foreign: Foreign, move: Move): Entry {

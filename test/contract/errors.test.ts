@@ -96,12 +96,12 @@ it("M156: every 403 of the gateway itself has the envelope and a code", async ()
     await send(`${url}/invalid`, { headers: { origin: "http://evil.example" } }),
     await send(`${url}/mcp`, { method: "POST", headers: { origin: "http://evil.example" } }),
   ];
-  for (const { status, text } of refused) {
+  const error = { code: "forbidden", message: expect.any(String) as string };
+  // Clients of MCP endpoints read JSON-RPC bodies only.
+  const rpc = { jsonrpc: "2.0", error: { message: error.message, data: { code: "forbidden" } } };
+  for (const [index, { status, text }] of refused.entries()) {
     expect(status).toBe(403);
-    expect(JSON.parse(text)).toMatchObject({
-      ok: false,
-      error: { code: "forbidden", message: expect.any(String) },
-    });
+    expect(JSON.parse(text)).toMatchObject(index === 2 ? rpc : { ok: false, error });
   }
 });
 
@@ -129,7 +129,10 @@ it("M032, M069: an API key protects the endpoint and every route that is not pub
       });
       expect(reply.status).toBe(401);
       expect(reply.headers["www-authenticate"]).toMatch(/^Bearer/);
-      expect(JSON.parse(reply.text)).toMatchObject({ ok: false, error: { code: "unauthorized" } });
+      const error = { code: "unauthorized" };
+      expect(JSON.parse(reply.text)).toMatchObject(
+        path === "/mcp" ? { jsonrpc: "2.0", error: { data: error } } : { ok: false, error },
+      );
     }
   }
   const headers = { authorization: `Bearer ${KEY}` };

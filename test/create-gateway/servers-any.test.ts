@@ -50,11 +50,14 @@ describe("any servers", () => {
         expect(project.imported).toHaveLength(expected.length);
         const back = project.imported.map((name) => loaded.config.servers[name]);
         for (const [index, entry] of expected.entries()) {
-          const { command, args, env, url, headers } = entry as Record<string, unknown>;
+          const { args: listed, env, url, headers } = entry as Record<string, unknown>;
+          const line = String((entry as Record<string, unknown>)["command"]);
+          // A command line such as "npx -y foo" is taken apart.
+          const isLine = /^\s*[\w@.+-]+\s+\S/.test(line);
+          const [command, ...words] = isLine ? line.trim().split(/\s+/) : [line];
+          const args = [...words, ...((listed as string[] | undefined) ?? [])];
           expect(back[index]).toMatchObject(
-            url === undefined
-              ? { command, args: args ?? [], env: env ?? {} }
-              : { url, headers: headers ?? {} },
+            url === undefined ? { command, args, env: env ?? {} } : { url, headers: headers ?? {} },
           );
           const hidden = Object.values((env ?? headers ?? {}) as Record<string, string>);
           for (const value of hidden) expect(yaml).not.toContain(value.slice(-24));

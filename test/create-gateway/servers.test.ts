@@ -44,6 +44,17 @@ describe("servers that are taken over", () => {
     expect(loaded.warnings).toEqual([]);
   });
 
+  it("a command line is a program and its arguments, a path with blanks is a program", async () => {
+    const { loaded } = await take({
+      line: { command: "node server.js --fast", args: ["last"] },
+      path: { command: "/opt/My Tools/server" },
+    });
+    expect(loaded.config.servers).toMatchObject({
+      line: { command: "node", args: ["server.js", "--fast", "last"] },
+      path: { command: "/opt/My Tools/server" },
+    });
+  });
+
   it("VS Code: comments, commas at the end, inputs with and without default, its folder", async () => {
     const { loaded, project, env, yaml } = await takeOver(
       ".vscode/mcp.json",

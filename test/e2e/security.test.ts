@@ -116,10 +116,11 @@ describe.each(ERAS)("acceptance 8, T6: %s", (era) => {
     for (const [method, path] of ROUTES) {
       const answer = await send(method, path, attack(hostile), method === "POST" ? body() : "");
       expect(answer.status, `${method} ${path}`).toBe(403);
-      expect(JSON.parse(answer.body), `${method} ${path}`).toMatchObject({
-        ok: false,
-        error: { code: "forbidden" },
-      });
+      expect(JSON.parse(answer.body), `${method} ${path}`).toMatchObject(
+        path === "/mcp"
+          ? { jsonrpc: "2.0", id: null, error: { data: { code: "forbidden" } } }
+          : { ok: false, error: { code: "forbidden" } },
+      );
       expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
     }
     expect(reached).toEqual([]);

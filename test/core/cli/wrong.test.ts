@@ -21,7 +21,7 @@ const WRONG: Record<string, readonly (readonly [words: readonly string[], says: 
     [["--tool-timeout", "soon"], "a duration such as 30s"],
     [["--tool-timeout-max", "soon"], "a duration such as 30s"],
     [["--plugin", "nobody"], "There is no plugin"],
-    [["broken.yaml"], "broken.yaml:2:1"],
+    [["broken.yaml"], "broken.yaml:1:6"],
     [["."], "is not a config"],
   ],
   dev: [
@@ -45,6 +45,9 @@ const WRONG: Record<string, readonly (readonly [words: readonly string[], says: 
     [["--server-type", "sse", "--header", "{", "--", NOBODY], "a JSON object"],
     [["--server-type", "sse", "--port", "0", "--", "notaurl"], "must be an http or https URL"],
     [["--api-key", KEY], "no header can hold"],
+    [["--tool-timeout", "soon"], "a duration such as 30s"],
+    [["--tool-timeout-max", "soon"], "a duration such as 30s"],
+    [["--config", "mcp.json", "--client-header-forwarding", "nope"], "wants a JSON object"],
   ],
   sidecar: [
     [["--name", "a b"], "1 to 64 letters, digits, - and _"],
@@ -70,14 +73,14 @@ const WRONG: Record<string, readonly (readonly [words: readonly string[], says: 
   ],
   check: [
     [["nowhere.yaml"], "does not exist"],
-    [["broken.yaml"], "broken.yaml:2:1"],
+    [["broken.yaml"], "broken.yaml:1:6"],
     [["--explain", "__proto__"], "has no plugin"],
   ],
   "plugin new": [
     [["a b"], "cannot be the name of a plugin"],
     [["../x"], "cannot be the name of a plugin"],
   ],
-  graph: [[["broken.yaml"], "broken.yaml:2:1"]],
+  graph: [[["broken.yaml"], "broken.yaml:1:6"]],
   build: [
     [["nowhere.yaml"], "does not exist"],
     [["--out", "mcp.json"], "cannot be written"],

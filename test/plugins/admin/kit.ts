@@ -71,6 +71,7 @@ plugins:
   admin:
     allowedCommands:
       - [node, "\${SCRIPTED}"]
+    allowedAddresses: [127.0.0.1]
 `;
 
 /** Waits until a server is ready. */

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { GatewayError, within, type PluginContext, type Principal } from "propylon";
+import { GatewayError, within, type PluginContext, type Principal, type Resolve } from "propylon";
 import type { PushOptions } from "../options.ts";
 import { Outbox, type PostOffice } from "./outbox.ts";
-import { Webhooks, type Resolve } from "./webhook.ts";
+import { Webhooks } from "./webhook.ts";
 
 /** Webhooks of one task. */
 const MOST_PER_TASK = 16;

@@ -1,20 +1,10 @@
-import { lookup } from "node:dns";
-import type { LookupFunction } from "node:net";
-import { GatewayError, timeoutSignal } from "propylon";
+import { AllowedAddresses, GatewayError, timeoutSignal, type Resolve } from "propylon";
 import { Agent, request } from "undici";
-import { AllowedAddresses } from "./addresses.ts";
 
 /** Longest URL that is taken. */
 const MAX_URL = 2_048;
 /** How much of an answer is read so that its connection can be used again, in bytes. */
 const MAX_ANSWER = 64 * 1024;
-
-/** Finds every address of a name, as `dns.lookup` does. */
-export type Resolve = (
-  host: string,
-  options: { readonly all: true },
-  done: (error: Error | null, found: { address: string; family: number }[]) => void,
-) => void;
 
 /** What one delivery sends. */
 export interface Delivery {
@@ -36,12 +26,12 @@ export class Webhooks {
   /** @throws {GatewayError} `invalid` for a wrong entry of `allow` */
   constructor(
     { allow, timeout }: { readonly allow: readonly string[]; readonly timeout: number },
-    resolve: Resolve = lookup,
+    resolve?: Resolve,
   ) {
-    this.#addresses = new AllowedAddresses(allow);
+    this.#addresses = new AllowedAddresses(allow, "push.allow");
     this.#timeout = timeout;
     this.#agent = new Agent({
-      connect: { lookup: guardLookup(this.#addresses, resolve), timeout },
+      connect: { lookup: this.#addresses.guard(notPublic, resolve), timeout },
       keepAliveTimeout: 10_000,
     });
   }
@@ -56,9 +46,7 @@ export class Webhooks {
       throw refusal("The URL for push notifications must be an http or https URL.");
     if (parsed.username !== "" || parsed.password !== "")
       throw refusal("The URL for push notifications must not hold credentials.");
-    const host = hostOf(parsed);
-    const isAddress = /^[\d.]+$/.test(host) || host.includes(":");
-    if (isAddress && !this.#addresses.permits(host)) throw notPublic();
+    if (!this.#addresses.permitsUrl(parsed)) throw notPublic();
     return parsed;
   }
 
@@ -85,25 +73,6 @@ export class Webhooks {
   close(): Promise<void> {
     return this.#agent.destroy();
   }
-}
-
-function guardLookup(addresses: AllowedAddresses, resolve: Resolve): LookupFunction {
-  return (host, options, done) => {
-    resolve(host, { all: true }, (error, found) => {
-      // Node gives no list with an error, whatever its types say.
-      const first = error ? undefined : found[0];
-      if (error || !first) return done(error ?? notPublic(), "");
-      // One private address among public ones is what an attacker would add.
-      if (!found.every(({ address }) => addresses.permits(address, host)))
-        return done(notPublic(), "");
-      if (options.all === true) return done(null, found);
-      return done(null, first.address, first.family);
-    });
-  };
-}
-
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
 function notPublic(): GatewayError {

@@ -1,5 +1,6 @@
-import { BlockList, isIP } from "node:net";
-import { GatewayError } from "propylon";
+import { lookup } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+import { GatewayError } from "./errors.ts";
 
 /** Networks that are not the public Internet (IANA special-purpose registries), or speak for one that is not. */
 const RESERVED_V4 = [
@@ -43,17 +44,58 @@ const GLOBAL = blockList([GLOBAL_V6]);
 const RESERVED_INSIDE = blockList(RESERVED_V6);
 const NEVER_BY_NAME = blockList(METADATA);
 
-/** Which addresses a URL of a client may lead to (T7, T24): public ones, and those that the operator allows. */
+/** Finds every address of a name, as `dns.lookup` does. */
+export type Resolve = (
+  host: string,
+  options: { readonly all: true },
+  done: (error: Error | null, found: { address: string; family: number }[]) => void,
+) => void;
+
+/**
+ * Which addresses a URL that somebody else chose may lead to: public ones, and those that the operator allows. Whoever may name
+ * any URL reaches what the gateway reaches: loopback, the private network, the credentials that clouds serve on a link-local address.
+ */
 export class AllowedAddresses {
   readonly #networks = new BlockList();
   readonly #hosts = new Set<string>();
+  readonly #option: string;
 
   /**
    * @param allow host names, addresses and CIDR blocks besides the public ones
+   * @param option where `allow` stands, for messages, e.g. `push.allow`
    * @throws {GatewayError} `invalid` for an entry that is none of them
    */
-  constructor(allow: readonly string[]) {
+  constructor(allow: readonly string[], option: string) {
+    this.#option = option;
     for (const entry of allow) this.#add(entry.toLowerCase());
+  }
+
+  /** Whether a URL may be connected to, as far as can be said before its name is resolved. */
+  permitsUrl({ hostname }: URL): boolean {
+    const host = hostname.replace(/^\[(.*)\]$/, "$1");
+    const isAddress = /^[\d.]+$/.test(host) || host.includes(":");
+    return !isAddress || this.permits(host);
+  }
+
+  /**
+   * A `lookup` for connections: it fails where a name leads to an address that is not allowed. The connection goes to the very
+   * address that was checked, so that a resolver that answers differently the second time gains nothing. It is not asked for
+   * URLs with an address in place of a name: {@link permitsUrl}.
+   *
+   * @param refusal makes the error
+   */
+  guard(refusal: () => Error, resolve: Resolve = lookup): LookupFunction {
+    return (host, options, done) => {
+      resolve(host, { all: true }, (error, found) => {
+        // Node gives no list with an error, whatever its types say.
+        const first = error ? undefined : found[0];
+        if (error || !first) return done(error ?? refusal(), "");
+        // One private address among public ones is what an attacker would add.
+        if (!found.every(({ address }) => this.permits(address, host))) return done(refusal(), "");
+        if (options.all === true) return done(null, found);
+        return done(null, first.address, first.family);
+      });
+    };
   }
 
   /** Whether a connection to an address may be made; `host` is the name that led to it, if one did. */
@@ -79,7 +121,7 @@ export class AllowedAddresses {
     else
       throw new GatewayError(
         "invalid",
-        `"${entry}" in push.allow is no host, address or network.`,
+        `"${entry}" in ${this.#option} is not a host, address or network.`,
         {
           hint: "Write a name such as hooks.internal, an address, or a block such as 10.1.0.0/16.",
         },
