@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { H3Event } from "h3";
+import type { GatewayError } from "./errors.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Principal } from "./types.ts";
 
@@ -81,6 +82,12 @@ export interface RouteEvent extends H3Event {
      * change that fails. Each value is cut at 200 characters, and must be no secret.
      */
     target?: Readonly<Record<string, string>>;
+    /**
+     * Set by a handler that answers with an event stream whose protocol has errors of its own. Called once when the credential
+     * behind the stream is gone: the stream is to tell the error and end, and is cut a moment later. Default: the stream gets
+     * the event `error` with the envelope and ends.
+     */
+    onRevoked?: (error: GatewayError) => void;
   };
 }
 

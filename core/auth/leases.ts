@@ -20,7 +20,8 @@ interface Withdrawal {
   readonly until: number;
 }
 
-const WITHDRAWN = "The credential is no longer valid.";
+/** What somebody is told whose credential was taken away. */
+export const WITHDRAWN = "The credential is no longer valid.";
 const EXPIRED = "The token has expired.";
 
 /** Streams and sockets by the credential that opened them: none outlives it. */

@@ -10,7 +10,7 @@ import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "./guard.ts";
 import type { GatewayHooks } from "../hooks.ts";
 import { checkMetrics } from "./metrics.ts";
-import { composePipeline, race, type Abortion } from "./pipeline.ts";
+import { composePipeline, createEntry, race, type Abortion } from "./pipeline.ts";
 import type { Roster } from "../roster.ts";
 import type { Listed } from "../plugin.ts";
 import type { Provider } from "../provider.ts";
@@ -82,11 +82,11 @@ export function compile(input: CompileInput): Compiled {
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const allowance = createAllowance({ config, scopes });
-  const middleware = [
-    ...coreStages({ scopes, running, log }, allowance),
-    ...scopes.flatMap((scope) => scope.middleware),
-  ];
-  const call = composePipeline(middleware, createTerminal(providers, upstreams));
+  const ofPlugins = scopes.flatMap((scope) => scope.middleware);
+  const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
+  const pipeline = composePipeline(middleware, createTerminal(providers, upstreams));
+  // The core's own stages make no call wait before the deadline, which counts it; those of plugins may.
+  const call = ofPlugins.length > 0 ? createEntry(pipeline, running) : pipeline;
   return {
     call,
     providers,

@@ -99,7 +99,12 @@ export class Generation {
   /** Aborts the calls in flight of matching principals; tells how many that were. */
   abortThose(match: (principal: Principal | undefined) => boolean, error: GatewayError): number {
     const calls = [...this.running].filter(({ principal }) => match(principal));
-    for (const call of calls) call.abort(error);
-    return calls.length;
+    let ended = 0;
+    for (const call of calls) {
+      // One call is there twice when a middleware gave it another signal; the first abort ends both.
+      if (call.aborted !== true) ended++;
+      call.abort(error);
+    }
+    return ended;
   }
 }

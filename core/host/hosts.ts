@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { WITHDRAWN } from "../auth/leases.ts";
 import { createControl } from "./control.ts";
 import { GatewayError } from "../errors.ts";
 import { evict } from "./evict.ts";
@@ -64,10 +65,11 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
  * Makes a call inside the process, through the pipeline of the current generation. What a callee asks in place of an answer
  * (`input_required`, 2026-07-28) goes to the input's peer, if it has one, and the call is made again (docs/decisions/0004).
  *
- * @throws {GatewayError} `not_found` for a tool that the config does not let out
+ * @throws {GatewayError} `not_found` for a tool that the config does not let out, `unauthorized` when the principal's credential
+ * was taken away since its request came
  */
 export async function callLocally(
-  { generation }: GatewayParts,
+  { generation, leases }: GatewayParts,
   input: Parameters<typeof completeCall>[0],
 ): ReturnType<ScopeHost["call"]> {
   const { server, name, method = "tools/call" } = input;
@@ -77,6 +79,8 @@ export async function callLocally(
     });
   const complete = (next: typeof input): Call => completeCall(next, generation.compiled.providers);
   const call = complete(input);
+  // Its face may have waited for a body, or for a server to connect.
+  if (leases.isWithdrawn(call.principal)) throw new GatewayError("unauthorized", WITHDRAWN);
   const answer = await generation.call(call);
   // Whoever names a peer can answer; anybody else gets to see the question.
   if (!input.peer || !needsInput(answer)) return answer;

@@ -56,7 +56,36 @@ export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
 export interface Abortion extends Seated {
   /** Whose it is. */
   readonly principal?: Principal | undefined;
+  /** Whether it was ended already, where that is known. */
+  readonly aborted?: boolean;
   abort(reason?: unknown): void;
+}
+
+/**
+ * Counts a call as running from its first stage on, so that one that waits in a stage, e.g. in the queue of a limit, can be ended
+ * like one that a server works on.
+ */
+export function createEntry(next: Next, running: Roster<Abortion>): Next {
+  return (call) => {
+    const own = ownCancellation(call);
+    return own
+      ? track(call, own, next, running)
+      : derive(call, (derived, cancellation) => track(derived, cancellation, next, running));
+  };
+}
+
+function track(
+  call: Call,
+  own: Cancellation,
+  next: Next,
+  running: Roster<Abortion>,
+): Promise<Answer> {
+  own.principal = call.principal;
+  running.add(own);
+  const answer = attempt(next, call);
+  const end = (): void => void running.delete(own);
+  answer.then(end, end);
+  return answer;
 }
 
 /**
@@ -72,7 +101,11 @@ export function createDeadline(
 ): Middleware {
   return (call, next) => {
     const own = ownCancellation(call);
-    return own ? limit(call, own, of(call), next, running) : derive(call, of(call), next, running);
+    if (own) return limit(call, own, of(call), next, running);
+    const deadline = of(call);
+    return derive(call, (derived, cancellation) =>
+      limit(derived, cancellation, deadline, next, running),
+    );
   };
 }
 
@@ -87,13 +120,17 @@ function limit(
   if (own.aborted) return Promise.reject(abortError(own));
   const timer = setTimer(() => own.abort(timeoutError(call, total)), total);
   const silence = idle === undefined || idle >= total ? undefined : watchSilence(call, own, idle);
+  // A call that came through an entry is counted already, and until its last stage ends.
+  const isCounted = own.seat >= 0;
   const end = (): void => {
     clearTimeout(timer);
     silence?.end();
-    running.delete(own);
+    if (!isCounted) running.delete(own);
   };
-  own.principal = call.principal;
-  running.add(own);
+  if (!isCounted) {
+    own.principal = call.principal;
+    running.add(own);
+  }
   const answer = attempt(next, silence?.call ?? call);
   answer.then(end, end);
   return answer;
@@ -129,9 +166,7 @@ function watchSilence(call: Call, own: Cancellation, ms: number): Silence {
 /** The caller's signal is not ours to abort, so the rest of the pipeline gets one that follows it. */
 function derive(
   call: Call,
-  deadline: Deadline,
-  next: Next,
-  running: Roster<Abortion>,
+  run: (derived: Call, cancellation: Cancellation) => Promise<Answer>,
 ): Promise<Answer> {
   const { signal } = call;
   const cancellation = new Cancellation();
@@ -145,7 +180,7 @@ function derive(
       return cancellation.signal;
     },
   };
-  const answer = limit(derived, cancellation, deadline, next, running);
+  const answer = run(derived, cancellation);
   const end = (): void => signal.removeEventListener("abort", follow);
   answer.then(end, end);
   return answer;

@@ -83,17 +83,24 @@ async function answer(
 }
 
 /** A stream lives no longer than the credential that opened it. Where a route answers calls its streams end with those. */
-function lease({ runtime }: H3Event, principal: Principal, leases: AppInput["leases"]): void {
+function lease(event: H3Event, principal: Principal, leases: AppInput["leases"]): void {
+  const { runtime, context } = event as RouteEvent;
   const res = runtime?.node?.res as ServerResponse | undefined;
   if (!res || res.destroyed) return;
   const release = leases.open(principal, (reason) => {
-    const error = toEnvelope(new GatewayError("unauthorized", reason));
-    // What the route still writes comes too late.
-    res.on("error", () => {});
-    if (!res.writableEnded) res.end(`event: error\ndata: ${JSON.stringify(error)}\n\n`);
+    const error = new GatewayError("unauthorized", reason);
+    if (context.onRevoked) context.onRevoked(error);
+    else endWith(res, error);
     cutSoon(res);
   });
   res.once("close", release);
+}
+
+function endWith(res: ServerResponse, error: GatewayError): void {
+  // What the route still writes comes too late.
+  res.on("error", () => {});
+  const data = JSON.stringify(toEnvelope(error));
+  if (!res.writableEnded) res.end(`event: error\ndata: ${data}\n\n`);
 }
 
 function isEventStream(result: unknown): boolean {

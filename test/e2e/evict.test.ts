@@ -12,6 +12,7 @@ import { setupGateway, type PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import events from "../../plugins/events/index.ts";
 import openapi from "../../plugins/openapi/index.ts";
+import ratelimit from "../../plugins/ratelimit/index.ts";
 
 const KEYS = { gone: createKey("caller"), stays: createKey("caller") };
 const hashOf = (name: keyof typeof KEYS) =>
@@ -124,6 +125,19 @@ const modernHeaders = (method: string, name?: string): Record<string, string> =>
 });
 
 type Opener = (at: { url: string; endpoint: string }, bearer: string) => Promise<Opened>;
+const A2A_MESSAGE = { message: { messageId: "m", role: "ROLE_USER", parts: [{ data: {} }] } };
+const A2A_VERSION = { "a2a-version": "1.0" };
+const A2A_STREAMS: Readonly<Record<string, Opener>> = {
+  "JSON-RPC": ({ url }, bearer) =>
+    post(
+      `${url}/a2a`,
+      bearer,
+      { jsonrpc: "2.0", id: 1, method: "SendStreamingMessage", params: A2A_MESSAGE },
+      A2A_VERSION,
+    ),
+  "HTTP+JSON": ({ url }, bearer) =>
+    post(`${url}/a2a/message:stream`, bearer, A2A_MESSAGE, A2A_VERSION),
+};
 const STREAMS: Readonly<Record<string, Opener>> = {
   "the GET stream of a session": async ({ endpoint }, bearer) =>
     open(endpoint, bearer, {
@@ -153,18 +167,7 @@ const STREAMS: Readonly<Record<string, Opener>> = {
     await new Promise((resolve) => socket.once("message", resolve));
     return { text, isOpen: () => socket.readyState === socket.OPEN };
   },
-  "a stream of A2A": ({ url }, bearer) =>
-    post(
-      `${url}/a2a`,
-      bearer,
-      {
-        jsonrpc: "2.0",
-        id: 1,
-        method: "SendStreamingMessage",
-        params: { message: { messageId: "m", role: "ROLE_USER", parts: [{ data: {} }] } },
-      },
-      { "a2a-version": "1.0" },
-    ),
+  "a stream of A2A": (at, bearer) => A2A_STREAMS["JSON-RPC"]!(at, bearer),
 };
 const CALLS: Readonly<Record<string, Opener>> = {
   "a call of a session": async ({ endpoint }, bearer) =>
@@ -189,6 +192,9 @@ const CALLS: Readonly<Record<string, Opener>> = {
   "a tool's stream over HTTP": ({ url }, bearer) =>
     post(`${url}/slow/slow`, bearer, {}, { accept: "text/event-stream" }),
 };
+
+/** One call at a time; the next one waits as long as the test runs. */
+const QUEUE: PluginEntry = [ratelimit, { concurrency: { one: { per: [], max: 1, wait: "1h" } } }];
 
 /** Makes a call that nobody waits for; the end of the test cuts it off. */
 function begin(call: string, at: { url: string; endpoint: string }, bearer: string): void {
@@ -215,6 +221,37 @@ describe("a key that a reload takes away", () => {
     expect(await (await opened).text).toContain(REASON);
     expect(at.gateway.inFlight).toBe(0);
   });
+
+  it.each(Object.entries(CALLS))(
+    "ends %s that waits in the queue of a limit, and it never begins",
+    async (_what, opener) => {
+      const at = await start(BOTH, [QUEUE]);
+      const running = CALLS["a modern call"]!(at, KEYS.stays);
+      await expect.poll(() => at.begun.mock.calls.length).toBe(1);
+      const waiting = opener(at, KEYS.gone);
+      await expect.poll(() => at.gateway.inFlight).toBe(2);
+      await at.drop();
+      expect(await (await waiting).text).toContain(REASON);
+      // The place becomes free, and nobody waits for it any more.
+      expect(at.gateway.evict(() => true, "Maintenance.").calls).toBe(1);
+      expect(await (await running).text).toContain("Maintenance.");
+      expect(at.begun).toHaveBeenCalledOnce();
+    },
+  );
+
+  it.each(["JSON-RPC", "HTTP+JSON"])(
+    "ends a stream of A2A over %s with an error of that binding",
+    async (binding) => {
+      const at = await start();
+      const opened = await A2A_STREAMS[binding]!(at, KEYS.gone);
+      await expect.poll(() => at.begun.mock.calls.length).toBe(1);
+      await at.drop();
+      const last = (await opened.text).trim().split("\n\n").at(-1)!;
+      const data = JSON.parse(/^data: (.*)$/m.exec(last)![1]!) as Record<string, unknown>;
+      expect(data["error"]).toMatchObject({ message: expect.stringContaining(REASON) });
+      expect(data).toMatchObject(binding === "JSON-RPC" ? { jsonrpc: "2.0", id: 1 } : {});
+    },
+  );
 
   it("ends its sessions, and a request whose body was still on its way begins nothing", async () => {
     const at = await start();

@@ -33,7 +33,7 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
     const isFull = this.#waiting.length > 0 && this.#weight + weight > this.#limit;
     if (state) this.#task = state;
     if (isFull && state === "working" && "statusUpdate" in event) return;
-    if (isFull) this.#fail();
+    if (isFull) this.fail(tooSlow());
     else this.#take(event, weight);
     if (this.#isOver) this.end();
   }
@@ -89,13 +89,18 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
     this.#wake?.();
   }
 
-  #fail(): void {
+  /** Drops what waits; the reader gets the error. */
+  fail(error: GatewayError): void {
     this.#waiting = [];
-    this.#fault = new GatewayError("too_large", "The stream was read too slowly.", {
-      hint: "Subscribe to the task again.",
-    });
+    this.#fault = error;
     this.end();
   }
+}
+
+function tooSlow(): GatewayError {
+  return new GatewayError("too_large", "The stream was read too slowly.", {
+    hint: "Subscribe to the task again.",
+  });
 }
 
 /** The state that an event tells of, if it does. */

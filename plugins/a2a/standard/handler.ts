@@ -199,7 +199,10 @@ export class StandardHandler implements A2ARequestHandler {
     open: () => (() => void) | Promise<() => void>,
   ): Stream {
     const { signal } = this.#visit.gone;
-    const leave = (): void => void events.return();
+    const leave = (): void => {
+      if (isGatewayError(signal.reason)) events.fail(signal.reason);
+      else void events.return();
+    };
     signal.addEventListener("abort", leave);
     let close: (() => void) | undefined;
     try {

@@ -16,7 +16,7 @@ export interface Visit {
   /** URIs of the extensions that the client knows. */
   readonly extensions: readonly string[];
   readonly context: ServerCallContext;
-  /** Aborts when the reader of a stream went away; the task goes on. */
+  /** Aborts when the reader of a stream went away, or with the error that it is to get; the task goes on. */
   readonly gone: AbortController;
 }
 
@@ -28,6 +28,8 @@ export function readVisit({ req, url, context }: RouteEvent, sdk: Sdk, card: Age
   const extensions = sdk.Extensions.parseServiceParameter(
     req.headers.get(sdk.HTTP_EXTENSION_HEADER) ?? undefined,
   );
+  const gone = new AbortController();
+  context.onRevoked = (error) => gone.abort(error);
   return {
     sdk,
     card,
@@ -38,7 +40,7 @@ export function readVisit({ req, url, context }: RouteEvent, sdk: Sdk, card: Age
       requestedExtensions: extensions,
       ...(version && { requestedVersion: majorMinor(version) }),
     }),
-    gone: new AbortController(),
+    gone,
   };
 }
 
