@@ -12,7 +12,10 @@ export interface ServerType<C = unknown> {
   create(name: string, config: C, before?: Catalogue): ManagedProvider;
 }
 
-/** A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. */
+/**
+ * A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. One that is
+ * changed is made beside the one before, which gets the calls until the status of the new one is `ready` or `degraded`.
+ */
 export interface ManagedProvider extends Provider {
   /** Starts connecting; returns at once. */
   start(): void;

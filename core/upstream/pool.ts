@@ -7,6 +7,7 @@ import { createTyped, type TypedServer } from "../host/server-types.ts";
 import type { ManagedProvider } from "../server-type.ts";
 import type { ProviderEvent } from "../provider.ts";
 import type { ClientInfo } from "./envelope.ts";
+import { Successor } from "./successor.ts";
 import { Upstream } from "./upstream.ts";
 
 /** What an {@link UpstreamPool} is made of. */
@@ -46,6 +47,8 @@ interface Member {
   readonly config: ServerConfig;
   /** Set for a server of a plugin's type. */
   readonly typed: TypedServer | undefined;
+  /** As its plugin made it; the same as {@link server} for one of the core. */
+  readonly made: ManagedProvider;
   readonly server: ManagedProvider;
 }
 
@@ -114,11 +117,12 @@ export class UpstreamPool {
     typed: TypedServer | undefined,
     old: Member | undefined,
   ): Member {
-    const server =
+    const made =
       "type" in config
         ? createTyped(name, required(name, typed), old?.server.catalogue)
         : this.#createUpstream(name, config, old);
-    const member = { config, typed, server };
+    const server = old && !(made instanceof Upstream) ? new Successor(made) : made;
+    const member = { config, typed, made, server };
     server.on((event) => {
       if (this.#members.get(name) === member) this.#options.onEvent(name, event);
     });
@@ -150,8 +154,10 @@ export class UpstreamPool {
     const gone = [...before].filter(([name, member]) => {
       const server = members.get(name)?.server;
       if (server === member.server) return false;
-      const isUpstream = server instanceof Upstream && member.server instanceof Upstream;
-      return !isUpstream || !server.replace(member.server, { drainMs, arrived });
+      const close = (graceMs: number): Promise<void> => closeMember(member, graceMs);
+      const leave = { before: member.server, arrived, drainMs, close };
+      const isReplaced = server instanceof Upstream || server instanceof Successor;
+      return !isReplaced || !server.replace(leave);
     });
     await arrived;
     await closeAll(
@@ -192,10 +198,10 @@ function upstreamsOf(members: Members): ReadonlyMap<string, Upstream> {
 }
 
 async function closeAll(members: readonly Member[], graceMs: number): Promise<void> {
-  await Promise.all(
-    members.map(async ({ server, typed }) => {
-      await server.close(graceMs);
-      typed?.scope.managed.delete(server);
-    }),
-  );
+  await Promise.all(members.map((member) => closeMember(member, graceMs)));
+}
+
+async function closeMember({ server, made, typed }: Member, graceMs: number): Promise<void> {
+  await server.close(graceMs);
+  typed?.scope.managed.delete(made);
 }

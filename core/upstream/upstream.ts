@@ -11,6 +11,7 @@ import {
   type ProviderEvent,
   type ProviderStatus,
 } from "../provider.ts";
+import type { ManagedProvider } from "../server-type.ts";
 import { Standing } from "../standing.ts";
 import type { Call, Era } from "../types.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
@@ -19,7 +20,7 @@ import { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { Carrier } from "./carrier.ts";
 import { dial, type DialOptions } from "./dial.ts";
-import { Handover, type Leave, serves } from "./handover.ts";
+import { Handover, type Leave } from "./handover.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
 import { LogLevel } from "./log-level.ts";
@@ -72,9 +73,13 @@ export class Upstream implements Provider {
   #era: Era | undefined;
   readonly #logLevel: LogLevel;
   /** The server that this one replaces, until this one is ready. */
-  #handover: Handover<Upstream> | undefined;
-  /** The same while its calls run out. */
-  #leaving: Handover<Upstream> | undefined;
+  readonly #handover = new Handover({
+    status: () => this.#supervision.status,
+    catalogue: () => this.catalogue,
+    announce: (status) => this.#standing.announce(status),
+    tell: (event) => this.#standing.emit(event),
+    tookOver: (before) => this.#inherit(before),
+  });
 
   constructor(options: UpstreamOptions) {
     const { name, config, log } = options;
@@ -118,7 +123,7 @@ export class Upstream implements Provider {
       clock: this.#clock,
       dial: (signal) => dialled({ config, host: this.#host, remembered: this.#era, signal }),
       prepare: (connection) => this.#prepare(connection),
-      changed: (status) => this.#onState(status),
+      changed: () => this.#handover.changed(),
     });
     this.#own = new OwnConnections({
       name,
@@ -142,12 +147,11 @@ export class Upstream implements Provider {
   }
 
   get catalogue(): Catalogue {
-    return this.#handover?.before.catalogue ?? this.#listing.catalogue;
+    return this.#handover.before?.catalogue ?? this.#listing.catalogue;
   }
 
   get status(): ProviderStatus {
-    const { status } = this.#supervision;
-    return this.#handover?.status(status) ?? status;
+    return this.#handover.status;
   }
 
   get dropped(): number {
@@ -167,14 +171,11 @@ export class Upstream implements Provider {
   /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
   async close(graceMs: number): Promise<void> {
     this.#listing.close();
-    const [handover, leaving] = [this.#handover, this.#leaving];
-    this.#handover = undefined;
     await Promise.all([
       this.#probe.close(),
       this.#supervision.close(graceMs),
       this.#own.close("is not part of the gateway any more", graceMs, true),
-      handover?.close(graceMs),
-      leaving?.close(graceMs),
+      this.#handover.close(graceMs),
     ]);
     this.#subscriptions.suspend();
   }
@@ -186,20 +187,19 @@ export class Upstream implements Provider {
   }
 
   probe(signal: AbortSignal): Promise<ProbeReport> {
-    return this.#handover?.before.probe(signal) ?? this.#probe.ask(signal);
+    return this.#handover.before?.probe?.(signal) ?? this.#probe.ask(signal);
   }
 
   request(call: Call): Promise<Answer> {
-    if (this.#handover) return this.#handover.before.request(call);
-    return this.#carrier.request(call);
+    return (this.#handover.before ?? this.#carrier).request(call);
   }
 
   async subscribe(uri: string): Promise<void> {
-    await (this.#handover?.before.subscribe(uri) ?? this.#subscriptions.add(uri));
+    await (this.#handover.before?.subscribe?.(uri) ?? this.#subscriptions.add(uri));
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    await (this.#handover?.before.unsubscribe(uri) ?? this.#subscriptions.remove(uri));
+    await (this.#handover.before?.unsubscribe?.(uri) ?? this.#subscriptions.remove(uri));
   }
 
   setLogLevel(level: string | undefined, asker: object): void {
@@ -208,7 +208,7 @@ export class Upstream implements Provider {
   }
 
   rootsChanged(): void {
-    this.#handover?.before.rootsChanged();
+    this.#handover.before?.rootsChanged?.();
     for (const connection of this.#carrier.connections)
       if (connection.handshake?.era === "legacy")
         connection.notify("notifications/roots/list_changed");
@@ -218,41 +218,14 @@ export class Upstream implements Provider {
     return this.#standing.on(listener);
   }
 
-  /**
-   * Takes the place of another, which serves on until this one is ready and is this one's to close from then on.
-   * @returns whether it does: one that does not serve, or whose successor is ready, can be closed at once
-   */
-  replace(before: Upstream, leave: Leave): boolean {
-    const isNeeded = !serves(this.#supervision.status) && serves(before.status);
-    const tell = (event: ProviderEvent): void => this.#standing.emit(event);
-    const lost = (): void => this.#takeOver();
-    if (isNeeded) this.#handover = new Handover({ ...leave, before, tell, lost });
-    else this.#inherit(before);
-    return isNeeded;
+  /** Takes the place of another; see {@link Handover.replace}. */
+  replace(leave: Leave): boolean {
+    return this.#handover.replace(leave);
   }
 
-  #onState(status: ProviderStatus): void {
-    if (serves(status)) this.#takeOver();
-    const { state, reason } = this.#standing.status;
-    // While another serves, attempts to connect are no news.
-    if (this.#handover && this.status.state === state && this.status.reason === reason) return;
-    this.#standing.announce(this.status);
-  }
-
-  #takeOver(): void {
-    const handover = this.#handover;
-    if (!handover) return;
-    const { hash } = this.catalogue;
-    this.#handover = undefined;
-    this.#leaving = handover;
-    this.#inherit(handover.before);
-    if (this.catalogue.hash !== hash) this.#standing.emit({ type: "changed", lists: LISTS });
-    void handover.end().finally(() => (this.#leaving = undefined));
-  }
-
-  /** Takes over what clients watch at the upstream it replaces; the endpoints set the log level themselves. */
-  #inherit(before: Upstream): void {
-    this.#subscriptions.inherit(before.#subscriptions);
+  /** Takes over what clients watch at the server it replaces; the endpoints set the log level themselves. */
+  #inherit(before: ManagedProvider): void {
+    if (before instanceof Upstream) this.#subscriptions.inherit(before.#subscriptions);
     const { connection } = this.#supervision;
     if (connection) void this.#restore(connection);
   }
