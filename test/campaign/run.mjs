@@ -5,10 +5,9 @@
  * time, and half a million calls. Prints what was done; fails when anything did.
  */
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { build, root } from "../../scripts/ready.mjs";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
 const vitest = (file) => [
   "node_modules/vitest/vitest.mjs",
   "run",
@@ -139,7 +138,9 @@ async function runCampaign(name) {
 
 try {
   const results = [];
-  for (const name of chosen()) results.push(await runCampaign(name));
+  const names = chosen();
+  build();
+  for (const name of names) results.push(await runCampaign(name));
   for (const { line } of results) console.log(line);
   process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
 } catch (error) {

@@ -1,6 +1,6 @@
 // @ts-check
 import { EventEmitter, once } from "node:events";
-import { createGateway } from "../../dist/core/index.js";
+import { createGateway } from "propylon";
 
 /**
  * The client that the suite tests: a gateway whose only server is the suite's. It calls everything that the server offers, as a

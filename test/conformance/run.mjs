@@ -79,7 +79,7 @@ const { values: options } = parseArgs({
 await installSuite();
 const built = spawnSync("npm", ["run", "--silent", "build"], { cwd: ROOT, stdio: "inherit" });
 if (built.status !== 0) process.exit(1);
-const { createGateway } = await import("../../dist/core/index.js");
+const { createGateway } = await import("propylon");
 
 /**
  * Starts a fixture upstream over HTTP, once, and resolves with its URL.
