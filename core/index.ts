@@ -138,7 +138,7 @@ export type {
 export { RESERVED_SERVERS } from "./config/names.ts";
 export { lockFile, type FileLock } from "./lock.ts";
 export { amendCall } from "./host/amend.ts";
-export { MAX_DELAY_MS, setTicker, setTimer, timeoutSignal, within } from "./timers.ts";
+export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "./timers.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./document-host.ts";
 export {

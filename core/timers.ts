@@ -29,6 +29,25 @@ export function timeoutSignal(ms: number): AbortSignal {
   return AbortSignal.timeout(Math.min(ms, MAX_DELAY_MS));
 }
 
+/**
+ * Waits; no longer than the 24.8 days that a timer can hold. Never rejects.
+ *
+ * @param ms milliseconds
+ * @param signal ends the wait early
+ */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimer(end, ms);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}
+
 /** Waits until work has ended, well or badly, but no longer than so many milliseconds; tells whether it has. Never rejects. */
 export async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

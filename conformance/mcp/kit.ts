@@ -7,6 +7,7 @@ import type { Era, KitClient } from "./client.ts";
 import { LISTS } from "./lists.ts";
 import { RELAY } from "./relay.ts";
 import type { McpScene } from "./scene.ts";
+import { setTimer } from "../../core/timers.ts";
 
 /** Options of the kit for MCP endpoints. */
 export interface McpKitOptions {
@@ -93,7 +94,7 @@ async function inTime<T>(work: Promise<T>, timeout: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     const error = new Deviation(`It did not happen within ${timeout / 1_000} s.`);
-    timer = setTimeout(() => reject(error), timeout);
+    timer = setTimer(() => reject(error), timeout);
   });
   try {
     return await Promise.race([work, late]);

@@ -1,6 +1,7 @@
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { demand } from "../check.ts";
+import { timeoutSignal } from "../../core/timers.ts";
 
 /** What is sent to a runtime. */
 export interface Outgoing {
@@ -43,7 +44,7 @@ export function exchange(
   { method = "GET", headers, body, timeout }: Outgoing,
 ): Promise<Reply> {
   const send = url.protocol === "https:" ? requestHttps : requestHttp;
-  const signal = AbortSignal.timeout(timeout);
+  const signal = timeoutSignal(timeout);
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>
       reject(

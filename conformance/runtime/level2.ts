@@ -7,6 +7,7 @@ import type { Exit } from "./child.ts";
 import { parsed } from "./exchange.ts";
 import type { Scene, Undisturbed } from "./scene.ts";
 import { LEAVE_MS, watchShutdown, type Shutdown } from "./shutdown.ts";
+import { timeoutSignal } from "../../core/timers.ts";
 
 /** Longest wait for a trace unless the options say otherwise, in milliseconds. */
 const TRACE_MS = 8_000;
@@ -110,7 +111,7 @@ async function findTrace({ subject, options, child, collector }: Scene): Promise
     answer.includes(traceId) ||
     (collector?.saw(traceId) ?? false) ||
     (child?.lines.some((line) => line.includes(traceId)) ?? false);
-  const signal = AbortSignal.timeout(options.traceWait ?? TRACE_MS);
+  const signal = timeoutSignal(options.traceWait ?? TRACE_MS);
   while (!isFound() && child && !signal.aborted)
     await nextSign(child.events, collector!.events, signal);
   if (isFound()) return;

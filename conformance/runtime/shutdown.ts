@@ -4,6 +4,7 @@ import type { Child, Exit } from "./child.ts";
 import { NoAnswer, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 import type { Subject } from "./subject.ts";
+import { within } from "../../core/timers.ts";
 
 /** How long a task may take to get going before the signal, and a signal to be noticed. Milliseconds. */
 const SETTLE_MS = 400;
@@ -56,7 +57,7 @@ export async function watchShutdown(
     await Promise.race([task, child.exit, pause(STEP_MS)]);
   }
   const left = Math.max(0, signalledAt + grace + LEAVE_MS - performance.now());
-  const exit = await Promise.race([child.exit, pause(left, undefined, { ref: false })]);
+  const exit = (await within(child.exit, left)) ? await child.exit : undefined;
   if (!exit) await child.destroy();
   return { sentAt, signalledAt, wasBusy, task: await task, late, exit };
 }

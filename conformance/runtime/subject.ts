@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import { CARD_PATH, MANIFEST_FILE, manifestSchema, type Part } from "../../contract/index.ts";
 import { describeExit, type Child } from "./child.ts";
 import { exchange, NoAnswer, parsed, type Outgoing, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
+import { within } from "../../core/timers.ts";
 
 /** Health, card and manifest are simple to answer: longer than this is as good as never. Milliseconds. */
 const LOOK_MS = 10_000;
@@ -105,9 +105,9 @@ export class Subject {
   async #findEnd(error: unknown): Promise<NoAnswer | undefined> {
     if (!this.#child || !(error instanceof NoAnswer)) return undefined;
     const isBroken = this.#child.hasEnded() || BROKEN.test(error.why);
-    const wait = pause(isBroken ? END_MS : 0, undefined, { ref: false });
-    const exit = await Promise.race([this.#child.exit, wait]);
-    return exit && new NoAnswer(describeExit(exit));
+    const { exit } = this.#child;
+    const hasEnded = await within(exit, isBroken ? END_MS : 0);
+    return hasEnded ? new NoAnswer(describeExit(await exit)) : undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../timers.ts";
+import { setTimer } from "../timers.ts";
 import type { Principal } from "../types.ts";
 import { wasMadeBefore, stampNow } from "./principal.ts";
 
@@ -70,9 +70,9 @@ export class Leases {
 
   #expire(lease: Lease, at: number): void {
     const left = at - Date.now();
-    lease.timer = setTimeout(
+    lease.timer = setTimer(
       () => (Date.now() < at ? this.#expire(lease, at) : this.#end(lease, EXPIRED)),
-      Math.min(Math.max(left, 0), MAX_DELAY_MS),
+      Math.max(left, 0),
     ).unref();
   }
 

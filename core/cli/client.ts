@@ -4,7 +4,7 @@ import { findConfig, loadConfig } from "../config/load.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { httpServerSchema } from "../config/server-schema.ts";
 import { parseDuration } from "../config/units.ts";
-import { MAX_DELAY_MS } from "../timers.ts";
+import { timeoutSignal } from "../timers.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { Upstream } from "../upstream/upstream.ts";
 import { VERSION } from "../version.ts";
@@ -89,7 +89,7 @@ export function timeoutOf({ timeout = "60s" }: ClientFlags): number {
     throw new GatewayError("invalid", `--timeout ${timeout} is not a duration.`, {
       hint: "Write e.g. 30s, 1500ms or 2m.",
     });
-  return Math.min(ms, MAX_DELAY_MS);
+  return ms;
 }
 
 /**
@@ -118,7 +118,7 @@ export async function withClient<T>(
     cwd: process.cwd(),
     log: pino({ enabled: false }),
   });
-  const signal = AbortSignal.timeout(timeout);
+  const signal = timeoutSignal(timeout);
   try {
     await connected(client, url, apiKey, signal);
     return await use(client, signal);

@@ -4,7 +4,6 @@ import { isConformant, type Level, type Report } from "../../conformance/report.
 import { PROBES, type Probes, type RuntimeKitOptions } from "../../conformance/runtime/options.ts";
 import { summaryOf, tableOf } from "../../conformance/table.ts";
 import { parseDuration } from "../config/units.ts";
-import { MAX_DELAY_MS } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { EXIT } from "./exit.ts";
 import { isHttpUrl } from "./readers.ts";
@@ -156,7 +155,7 @@ function readCount(flag: string, text: string): number {
 
 function readDuration(flag: string, text: string): number {
   const ms = parseDuration(text, "s");
-  if (ms !== undefined && ms > 0) return Math.min(ms, MAX_DELAY_MS);
+  if (ms !== undefined && ms > 0) return ms;
   throw new GatewayError("invalid", `${flag} ${text} is not a duration.`, {
     hint: "Write e.g. 30s, 1500ms or 2m.",
   });

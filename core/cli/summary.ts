@@ -5,6 +5,7 @@ import type { Gateway } from "../gateway.ts";
 import type { Changes, ReloadReport } from "../hooks.ts";
 import type { ProviderStatus } from "../provider.ts";
 import { claudeCommand, clientName } from "./clients.ts";
+import { setTimer } from "../timers.ts";
 import { VERSION } from "../version.ts";
 
 const UNSETTLED: ReadonlySet<ProviderStatus["state"]> = new Set(["idle", "connecting"]);
@@ -16,7 +17,7 @@ export async function whenSettled(gateway: Gateway, limit: number): Promise<void
   if (isSettled()) return;
   let finish = (): void => {};
   const settled = new Promise<void>((resolve) => (finish = resolve));
-  const timer = setTimeout(finish, limit);
+  const timer = setTimer(finish, limit);
   const unhook = gateway.hook("upstream:state", () => isSettled() && finish());
   await settled;
   clearTimeout(timer);

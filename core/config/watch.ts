@@ -3,6 +3,7 @@ import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 import { digestsOf, isSame, type Digests } from "./file.ts";
+import { setTicker, setTimer } from "../timers.ts";
 
 /** How long a file must stay as it is to be read, in milliseconds. */
 const STABLE_MS = 50;
@@ -45,7 +46,7 @@ export class ConfigWatcher {
   async start(): Promise<void> {
     this.#seen = await this.#digests();
     await this.#follow();
-    this.#polling = setInterval(() => void this.look(), this.#options.poll ?? 5_000);
+    this.#polling = setTicker(() => void this.look(), this.#options.poll ?? 5_000);
     this.#polling.unref();
   }
 
@@ -130,7 +131,7 @@ export class ConfigWatcher {
   #soon(): void {
     clearTimeout(this.#settling);
     if (this.#closed) return;
-    this.#settling = setTimeout(() => void this.look(), this.#options.settle ?? 100);
+    this.#settling = setTimer(() => void this.look(), this.#options.settle ?? 100);
     this.#settling.unref();
   }
 }

@@ -7,6 +7,7 @@ import { isFault, isUnknown } from "./forward.ts";
 import type { Fault } from "./protocol.ts";
 import { isSettling } from "./settling.ts";
 import { Shares } from "./shares.ts";
+import { setTimer } from "../timers.ts";
 
 /** Calls that wait cost memory, and clients decide how many there are. */
 const MAX_WAITING = 1_000;
@@ -74,7 +75,7 @@ export class EarlyCalls {
       if (!this.concerns(outcome)) end(outcome);
     };
     const abort = (): void => end(toFault(cancellation.reason));
-    const timer = setTimeout(() => end(this.#starting()), host.callTimeout);
+    const timer = setTimer(() => end(this.#starting()), host.callTimeout);
     // Who takes the credential away, or shuts down, ends calls in flight; this one is in no pipeline yet.
     const release = host.current.hold({
       seat: -1,

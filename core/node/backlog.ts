@@ -1,5 +1,3 @@
-import { MAX_DELAY_MS } from "../timers.ts";
-
 /** Something whose bytes wait for a client to take them. */
 export interface Unread {
   /** `ref` of the principal it is for; `undefined` before anybody is known. */
@@ -66,7 +64,7 @@ export class Backlog {
   note(answer: Unread): void {
     if (!this.#open.has(answer))
       this.#open.set(answer, { progress: answer.progress, since: performance.now() });
-    this.#sweep ??= setInterval(() => this.#look(), this.#period()).unref();
+    this.#sweep ??= setInterval(() => this.#look(), Math.min(this.#period(), 1_000)).unref();
     if (this.#isChecking) return;
     this.#isChecking = true;
     // Once for all that is written in this turn.
@@ -90,7 +88,7 @@ export class Backlog {
   }
 
   #period(): number {
-    return Math.min(Math.max(this.#limits.unreadTimeout / 4, 10), 1_000, MAX_DELAY_MS);
+    return Math.max(this.#limits.unreadTimeout / 4, 10);
   }
 
   #look(): void {

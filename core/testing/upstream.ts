@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { setTimeout as wait } from "node:timers/promises";
 import { Server as McpServer } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import {
@@ -12,6 +11,7 @@ import {
 import { onTestFinished } from "vitest";
 import { freePort } from "../node/port.ts";
 import type { Json, Tool } from "../types.ts";
+import { pause } from "../timers.ts";
 
 /** A tool of a {@link FakeUpstream}. */
 export interface FakeTool {
@@ -75,7 +75,8 @@ export async function fakeUpstream(
     { name, args, meta, signal }: Wanted,
   ): Promise<CallToolResult> => {
     calls.push({ tool: name, args, meta, headers });
-    if (upstream.delay > 0) await wait(upstream.delay, undefined, { signal });
+    if (upstream.delay > 0) await pause(upstream.delay, signal);
+    signal.throwIfAborted();
     const tool = all.find((each) => each.name === name);
     if (!tool) throw new Error(`There is no tool "${name}".`);
     return resultOf(await tool.run(args, signal));

@@ -136,8 +136,8 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
     if (this.#exchange?.done) return;
     if (++this.#attempts > MAX_ATTEMPTS && this.#exchange) return this.#giveUp();
     const base = this.#retry ?? RETRY_MS;
-    const wait = Math.min(MAX_RETRY_MS, base * 2 ** Math.max(0, this.#attempts - 1));
-    this.#timer = setTimeout(() => this.#open(), wait);
+    const wait = base * 2 ** Math.max(0, this.#attempts - 1);
+    this.#timer = setTimeout(() => this.#open(), Math.min(MAX_RETRY_MS, wait));
     if (!this.#exchange) this.#timer.unref();
   }
 

@@ -195,10 +195,13 @@ export class Subscriptions {
     this.#stream = undefined;
     const connection = this.#connection;
     if (!connection || unknown) return;
-    const wait = Math.min(REOPEN_MS.longest, REOPEN_MS.first * 2 ** this.#failures++);
-    this.#timer = setTimeout(() => {
-      void this.#listen(connection).then(() => this.#host.reopened());
-    }, wait);
+    const wait = REOPEN_MS.first * 2 ** this.#failures++;
+    this.#timer = setTimeout(
+      () => {
+        void this.#listen(connection).then(() => this.#host.reopened());
+      },
+      Math.min(REOPEN_MS.longest, wait),
+    );
     this.#timer.unref();
   }
 }

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { PluginContext } from "propylon";
+import { setTicker, type PluginContext } from "propylon";
 import type { AgentsService } from "propylon/plugins/agents";
 import { Card } from "./card.ts";
 import { contractRoutes } from "./dialect/routes.ts";
@@ -57,7 +57,7 @@ function sweepNowAndThen(
   conversations: Conversations,
 ): () => void {
   const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], tasks.age, sessions.age));
-  const timer = setInterval(() => {
+  const timer = setTicker(() => {
     engine.sweep();
     conversations.sweep(sessions);
   }, every);

@@ -1,4 +1,4 @@
-import { GatewayError, MAX_DELAY_MS, type Catalogue, type Provider, type Tool } from "propylon";
+import { GatewayError, setTimer, type Catalogue, type Provider, type Tool } from "propylon";
 
 /** Longest wait of a document for a server that was never connected yet, in milliseconds. */
 const FIRST_CONNECT_MS = 10_000;
@@ -72,7 +72,7 @@ export async function settled(provider: Provider, limit = FIRST_CONNECT_MS): Pro
       off();
       resolve();
     };
-    const timer = setTimeout(end, Math.min(limit, MAX_DELAY_MS));
+    const timer = setTimer(end, limit);
     const off = provider.on(() => isAwaited(provider) || end());
   });
 }

@@ -1,4 +1,4 @@
-import { LITERAL_PROGRESS, type Progress } from "propylon";
+import { LITERAL_PROGRESS, type Progress, setTimer } from "propylon";
 import type { ProgressOptions } from "./options.ts";
 
 /** Where reports of a flood come from: parallel tools name themselves in front of their message (P123). */
@@ -36,7 +36,7 @@ export class Meter {
     // Behind those that came before it, so that what a client sees last is what happened last.
     this.#held.delete(source);
     this.#held.set(source, report);
-    this.#timer ??= setTimeout(() => this.#release(), 1_000 / this.#options.rate);
+    this.#timer ??= setTimer(() => this.#release(), 1_000 / this.#options.rate);
   }
 
   /** Sends what is held; nothing is taken in any more. Before the result, so that the last state is known. */
@@ -54,7 +54,7 @@ export class Meter {
     this.#held.delete(oldest[0]);
     this.#pass(oldest[1]);
     if (this.#held.size > 0)
-      this.#timer = setTimeout(() => this.#release(), 1_000 / this.#options.rate);
+      this.#timer = setTimer(() => this.#release(), 1_000 / this.#options.rate);
   }
 
   /** A bucket of tokens: full at first, filled again by time. */

@@ -1,18 +1,4 @@
-import { setTimer } from "propylon";
-
-/** Waits so many milliseconds, or until the signal aborts. Never rejects. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimer(end, ms);
-    signal.addEventListener("abort", end, { once: true });
-  });
-}
+import { pause } from "propylon";
 
 /** A pause that doubles with each failure, up to a bound, less a random part of up to half, so that many do not come back at once. */
 export function backoff(

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, toGatewayError } from "propylon";
+import { GatewayError, toGatewayError, pause } from "propylon";
 import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
 import { harmless, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
-import { pause } from "./pause.ts";
 import type { SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
 import type { Settings } from "./settings.ts";
 import { isId, keyOf } from "./task.ts";

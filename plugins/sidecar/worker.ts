@@ -1,6 +1,5 @@
-import { toGatewayError, type GatewayError } from "propylon";
+import { toGatewayError, type GatewayError, pause } from "propylon";
 import { Execution, type Ending, type Means } from "./execution.ts";
-import { pause } from "./pause.ts";
 
 /** Pause after something that failed at once, in milliseconds. */
 const FAILED_MS = 1_000;

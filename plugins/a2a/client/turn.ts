@@ -1,6 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { isGatewayError } from "propylon";
+import { isGatewayError, pause } from "propylon";
 import type { Task } from "propylon/contract";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
 import { isBroken, isUnsent, Refusal, type Faults } from "./faults.ts";
@@ -180,9 +179,8 @@ export class Turn {
   }
 
   async #pause(ms: number): Promise<void> {
-    const { signal } = this.#wire;
-    await delay(ms, undefined, { signal }).catch(() => {});
-    if (signal.aborted) throw signal.reason;
+    await pause(ms, this.#wire.signal);
+    this.#wire.signal.throwIfAborted();
   }
 }
 

@@ -1,4 +1,4 @@
-import { GatewayError, parseDuration, type PluginContext } from "propylon";
+import { GatewayError, parseDuration, setTimer, type PluginContext } from "propylon";
 import type { A2aOptions } from "../options.ts";
 
 /** How long the contract gives a runtime to become ready, in milliseconds (R037). */
@@ -41,7 +41,7 @@ export class Readiness {
   /** Says in the log when it takes longer than STARTUP_TIMEOUT; the sidecar gives the pod up then (R038). */
   #watch(): () => void {
     const ms = parseDuration(process.env["STARTUP_TIMEOUT"] ?? "", "s") ?? STARTUP_MS;
-    const timer = setTimeout(() => {
+    const timer = setTimer(() => {
       const { missing } = this;
       if (missing.length > 0)
         this.#gateway.log.error(

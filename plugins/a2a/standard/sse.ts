@@ -1,3 +1,4 @@
+import { setTicker } from "propylon";
 import { FastResponse } from "srvx";
 
 /** Bytes that may wait in the stream before the next event is asked for. */
@@ -20,7 +21,7 @@ export function streamFrames(
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        timer = setInterval(() => {
+        timer = setTicker(() => {
           if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(": ping\n\n"));
         }, keepAliveMs);
       },

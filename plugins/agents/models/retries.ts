@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause } from "propylon";
 import type { ModelFailure } from "./failure.ts";
 
 /** How requests are repeated; times in milliseconds. */
@@ -65,7 +65,8 @@ export async function retry<T>(
     const { error, transient, retryAfter } = made.failure;
     const wait = transient ? waitBefore(attempt, policy, retryAfter, Math.random()) : undefined;
     if (wait === undefined || !mayRetry()) throw error;
-    await sleep(wait, undefined, { signal });
+    await pause(wait, signal);
+    signal.throwIfAborted();
     if (!mayRetry()) throw error;
   }
 }

@@ -1,7 +1,6 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
-import { GatewayError, isGatewayError } from "propylon";
+import { GatewayError, isGatewayError, pause } from "propylon";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
-import { pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 import { tokenOf } from "../subjects.ts";
 import type {

@@ -1,5 +1,5 @@
-import { spawnChild, toGatewayError, type Child } from "propylon";
-import { backoff, pause } from "../pause.ts";
+import { spawnChild, toGatewayError, type Child, pause } from "propylon";
+import { backoff } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 
 const RETRY = { initial: 500, max: 30_000 };

@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { GatewayError, pause } from "propylon";
 import {
   agentCardSchema,
   CARD_PATH,
@@ -14,7 +14,6 @@ import {
 } from "propylon/contract";
 import { Failure } from "../failure.ts";
 import { Limit } from "../limit.ts";
-import { pause } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 import { drop, openHttp, readText, type Http, type HttpAnswer } from "./http.ts";
 import { readManifest, servedManifest } from "./manifest.ts";

@@ -49,6 +49,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "parseDuration",
       "parseJson",
       "pathParameter",
+      "pause",
       "perGeneration",
       "prefersEvents",
       "readEvents",

@@ -1,5 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
-import { isGatewayError } from "propylon";
+import { isGatewayError, pause } from "propylon";
 
 /** Pause before the first retry, in milliseconds; doubled each time, up to {@link LONGEST_PAUSE_MS}. */
 const FIRST_PAUSE_MS = 500;
@@ -109,10 +108,7 @@ export class Outbox {
   /** With jitter, so that receivers that come back are not met by everyone at once. */
   async #pause(attempt: number): Promise<void> {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
-    const { signal } = this.#closing;
-    await pause(longest * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(
-      () => {},
-    );
+    await pause(longest * (0.5 + Math.random() / 2), this.#closing.signal);
   }
 }
 
