@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { GatewayError, isGatewayError } from "../errors.ts";
+import { GatewayError, isGatewayError, toGatewayError } from "../errors.ts";
 import type { Call } from "../types.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
@@ -124,15 +124,17 @@ export class OwnConnections {
     const lost: ConnectionHost["lost"] = (connection, error, resend) =>
       this.#lost(ref, connection, error, resend);
     const connection = await dial({ ...host, lost }, this.#abort.signal);
-    const { wire } = connection;
-    // Without a session an answer of the client would find nobody who waits for it.
-    if (wire instanceof HttpWire && wire.session === undefined) {
-      const error = failure(this.#options.name, "has no sessions", { final: true });
-      void connection.close(error);
+    try {
+      const { wire } = connection;
+      // Without a session an answer of the client would find nobody who waits for it.
+      if (wire instanceof HttpWire && wire.session === undefined)
+        throw failure(this.#options.name, "has no sessions", { final: true });
+      await prepare(connection);
+      return connection;
+    } catch (error) {
+      void connection.close(toGatewayError(error));
       throw error;
     }
-    await prepare(connection);
-    return connection;
   }
 
   #failed(ref: string, own: Own, shared: Connection, error: unknown): void {

@@ -8,6 +8,9 @@ import type { Pending } from "./pending.ts";
  */
 export type Owner = Exchange | "conversations" | "principals" | undefined;
 
+/** Calls that were given up and that are remembered; beyond, nothing can be told apart until the connection is new. */
+const MAX_LEFT = 1_000;
+
 /**
  * The callers of one connection. A message that names no call may be about any call that the connection ever carried: an ended
  * one as well, since servers go on working behind an answer, a cancellation or a timeout. So it leaves only while all calls
@@ -15,6 +18,8 @@ export type Owner = Exchange | "conversations" | "principals" | undefined;
  */
 export class Owners {
   readonly #pending: Pending<Exchange>;
+  /** Conversations of calls that were given up, by id: the server may be at work on them, and ask, until it answers. */
+  readonly #left = new Map<string, string>();
   #principal: string | null | undefined;
 
   constructor(pending: Pending<Exchange>) {
@@ -32,14 +37,38 @@ export class Owners {
     this.#principal = this.#principal === undefined ? ref : null;
   }
 
+  /** A call has its end. */
+  release({ id, call, answered }: Exchange): void {
+    if (call && !answered && this.#left.size < MAX_LEFT) this.#left.set(id, call.peer.key);
+  }
+
+  /** An answer to no call in flight; perhaps to one that was given up. */
+  late(id: unknown): void {
+    if (this.#left.size < MAX_LEFT) this.#left.delete(id as string);
+  }
+
   /** Whose a message is that comes now. */
   find(): Owner {
-    return this.#principal === null ? "principals" : ownerOf(this.#pending.values());
+    return this.#principal === null ? "principals" : this.among(this.#pending.values());
+  }
+
+  /** Whose a message is that came while these calls were in flight. */
+  among(inFlight: Iterable<Exchange>): Exchange | "conversations" | undefined {
+    const owner = ownerOf(inFlight);
+    return typeof owner === "object" && !this.#isOnly(owner.call!.peer.key)
+      ? "conversations"
+      : owner;
+  }
+
+  #isOnly(conversation: string): boolean {
+    if (this.#left.size === MAX_LEFT) return false;
+    for (const key of this.#left.values()) if (key !== conversation) return false;
+    return true;
   }
 }
 
 /** The one conversation of these calls, if it is one. */
-export function ownerOf(exchanges: Iterable<Exchange>): Exchange | "conversations" | undefined {
+function ownerOf(exchanges: Iterable<Exchange>): Exchange | "conversations" | undefined {
   let owner: Exchange | undefined;
   for (const exchange of exchanges) {
     if (!exchange.call) continue;

@@ -1,7 +1,7 @@
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Json, Peer, RpcError, RpcId } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
-import { ownerOf, type Owners } from "./owners.ts";
+import type { Owners } from "./owners.ts";
 import type { Pending } from "./pending.ts";
 
 /** How long a question may wait for its owner to become clear, in milliseconds. */
@@ -99,14 +99,14 @@ export class Questions {
 
   /** A call ended. Without the server's answer it stays a candidate: the server may still be at work on it. */
   release(exchange: Exchange): void {
-    if (exchange.answered) for (const held of this.#held) this.#exclude(held, exchange);
+    this.#options.owners.release(exchange);
+    if (exchange.answered) for (const held of this.#held) this.#exclude(held, exchange.id);
   }
 
   /** An answer to no call in flight; perhaps to one that was given up. */
   late(id: unknown): void {
-    for (const held of this.#held)
-      for (const candidate of held.candidates)
-        if (candidate.id === id) this.#exclude(held, candidate);
+    this.#options.owners.late(id);
+    for (const held of this.#held) this.#exclude(held, id);
   }
 
   /** Refuses everything held. */
@@ -115,9 +115,10 @@ export class Questions {
     this.#visitors.clear();
   }
 
-  #exclude(held: Held, exchange: Exchange): void {
-    if (!held.candidates.delete(exchange)) return;
-    const owner = ownerOf(held.candidates);
+  #exclude(held: Held, id: unknown): void {
+    for (const candidate of held.candidates)
+      if (candidate.id === id) held.candidates.delete(candidate);
+    const owner = this.#options.owners.among(held.candidates);
     if (owner === "conversations") return;
     this.#forget(held);
     if (owner) void this.#forward(held.id, held.method, held.params, owner);

@@ -37,8 +37,13 @@ export class Ledger {
     );
     // One session serves all clients: a question that no call can be named for is refused.
     const unclear = /does not tell to which|No call is in flight/i.test(words);
+    // The hostile server garbles answers to calls of its own: those calls fail, and nobody else's.
+    const garbled = server === "hostile" && words.includes("not a JSON-RPC message");
     const reason =
-      own ?? fault?.kind ?? (unclear ? "question of unknown owner refused" : undefined);
+      own ??
+      fault?.kind ??
+      (unclear ? "question of unknown owner refused" : undefined) ??
+      (garbled ? "garbled by its server" : undefined);
     if (reason === undefined) return this.finding(`unexplained error of ${server}: ${words}`);
     this.explained[reason] = (this.explained[reason] ?? 0) + 1;
   }

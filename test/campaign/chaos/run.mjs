@@ -38,16 +38,23 @@ async function storm(duration, faults, offset) {
   await Promise.all([...lives, ...(faults ? [monkey.live(until)] : [])]);
 }
 
-/** What the process holds once nothing is under way: the least of some seconds, because a heap also waits for its collector. */
+/**
+ * What the process holds once nothing is under way: the least of some seconds, because a heap also waits for its collector.
+ * Connections of principals of their own would end after idle minutes; connecting anew ends them now.
+ */
 async function settled() {
+  await gateway.post("/_meta/reinit");
   const seen = [];
   for (let second = 0; second < 30; second++) {
     seen.push(await gateway.measure());
     await sleep(1_000);
   }
-  return Object.fromEntries(
-    Object.keys(seen[0]).map((key) => [key, Math.min(...seen.map((each) => each[key]))]),
-  );
+  const least = Object.keys(seen[0]).map((key) => [
+    key,
+    Math.min(...seen.map((each) => each[key])),
+  ]);
+  const commands = gateway.children().map(({ pid, command }) => `${pid} ${command}`);
+  return { ...Object.fromEntries(least), commands: commands.join("; ").replaceAll("\0", " ") };
 }
 
 async function measured() {
@@ -80,7 +87,7 @@ const { before, after } = figures;
 if (after.descriptors > before.descriptors + 10)
   ledger.finding(`descriptors: ${before.descriptors}, then ${after.descriptors}`);
 if (after.children !== before.children)
-  ledger.finding(`children: ${before.children}, then ${after.children}`);
+  ledger.finding(`children: ${before.children}, then ${after.children}: ${after.commands}`);
 if (after.heap > before.heap * 1.25 + 10)
   ledger.finding(`heap: ${before.heap.toFixed(1)} MiB, then ${after.heap.toFixed(1)} MiB`);
 

@@ -10,6 +10,7 @@ function setUp(...asks: ((method: string) => Promise<Json>)[]) {
   const pending = new Pending<Exchange>();
   for (const [index, ask] of asks.entries())
     pending.add({ id: `id${index}`, call: { peer: { key: `client ${index}`, ask } } } as never);
+  const exchanges = [...pending.values()];
   const replies: Json[] = [];
   const refused = { count: 0 };
   let replied = (): void => {};
@@ -23,7 +24,13 @@ function setUp(...asks: ((method: string) => Promise<Json>)[]) {
     },
   });
   const nextReply = (): Promise<void> => new Promise((resolve) => (replied = resolve));
-  return { questions, replies, nextReply, refused };
+  /** A call of the client with this number is over. */
+  const end = (index: number, answered: boolean): void => {
+    const exchange = exchanges.find(({ id }) => id === `id${index}`)!;
+    pending.delete(exchange);
+    questions.release(Object.assign(exchange, { answered }));
+  };
+  return { questions, replies, nextReply, refused, end };
 }
 
 it("a client's refusal reaches the server with the client's own code and words", async () => {
@@ -55,4 +62,29 @@ it("T5: the end of a visit is told to nobody when two clients were given one id 
   questions.visits({ elicitationId: "2" }, peers[0]!);
   expect(questions.visitor({ elicitationId: "1" })).toBeUndefined();
   expect(questions.visitor({ elicitationId: "2" })).toBe(peers[0]);
+});
+
+it("T5: a question behind a call that was given up goes to no other client, until the server answers that call", async () => {
+  const asked: string[] = [];
+  const { questions, replies, nextReply, end } = setUp(
+    () => Promise.reject(new Error("This one is gone.")),
+    (method) => Promise.resolve({ asked: asked.push(method) }),
+  );
+  end(0, false);
+  questions.ask(1, "elicitation/create", {}, undefined);
+  expect([asked, replies]).toEqual([[], []]);
+  const reply = nextReply();
+  questions.late("id0");
+  await reply;
+  expect(replies).toEqual([{ jsonrpc: "2.0", id: 1, result: { asked: 1 } }]);
+});
+
+it("T5: with more calls given up than are remembered, no question goes to anyone", () => {
+  const many = Array.from({ length: 1_001 }, () => () => Promise.resolve({}));
+  const { questions, replies, end } = setUp(...many);
+  for (let index = 0; index < 1_000; index++) end(index, false);
+  for (let index = 0; index < 1_000; index++) questions.late(`id${index}`);
+  questions.ask(1, "elicitation/create", {}, undefined);
+  expect(replies).toEqual([]);
+  questions.close();
 });
