@@ -24,6 +24,7 @@ import type { RouteHandler, RouteMethod, RouteOptions } from "../route.ts";
 import type { ManagedProvider, ServerType } from "../server-type.ts";
 import type { Socket } from "../socket.ts";
 import type { Provider, ProviderEvent } from "../provider.ts";
+import { PluginProvider } from "../upstream/plugin-provider.ts";
 import { Sources } from "./sources.ts";
 import { STAGES, type Stage } from "../stages.ts";
 import type { Call, Middleware } from "../types.ts";
@@ -187,7 +188,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     prompt: (definition) => void scope.prompts.push(definition),
     changed: (list) => scope.local.changed(list),
     updated: (uri) => scope.local.updated(uri),
-    server: (provider) => void scope.providers.push(provider),
+    server: (provider) => void scope.providers.push(new PluginProvider(provider, scope.log)),
     route: (method, path, options, handler) =>
       void scope.routes.push({ plugin: name, method, path, options, handler }),
     use(stage, run) {

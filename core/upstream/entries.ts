@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isObject } from "../json.ts";
+import type { Catalogue } from "../provider.ts";
 import type { Json } from "../types.ts";
 
 /** The lists of a server, by their member in the result. */
@@ -97,6 +98,24 @@ export function usableEntries(
     else leftOut.push({ kind, name: nameOf(kind, item, index), why: whyOf(error) });
   }
   return entries;
+}
+
+/**
+ * The lists that a plugin's server has of its own, without what cannot be shown. Lists in which nothing is wrong are the very
+ * same objects.
+ */
+export function usableCatalogue(catalogue: Catalogue, leftOut: LeftOut[]): Catalogue {
+  const usable = { ...catalogue };
+  let isSame = true;
+  for (const kind of Object.keys(SCHEMAS) as EntryKind[]) {
+    const items: unknown = catalogue[kind];
+    if (!Array.isArray(items)) leftOut.push({ kind, name: "*", why: "must be a list" });
+    else if (items.every((item) => SCHEMAS[kind].safeParse(item).success)) continue;
+    isSame = false;
+    const entries: unknown = usableEntries(kind, Array.isArray(items) ? items : [], leftOut);
+    Object.assign(usable, { [kind]: entries });
+  }
+  return isSame ? catalogue : usable;
 }
 
 function nameOf(kind: EntryKind, item: unknown, index: number): string {

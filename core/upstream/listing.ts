@@ -4,11 +4,8 @@ import { toGatewayError } from "../errors.ts";
 import type { Catalogue } from "../provider.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
-import type { LeftOut } from "./entries.ts";
+import { LeftOutLog } from "./left-out.ts";
 import { fetchLists } from "./lists.ts";
-
-/** Entries that are named in one warning. */
-const MOST_TOLD = 10;
 
 /** What a {@link Listing} works with. */
 export interface ListingOptions {
@@ -36,11 +33,11 @@ export class Listing {
   readonly #stale = new Set<ListName>();
   #reading: Connection | undefined;
   #cancelRetry: (() => void) | undefined;
-  /** What the last warning was about. */
-  #told = "";
+  readonly #leftOut: LeftOutLog;
 
   constructor(options: ListingOptions) {
     this.#options = options;
+    this.#leftOut = new LeftOutLog(options.name, options.log);
     this.catalogue = options.catalogue;
   }
 
@@ -86,28 +83,13 @@ export class Listing {
       const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
       if (connection !== this.#options.current()) return undefined;
       connection.mirrors = fetched.mirrors;
-      this.#warn(fetched.leftOut);
+      this.#leftOut.tell(fetched.leftOut);
       this.#replace(fetched.catalogue, fetched.changed);
       return fetched.problem;
     } catch (error) {
       // The connection broke meanwhile, which it reports itself.
       return toGatewayError(error).message;
     }
-  }
-
-  /** One line for all that is left out, and again only when that changes: a server decides how often its lists are read. */
-  #warn(leftOut: readonly LeftOut[]): void {
-    const told = JSON.stringify(leftOut);
-    if (leftOut.length > 0 && told !== this.#told) {
-      const entries = leftOut
-        .slice(0, MOST_TOLD)
-        .map(({ kind, name, why }) => `${kind} ${JSON.stringify(name)}: ${why}`);
-      this.#options.log.warn(
-        { server: this.#options.name, entries, count: leftOut.length },
-        "malformed entries of a server's lists are left out",
-      );
-    }
-    this.#told = told;
   }
 
   #retryLater(connection: Connection, only: ReadonlySet<ListName>): void {

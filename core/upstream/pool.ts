@@ -121,7 +121,7 @@ export class UpstreamPool {
       "type" in config
         ? createTyped(name, required(name, typed), old?.server.catalogue)
         : this.#createUpstream(name, config, old);
-    const server = old && !(made instanceof Upstream) ? new Successor(made) : made;
+    const server = made instanceof Upstream ? made : new Successor(made, this.#options.log);
     const member = { config, typed, made, server };
     server.on((event) => {
       if (this.#members.get(name) === member) this.#options.onEvent(name, event);
