@@ -1,5 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import { isPlainObject } from "../config/environment.ts";
+import { renamed, usableNames } from "./pallas-names.ts";
 import { readPython, type PythonAgent } from "./pallas-python.ts";
 
 type Json = Record<string, unknown>;
@@ -46,21 +47,26 @@ const ADDRESSES: Readonly<Record<string, string>> = {
 export function importPallas(files: PallasFiles): PallasImport {
   const topology = mapOf(files.agents);
   const config = merge(mapOf(files.config), mapOf(files.secrets));
-  const agents = mapOf(topology["agents"]);
-  if (Object.keys(agents).length === 0)
+  const written = mapOf(topology["agents"]);
+  if (Object.keys(written).length === 0)
     throw new GatewayError("invalid", "The agents.yaml has no agents.", {
       hint: "Give the folder of a Pallas deployment.",
     });
   const notes: string[] = [];
-  const all = serversOf(config);
-  refuseForwarding(all);
+  const given = serversOf(config);
+  refuseForwarding(given);
+  const serverNames = usableNames("server", given, notes);
+  const agentNames = usableNames("agent", written, notes);
+  const all = renamed(given, serverNames);
+  const agents = renamed(written, agentNames);
   const own = ownPorts(agents);
   const isOwn = (server: unknown): string | undefined =>
     own.get(portOf(mapOf(server)["url"], topology["host"]));
   const servers = Object.entries(all).filter(([, server]) => isOwn(server) === undefined);
+  const around = { all, isOwn, config, notes, serverNames, agentNames };
   const entries = Object.entries(agents).map(([name, agent]) => {
     const python = readPython(files.source(String(mapOf(agent)["module"])));
-    return [name, agentOf(name, mapOf(agent), python, { all, isOwn, config, notes })] as const;
+    return [name, agentOf(name, mapOf(agent), python, around)] as const;
   });
   notes.push(
     "Everything listens on 127.0.0.1: for clients elsewhere set host of the listeners, and auth.",
@@ -112,16 +118,21 @@ interface Surroundings {
   readonly isOwn: (server: unknown) => string | undefined;
   readonly config: Json;
   readonly notes: string[];
+  /** New names by those that the deployment has. */
+  readonly serverNames: ReadonlyMap<string, string>;
+  readonly agentNames: ReadonlyMap<string, string>;
 }
 
 function agentOf(
   name: string,
   agent: Json,
   python: PythonAgent | undefined,
-  { all, isOwn, config, notes }: Surroundings,
+  { all, isOwn, config, notes, serverNames, agentNames }: Surroundings,
 ): Json {
   const { title, description, port, depends_on: dependsOn, icons, model } = agent;
-  const used = listOf(agent["servers"]) ?? python?.servers ?? [];
+  const used = (listOf(agent["servers"]) ?? python?.servers ?? []).map(
+    (server) => serverNames.get(server) ?? server,
+  );
   const instructions = agent["instruction"] ?? python?.instruction;
   if (instructions === undefined)
     notes.push(`agents.${name} has no instructions: copy them from its Python module.`);
@@ -145,7 +156,10 @@ function agentOf(
     ...(instructions !== undefined && { instructions }),
     ...(servers.length > 0 && { servers }),
     ...(others.length > 0 && { agents: [...new Set(others)] }),
-    ...(Array.isArray(dependsOn) && dependsOn.length > 0 && { dependsOn }),
+    ...(Array.isArray(dependsOn) &&
+      dependsOn.length > 0 && {
+        dependsOn: dependsOn.map((other) => agentNames.get(String(other)) ?? String(other)),
+      }),
     toolName: "send_message",
     ...(isPlainObject(capabilities) && { capabilities }),
   };
@@ -272,10 +286,10 @@ function listOf(value: unknown): readonly string[] | undefined {
 
 /** What fast-agent does with its two files. */
 function merge(left: Json, right: Json): Json {
-  const merged: Json = { ...left };
+  const merged = new Map(Object.entries(left));
   for (const [key, value] of Object.entries(right)) {
-    const before = merged[key];
-    merged[key] = isPlainObject(before) && isPlainObject(value) ? merge(before, value) : value;
+    const before = merged.get(key);
+    merged.set(key, isPlainObject(before) && isPlainObject(value) ? merge(before, value) : value);
   }
-  return merged;
+  return Object.fromEntries(merged);
 }

@@ -50,16 +50,39 @@ function namesOf(config: Readonly<Record<string, unknown>>, block: string): stri
   return isPlainObject(named) ? Object.keys(named) : [];
 }
 
+/**
+ * A name that a server or an agent of a config can have: the one that another program gave it, or one close to it.
+ *
+ * @param isTaken whether another has a name
+ */
+export function usableName(
+  kind: "server" | "agent",
+  name: string,
+  isTaken: (name: string) => boolean,
+): string {
+  const clean = name.replaceAll(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 50);
+  const isWrong = clean === "" || RESERVED_SERVERS.has(clean);
+  const base = isWrong ? substitute(kind, clean) : clean;
+  if (base === name) return name;
+  let free = base;
+  for (let count = 2; isTaken(free); count++) free = `${base}-${count}`;
+  return free;
+}
+
+function substitute(kind: string, name: string): string {
+  const plain = name.replaceAll(/\W|_/g, "");
+  return `${plain === "" ? "my" : plain}-${kind}`;
+}
+
 function reserved(kind: string, block: string, name: string): PathIssue {
   const isPath = /[a-z]/i.test(name) && !OBJECT_NAMES.has(name);
-  const plain = name.replaceAll(/\W|_/g, "");
   return {
     path: [block, name],
     at: "key",
     message: isPath
       ? `The ${kind} name "${name}" is reserved for a path of the gateway.`
       : `"${name}" cannot be the name of ${/^[ae]/.test(kind) ? "an" : "a"} ${kind}.`,
-    hint: `Choose another name, e.g. "${plain === "" ? "my" : plain}-${kind}".`,
+    hint: `Choose another name, e.g. "${substitute(kind, name)}".`,
   };
 }
 

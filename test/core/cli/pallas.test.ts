@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { importPallas, type PallasFiles } from "../../../core/cli/pallas.ts";
 import { readPython } from "../../../core/cli/pallas-python.ts";
+import { checkNames } from "../../../core/config/names.ts";
+import { validateConfig } from "../../../core/config/validate.ts";
 import { createGateway } from "../../../core/index.ts";
 import { pino } from "pino";
 import agents from "../../../plugins/agents/index.ts";
@@ -137,6 +139,52 @@ describe("import of a Pallas deployment", () => {
       "Put NEO4J_NEO4J_PASSWORD into .env: the value of servers.neo4j.env.NEO4J_PASSWORD.",
       "Put GENERIC_API_KEY into .env: the api_key of generic.",
     ]);
+  });
+
+  it("renames what cannot be the name of a server or an agent, wherever it is used", () => {
+    const names = ["..", ".", "__proto__", "constructor", "mcp", "two words", "my-server"];
+    const listed = names.map((name) => JSON.stringify(name)).join(", ");
+    const servers = names.map((name, at) => `    ${JSON.stringify(name)}: { command: run-${at} }`);
+    const { config, notes } = importPallas({
+      agents: parse(`
+name: p
+agents:
+  __proto__: { port: 23041, servers: [${listed}] }
+  toString: { port: 23042, servers: [other], depends_on: [__proto__] }
+`) as unknown,
+      config: parse(`
+mcp:
+  servers:
+${servers.join("\n")}
+    other: { url: http://localhost:23041/mcp }
+`) as unknown,
+      secrets: parse("mcp: { servers: { __proto__: { env: { KEY: x } } } }") as unknown,
+      source: () => undefined,
+    });
+    const made = config["servers"] as Record<string, { command: string; env?: object }>;
+    const renamed = {
+      "my-server-2": "run-0",
+      "my-server-3": "run-1",
+      "proto-server": "run-2",
+      "constructor-server": "run-3",
+      "mcp-server": "run-4",
+      "two-words": "run-5",
+      "my-server": "run-6",
+    };
+    expect(Object.entries(made).map(([name, { command }]) => [name, command])).toEqual(
+      Object.entries(renamed),
+    );
+    expect(made["proto-server"]!.env).toEqual({ KEY: "${PROTO_SERVER_KEY}" });
+    expect(config["agents"]).toMatchObject({
+      "proto-agent": { servers: Object.keys(renamed) },
+      "toString-agent": { agents: ["proto-agent"], dependsOn: ["proto-agent"] },
+    });
+    expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
+    expect(notes).toContain('The server ".." is called "my-server-2" now.');
+    expect(notes).toContain('The agent "__proto__" is called "proto-agent" now.');
+    const { issues } = validateConfig(parse(stringify(config)));
+    expect(issues).toEqual([]);
+    expect(checkNames(parse(stringify(config)))).toEqual([]);
   });
 
   it("copies no secret", () => {
