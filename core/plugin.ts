@@ -170,6 +170,8 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly inject?: I;
   /** The service that `setup` returns. */
   readonly provides?: Service<P>;
+  /** Schemas of the kinds of server that it brings, by `type`, for editors; those given to {@link PluginContext.serverType}. */
+  readonly serverTypes?: Readonly<Record<string, ZodType>>;
   /**
    * Names of the optional packages (optional peers of the plugin's own package) that it imports with these options. A build to
    * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs

@@ -5,6 +5,9 @@ import { parse, stringify } from "yaml";
 import { GatewayError } from "../errors.ts";
 import { importPallas } from "./pallas.ts";
 
+/** Where editors find the schema, as in the configs of create-gateway. */
+const SCHEMA_LINE = "# yaml-language-server: $schema=./node_modules/propylon/gateway.schema.json";
+
 /**
  * Prints a gateway config made from the files of another program, and on stderr what is still to be done.
  * @throws {GatewayError} `invalid` for another program, or files that cannot be used
@@ -22,7 +25,7 @@ export async function importConfig(from: string, folder: string): Promise<void> 
       : {},
     source: (module) => readModule(folder, module),
   });
-  console.log(stringify(config, { lineWidth: 0 }).trimEnd());
+  console.log(`${SCHEMA_LINE}\n${stringify(config, { lineWidth: 0 }).trimEnd()}`);
   for (const note of notes) console.error(note);
 }
 

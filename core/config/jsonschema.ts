@@ -29,7 +29,7 @@ export function configJsonSchema(plugins: Readonly<Record<string, AnyPlugin>> = 
     description: "Servers as other MCP clients write them, pasted as they are.",
     additionalProperties: { type: "object" },
   };
-  properties["servers"] = { ...properties["servers"], additionalProperties: serverEntry() };
+  properties["servers"] = { ...properties["servers"], additionalProperties: serverEntry(plugins) };
   const options = properties["plugins"]!;
   const described = Object.entries(plugins).map(
     ([key, plugin]) => [key, pluginOptions(plugin)] as const,
@@ -103,37 +103,50 @@ const FOREIGN = {
 };
 
 /**
- * An entry of `servers`, told apart by what it has: of a choice of three an editor could only say that none fits, where a key is
+ * An entry of `servers`, told apart by what it has: of a choice of several an editor could only say that none fits, where a key is
  * spelt wrong.
  */
-function serverEntry(): JsonSchema {
-  const shapeOf = (schema: z.ZodType): JsonSchema => {
-    const { $schema: _, ...shape } = z.toJSONSchema(schema, { io: "input" }) as JsonSchema;
-    return shape;
-  };
+function serverEntry(plugins: Readonly<Record<string, AnyPlugin>>): JsonSchema {
   const [stdio, http] = [stdioServerSchema, httpServerSchema].map((schema) => {
     const shape = shapeOf(schema);
-    return { ...shape, properties: { ...(shape["properties"] as object), ...FOREIGN } };
+    return { ...shape, properties: { ...shape.properties, ...FOREIGN } };
   });
-  const has = (key: string): JsonSchema => ({ required: [key] });
-  const ofPlugin = { properties: { type: { not: { enum: SPELLINGS } } }, required: ["type"] };
   const serverUrl = { type: "string", description: "As url." };
   const foreignHttp = {
     ...http,
-    properties: { ...(http!["properties"] as object), serverUrl },
+    properties: { ...http!.properties, serverUrl },
     required: ["serverUrl"],
   };
-  return {
-    type: "object",
-    if: ofPlugin,
-    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: shapeOf(typedServerSchema),
-    else: {
-      if: has("url"),
-      // oxlint-disable-next-line unicorn/no-thenable -- as above
-      then: http,
-      // oxlint-disable-next-line unicorn/no-thenable -- as above
-      else: { if: has("serverUrl"), then: foreignHttp, else: stdio },
-    },
-  };
+  const unknown = { properties: { type: { not: { enum: SPELLINGS } } }, required: ["type"] };
+  const branches: [condition: JsonSchema, entry: JsonSchema][] = [
+    ...Object.values(plugins).flatMap(typedEntries),
+    [unknown, shapeOf(typedServerSchema)],
+    [{ required: ["url"] }, http!],
+    [{ required: ["serverUrl"] }, foreignHttp],
+  ];
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  const choose = (rest: JsonSchema, [when, then]: [JsonSchema, JsonSchema]) => ({
+    if: when,
+    then,
+    else: rest,
+  });
+  return { type: "object", ...branches.reduceRight(choose, stdio!) };
+}
+
+/** Entries of the kinds of server that a plugin brings. */
+function typedEntries({ serverTypes = {} }: AnyPlugin): [JsonSchema, JsonSchema][] {
+  const common = shapeOf(typedServerSchema).properties;
+  return Object.entries(serverTypes).map(([name, schema]) => {
+    const shape = shapeOf(schema);
+    const type = { const: name, description: common["type"]!["description"] };
+    return [
+      { properties: { type: { const: name } }, required: ["type"] },
+      { ...shape, properties: { ...common, ...shape.properties, type } },
+    ];
+  });
+}
+
+function shapeOf(schema: z.ZodType): JsonSchema & { properties: Record<string, JsonSchema> } {
+  const { $schema: _, ...shape } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return { properties: {}, ...shape } as ReturnType<typeof shapeOf>;
 }

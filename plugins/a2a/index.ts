@@ -1,5 +1,6 @@
 import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
+import { agentOptions } from "./client/options.ts";
 import { a2aServerType } from "./client/server-type.ts";
 import { optionsSchema } from "./options.ts";
 import { serveRuntime } from "./runtime.ts";
@@ -13,6 +14,7 @@ export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from 
 export default definePlugin({
   name: "a2a",
   config: optionsSchema,
+  serverTypes: { a2a: agentOptions },
   inject: { agents: optional(Agents) },
   provides: Runtime,
   async setup(gateway) {

@@ -1,6 +1,7 @@
 import { amendCall, definePlugin, optional, type PluginContext } from "propylon";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
+import { apiOptions } from "./api/options.ts";
 import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
@@ -17,6 +18,7 @@ const CALLER = { access: "caller", mutates: false } as const;
 export default definePlugin({
   name: "openapi",
   config: options,
+  serverTypes: { openapi: apiOptions },
   inject: { gating: optional(Gating), limits: optional(RateLimits) },
   setup(gateway) {
     const { config, services } = gateway;

@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { RESERVED_SERVERS } from "../../core/index.ts";
 import { RESERVED } from "../../templates/src/servers.ts";
+import { problems, SCHEMA_LINE } from "../fixtures/editor.ts";
 import { takeOver } from "./takeover.ts";
 
 const take = (servers: unknown, file = ".mcp.json") =>
@@ -40,6 +42,8 @@ describe("servers that are taken over", () => {
     expect(yaml).toContain("LOG: ${LOG:-info}\n");
     expect(yaml).toContain("X-Team: ${env:TEAM:-a}\n");
     expect(yaml).not.toMatch(/ghp_|topsecret/);
+    expect(yaml).toMatch(SCHEMA_LINE);
+    expect(problems(parse(yaml))).toEqual([]);
     expect(env).toMatchObject({ SEARCH_AUTHORIZATION: "Bearer topsecret" });
     expect(loaded.warnings).toEqual([]);
   });

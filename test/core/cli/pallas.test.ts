@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { parse, stringify } from "yaml";
 import { importPallas, type PallasFiles } from "../../../core/cli/pallas.ts";
 import { readPython } from "../../../core/cli/pallas-python.ts";
@@ -6,6 +9,8 @@ import { checkNames } from "../../../core/config/names.ts";
 import { validateConfig } from "../../../core/config/validate.ts";
 import { createGateway } from "../../../core/index.ts";
 import { pino } from "pino";
+import { problems, SCHEMA_LINE } from "../../fixtures/editor.ts";
+import { propylon } from "./propylon.ts";
 import agents from "../../../plugins/agents/index.ts";
 import health from "../../../plugins/health/index.ts";
 import progress from "../../../plugins/progress/index.ts";
@@ -76,6 +81,20 @@ function filesOf(config = CONFIG): PallasFiles {
 }
 
 describe("import of a Pallas deployment", () => {
+  it("issue 25: prints a config that editors complete, and in which they find no fault", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "propylon-pallas-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const files = {
+      "agents.yaml": TOPOLOGY,
+      "fastagent.config.yaml": CONFIG,
+      "fastagent.secrets.yaml": SECRETS,
+    };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const { stdout } = await propylon(["import", "pallas", folder]);
+    expect(stdout).toMatch(SCHEMA_LINE);
+    expect(problems(parse(stdout))).toEqual([]);
+  });
+
   it("makes a config of its agents, servers, models and registry", () => {
     const { config, notes } = importPallas(filesOf());
     const capabilities = { vision: false, context_window: 200000, max_output_tokens: 32000 };

@@ -1,13 +1,11 @@
-import { Validator } from "@cfworker/json-schema";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { problems, schema } from "../../fixtures/editor.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const schema = JSON.parse(readFileSync(join(ROOT, "gateway.schema.json"), "utf8")) as object;
 
 const configs = ["templates", "playground"]
   .flatMap((folder) =>
@@ -17,29 +15,6 @@ const configs = ["templates", "playground"]
   )
   .filter((file) => /gateway\.ya?ml$/.test(file) && !file.includes("node_modules"))
   .map((file) => relative(ROOT, file));
-
-const ajv = new Ajv2020({
-  strict: false,
-  allErrors: true,
-  validateFormats: true,
-  formats: { uri: isUri },
-});
-const check = ajv.compile(schema);
-
-/** As editors ask for it: a whole URI, in which no brace may stand. */
-function isUri(text: string): boolean {
-  return URL.canParse(text) && !/[{}\s]/.test(text);
-}
-
-/** What an editor underlines: the texts of one validator, and whether a second one agrees. */
-function problems(value: unknown): readonly string[] {
-  const isRight = check(value);
-  expect(new Validator(schema, "2020-12").validate(value).valid).toBe(isRight);
-  return (check.errors ?? []).map(
-    ({ instancePath, message = "", params }) =>
-      `${instancePath} ${message} ${JSON.stringify(params)}`,
-  );
-}
 
 describe("gateway.schema.json in an editor", () => {
   it("finds the configs that projects begin with", () => {
@@ -75,6 +50,8 @@ describe("gateway.schema.json in an editor", () => {
           a: { type: "stdio", command: "npx", disabled: true, disabledTools: ["x"] },
           b: { type: "http", serverUrl: "https://a.example/mcp" },
           c: { type: "openapi", spec: "./pets.yaml", timeout: "5s" },
+          d: { type: "a2a", url: "https://${HOST}", refresh: "1m", enabled: "${ON}" },
+          e: { type: "kind-of-your-own", any: 1 },
         },
       }),
     ).toEqual([]);
@@ -85,6 +62,18 @@ describe("gateway.schema.json in an editor", () => {
     [{ servers: { a: { command: "npx", arguments: [] } } }, "/servers/a", "arguments"],
     [{ servers: { a: { url: "https://a.example/", header: {} } } }, "/servers/a", "header"],
     [{ servers: { a: { type: "openapi", enabled: 7 } } }, "/servers/a/enabled", ""],
+    [{ servers: { a: { type: "openapi", spec: "x", specs: 1 } } }, "/servers/a", "specs"],
+    [{ servers: { a: { type: "openapi" } } }, "/servers/a", "spec"],
+    [
+      { servers: { a: { type: "a2a", url: "https://a.example", cards: "x" } } },
+      "/servers/a",
+      "cards",
+    ],
+    [
+      { servers: { a: { type: "a2a", url: "https://a.example", dialect: "2" } } },
+      "/servers/a/dialect",
+      "",
+    ],
     [{ plugins: { admin: { setle: 1 } } }, "/plugins/admin", "setle"],
     [{ plugins: { gating: { timeouts: { mx: 1 } } } }, "/plugins/gating/timeouts", "mx"],
     [{ agents: { a: { model: "x/y", instructons: "z" } } }, "/agents/a", "instructons"],
