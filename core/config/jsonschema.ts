@@ -124,10 +124,10 @@ function serverEntry(plugins: Readonly<Record<string, AnyPlugin>>): JsonSchema {
     [{ required: ["url"] }, http!],
     [{ required: ["serverUrl"] }, foreignHttp],
   ];
-  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  const choose = (rest: JsonSchema, [when, then]: [JsonSchema, JsonSchema]) => ({
+  const choose = (rest: JsonSchema, [when, entry]: [JsonSchema, JsonSchema]): JsonSchema => ({
     if: when,
-    then,
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: entry,
     else: rest,
   });
   return { type: "object", ...branches.reduceRight(choose, stdio!) };
