@@ -41,10 +41,11 @@ async function freeze(monkey, server) {
 
 /** A change of an option that calls do not feel: no call may fail of it, so it is no fault. */
 async function reload(monkey, server) {
-  monkey.ledger.count("reloads");
+  const replaced = monkey.ledger.replaced(server.name);
   await monkey.gateway.reload({
     [server.name]: { ...server.entry, timeout: `${100 + (++monkey.rounds % 20)}s` },
   });
+  replaced.end();
 }
 
 async function remove(monkey, server) {
