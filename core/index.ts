@@ -52,7 +52,7 @@ export { createLogger } from "./log.ts";
 export { networkFault, networkReason, sizeFault } from "./upstream/faults.ts";
 export { type Child, type CloseTimes, type Exit, spawnChild } from "./upstream/child.ts";
 export type { Launch } from "./upstream/launch.ts";
-export { readEvents } from "./upstream/events.ts";
+export { readEvents, readTypedEvents, type ServerSentEvent } from "./upstream/events.ts";
 export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "./outcome.ts";
 export type {
@@ -149,6 +149,6 @@ export {
   readJson,
 } from "./host/request.ts";
 export { isObject } from "./json.ts";
-export { parseJson } from "./node/json.ts";
+export { isWithinDepth, parseJson } from "./node/json.ts";
 export { LITERAL_PROGRESS } from "./types.ts";
 export { matchesWildcard } from "./host/wildcard.ts";

@@ -75,8 +75,14 @@ function hasByteOrderMark(body: Buffer): boolean {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
 }
 
-/** Counts brackets outside strings. Exact for valid JSON; of what is not JSON, the parser thinks the rest. */
-function isWithinDepth(body: Buffer, maxDepth: number): boolean {
+/**
+ * Whether a JSON text nests no deeper than so many levels, told without parsing it: what walks a deeper value later, such as
+ * `JSON.stringify`, overflows the stack. Counts brackets outside strings; of what is not JSON, the parser thinks the rest.
+ *
+ * @param body the bytes of the text
+ * @param maxDepth deepest accepted nesting of arrays and objects
+ */
+export function isWithinDepth(body: Buffer, maxDepth: number): boolean {
   // Each level takes an opening and a closing byte: most requests are too short to be deep.
   if (body.length <= maxDepth * 2) return true;
   let depth = 0;

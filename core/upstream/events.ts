@@ -1,5 +1,13 @@
 import { SseParser } from "./sse.ts";
 
+/** An event of a stream of server-sent events. */
+export interface ServerSentEvent {
+  /** `message` where the stream says nothing. */
+  readonly type: string;
+  /** Its lines are joined by spaces: it is taken for JSON, where that means the same as a line break. */
+  readonly data: string;
+}
+
 /**
  * The `data` of server-sent events, one by one. The limit is one of each event: a stream may tell of a task for hours. What ends
  * in the middle of an event is dropped.
@@ -13,11 +21,21 @@ export async function* readEvents(
   limit: number,
   onExcess: () => Error,
 ): AsyncIterable<string> {
-  let found: string[] = [];
+  for await (const { data } of readTypedEvents(chunks, limit, onExcess)) yield data;
+}
+
+/** {@link readEvents} with the type of each event. */
+export async function* readTypedEvents(
+  chunks: AsyncIterable<Uint8Array>,
+  limit: number,
+  onExcess: () => Error,
+): AsyncIterable<ServerSentEvent> {
+  let found: ServerSentEvent[] = [];
   let isExceeded = false;
   const parser = new SseParser(
     {
-      event: (data) => found.push(Buffer.concat(data).toString("utf8")),
+      event: (data, _length, type) =>
+        found.push({ type, data: Buffer.concat(data).toString("utf8") }),
       overflow: () => (isExceeded = true),
     },
     limit,

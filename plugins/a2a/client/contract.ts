@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { isGatewayError, readEvents, parseJson, type Json } from "propylon";
+import { isGatewayError, readEvents, parseJson, toGatewayError, type Json } from "propylon";
 import { MAX_DEPTH } from "../ids.ts";
 import type { RemoteCard } from "./card.ts";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
@@ -65,15 +65,25 @@ export class ContractChannel implements Channel {
     const { maxResult, exchange } = this.#options;
     const onExcess = (): Error => exchange.faults.tooLarge(maxResult);
     for await (const text of readEvents(body, maxResult, onExcess)) {
-      const event = readEvent(parse(text));
+      const event = readEvent(this.#parse(text));
       if (event) yield event;
     }
   }
 
   #event(text: string): AgentEvent {
-    const event = readEvent(parse(text));
+    const event = readEvent(this.#parse(text));
     if (event) return event;
     throw this.#options.exchange.faults.protocol("does not answer as runtime contract v1 wants");
+  }
+
+  /** @throws {GatewayError} `upstream_error` for what nests too deep; what is no JSON is no event */
+  #parse(text: string): unknown {
+    try {
+      return parseJson(Buffer.from(text), MAX_DEPTH);
+    } catch (error) {
+      if (toGatewayError(error).data?.["reason"] !== "depth") return undefined;
+      throw this.#options.exchange.faults.tooDeep();
+    }
   }
 
   /** 400 and its like are about the message (R026); the rest is about the runtime. */
@@ -89,14 +99,6 @@ async function textOf(body: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of body) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString("utf8");
-}
-
-function parse(text: string): unknown {
-  try {
-    return parseJson(Buffer.from(text), MAX_DEPTH);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Names of headers in lower case, so that ours replace the operator's and are not sent beside them. */

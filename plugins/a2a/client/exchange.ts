@@ -1,5 +1,7 @@
-import { Transform, type Readable } from "node:stream";
+import { Readable, Transform } from "node:stream";
+import { isWithinDepth, readTypedEvents } from "propylon";
 import type { Agent } from "undici";
+import { MAX_DEPTH } from "../ids.ts";
 import { Faults } from "./faults.ts";
 
 /** How an agent is reached. */
@@ -28,6 +30,7 @@ export interface AgentReply {
 }
 
 const EVENTS = "text/event-stream";
+const END_OF_EVENT = Buffer.from("\n\n");
 /** Statuses that a Response may not have a body with. */
 const BODILESS = new Set([204, 205, 304]);
 
@@ -92,10 +95,40 @@ export class Exchange {
         throw this.faults.status(status);
       }
       if (!BODILESS.has(status))
-        return new Response(toStream(reply.body), { status, headers: reply.headers });
+        return new Response(toStream(this.#shallow(reply)), { status, headers: reply.headers });
       reply.body.destroy();
       return new Response(null, { status, headers: reply.headers });
     };
+  }
+
+  /** The body, in which nothing nests too deep: the SDK walks what it reads, and so does everybody behind it. */
+  #shallow({ body, headers }: Pick<AgentReply, "body" | "headers">): Readable {
+    const isStream = headers["content-type"]?.startsWith(EVENTS) === true;
+    const pieces = isStream ? this.#shallowEvents(body) : this.#shallowWhole(body);
+    const checked = Readable.from(pieces, { objectMode: false });
+    checked.on("close", () => body.destroy());
+    checked.on("error", () => {});
+    return checked;
+  }
+
+  async *#shallowWhole(body: Readable): AsyncIterable<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of body) chunks.push(chunk as Buffer);
+    const whole = Buffer.concat(chunks);
+    if (!isWithinDepth(whole, MAX_DEPTH)) throw this.faults.tooDeep();
+    yield whole;
+  }
+
+  async *#shallowEvents(body: Readable): AsyncIterable<Buffer> {
+    const { maxResult } = this.#options;
+    const onExcess = (): Error => this.faults.tooLarge(maxResult);
+    for await (const { type, data } of readTypedEvents(body, maxResult, onExcess)) {
+      const bytes = Buffer.from(data);
+      if (!isWithinDepth(bytes, MAX_DEPTH)) throw this.faults.tooDeep();
+      yield Buffer.from(`event: ${type}\ndata: `);
+      yield bytes;
+      yield END_OF_EVENT;
+    }
   }
 
   /** Ends at once. */

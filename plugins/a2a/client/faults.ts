@@ -1,4 +1,5 @@
 import { GatewayError, isGatewayError, networkFault, sizeFault } from "propylon";
+import { MAX_DEPTH } from "../ids.ts";
 
 /** Errors of a connection that was never made, so that nothing can have been carried out. */
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
@@ -50,6 +51,11 @@ export class Faults {
   /** What the agent sent is not what its dialect says. */
   protocol(what: string, cause?: unknown): GatewayError {
     return this.#error(what, { cause });
+  }
+
+  /** Deeper than can be handled. */
+  tooDeep(): GatewayError {
+    return this.#error(`sent JSON that nests deeper than ${MAX_DEPTH} levels`, {});
   }
 
   /** More than the limit. */

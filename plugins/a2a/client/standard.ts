@@ -116,6 +116,7 @@ export class StandardChannel implements Channel, RemoteTasks {
     // The SDK wraps an error that came as an event.
     const cause = error instanceof Error ? error.cause : undefined;
     for (const each of [error, cause]) {
+      if (isGatewayError(each)) return each;
       if (each instanceof JsonRpcTransportError)
         return new Refusal(each.errorResponse.error.message);
       if (each instanceof A2AError)

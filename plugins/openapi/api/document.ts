@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { GatewayError, networkReason, type Json, isObject } from "propylon";
-import { parse } from "yaml";
-import { absolute, broken, parseUrl, References } from "./references.ts";
+import { GatewayError, isWithinDepth, networkReason, type Json, isObject } from "propylon";
+import { Lexer, parse, Parser } from "yaml";
+import { absolute, broken, MAX_DEPTH, parseUrl, References, tooDeep } from "./references.ts";
 
 /** Documents that one may refer to; more are a mistake or an attack. */
 const MAX_DOCUMENTS = 20;
@@ -74,16 +74,32 @@ function checkNear(other: URL, location: URL): void {
 }
 
 function parseText(text: string, url: URL): unknown {
+  const isJson = text.trimStart().startsWith("{");
+  if (!(isJson ? isWithinDepth(Buffer.from(text), MAX_DEPTH) : isShallowYaml(text)))
+    throw tooDeep();
   try {
-    return text.trimStart().startsWith("{")
-      ? JSON.parse(text)
-      : parse(text, { maxAliasCount: 100 });
+    return isJson ? JSON.parse(text) : parse(text, { maxAliasCount: 100 });
   } catch (error) {
     const where = error instanceof Error ? /line (\d+)/.exec(error.message)?.[1] : undefined;
     throw broken(
       `${basename(url.pathname)} is neither JSON nor YAML${where ? `: see line ${where}` : ""}.`,
     );
   }
+}
+
+/**
+ * Whether a YAML text nests no deeper than a document may. Brackets do not tell, and `parse` recurses: where the stack is nearly
+ * used up it has ended the process, because V8 could not compile a regular expression. The parser of its tokens does not.
+ */
+function isShallowYaml(text: string): boolean {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(text)) {
+    const documents = parser.next(lexeme);
+    while (documents.next().done !== true);
+    // The document and the scalar are on the stack too.
+    if (parser.stack.length > MAX_DEPTH + 2) return false;
+  }
+  return true;
 }
 
 function checkVersion(root: unknown): Json {

@@ -10,6 +10,14 @@ export function broken(message: string, hint = "Correct the document."): Gateway
   return new GatewayError("invalid", message, { hint });
 }
 
+/** Deepest nesting of a document. */
+export const MAX_DEPTH = 200;
+
+/** A document that nests deeper than {@link MAX_DEPTH}. */
+export function tooDeep(): GatewayError {
+  return broken(`The document nests deeper than ${MAX_DEPTH} levels.`);
+}
+
 /** Follows `$ref`s. All of them are absolute by now, so that what they mean does not depend on where they stand. */
 export class References {
   readonly #documents: ReadonlyMap<string, unknown>;
@@ -52,13 +60,21 @@ export class References {
 /**
  * A copy in which every `$ref` is absolute.
  * @param onDocument told the URL, without fragment, of every document referred to
+ * @throws {GatewayError} `invalid` for one that nests too deep: everything that is made of it recurses
  */
-export function absolute(node: unknown, base: URL, onDocument: (url: URL) => void): unknown {
-  if (Array.isArray(node)) return node.map((item) => absolute(item, base, onDocument));
+export function absolute(
+  node: unknown,
+  base: URL,
+  onDocument: (url: URL) => void,
+  depth = 0,
+): unknown {
+  if (depth > MAX_DEPTH) throw tooDeep();
+  const within = (item: unknown): unknown => absolute(item, base, onDocument, depth + 1);
+  if (Array.isArray(node)) return node.map(within);
   if (!isObject(node)) return node;
   const copy: Json = {};
   for (const [key, value] of Object.entries(node)) {
-    if (key !== "$ref" || typeof value !== "string") copy[key] = absolute(value, base, onDocument);
+    if (key !== "$ref" || typeof value !== "string") copy[key] = within(value);
     else {
       const target = parseUrl(value, base.href);
       if (!target) throw broken(`The reference ${JSON.stringify(value)} is not a URL.`);

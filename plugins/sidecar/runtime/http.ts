@@ -1,5 +1,9 @@
+import { isWithinDepth } from "propylon";
 import type { Dispatcher } from "undici";
 import { Failure } from "../failure.ts";
+
+/** Deepest nesting of what the runtime answers. */
+const MAX_DEPTH = 64;
 
 /** How something is asked of the runtime. */
 export interface HttpRequest {
@@ -66,6 +70,17 @@ export async function readText(body: HttpAnswer["body"], limit: number): Promise
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/**
+ * The value of a JSON text of the runtime. A deep one would overflow the stack of whoever walks it, e.g. where a result is written.
+ *
+ * @throws {Failure} `invalid_answer` for one that nests too deep; `SyntaxError`
+ */
+export function parseAnswer(text: string): unknown {
+  if (isWithinDepth(Buffer.from(text), MAX_DEPTH)) return JSON.parse(text);
+  const message = `The runtime's answer nests deeper than ${MAX_DEPTH} levels.`;
+  throw new Failure("invalid_answer", message);
 }
 
 /** More than `runtime.limit`. The runtime did its work, and would do it again: another run does not make it less. */

@@ -7,6 +7,7 @@ import {
   manifestSchema,
   type Manifest,
 } from "propylon/contract";
+import { parseAnswer } from "./http.ts";
 
 /**
  * The manifest of a text.
@@ -47,7 +48,7 @@ export async function readManifest(file: string): Promise<Manifest> {
 /** A manifest that is served; something else that a catch-all route answers is none. */
 export function servedManifest(text: string): Manifest | undefined {
   try {
-    if (!Object.hasOwn(JSON.parse(text) as object, "contractVersion")) return undefined;
+    if (!Object.hasOwn(parseAnswer(text) as object, "contractVersion")) return undefined;
   } catch {
     return undefined;
   }
@@ -56,7 +57,7 @@ export function servedManifest(text: string): Manifest | undefined {
 
 function json(text: string): object {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseAnswer(text);
     if (typeof value === "object" && value !== null) return value;
   } catch {
     // Said below.

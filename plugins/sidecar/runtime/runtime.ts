@@ -15,7 +15,7 @@ import {
 import { Failure } from "../failure.ts";
 import { Limit } from "../limit.ts";
 import type { Settings } from "../settings.ts";
-import { drop, openHttp, readText, type Http, type HttpAnswer } from "./http.ts";
+import { drop, openHttp, parseAnswer, readText, type Http, type HttpAnswer } from "./http.ts";
 import { readManifest, servedManifest } from "./manifest.ts";
 import { readStream } from "./stream.ts";
 
@@ -175,8 +175,9 @@ export class Runtime {
       return readStream(body, id, this.#settings.limit, tell);
     const text = await readText(body, this.#settings.limit);
     try {
-      return JSON.parse(text);
+      return parseAnswer(text);
     } catch (cause) {
+      if (cause instanceof Failure) throw cause;
       throw new Failure("invalid_answer", "The runtime's answer is not JSON.", cause);
     }
   }
@@ -198,7 +199,7 @@ export class Runtime {
   async #readCard(signal: AbortSignal): Promise<void> {
     const response = await this.#get(this.#path("agentCardPath"), signal);
     try {
-      this.#card = agentCardSchema.parse(JSON.parse(response?.text ?? ""));
+      this.#card = agentCardSchema.parse(parseAnswer(response?.text ?? ""));
     } catch {
       this.#warn("the runtime's card cannot be read; tasks are sent without streaming");
     }

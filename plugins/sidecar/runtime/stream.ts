@@ -7,7 +7,7 @@ import {
   type Task,
 } from "propylon/contract";
 import { Failure } from "../failure.ts";
-import { excess } from "./http.ts";
+import { excess, parseAnswer } from "./http.ts";
 
 /**
  * Reads a stream of events to its end and puts the task together from them (R041, R042).
@@ -40,8 +40,9 @@ function isOver({ status }: Task): boolean {
 
 function eventOf(text: string): StreamEvent {
   try {
-    return streamEventSchema.parse(JSON.parse(text));
+    return streamEventSchema.parse(parseAnswer(text));
   } catch (cause) {
+    if (cause instanceof Failure) throw cause;
     throw new Failure("invalid_answer", "The runtime's stream holds what is no event.", cause);
   }
 }

@@ -5,6 +5,7 @@ import * as testing from "../../../core/testing/index.ts";
 it("the public names of propylon and propylon/testing are these", () => {
   expect(Object.keys(api).toSorted()).toMatchInlineSnapshot(`
     [
+      "AllowedAddresses",
       "Answer",
       "AuthenticatorService",
       "Cancellation",
@@ -39,6 +40,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "isObject",
       "isSameHost",
       "isUnmodified",
+      "isWithinDepth",
       "lockFile",
       "makeCatalogue",
       "matchesWildcard",
@@ -54,6 +56,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "prefersEvents",
       "readEvents",
       "readJson",
+      "readTypedEvents",
       "setTicker",
       "setTimer",
       "sizeFault",

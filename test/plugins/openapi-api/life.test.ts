@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { PETS, startApi } from "./api.ts";
 import { until } from "../../fixtures/until.ts";
+import { serve } from "../a2a-client/runtime.ts";
 import { callPets, petsConfig, startPets } from "./kit.ts";
 
 describe("what an API answers", () => {
@@ -186,5 +187,31 @@ describe("a document that changes", () => {
     await until(() => server.catalogue.tools.length === 1);
     expect(server.catalogue.tools.map(({ name }) => name)).toEqual(["getPet"]);
     await until(() => old.status.state === "closed");
+  });
+});
+
+describe("a document that nests too deep", () => {
+  const schema = (depth: number): string =>
+    `${'{"properties":{"a":'.repeat(depth)}{}${"}}".repeat(depth)}`;
+  const json = (depth: number): string =>
+    `{"openapi":"3.1.0","info":{"title":"t","version":"1"},"paths":{"/a":{"post":{"operationId":"deep",
+      "requestBody":{"content":{"application/json":{"schema":${schema(depth)}}}},"responses":{}}}}}`;
+  const yaml = (depth: number): string =>
+    `openapi: 3.1.0\ninfo: { title: t, version: "1" }\npaths: {}\nx-deep:\n  ${"- ".repeat(depth)}1\n`;
+  const flow = (depth: number): string =>
+    `openapi: 3.1.0\ninfo: { title: t, version: "1" }\npaths: {}\nx-deep: ${"[".repeat(depth)}${"]".repeat(depth)}\n`;
+
+  it.each([
+    ["JSON, 1,000", json(1_000)],
+    ["JSON, 100,000", json(100_000)],
+    ["YAML, 1,000", yaml(1_000)],
+    ["YAML in one line, 20,000", flow(20_000)],
+  ])("is refused with a sentence: %s", async (_what, text) => {
+    const spec = await serve((_req, res) => void res.end(text));
+    const { gateway } = await startPets({ spec: `${spec}/openapi`, baseUrl: "http://127.0.0.1:9" });
+    expect(gateway.servers.get("pets")!.status).toMatchObject({
+      state: "failed",
+      reason: expect.stringContaining("nests deeper than 200 levels") as string,
+    });
   });
 });

@@ -92,3 +92,19 @@ it.each<[string, Answer]>([
   expect(task.status.message?.parts[0]?.text).toContain(`${LIMIT} bytes`);
   expect(runs).toBe(1);
 });
+
+it.each(["an event", "an answer"])(
+  "gives up a task at once when %s of its runtime nests deeper than can be handled",
+  async (kind) => {
+    const deep = `${"[".repeat(5_000)}1${"]".repeat(5_000)}`;
+    const { task, runs } = await start((asked, res) => {
+      const done = JSON.stringify(completed(idOf(asked))).replace('"done"', `"x"},{"data":${deep}`);
+      if (kind === "an answer") return sendJson(res, done);
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      res.end(`data: {"task":${done}}\n\n`);
+    });
+    expect(runs).toBe(1);
+    expect(task.status.state).toBe("failed");
+    expect(JSON.stringify(task.status.message)).toContain("nests deeper than 64 levels");
+  },
+);
