@@ -1,7 +1,9 @@
-import { ERROR_STATUS, GatewayError, type ErrorCode } from "../errors.ts";
+import { ERROR_STATUS, GatewayError, isGatewayError, type ErrorCode } from "../errors.ts";
 import { completeCall } from "../local/call.ts";
 import { nearest } from "../config/spelling.ts";
+import { DEEPEST } from "../json-scan.ts";
 import { isObject } from "../json.ts";
+import { inexactWords, readJson } from "../node/json.ts";
 import type { Json, Progress, RpcError, Tool } from "../types.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { withClient, type ClientFlags } from "./client.ts";
@@ -28,6 +30,7 @@ export async function call(options: CallOptions): Promise<number> {
     if (answer.error)
       throw callFailed(answer.error, listed ? undefined : unknownTool(client, name));
     const result = answer.result ?? {};
+    if (answer.inexact && (options.json || !hasContent(result))) throw answer.inexact;
     console.log(options.json ? JSON.stringify(result, null, 2) : resultText(result));
     return answer.isError ? EXIT.toolError : EXIT.ok;
   });
@@ -71,8 +74,9 @@ export function readArguments(words: readonly string[], tool: Tool | undefined):
 
 function readObject(text: string): Json {
   try {
-    return JSON.parse(text) as Json;
-  } catch {
+    return readExact(text) as Json;
+  } catch (error) {
+    if (isGatewayError(error) && error.code === "invalid") throw error;
     throw new GatewayError("invalid", "The arguments are not valid JSON.", {
       hint: `Write e.g. '{"message": "hello"}' or message=hello.`,
     });
@@ -93,10 +97,18 @@ function readPair(word: string, tool: Tool | undefined): readonly [string, unkno
   return [key, properties?.[key]?.type === "string" ? text : readValue(text)];
 }
 
+/** @throws {GatewayError} `invalid` for a number that JavaScript cannot hold; something else for what is no JSON */
+function readExact(text: string): unknown {
+  const { value, inexact } = readJson(Buffer.from(text), DEEPEST);
+  if (inexact === undefined) return value;
+  throw new GatewayError("invalid", inexactWords(inexact));
+}
+
 function readValue(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
-  } catch {
+    return readExact(text);
+  } catch (error) {
+    if (isGatewayError(error) && error.code === "invalid") throw error;
     return text;
   }
 }
@@ -108,9 +120,12 @@ function writeProgress({ progress, total, message }: Progress): void {
 }
 
 function resultText(result: Json): string {
-  const content = Array.isArray(result["content"]) ? (result["content"] as Json[]) : [];
-  if (content.length === 0) return JSON.stringify(result["structuredContent"] ?? result, null, 2);
-  return content.map(itemText).join("\n");
+  if (!hasContent(result)) return JSON.stringify(result["structuredContent"] ?? result, null, 2);
+  return (result["content"] as Json[]).map(itemText).join("\n");
+}
+
+function hasContent({ content }: Json): boolean {
+  return Array.isArray(content) && content.length > 0;
 }
 
 /** Text as it is; anything else by what it is, since a terminal shows no pictures. */

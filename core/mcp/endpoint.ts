@@ -115,9 +115,10 @@ export class Endpoint {
     if (this.#context.closed) return sendFault(res, GONE, null);
     if (this.#context.host.leases.isWithdrawn(principal)) return sendFault(res, WITHDRAWN, null);
     const { value, inexact } = readJson(body, this.#context.host.limits.depth);
-    if (inexact !== undefined) return sendFault(res, changed(inexact), readableId(value));
+    const message = inexact === undefined ? readMessage(value) : refusedAnswer(value, inexact);
+    if (inexact !== undefined && !message)
+      return sendFault(res, changed(inexact), readableId(value));
     if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
-    const message = readMessage(value);
     if (message === undefined) return sendFault(res, NOT_A_MESSAGE, readableId(value));
     const era = classify(message, req.headers);
     const id = message.kind === "request" ? message.id : null;
@@ -241,6 +242,17 @@ function isLegacy(message: Message | undefined): message is Message {
 function isStateless({ headers }: IncomingMessage): boolean {
   const version = headerValue(headers["mcp-protocol-version"]);
   return version !== undefined && isModernVersion(version);
+}
+
+/** Stands for a client's answer that would change: its server is told, and waits no longer. */
+function refusedAnswer(value: unknown, number: string): Message | undefined {
+  const message = readMessage(value);
+  if (message?.kind !== "response") return undefined;
+  return {
+    kind: "response",
+    id: message.id,
+    error: { code: RPC.invalidParams, message: inexactWords(number) },
+  };
 }
 
 /** The refusal of a number that would reach the server as another one. An ordinary answer, so that a model can read it. */

@@ -5,7 +5,9 @@ import type { ProviderEvent } from "../provider.ts";
 import type { Call, Json, Progress, RpcError } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject } from "../json.ts";
+import { inexactWords } from "../node/json.ts";
 import type { Dropped } from "./dropped.ts";
+import { keepExact } from "./exact.ts";
 import { Faults } from "./faults.ts";
 import { type MessageFault, parseMessage, readMessage } from "./message.ts";
 import { Owners } from "./owners.ts";
@@ -20,7 +22,7 @@ const FAULTS: Readonly<Record<MessageFault, string>> = {
   syntax: "sent invalid JSON",
   depth: "sent JSON that nests too deep (limits.depth)",
   shape: "sent what is not a JSON-RPC message",
-  number: "sent a number beyond 2^53 in an unusual message, which would change it",
+  number: "sent a number beyond 2^53 where it cannot be kept exactly",
 };
 
 /** What an {@link Inbound} works with. */
@@ -64,12 +66,30 @@ export class Inbound {
   }
 
   #read(chunks: readonly Buffer[], origin: Exchange | undefined): void {
-    const { fault, ids, answer } = readMessage(chunks, this.#options.maxDepth());
+    const { fault, ids, answer, inexact } = readMessage(chunks, this.#options.maxDepth());
     if (fault) return this.#refuse(fault, ids, origin);
     if (answer) return this.#settle(ids[0], answer, origin);
     const message = parseMessage(chunks);
+    if (inexact !== undefined) return this.#readInexact(message, inexact, chunks, origin);
     if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
     else this.#dispatch(message, origin);
+  }
+
+  /** Takes a message with a number that parsing has changed: exact, or not at all. */
+  #readInexact(
+    message: unknown,
+    number: string,
+    chunks: readonly Buffer[],
+    origin: Exchange | undefined,
+  ): void {
+    const kept = keepExact(message, chunks);
+    if (kept) return this.#dispatch(kept, origin);
+    const parts = (Array.isArray(message) ? message : [message]).filter(isObject);
+    const ids = parts.flatMap(({ id, method }) => (method === undefined ? [id] : []));
+    this.#refuse("number", ids, origin);
+    for (const { id, method } of parts)
+      if (method !== undefined && (typeof id === "string" || typeof id === "number"))
+        this.#questions.refuse(id, inexactWords(number));
   }
 
   /** Throws a message away. The requests that it names get no other answer, so they fail now and not when their time is over. */
@@ -230,7 +250,7 @@ function toRpc(error: Json): RpcError {
   const { code, message, ...rest } = error;
   return {
     ...rest,
-    code: typeof code === "number" ? code : -32603,
+    code: Number.isSafeInteger(code) ? (code as number) : -32603,
     message: typeof message === "string" ? message : "",
   };
 }

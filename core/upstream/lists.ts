@@ -4,6 +4,7 @@ import type { Catalogue } from "../provider.ts";
 import type { Json } from "../types.ts";
 import type { Connection } from "./connection.ts";
 import { type EntryKind, type LeftOut, usableEntries } from "./entries.ts";
+import { withoutInexact } from "./exact.ts";
 import { isObject } from "../json.ts";
 import { type Mirrors, readMirrors } from "./mirror.ts";
 
@@ -103,6 +104,13 @@ function refusedTools(refused: ReadonlyMap<string, string> = new Map()): LeftOut
   return [...refused].map(([name, why]) => ({ kind: "tools", name, why }));
 }
 
+function exactEntry(kind: EntryKind, entry: Json, leftOut: LeftOut[]): Json {
+  const name = String(entry["name"]);
+  return withoutInexact(entry, (path) =>
+    leftOut.push({ kind, name, why: `${path} alone: its number is beyond 2^53` }),
+  );
+}
+
 interface ReadList {
   readonly entries: readonly Json[];
   readonly leftOut: readonly LeftOut[];
@@ -121,7 +129,7 @@ async function fetchList(
   let cursor: string | undefined;
   try {
     for (let page = 0; page < MAX_PAGES; page++) {
-      const { result, error } = await connection.request(
+      const { result, error, inexact } = await connection.request(
         kind.method,
         cursor === undefined ? {} : { cursor },
         { timeout },
@@ -143,7 +151,10 @@ async function fetchList(
           failure: `${kind.method} answered without ${kind.key}`,
           broken: true,
         };
-      for (const entry of usableEntries(kind.key, items, leftOut)) entries.push(entry);
+      const usable = usableEntries(kind.key, items, leftOut);
+      entries.push(
+        ...(inexact ? usable.map((entry) => exactEntry(kind.key, entry, leftOut)) : usable),
+      );
       const next = result!["nextCursor"];
       if (typeof next !== "string") return { entries, leftOut, failure: undefined };
       if (cursors.has(next))

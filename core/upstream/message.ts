@@ -51,6 +51,8 @@ export interface ReadMessage {
   readonly ids: readonly string[];
   /** The whole of it, if it is a result that can travel as the bytes that came. */
   readonly answer: Answer | undefined;
+  /** The first number in it that parsing would change. */
+  readonly inexact?: string | undefined;
 }
 
 /**
@@ -70,7 +72,7 @@ export function readMessage(chunks: readonly Buffer[], maxDepth: number): ReadMe
   if (isRepeating(scan)) return { fault: "shape", ids, answer: undefined };
   const answer = answerOf(scan, chunks, ids);
   const isChanged = scan.inexact !== undefined && !answer && hasResult(scan);
-  return { fault: isChanged ? "number" : undefined, ids, answer };
+  return { fault: isChanged ? "number" : undefined, ids, answer, inexact: scan.inexact };
 }
 
 function idsOf({ members }: JsonScan, chunks: readonly Buffer[]): readonly string[] {

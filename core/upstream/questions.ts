@@ -138,6 +138,11 @@ export class Questions {
     this.#held.add(held);
   }
 
+  /** Answers a question that cannot be passed on as it was asked. */
+  refuse(id: RpcId, message: string): void {
+    this.#reply(id, { error: { code: -32602, message } });
+  }
+
   #refuse(id: RpcId, method: string): void {
     this.#options.unclear(method);
     this.#reply(id, { error: UNCLEAR });

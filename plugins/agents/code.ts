@@ -165,6 +165,7 @@ class CodeRun implements AgentRun {
     });
     const parts = partsOf(answer, `${server}/${tool}`);
     const data = answer.result?.["structuredContent"] as Json | undefined;
+    if (data !== undefined && answer.inexact) throw answer.inexact;
     return { text: textOf(parts), images: imagesOf(parts), data };
   }
 

@@ -38,15 +38,15 @@ export function describeAnswer(answer: Answer, limits: ResultLimits): ToolOutcom
       `Error: the tool answered ${JSON.stringify(type)}, which an agent cannot go on from.`,
       true,
     );
-  return { parts: shownOf(result ?? {}, limits), isError: result?.["isError"] === true };
+  return { parts: shownOf(answer, limits), isError: result?.["isError"] === true };
 }
 
-function shownOf(result: Json, limits: ResultLimits): readonly Shown[] {
+function shownOf({ result = {}, inexact }: Answer, limits: ResultLimits): readonly Shown[] {
   const content = Array.isArray(result["content"]) ? (result["content"] as unknown[]) : [];
   const parts = content.filter(isObject).map((block) => showBlock(block, limits));
   const structured = result["structuredContent"];
   if (structured !== undefined && !parts.some(({ type }) => type === "text"))
-    parts.push({ type: "text", text: JSON.stringify(structured) });
+    parts.push({ type: "text", text: inexact?.message ?? JSON.stringify(structured) });
   // An empty result is refused by some providers and puzzles models.
   return parts.length > 0 ? parts : [{ type: "text", text: "(no output)" }];
 }

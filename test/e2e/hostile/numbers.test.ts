@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Speaker } from "../speaker.ts";
 import { openScene, type Scene } from "./scene.ts";
 
@@ -57,6 +57,81 @@ it("issue 8: a result in an unusual message is refused with a sentence", async (
   const [answer] = await scene.say("stdio", { words });
   expect(answer).toMatchObject({ error: { data: { code: "upstream_error" } } });
   expect(JSON.stringify(answer)).toContain("beyond 2^53");
+});
+
+describe.each(["stdio", "http", "sse"] as const)("what server %s says beside results", (server) => {
+  const ended = `{"jsonrpc":"2.0","id":%ID%,"result":{"content":[]}}`;
+
+  it("issue 8: the data of an error arrive as their JSON text", async () => {
+    const error = `{"code":-32050,"message":"No.","data":{"n":${BIG}, "x":1}}`;
+    const messages = await scene.say(server, {
+      words: [`{"jsonrpc":"2.0","id":%ID%,"error":${error}}`],
+    });
+    const data = `{"n":${BIG}, "x":1}`;
+    expect(messages.at(-1)).toMatchObject({ error: { code: -32050, message: "No.", data } });
+  });
+
+  it("issue 8: the data of a log line arrive as their JSON text", async () => {
+    const params = `{"level":"error","logger":"l","data":{"n":${BIG}}}`;
+    const log = `{"jsonrpc":"2.0","method":"notifications/message","params":${params}}`;
+    const messages = await scene.say(server, { words: [log, ended] });
+    expect(messages[0]).toMatchObject({
+      method: "notifications/message",
+      params: { level: "error", logger: "l", data: `{"n":${BIG}}` },
+    });
+  });
+
+  it("issue 8: a result in a batch is refused with a sentence", async () => {
+    const words = [`[{"jsonrpc":"2.0","id":%ID%,"result":{"content":[],"n":${BIG}}}]`];
+    const messages = await scene.say(server, { words });
+    expect(messages.at(-1)).toMatchObject({ error: { data: { code: "upstream_error" } } });
+    expect(JSON.stringify(messages)).toContain("beyond 2^53");
+  });
+});
+
+/** A session of the legacy era that sends what it is given as it is. */
+async function openSession(protocolVersion: string, capabilities: object) {
+  const speaker = new Speaker(scene.gateway.url, "legacy");
+  onTestFinished(() => speaker.close());
+  const clientInfo = { name: "session", version: "1" };
+  const opened = await speaker.request("initialize", { protocolVersion, capabilities, clientInfo });
+  const session = { "mcp-session-id": String(opened.headers["mcp-session-id"]) };
+  const headers = { ...speaker.headersFor({}), ...session };
+  const { pool, path } = speaker;
+  const post = async (body: string) =>
+    (await pool.request({ method: "POST", path, headers, body })).body;
+  return { speaker, post };
+}
+
+it("issue 8: a batch whose arguments would change is refused with a sentence, its results are exact", async () => {
+  const { speaker, post } = await openSession("2025-03-26", {});
+  const call = callOf(speaker, "good__say", RESULTS["small"]!(BIG));
+  expect(await (await post(`[${call}]`)).text()).toContain(`"n":${BIG}`);
+  const wrong = call.replace(/"words":\[.*\]/, `"n":${BIG}`);
+  expect(await (await post(`[${wrong}]`)).text()).toContain(
+    `The number ${BIG} cannot be kept exactly`,
+  );
+});
+
+it("issue 8: a client's answer that would change is refused to the server that asked", async () => {
+  const { speaker, post } = await openSession("2025-11-25", { elicitation: {} });
+  const question = {
+    method: "elicitation/create",
+    params: { message: "?", requestedSchema: { type: "object", properties: {} } },
+  };
+  const body = await post(
+    JSON.stringify(speaker.message("tools/call", { name: "stdio__ask", arguments: question }, 9)),
+  );
+  let text = "";
+  let isAnswered = false;
+  for await (const chunk of body) {
+    text += String(chunk);
+    const [, id] = /"id":("[^"]+"|\d+),"method":"elicitation/.exec(text) ?? [];
+    if (id === undefined || isAnswered) continue;
+    isAnswered = true;
+    await post(`{"jsonrpc":"2.0","id":${id},"result":{"action":"accept","content":{"n":${BIG}}}}`);
+  }
+  expect(text).toContain(`The number ${BIG} cannot be kept exactly`);
 });
 
 describe("over plain HTTP", () => {
