@@ -1,16 +1,34 @@
 import { GatewayError } from "propylon";
 import { STATES, type Artifact, type Part, type StreamEvent, type Task } from "propylon/contract";
 
-/** Bytes that may wait for a reader, roughly (characters). */
+/** Bytes that may wait for a reader that takes nothing, roughly (characters). */
 const LIMIT = 1024 * 1024;
+/** Bytes that may wait for any reader, by the same measure, in shares of the limit. */
+const BURST = 16;
+/** How long a reader for whom more than the limit waits may take nothing, in milliseconds. */
+const PATIENCE_MS = 5_000;
+
+/** How much may wait, and how long; for tests. */
+export interface TaskEventsOptions {
+  /** Whether the events end when the task waits for somebody, and not only when it is final. */
+  readonly stopsWaiting: boolean;
+  readonly limit?: number;
+  readonly patience?: number;
+}
 
 /**
  * The events of one task as one reader takes them. A reader that does not keep up loses interim reports first; what must not be
- * lost ends the stream with an error instead, and the reader can subscribe anew.
+ * lost ends the stream with an error instead, and the reader can subscribe anew. Not at once: a skill may write more in one tick
+ * than anybody can read in it.
  */
 export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined> {
   readonly #limit: number;
+  readonly #patience: number;
   readonly #stopsWaiting: boolean;
+  /** Events that the reader took. */
+  #taken = 0;
+  /** Runs while more waits than the limit. */
+  #watch: NodeJS.Timeout | undefined;
   #waiting: { readonly event: StreamEvent; readonly weight: number }[] = [];
   #weight = 0;
   #task: Task["status"]["state"] = "submitted";
@@ -18,9 +36,9 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
   #ended = false;
   #wake: (() => void) | undefined;
 
-  /** @param options.stopsWaiting whether the events end when the task waits for somebody, and not only when it is final */
-  constructor({ limit = LIMIT, stopsWaiting }: { limit?: number; stopsWaiting: boolean }) {
+  constructor({ stopsWaiting, limit = LIMIT, patience = PATIENCE_MS }: TaskEventsOptions) {
     this.#limit = limit;
+    this.#patience = patience;
     this.#stopsWaiting = stopsWaiting;
   }
 
@@ -30,11 +48,13 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
     this.#supersede(event);
     const state = stateOf(event);
     const weight = weightOf(event);
-    const isFull = this.#waiting.length > 0 && this.#weight + weight > this.#limit;
+    const total = this.#weight + weight;
+    const isFull = this.#waiting.length > 0 && total > this.#limit;
     if (state) this.#task = state;
     if (isFull && state === "working" && "statusUpdate" in event) return;
-    if (isFull) this.fail(tooSlow());
+    if (isFull && total > this.#limit * BURST) this.fail(tooSlow());
     else this.#take(event, weight);
+    if (isFull) this.#watchReader();
     if (this.#isOver) this.end();
   }
 
@@ -53,13 +73,14 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
     while (this.#waiting.length === 0 && !this.#ended)
       await new Promise<void>((resolve) => (this.#wake = resolve));
     const next = this.#waiting.shift();
+    this.#taken++;
     if (next) this.#weight -= next.weight;
     else if (this.#fault) throw this.#fault;
     return next ? { done: false, value: next.event } : { done: true, value: undefined };
   }
 
   return(): Promise<IteratorResult<StreamEvent, undefined>> {
-    this.#waiting = [];
+    this.#drop();
     this.end();
     return Promise.resolve({ done: true, value: undefined });
   }
@@ -89,11 +110,33 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
     this.#wake?.();
   }
 
+  /** Whether it has ended with an error. */
+  get isGivenUp(): boolean {
+    return this.#fault !== undefined;
+  }
+
   /** Drops what waits; the reader gets the error. */
   fail(error: GatewayError): void {
-    this.#waiting = [];
+    this.#drop();
     this.#fault = error;
     this.end();
+  }
+
+  #drop(): void {
+    clearTimeout(this.#watch);
+    this.#waiting = [];
+    this.#weight = 0;
+  }
+
+  /** Gives a reader up that takes nothing any more, as long as more waits for it than may. */
+  #watchReader(): void {
+    const taken = this.#taken;
+    this.#watch ??= setTimeout(() => {
+      this.#watch = undefined;
+      if (this.#weight <= this.#limit) return;
+      if (this.#taken === taken) this.fail(tooSlow());
+      else this.#watchReader();
+    }, this.#patience).unref();
   }
 }
 

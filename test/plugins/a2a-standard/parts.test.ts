@@ -181,10 +181,30 @@ describe("the events of one reader", () => {
     expect(told.at(-1)).toEqual(DONE);
   });
 
-  it("fail when results would be lost, holding no more than their limit", async () => {
+  it("fail when results would be lost, holding no more than 16 times their limit", async () => {
     const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
-    for (let count = 0; count < 10; count++) events.push(chunk("x".repeat(20)));
+    for (let count = 0; count < 100; count++) events.push(chunk("x".repeat(20)));
     await expect(drain(events)).rejects.toThrow(/too slowly/);
+  });
+
+  it("fail when more than their limit waits for a reader that takes nothing", async () => {
+    const [events, gone] = [1, 1].map(
+      (patience) => new TaskEvents({ stopsWaiting: true, limit: 100, patience }),
+    ) as [TaskEvents, TaskEvents];
+    for (const each of [events, gone])
+      for (let count = 0; count < 10; count++) each.push(chunk("x".repeat(20)));
+    await gone.return();
+    await expect.poll(() => events.isGivenUp).toBe(true);
+    expect(gone.isGivenUp).toBe(false);
+    await expect(drain(events)).rejects.toThrow(/too slowly/);
+  });
+
+  it("wait for a reader that had no chance to read yet", async () => {
+    const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
+    const all = Array.from({ length: 20 }, (_, at) => chunk(`${at}`.padEnd(20)));
+    const read = drain(events);
+    for (const next of [...all, DONE]) events.push(next);
+    expect(await read).toEqual([...all, DONE]);
   });
 
   it("leave out what waits of an artifact that is replaced, and keep what is not", async () => {
