@@ -1,4 +1,5 @@
 import { isPlainObject } from "../config/environment.ts";
+import { OBJECT_NAMES } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
 import { withContainer } from "./container.ts";
 
@@ -124,7 +125,11 @@ function withPlugins(value: Record<string, unknown>, flags: ServeFlags): Record<
     ...(flags.toolTimeoutMax !== undefined && { max: flags.toolTimeoutMax }),
   };
   const plugins = asMap(value["plugins"]);
-  const asked = (flags.plugin ?? []).map((name) => [name, plugins[name] || {}] as const);
+  const asked = (flags.plugin ?? []).map((name) => {
+    // Where the config is checked, some of these names are gone already.
+    if (OBJECT_NAMES.has(name)) throw noPlugin(name);
+    return [name, plugins[name] || {}] as const;
+  });
   const result = { ...plugins, ...Object.fromEntries(asked) };
   if (Object.keys(timeouts).length > 0) {
     if (plugins["gating"] === false)
@@ -138,6 +143,12 @@ function withPlugins(value: Record<string, unknown>, flags: ServeFlags): Record<
     result["admin"] = { ...asMap(plugins["admin"]), allowUnsafeCommands: true };
   }
   return Object.keys(result).length === 0 ? value : { ...value, plugins: result };
+}
+
+function noPlugin(name: string): GatewayError {
+  return new GatewayError("invalid", `There is no plugin "${name}".`, {
+    hint: "Give the name of a plugin, e.g. --plugin openapi.",
+  });
 }
 
 function usage(need: string, config: string): GatewayError {

@@ -58,6 +58,7 @@ export async function mcpo(
   const { config, port, apiKey, hotReload } = flags;
   if (config === undefined && command === undefined)
     throw wrong("There is nothing to serve.", "Add --config mcp.json, or -- npx some-server.");
+  checkHeader(flags);
   const environment = await readEnvironment(flags);
   await start({
     file: config,
@@ -73,6 +74,21 @@ export async function mcpo(
     ...(flags.logLevel !== undefined && { logLevel: levelOf(flags.logLevel) }),
     amend: (value) => amend(value, flags, environment),
   });
+}
+
+/** Headers are for the one URL behind `--`; to leave them out silently would leave out a credential. */
+function checkHeader({ header, config, type, serverType }: McpoFlags): void {
+  if (header === undefined) return;
+  if (config !== undefined)
+    throw wrong(
+      "--header is for a URL behind --, not for the servers of a file.",
+      "Set headers of each server in the file.",
+    );
+  if ((type ?? serverType) === "stdio")
+    throw wrong(
+      "--header is for a URL behind --, and a command takes no headers.",
+      "Add --server-type streamable-http or sse, or leave the flag out.",
+    );
 }
 
 /** A plugin that was asked for by its name alone brings those that it cannot do without. */

@@ -2,7 +2,9 @@ import { isPlainObject } from "./environment.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 
 /** What every object has: a name among these finds something where nothing was set, or sets something else. */
-const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+export const OBJECT_NAMES: ReadonlySet<string> = new Set(
+  Object.getOwnPropertyNames(Object.prototype),
+);
 
 /**
  * Names that cannot be those of servers: paths of the gateway's own pages (C06), path segments that every client of HTTP takes

@@ -22,6 +22,15 @@ describe("flags", () => {
     ).toEqual({ plugins: { gating: { state: "x", timeouts: { default: "2", max: 3 } } } });
   });
 
+  it.each(["__proto__", "constructor", "toString"])(
+    "a plugin %s is refused, since there is none",
+    (name) => {
+      expect(() => applyFlags({ plugins: { health: {} } }, { plugin: [name] })).toThrow(
+        expect.objectContaining({ code: "invalid", message: `There is no plugin "${name}".` }),
+      );
+    },
+  );
+
   it("M007: a tool timeout without the gating plugin is an error with a next step", () => {
     expect(() => applyFlags({ plugins: { gating: false } }, { toolTimeoutMax: "1m" })).toThrow(
       expect.objectContaining({

@@ -431,6 +431,8 @@ describe("a config of another program runs unchanged", () => {
       ["--client-header-forwarding", '{"enabled": true, "whitelist": "X"}', "--", "npx"],
       /client_header_forwarding of "[^"]+" is not understood/,
     ],
+    [["-c", "mcp.json", "--header", '{"A": "b"}'], /--header is for a URL behind --, not for the/],
+    [["--header", '{"A": "b"}', "--", "npx"], /--header is for a URL behind --, and a command/],
     [["--log-level", "LOUD", "--", "npx"], /Levels: DEBUG, INFO/],
     [["--env", "X", "--", "npx"], /--env wants NAME=value/],
     [["--env-path", "nowhere.env", "--", "npx"], /--env-path cannot be read/],
