@@ -1,4 +1,5 @@
 import { isAscii } from "node:buffer";
+import { applyEdits, type Edit, includes } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { editBytes, editValue, type ResultEdit } from "./result-edit.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
@@ -236,13 +237,6 @@ function parseChunks(chunks: readonly Buffer[]): Parsed {
   }
 }
 
-/** One replaced span of a message. */
-interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-}
-
 /** Where members can be put in front of those of the result, or `undefined` when only a parse can tell. */
 function insertDefaults(chunks: readonly Buffer[], defaults: Json): Edit | undefined {
   const head = headOf(chunks);
@@ -265,42 +259,4 @@ function headOf(chunks: readonly Buffer[]): string {
     if (head.length >= HEAD_BYTES) break;
   }
   return head;
-}
-
-/** Whether the bytes occur, also across the border of two or more chunks. */
-function includes(chunks: readonly Buffer[], bytes: Buffer): boolean {
-  let tail: Buffer = Buffer.alloc(0);
-  for (const chunk of chunks) {
-    if (chunk.includes(bytes)) return true;
-    const seam = Buffer.concat([tail, chunk.subarray(0, bytes.length - 1)]);
-    if (seam.includes(bytes)) return true;
-    tail =
-      chunk.length >= bytes.length - 1
-        ? chunk.subarray(chunk.length - bytes.length + 1)
-        : seam.subarray(-(bytes.length - 1));
-  }
-  return false;
-}
-
-/** Copies nothing: slices the chunks around the replaced spans. */
-function applyEdits(chunks: readonly Buffer[], edits: readonly Edit[]): (string | Buffer)[] {
-  const out: (string | Buffer)[] = [];
-  let offset = 0;
-  let next = 0;
-  for (const chunk of chunks) {
-    let from = 0;
-    const end = offset + chunk.length;
-    for (let edit = edits[next]; edit && edit.start < end; edit = edits[next]) {
-      if (edit.start >= offset + from) {
-        out.push(chunk.subarray(from, edit.start - offset), edit.text);
-      }
-      from = Math.min(edit.end - offset, chunk.length);
-      if (edit.end > end) break;
-      next++;
-    }
-    // A span that started in an earlier chunk may end inside this one.
-    if (from < chunk.length) out.push(from === 0 ? chunk : chunk.subarray(from));
-    offset = end;
-  }
-  return out;
 }

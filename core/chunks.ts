@@ -17,3 +17,48 @@ export function latin1Of(chunks: readonly Buffer[], start: number, end: number):
   for (const part of sliceOf(chunks, start, end)) text += part.toString("latin1");
   return text;
 }
+
+/** Whether the bytes occur, also across the border of two or more chunks. */
+export function includes(chunks: readonly Buffer[], bytes: Buffer): boolean {
+  let tail: Buffer = Buffer.alloc(0);
+  for (const chunk of chunks) {
+    if (chunk.includes(bytes)) return true;
+    const seam = Buffer.concat([tail, chunk.subarray(0, bytes.length - 1)]);
+    if (seam.includes(bytes)) return true;
+    tail =
+      chunk.length >= bytes.length - 1
+        ? chunk.subarray(chunk.length - bytes.length + 1)
+        : seam.subarray(-(bytes.length - 1));
+  }
+  return false;
+}
+
+/** One replaced span of a message. */
+export interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Copies nothing: slices the chunks around the replaced spans. */
+export function applyEdits(chunks: readonly Buffer[], edits: readonly Edit[]): (string | Buffer)[] {
+  const out: (string | Buffer)[] = [];
+  let offset = 0;
+  let next = 0;
+  for (const chunk of chunks) {
+    let from = 0;
+    const end = offset + chunk.length;
+    for (let edit = edits[next]; edit && edit.start < end; edit = edits[next]) {
+      if (edit.start >= offset + from) {
+        out.push(chunk.subarray(from, edit.start - offset), edit.text);
+      }
+      from = Math.min(edit.end - offset, chunk.length);
+      if (edit.end > end) break;
+      next++;
+    }
+    // A span that started in an earlier chunk may end inside this one.
+    if (from < chunk.length) out.push(from === 0 ? chunk : chunk.subarray(from));
+    offset = end;
+  }
+  return out;
+}

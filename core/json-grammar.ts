@@ -53,6 +53,16 @@ export const COLUMN = new Uint8Array(256).fill(BEHIND);
 for (const [column, bytes] of ["0", "123456789", ".", "eE", "+", "-"].entries())
   for (const byte of Buffer.from(bytes)) COLUMN[byte] = column;
 
+/**
+ * An integer that is written again with the same digits, as one of JavaScript's own, has not changed. Whoever writes a fraction or
+ * an exponent writes an approximation; only what is lost altogether counts there.
+ */
+export function isExact(text: string, isInteger: boolean): boolean {
+  const value = Number(text);
+  if (!Number.isFinite(value)) return false;
+  return !isInteger || String(value) === text || BigInt(text) === BigInt(value);
+}
+
 /** A member of the object that a JSON text is. The places are offsets in bytes. */
 export interface Member {
   /** Without its quotes; `undefined` for a name that is long or holds an escape. */

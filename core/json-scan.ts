@@ -25,6 +25,7 @@ import {
   PLAIN,
   SIGN,
   ZERO,
+  isExact,
 } from "./json-grammar.ts";
 import { latin1Of } from "./chunks.ts";
 
@@ -286,20 +287,10 @@ class Scanner implements JsonScan {
     this.#endValue(end);
   }
 
-  /**
-   * An integer that is written again with the same digits, as one of JavaScript's own, has not changed. Whoever writes a fraction or
-   * an exponent writes an approximation; only what is lost altogether counts there.
-   */
   #checkNumber(end: number): void {
     const text = latin1Of(this.#chunks, this.#number, end);
-    const value = Number(text);
-    const isSame = this.#part !== DIGITS || String(value) === text || isEqual(text, value);
-    if (!isSame || !Number.isFinite(value)) this.inexact ??= text.slice(0, 80);
+    if (!isExact(text, this.#part === DIGITS)) this.inexact ??= text.slice(0, 80);
   }
-}
-
-function isEqual(digits: string, value: number): boolean {
-  return Number.isFinite(value) && BigInt(digits) === BigInt(value);
 }
 
 function find(chunk: Buffer, byte: number, from: number): number {
