@@ -28,7 +28,7 @@ export function startTck({
   return startRuntime({
     cwd: TCK,
     ...setup,
-    skills: [{ id: "tck", description: "For tests.", function: "./skill.ts" }, ...skills],
+    skills: [{ id: "tck", description: "For tests.", function: "./skill.mjs" }, ...skills],
   });
 }
 

@@ -156,7 +156,7 @@ it("gives a notification up that is refused or redirected, goes on with the next
   const stream = new Writable({
     write: (line, _encoding, done) => done(void (log += String(line))),
   });
-  const skill = { id: "tck", description: "For tests.", function: "./skill.ts" };
+  const skill = { id: "tck", description: "For tests.", function: "./skill.mjs" };
   const { url, gateway } = await setupGateway({
     plugins: [[a2a, { listener: "main", skills: [skill], ...ALLOWED }]],
     cwd: TCK,

@@ -183,12 +183,12 @@ describe("a tool that asks in place of an answer", () => {
 describe("a tool that a skill calls", () => {
   it("asks the sender of the message, one question after the other", async () => {
     const cwd = await folder({
-      "two.ts": `export default { async run({ call }) {
+      "two.mjs": `export default { async run({ call }) {
         const answers = await Promise.all([call("real", "${ASKS}"), call("real", "${ASKS}")]);
         return answers.map(({ result }) => result.content[0].text).join("\\n");
       } };`,
     });
-    const runtime = await start({ skills: [{ id: "two", function: "./two.ts" }], rest: { cwd } });
+    const runtime = await start({ skills: [{ id: "two", function: "./two.mjs" }], rest: { cwd } });
     const { id: taskId } = await send(runtime, say("go"));
     const second = await send(runtime, say("decline", { taskId }));
     expect(second.status.state).toBe("input-required");
@@ -198,14 +198,14 @@ describe("a tool that a skill calls", () => {
 
   it("that is a skill itself works on its own, and not on the task of its caller", async () => {
     const cwd = await folder({
-      "outer.ts": `export default { async run({ call }) {
+      "outer.mjs": `export default { async run({ call }) {
         return (await call("a2a", "inner", { message: "x" })).result.content[0].text;
       } };`,
-      "inner.ts": `export default { run: ({ taskId, text }) => taskId + " " + text };`,
+      "inner.mjs": `export default { run: ({ taskId, text }) => taskId + " " + text };`,
     });
     const skills = [
-      { id: "outer", function: "./outer.ts" },
-      { id: "inner", function: "./inner.ts" },
+      { id: "outer", function: "./outer.mjs" },
+      { id: "inner", function: "./inner.mjs" },
     ];
     const runtime = await start({ skills, rest: { cwd } });
     const task = await send(runtime, say("go"));
@@ -280,13 +280,13 @@ describe("many tasks at once", () => {
 
 it("a task ends with whoever gave the answer and would not come back for it", async () => {
   const cwd = await folder({
-    "stay.ts": `export default { async run({ call, signal, status }) {
+    "stay.mjs": `export default { async run({ call, signal, status }) {
       await call("real", "${ASKS}");
       status("staying");
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     } };`,
   });
-  const runtime = await start({ skills: [{ id: "stay", function: "./stay.ts" }], rest: { cwd } });
+  const runtime = await start({ skills: [{ id: "stay", function: "./stay.mjs" }], rest: { cwd } });
   const { id: taskId } = await send(runtime, say("go"));
   const client = new AbortController();
   const { signal } = client;

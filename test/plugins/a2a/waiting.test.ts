@@ -5,9 +5,9 @@ import { ALICE, folder, say, startRuntime, statesIn, type TestRuntime } from "./
 /** A runtime whose skill asks until it is told "done". */
 async function start(tasks: Readonly<Record<string, unknown>> = {}): Promise<TestRuntime> {
   const cwd = await folder({
-    "ask.ts": `export default { run: ({ text, ask }) => text === "done" ? text : ask("What?") };`,
+    "ask.mjs": `export default { run: ({ text, ask }) => text === "done" ? text : ask("What?") };`,
   });
-  return startRuntime({ cwd, skills: [{ id: "ask", function: "./ask.ts" }], options: { tasks } });
+  return startRuntime({ cwd, skills: [{ id: "ask", function: "./ask.mjs" }], options: { tasks } });
 }
 
 /** A task that waits, and what is told of it from now on. */
