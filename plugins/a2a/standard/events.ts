@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { GatewayError, setTimer } from "propylon";
 import { STATES, type Artifact, type Part, type StreamEvent, type Task } from "propylon/contract";
 
 /** Bytes that may wait for a reader that takes nothing, roughly (characters). */
@@ -131,7 +131,7 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
   /** Gives a reader up that takes nothing any more, as long as more waits for it than may. */
   #watchReader(): void {
     const taken = this.#taken;
-    this.#watch ??= setTimeout(() => {
+    this.#watch ??= setTimer(() => {
       this.#watch = undefined;
       if (this.#weight <= this.#limit) return;
       if (this.#taken === taken) this.fail(tooSlow());
