@@ -41,6 +41,9 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How long a server may take to answer a ping, in milliseconds. */
+const PING_MS = 10_000;
+
 /** What a {@link Connection} is made of. */
 export interface ConnectionOptions {
   /** Name of the server. */
@@ -84,6 +87,7 @@ export class Connection implements ExchangeOwner {
       dropped: options.dropped,
       maxDepth: options.maxDepth,
       reply: (message) => this.#wire?.post(message),
+      ping: () => this.#ping(),
       event: (event) => options.host.event(event),
       listChanged: (list) => options.host.listChanged(list),
     });
@@ -213,6 +217,16 @@ export class Connection implements ExchangeOwner {
       });
     }
     this.wire.drop(exchange);
+  }
+
+  /** The modern era has neither pings nor what they are for here: requests of servers. */
+  #ping(): Promise<boolean> {
+    if (this.handshake?.era !== "legacy") return Promise.resolve(false);
+    const answer = this.request("ping", undefined, { timeout: PING_MS });
+    return answer.then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Waits for the calls in flight, at most `graceMs` where given. */

@@ -34,6 +34,8 @@ export interface InboundOptions {
   /** Deepest nesting of a message. */
   readonly maxDepth: () => number;
   reply(message: string): void;
+  /** Whether the server answers; never rejects. */
+  ping(): Promise<boolean>;
   event(event: ProviderEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;
 }
@@ -48,7 +50,7 @@ export class Inbound {
 
   constructor(options: InboundOptions) {
     this.#options = options;
-    this.#owners = new Owners(options.pending);
+    this.#owners = new Owners(options.pending, options.ping);
     this.#questions = new Questions({
       ...options,
       owners: this.#owners,

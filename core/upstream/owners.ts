@@ -8,7 +8,7 @@ import type { Pending } from "./pending.ts";
  */
 export type Owner = Exchange | "conversations" | "principals" | undefined;
 
-/** Calls that were given up and that are remembered; beyond, nothing can be told apart until the connection is new. */
+/** Calls that were given up and that are remembered; at this number nothing is told apart. */
 const MAX_LEFT = 1_000;
 
 /**
@@ -18,12 +18,17 @@ const MAX_LEFT = 1_000;
  */
 export class Owners {
   readonly #pending: Pending<Exchange>;
-  /** Conversations of calls that were given up, by id: the server may be at work on them, and ask, until it answers. */
-  readonly #left = new Map<string, string>();
+  readonly #ping: () => Promise<boolean>;
+  /** Conversations of calls that were given up, by id: the server may be at work on them, and ask. */
+  #left = new Map<string, string>();
+  /** Those among them of which the server is being asked whether it has heard. */
+  #checked = new Map<string, string>();
   #principal: string | null | undefined;
 
-  constructor(pending: Pending<Exchange>) {
+  /** @param ping asks the server whether it is there; never rejects */
+  constructor(pending: Pending<Exchange>, ping: () => Promise<boolean>) {
     this.#pending = pending;
+    this.#ping = ping;
   }
 
   /** Ref of the principal of all calls so far; `null` = of several, `undefined` = there was no call. */
@@ -39,12 +44,34 @@ export class Owners {
 
   /** A call has its end. */
   release({ id, call, answered }: Exchange): void {
-    if (call && !answered && this.#left.size < MAX_LEFT) this.#left.set(id, call.peer.key);
+    if (!call || answered) return;
+    this.#remember(id, call.peer.key);
+    void this.#check();
   }
 
   /** An answer to no call in flight; perhaps to one that was given up. */
   late(id: unknown): void {
-    if (this.#left.size < MAX_LEFT) this.#left.delete(id as string);
+    for (const calls of [this.#left, this.#checked])
+      if (calls.size < MAX_LEFT) calls.delete(id as string);
+  }
+
+  /**
+   * Finds out that the server has heard which calls were given up. Its answer to a ping comes behind what it asked before, and
+   * a call that it knows to be given up asks nothing more.
+   */
+  async #check(): Promise<void> {
+    while (this.#checked.size === 0 && this.#left.size > 0) {
+      [this.#left, this.#checked] = [this.#checked, this.#left];
+      const hasHeard = await this.#ping();
+      const unheard = hasHeard ? [] : [...this.#checked];
+      this.#checked.clear();
+      for (const [id, key] of unheard) this.#remember(id, key);
+      if (!hasHeard) return;
+    }
+  }
+
+  #remember(id: string, conversation: string): void {
+    if (this.#left.size < MAX_LEFT) this.#left.set(id, conversation);
   }
 
   /** Whose a message is that comes now. */
@@ -61,9 +88,10 @@ export class Owners {
   }
 
   #isOnly(conversation: string): boolean {
-    if (this.#left.size === MAX_LEFT) return false;
-    for (const key of this.#left.values()) if (key !== conversation) return false;
-    return true;
+    return [this.#left, this.#checked].every(
+      (calls) =>
+        calls.size < MAX_LEFT && [...calls.values()].every((each) => each === conversation),
+    );
   }
 }
 

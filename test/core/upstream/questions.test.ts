@@ -13,10 +13,11 @@ function setUp(...asks: ((method: string) => Promise<Json>)[]) {
   const exchanges = [...pending.values()];
   const replies: Json[] = [];
   const refused = { count: 0 };
+  const server = { hears: false };
   let replied = (): void => {};
   const questions = new Questions({
     pending,
-    owners: new Owners(pending),
+    owners: new Owners(pending, () => Promise.resolve(server.hears)),
     unclear: () => void refused.count++,
     reply: (message) => {
       replies.push(JSON.parse(message) as Json);
@@ -30,7 +31,7 @@ function setUp(...asks: ((method: string) => Promise<Json>)[]) {
     pending.delete(exchange);
     questions.release(Object.assign(exchange, { answered }));
   };
-  return { questions, replies, nextReply, refused, end };
+  return { questions, replies, nextReply, refused, end, server };
 }
 
 it("a client's refusal reaches the server with the client's own code and words", async () => {
@@ -86,5 +87,23 @@ it("T5: with more calls given up than are remembered, no question goes to anyone
   for (let index = 0; index < 1_000; index++) questions.late(`id${index}`);
   questions.ask(1, "elicitation/create", {}, undefined);
   expect(replies).toEqual([]);
+  questions.close();
+});
+
+it("a server that heard of a call that was given up asks about the others again", async () => {
+  const { questions, replies, nextReply, end, server } = setUp(
+    () => Promise.reject(new Error("This one is gone.")),
+    () => Promise.resolve({ asked: true }),
+  );
+  server.hears = true;
+  end(0, false);
+  questions.ask(1, "elicitation/create", {}, undefined);
+  expect(replies).toEqual([]);
+  questions.ask(2, "elicitation/create", {}, undefined);
+  await Promise.resolve();
+  const reply = nextReply();
+  questions.ask(3, "elicitation/create", {}, undefined);
+  await reply;
+  expect(replies).toEqual([{ jsonrpc: "2.0", id: 3, result: { asked: true } }]);
   questions.close();
 });
