@@ -35,7 +35,7 @@ export interface InboundOptions {
   readonly maxDepth: () => number;
   reply(message: string): void;
   /** Whether the server answers; never rejects. */
-  ping(): Promise<boolean>;
+  readonly ping: () => Promise<boolean>;
   event(event: ProviderEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;
 }
