@@ -1,7 +1,7 @@
-export { Answer, type RawMessage } from "./answer.ts";
-export { AuthenticatorService, type Authenticator, type Credentials } from "./auth.ts";
-export { createPrincipal } from "./auth/principal.ts";
-export { admits } from "./auth/roles.ts";
+export { Answer, type RawMessage } from "./call/answer.ts";
+export { AuthenticatorService, type Authenticator, type Credentials } from "./http/auth/service.ts";
+export { createPrincipal } from "./http/auth/principal.ts";
+export { admits } from "./http/auth/roles.ts";
 export type {
   EndpointConfig,
   GatewayConfig,
@@ -17,11 +17,11 @@ export type {
 export { configSchema } from "./config/schema.ts";
 export { HEADER_NAME, HEADER_VALUE, headersSchema } from "./config/headers.ts";
 export { durationSchema, parseDuration, sizeSchema } from "./config/units.ts";
-export { makeCatalogue } from "./catalogue.ts";
-export { blobContent, toResult } from "./content.ts";
-export { Cancellation } from "./cancellation.ts";
-export type { PluginComposition } from "./host/composition.ts";
-export type { GatewayDescription, GatewayWarning } from "./host/describe.ts";
+export { makeCatalogue } from "./server/catalogue.ts";
+export { blobContent, toResult } from "./call/content.ts";
+export { Cancellation } from "./call/cancellation.ts";
+export type { PluginComposition } from "./gateway/composition.ts";
+export type { GatewayDescription, GatewayWarning } from "./gateway/describe.ts";
 export {
   ERROR_STATUS,
   GatewayError,
@@ -42,19 +42,19 @@ export {
   Gateway,
   type FileGatewayOptions,
   type GatewayOptions,
-} from "./gateway.ts";
-export type { Control, ReloadPlan } from "./control.ts";
-export { perGeneration, type GenerationContext } from "./per-generation.ts";
+} from "./gateway/gateway.ts";
+export type { Control, ReloadPlan } from "./gateway/control.ts";
+export { perGeneration, type GenerationContext } from "./gateway/per-generation.ts";
 export type { ConfigEdit } from "./config/write.ts";
-export type { Cut, CutReason } from "./node/backlog.ts";
-export type { Changes, GatewayHooks, Mutation, ReloadReport, Shutdown } from "./hooks.ts";
+export type { Cut, CutReason } from "./http/backlog.ts";
+export type { Changes, GatewayHooks, Mutation, ReloadReport, Shutdown } from "./plugin/hooks.ts";
 export { createLogger } from "./log.ts";
-export { networkFault, networkReason, sizeFault } from "./upstream/faults.ts";
-export { type Child, type CloseTimes, type Exit, spawnChild } from "./upstream/child.ts";
-export type { Launch } from "./upstream/launch.ts";
-export { readEvents, readTypedEvents, type ServerSentEvent } from "./upstream/events.ts";
-export { METRICS_CONTENT_TYPE } from "./host/metrics.ts";
-export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "./outcome.ts";
+export { networkFault, networkReason, sizeFault } from "./servers/faults.ts";
+export { type Child, type CloseTimes, type Exit, spawnChild } from "./process/child.ts";
+export type { Launch } from "./process/launch.ts";
+export { readEvents, readTypedEvents, type ServerSentEvent } from "./servers/events.ts";
+export { METRICS_CONTENT_TYPE } from "./plugin/metrics.ts";
+export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "./call/outcome.ts";
 export type {
   PromptDefinition,
   ResourceContent,
@@ -64,7 +64,7 @@ export type {
   ToolDefinition,
   ToolReturn,
   ToolSchema,
-} from "./definitions.ts";
+} from "./plugin/definitions.ts";
 export {
   definePlugin,
   type AnyPlugin,
@@ -76,7 +76,7 @@ export {
   type PluginDefinition,
   type Timeouts,
   type Undo,
-} from "./plugin.ts";
+} from "./plugin/plugin.ts";
 export type {
   Access,
   DirectAnswer,
@@ -87,9 +87,9 @@ export type {
   RouteHandler,
   RouteMethod,
   RouteOptions,
-} from "./route.ts";
-export type { ManagedProvider, ServerType } from "./server-type.ts";
-export type { Socket } from "./socket.ts";
+} from "./http/route.ts";
+export type { ManagedProvider, ServerType } from "./server/server-type.ts";
+export type { Socket } from "./http/socket.ts";
 export {
   EMPTY_CATALOGUE,
   type Catalogue,
@@ -99,9 +99,9 @@ export {
   type ProviderEvent,
   type ProviderState,
   type ProviderStatus,
-} from "./provider.ts";
-export { Reading, type ReadingOptions } from "./reading.ts";
-export { Standing, type Circumstances, type StandingOptions } from "./standing.ts";
+} from "./server/server.ts";
+export { Reading, type ReadingOptions } from "./server/refresher.ts";
+export { Standing, type Circumstances, type StandingOptions } from "./server/status.ts";
 export {
   defineService,
   optional,
@@ -109,10 +109,10 @@ export {
   type Injected,
   type OptionalService,
   type Service,
-} from "./service.ts";
-export type { EvictOptions, Evicted } from "./host/evict.ts";
-export type { Address } from "./host/sockets.ts";
-export { STAGES, type Stage } from "./stages.ts";
+} from "./plugin/service.ts";
+export type { EvictOptions, Evicted } from "./gateway/evict.ts";
+export type { Address } from "./http/listeners.ts";
+export { STAGES, type Stage } from "./call/stages.ts";
 export { traceOf, type TraceCarrier } from "./trace.ts";
 export type {
   Call,
@@ -134,21 +134,21 @@ export type {
   RpcError,
   RpcId,
   Tool,
-} from "./types.ts";
+} from "./call/types.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
-export { lockFile, type FileLock } from "./lock.ts";
-export { amendCall } from "./host/amend.ts";
+export { lockFile, type FileLock } from "./kit/lock.ts";
+export { amendCall } from "./call/amend.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "./timers.ts";
-export { AllowedAddresses, type Resolve } from "./addresses.ts";
-export { isSameHost } from "./document-host.ts";
+export { AllowedAddresses, type Resolve } from "./kit/addresses.ts";
+export { isSameHost } from "./kit/document-host.ts";
 export {
   checkInput,
   isUnmodified,
   pathParameter,
   prefersEvents,
   readJson,
-} from "./host/request.ts";
-export { isObject } from "./json.ts";
-export { isWithinDepth, parseJson } from "./node/json.ts";
-export { LITERAL_PROGRESS } from "./types.ts";
-export { matchesWildcard } from "./host/wildcard.ts";
+} from "./http/request.ts";
+export { isObject } from "./kit/json.ts";
+export { isWithinDepth, parseJson } from "./kit/parse-json.ts";
+export { LITERAL_PROGRESS } from "./call/types.ts";
+export { matchesWildcard } from "./kit/wildcard.ts";

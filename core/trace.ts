@@ -1,4 +1,4 @@
-import type { Json } from "./types.ts";
+import type { Json } from "./call/types.ts";
 
 /** Where trace context comes from: HTTP headers as Node or `fetch` give them, NATS headers, or the `_meta` of a call. */
 export type TraceCarrier =

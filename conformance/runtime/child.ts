@@ -5,7 +5,7 @@ import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { GatewayError } from "../../core/errors.ts";
-import { childEnvironment } from "../../core/upstream/environment.ts";
+import { childEnvironment } from "../../core/process/environment.ts";
 
 /** What ends the kit: Ctrl-C, a CI system, a terminal that is closed. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

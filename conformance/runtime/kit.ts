@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { GatewayError } from "../../core/errors.ts";
-import { freePort, isPortFree } from "../../core/node/port.ts";
+import { freePort, isPortFree } from "../../core/http/port.ts";
 import { demand, runChecks, sentenceOf, type Check } from "../check.ts";
 import { levelReached, withoutCredentials, type CheckResult, type Report } from "../report.ts";
 import { describeExit, startChild, type Child } from "./child.ts";

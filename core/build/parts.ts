@@ -6,7 +6,7 @@ import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
 import { requirePlugins } from "../config/plugins.ts";
 import { FIRST_PARTY, PluginSource } from "../config/resolve.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
-import { rehearse } from "../rehearsal.ts";
+import { rehearse } from "../gateway/dry-run.ts";
 import { isInstalled, publicFile } from "./packages.ts";
 import { Placeholders } from "./placeholders.ts";
 

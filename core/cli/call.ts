@@ -1,11 +1,11 @@
 import { ERROR_STATUS, GatewayError, isGatewayError, type ErrorCode } from "../errors.ts";
-import { completeCall } from "../local/call.ts";
+import { completeCall } from "../server/plugin/tool-call.ts";
 import { nearest } from "../config/spelling.ts";
-import { DEEPEST } from "../json-scan.ts";
-import { isObject } from "../json.ts";
-import { inexactWords, readJson } from "../node/json.ts";
-import type { Json, Progress, RpcError, Tool } from "../types.ts";
-import type { Upstream } from "../upstream/upstream.ts";
+import { DEEPEST } from "../kit/json-scan.ts";
+import { isObject } from "../kit/json.ts";
+import { inexactWords, readJson } from "../kit/parse-json.ts";
+import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
+import type { Upstream } from "../servers/upstream.ts";
 import { withClient, type ClientFlags } from "./client.ts";
 import { EXIT } from "./exit.ts";
 

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { hasCredentials } from "../auth/authenticator.ts";
+import { hasCredentials } from "../http/auth/authenticator.ts";
 import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES, loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";

@@ -6,7 +6,7 @@ import { httpServerSchema } from "../config/server-schema.ts";
 import { parseDuration } from "../config/units.ts";
 import { timeoutSignal } from "../timers.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { Upstream } from "../upstream/upstream.ts";
+import { Upstream } from "../servers/upstream.ts";
 import { VERSION } from "../version.ts";
 import { withContainer } from "./container.ts";
 

@@ -4,9 +4,9 @@ import { maskConfig } from "../config/mask.ts";
 import { listOptions } from "../config/options.ts";
 import { checkPlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
-import type { PluginComposition } from "../host/composition.ts";
-import type { AnyPlugin } from "../plugin.ts";
-import { rehearse } from "../rehearsal.ts";
+import type { PluginComposition } from "../gateway/composition.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import { rehearse } from "../gateway/dry-run.ts";
 import { withContainer } from "./container.ts";
 
 /** An option of a plugin with what it is set to. */

@@ -1,5 +1,5 @@
-import type { PluginComposition } from "../host/composition.ts";
-import { STAGES } from "../stages.ts";
+import type { PluginComposition } from "../gateway/composition.ts";
+import { STAGES } from "../call/stages.ts";
 import { composeConfig } from "./composed.ts";
 
 /** Prints the composed gateway as a Mermaid flow chart: the pipeline, who joins it, and who takes whose service. */

@@ -1,6 +1,6 @@
-import { createKey, digestOf } from "../auth/key.ts";
+import { createKey, digestOf } from "../http/auth/key.ts";
 import { GatewayError } from "../errors.ts";
-import type { Role } from "../types.ts";
+import type { Role } from "../call/types.ts";
 
 /** What a key is made for. */
 export interface KeyOptions {

@@ -6,9 +6,9 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { parseDuration } from "../config/units.ts";
 import { validateConfig } from "../config/validate.ts";
 import { GatewayError } from "../errors.ts";
-import { createGateway, type Gateway } from "../gateway.ts";
+import { createGateway, type Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
-import { endWhileStarting, runProcess } from "../node/process.ts";
+import { endWhileStarting, runProcess } from "./run-process.ts";
 import { exitCodeOf } from "./exit.ts";
 import type { SidecarFlags } from "./sidecar-flags.ts";
 

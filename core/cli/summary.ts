@@ -1,9 +1,9 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
-import type { GatewayDescription } from "../host/describe.ts";
-import type { Gateway } from "../gateway.ts";
-import type { Changes, ReloadReport } from "../hooks.ts";
-import type { ProviderStatus } from "../provider.ts";
+import type { GatewayDescription } from "../gateway/describe.ts";
+import type { Gateway } from "../gateway/gateway.ts";
+import type { Changes, ReloadReport } from "../plugin/hooks.ts";
+import type { ProviderStatus } from "../server/server.ts";
 import { claudeCommand, clientName } from "./clients.ts";
 import { setTimer } from "../timers.ts";
 import { VERSION } from "../version.ts";

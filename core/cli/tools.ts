@@ -1,4 +1,4 @@
-import type { Tool } from "../types.ts";
+import type { Tool } from "../call/types.ts";
 import { withClient, type ClientFlags } from "./client.ts";
 import { EXIT } from "./exit.ts";
 

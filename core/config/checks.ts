@@ -1,10 +1,10 @@
 import { SPELLINGS } from "./clients.ts";
 import { isPlainObject } from "./environment.ts";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "../http/loopback.ts";
 import { resolve } from "node:path";
-import { AuthenticatorService } from "../auth.ts";
-import { hasCredentials } from "../auth/authenticator.ts";
-import type { AnyPlugin } from "../plugin.ts";
+import { AuthenticatorService } from "../http/auth/service.ts";
+import { hasCredentials } from "../http/auth/authenticator.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
 import { hasPlugin } from "./code.ts";
 import type { PathIssue } from "./issue.ts";
 import type { GatewayConfig, ListenerConfig } from "./schema.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { AnyPlugin } from "../plugin.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
 import { loadConfig, type LoadedConfig, type LoadOptions } from "./load.ts";
 import { requirePlugins } from "./plugins.ts";
 import { PluginSource } from "./resolve.ts";

@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import type { Place } from "../errors.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 
 /** A place inside a config: object keys and array indexes from the top. */
 export type ConfigPath = readonly (string | number)[];

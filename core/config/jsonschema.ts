@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AnyPlugin } from "../plugin.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
 import { SPELLINGS } from "./clients.ts";
 import { configSchema } from "./schema.ts";
 import { httpServerSchema, stdioServerSchema, typedServerSchema } from "./server-schema.ts";

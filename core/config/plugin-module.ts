@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import type { AnyPlugin } from "../plugin.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
 
 /**
  * The plugin that a module exports by default.

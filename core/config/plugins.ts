@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isGatewayError, toGatewayError, type GatewayError } from "../errors.ts";
-import type { AnyPlugin } from "../plugin.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
 import { checkConfig } from "./checks.ts";
 import { explainIssues, leafIssues, type ZodIssue } from "./explain.ts";
 import type { ConfigIssue } from "./issue.ts";

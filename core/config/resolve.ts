@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { resolveModulePath } from "exsolve";
 import { GatewayError, isGatewayError } from "../errors.ts";
-import type { AnyPlugin } from "../plugin.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
 import { isLocalPlugin } from "./checks.ts";
 import type { CodeModule } from "./code.ts";
 import { codeIssue, importCode } from "./code.ts";

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isCollection, isMap, isNode, isScalar, isSeq, parseDocument } from "yaml";
 import type { Document, Node } from "yaml";
 import { GatewayError } from "../errors.ts";
-import { lockFile } from "../lock.ts";
+import { lockFile } from "../kit/lock.ts";
 import { carryEdit } from "./carry.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
-import type { Json } from "../types.ts";
+import type { Json } from "../call/types.ts";
 import type { Message } from "./envelope.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";

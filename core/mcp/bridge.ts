@@ -1,7 +1,7 @@
-import { Answer } from "../answer.ts";
+import { Answer } from "../call/answer.ts";
 import { GatewayError } from "../errors.ts";
-import type { Call, Json } from "../types.ts";
-import { isObject } from "../json.ts";
+import type { Call, Json } from "../call/types.ts";
+import { isObject } from "../kit/json.ts";
 
 /** A callee that still asks after so many rounds never ends. */
 const MAX_ROUNDS = 10;

@@ -1,17 +1,26 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { SEVERITIES } from "../severities.ts";
-import { Answer } from "../answer.ts";
-import { addSignal, Cancellation } from "../cancellation.ts";
+import { SEVERITIES } from "../kit/severities.ts";
+import { Answer } from "../call/answer.ts";
+import { addSignal, Cancellation } from "../call/cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../server/server.ts";
 import { adoptTrace } from "../trace.ts";
-import type { Call, CallMethod, Era, Json, Peer, Principal, Progress, RpcId } from "../types.ts";
+import type {
+  Call,
+  CallMethod,
+  Era,
+  Json,
+  Peer,
+  Principal,
+  Progress,
+  RpcId,
+} from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { CallRunner } from "./host.ts";
 import type { Forward } from "./forward.ts";
 import { isFault, otherMeta } from "./forward.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import type { Fault } from "./protocol.ts";
 import { RPC } from "./protocol.ts";
 import { ProgressOrder } from "./progress.ts";

@@ -1,6 +1,6 @@
-import type { Provider } from "../provider.ts";
-import type { Json } from "../types.ts";
-import { isObject } from "../json.ts";
+import type { Provider } from "../server/server.ts";
+import type { Json } from "../call/types.ts";
+import { isObject } from "../kit/json.ts";
 
 /**
  * What an endpoint declares to its clients: everything any of its servers can do. Tools are always there, because plugins

@@ -1,6 +1,6 @@
-import type { Cancellation } from "../cancellation.ts";
+import type { Cancellation } from "../call/cancellation.ts";
 import { GatewayError, toGatewayError, toRpcError } from "../errors.ts";
-import type { Principal } from "../types.ts";
+import type { Principal } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
 import { isFault, isUnknown } from "./forward.ts";

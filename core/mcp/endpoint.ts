@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { toGatewayError } from "../errors.ts";
-import type { NodeHandler } from "../node/app.ts";
-import { takeBody } from "../node/body.ts";
-import { inexactWords, readJson } from "../node/json.ts";
-import type { Era, Principal } from "../types.ts";
+import type { NodeHandler } from "../http/app.ts";
+import { takeBody } from "../http/body.ts";
+import { inexactWords, readJson } from "../kit/parse-json.ts";
+import type { Era, Principal } from "../call/types.ts";
 import { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./envelope.ts";
 import { classify, headerValue, readableId, readMessage } from "./envelope.ts";

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Era, Json, RpcError, RpcId } from "../types.ts";
+import type { Era, Json, RpcError, RpcId } from "../call/types.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import {
   isModernVersion,
   META_CAPABILITIES,

@@ -1,7 +1,7 @@
-import type { CallMethod, Json } from "../types.ts";
+import type { CallMethod, Json } from "../call/types.ts";
 import type { Request } from "./envelope.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import { META_PREFIX, RPC } from "./protocol.ts";
 import type { Route, View } from "./view.ts";
 

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Json, Tool } from "../types.ts";
+import type { Json, Tool } from "../call/types.ts";
 import type { Request } from "./envelope.ts";
 import { headerValue, mismatch } from "./envelope.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 
 /** Which parameter `Mcp-Name` repeats, by method (2026-07-28, standard request headers). */
 const NAME_SOURCE: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Json } from "../types.ts";
+import type { Json } from "../call/types.ts";
 import type { ModernCall } from "./modern-call.ts";
 import { Shares } from "./shares.ts";
 

@@ -1,13 +1,13 @@
 import type { Logger } from "pino";
-import type { Leases } from "../auth/leases.ts";
-import type { Answer } from "../answer.ts";
+import type { Leases } from "../http/auth/leases.ts";
+import type { Answer } from "../call/answer.ts";
 import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
-import type { Abortion } from "../host/pipeline.ts";
-import type { GatewayHooks } from "../hooks.ts";
-import type { Listed } from "../plugin.ts";
-import type { Backlog } from "../node/backlog.ts";
-import type { Provider } from "../provider.ts";
-import type { Call, Json } from "../types.ts";
+import type { Abortion } from "../call/pipeline.ts";
+import type { GatewayHooks } from "../plugin/hooks.ts";
+import type { Listed } from "../plugin/plugin.ts";
+import type { Backlog } from "../http/backlog.ts";
+import type { Provider } from "../server/server.ts";
+import type { Call, Json } from "../call/types.ts";
 
 /** One generation of the gateway, as far as its calls go. */
 export interface CallRunner {

@@ -1,4 +1,4 @@
-import type { RpcId } from "../types.ts";
+import type { RpcId } from "../call/types.ts";
 import { RPC } from "./protocol.ts";
 import type { HttpReply, Pieces } from "./reply.ts";
 import { faultPieces } from "./reply.ts";

@@ -1,8 +1,8 @@
-import { SEVERITIES } from "../severities.ts";
-import type { Answer } from "../answer.ts";
+import { SEVERITIES } from "../kit/severities.ts";
+import type { Answer } from "../call/answer.ts";
 import { GatewayError } from "../errors.ts";
-import { abortError } from "../cancellation.ts";
-import type { Call, Json } from "../types.ts";
+import { abortError } from "../call/cancellation.ts";
+import type { Call, Json } from "../call/types.ts";
 import { answerInputs, needsInput } from "./bridge.ts";
 import type { ClientRequest } from "./call.ts";
 import { ClientCall } from "./call.ts";

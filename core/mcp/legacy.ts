@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import type { Json, Principal } from "../types.ts";
+import type { Json, Principal } from "../call/types.ts";
 import { BatchReply } from "./batch.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./envelope.ts";
@@ -10,7 +10,7 @@ import { LegacyCall } from "./legacy-call.ts";
 import { isListMethod } from "./list.ts";
 import type { ListMethod } from "./list.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import { GONE, LEGACY_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
 import { faultPieces, HttpReply, notification, resultPieces, sendFault } from "./reply.ts";

@@ -1,4 +1,4 @@
-import type { Era, Json, RpcId } from "../types.ts";
+import type { Era, Json, RpcId } from "../call/types.ts";
 import { META_SERVER_INFO } from "./protocol.ts";
 
 /** The lists that an endpoint shows, by method. */

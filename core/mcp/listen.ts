@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
-import type { Provider } from "../provider.ts";
-import type { Json, Principal, RpcId } from "../types.ts";
+import type { Provider } from "../server/server.ts";
+import type { Json, Principal, RpcId } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Request } from "./envelope.ts";
 import { invalid } from "./forward.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
 import type { Accepts } from "./reply.ts";
 import { faultPieces, notification, resultPieces, sendFault } from "./reply.ts";

@@ -1,7 +1,7 @@
-import { SEVERITIES } from "../severities.ts";
-import { sessionOf } from "../node/answer.ts";
-import type { Provider, ProviderEvent } from "../provider.ts";
-import type { Json, Tool } from "../types.ts";
+import { SEVERITIES } from "../kit/severities.ts";
+import { sessionOf } from "../http/http-answer.ts";
+import type { Provider, ProviderEvent } from "../server/server.ts";
+import type { Json, Tool } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { EndpointContent } from "./host.ts";
 import type { ListMethod } from "./list.ts";

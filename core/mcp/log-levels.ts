@@ -1,4 +1,4 @@
-import { SEVERITIES } from "../severities.ts";
+import { SEVERITIES } from "../kit/severities.ts";
 
 /** Counts which levels the sessions of an endpoint want and tells when the most verbose one changes. */
 export class LogLevels {

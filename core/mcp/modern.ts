@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { Cancellation } from "../cancellation.ts";
-import type { Json, Principal } from "../types.ts";
+import { Cancellation } from "../call/cancellation.ts";
+import type { Json, Principal } from "../call/types.ts";
 import type { ClientRequest } from "./call.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./envelope.ts";
@@ -14,7 +14,7 @@ import { isListMethod } from "./list.ts";
 import type { Listeners } from "./listen.ts";
 import { ModernCall } from "./modern-call.ts";
 import type { Fault } from "./protocol.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import { META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
 import { faultPieces, HttpReply, resultPieces, sendFault } from "./reply.ts";

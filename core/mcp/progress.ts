@@ -1,4 +1,4 @@
-import { LITERAL_PROGRESS, type Progress } from "../types.ts";
+import { LITERAL_PROGRESS, type Progress } from "../call/types.ts";
 
 /**
  * Makes progress values of one token strictly increasing, which MCP demands ("MUST increase") and upstreams break.

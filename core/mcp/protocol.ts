@@ -1,4 +1,4 @@
-import type { Json } from "../types.ts";
+import type { Json } from "../call/types.ts";
 
 /** Revisions with `initialize`, newest first; the first is offered to clients that ask for one we do not know. */
 export const LEGACY_VERSIONS: readonly string[] = [

@@ -1,4 +1,4 @@
-import { Roster, type Seated } from "../roster.ts";
+import { Roster, type Seated } from "../call/in-flight.ts";
 
 /** Comments on quiet streams: proxies and clients give up on a connection that says nothing for long. */
 const PERIOD_MS = 15_000;

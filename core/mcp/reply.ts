@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { RpcId } from "../types.ts";
+import type { RpcId } from "../call/types.ts";
 import type { Journal } from "./journal.ts";
 import type { Fault } from "./protocol.ts";
 import type { Pulsed } from "./pulse.ts";

@@ -1,8 +1,8 @@
-import type { Answer } from "../answer.ts";
-import type { ResultEdit } from "../result-edit.ts";
-import type { CallMethod, Era, Json, RpcId } from "../types.ts";
+import type { Answer } from "../call/answer.ts";
+import type { ResultEdit } from "../call/result-edit.ts";
+import type { CallMethod, Era, Json, RpcId } from "../call/types.ts";
 import { contains } from "./bridge.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import { META_PREFIX, META_SERVER_INFO, MODERN_META, RPC } from "./protocol.ts";
 import type { Pieces } from "./reply.ts";
 

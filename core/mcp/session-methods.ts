@@ -1,5 +1,5 @@
-import { SEVERITIES } from "../severities.ts";
-import type { Json } from "../types.ts";
+import { SEVERITIES } from "../kit/severities.ts";
+import type { Json } from "../call/types.ts";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Message } from "./envelope.ts";

@@ -1,4 +1,4 @@
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../server/server.ts";
 
 /** How long the first requests wait for servers that are still connecting for the first time. */
 const LIMIT_MS = 2_000;

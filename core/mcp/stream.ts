@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { blankLineBreaks } from "./frame.ts";
-import { cutSoon } from "../node/failure.ts";
+import { cutSoon } from "../http/failure.ts";
 import type { Journals } from "./journal.ts";
 import type { Pulse, Pulsed } from "./pulse.ts";
 

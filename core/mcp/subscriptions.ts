@@ -1,5 +1,5 @@
-import type { Provider } from "../provider.ts";
-import type { Json } from "../types.ts";
+import type { Provider } from "../server/server.ts";
+import type { Json } from "../call/types.ts";
 import { toGatewayError } from "../errors.ts";
 import { invalid } from "./forward.ts";
 import type { Fault } from "./protocol.ts";

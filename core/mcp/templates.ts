@@ -1,4 +1,4 @@
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../server/server.ts";
 import { matchesGlob } from "./names.ts";
 
 interface Entry {

@@ -1,13 +1,13 @@
 import { endpointSchema } from "../config/schema.ts";
-import type { Listed } from "../plugin.ts";
-import type { Provider } from "../provider.ts";
-import type { Json, Tool } from "../types.ts";
+import type { Listed } from "../plugin/plugin.ts";
+import type { Provider } from "../server/server.ts";
+import type { Json, Tool } from "../call/types.ts";
 import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
 import type { EndpointContent } from "./host.ts";
 import type { Fragment, ListMethod } from "./list.ts";
 import { List, toFragment } from "./list.ts";
 import { exposeNames, nameFilter } from "./names.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../kit/json.ts";
 import { UriTemplates } from "./templates.ts";
 
 /** Where a call goes: the server, and the name of the thing there. */

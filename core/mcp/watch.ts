@@ -1,4 +1,4 @@
-import type { Provider, ProviderEvent } from "../provider.ts";
+import type { Provider, ProviderEvent } from "../server/server.ts";
 
 /** Listens to a changing set of providers. */
 export class ProviderWatch {

@@ -3,9 +3,14 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { withContainer } from "../cli/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
-import { createFileGateway, createGateway, type Gateway, type GatewayOptions } from "../gateway.ts";
-import { isObject } from "../json.ts";
-import type { AnyPlugin } from "../plugin.ts";
+import {
+  createFileGateway,
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+} from "../gateway/gateway.ts";
+import { isObject } from "../kit/json.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
 import { connectClient, type ClientOptions } from "./client.ts";
 
 /** A plugin, or a plugin with its options. */

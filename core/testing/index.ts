@@ -1,5 +1,5 @@
 export { connectClient, connectModernClient, type ClientOptions } from "./client.ts";
-export { freePort } from "../node/port.ts";
+export { freePort } from "../http/port.ts";
 export { setupGateway, type GatewaySetup, type PluginEntry, type TestGateway } from "./gateway.ts";
 export { openResources } from "./handles.ts";
 export { testPlugin, type PluginSuite } from "./suite.ts";

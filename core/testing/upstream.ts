@@ -9,8 +9,8 @@ import {
   type CallToolResult,
 } from "@modelcontextprotocol/sdk/types.js";
 import { onTestFinished } from "vitest";
-import { freePort } from "../node/port.ts";
-import type { Json, Tool } from "../types.ts";
+import { freePort } from "../http/port.ts";
+import type { Json, Tool } from "../call/types.ts";
 import { pause } from "../timers.ts";
 
 /** A tool of a {@link FakeUpstream}. */

@@ -6,7 +6,7 @@
  */
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
-import { build, root } from "../../scripts/ready.mjs";
+import { build, root } from "../../playground/ready.mjs";
 
 const vitest = (file) => [
   "node_modules/vitest/vitest.mjs",
@@ -31,7 +31,7 @@ const CAMPAIGNS = {
     each: "100 shutdowns of a runtime under load, and every other one with its true times",
   },
   spawn: {
-    args: vitest("test/core/stdio/supervision.test.ts"),
+    args: vitest("test/core/process/supervision.test.ts"),
     times: 3,
     each: "200 spawn and close cycles of a process tree",
   },

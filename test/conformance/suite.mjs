@@ -11,7 +11,7 @@ import { promisify } from "node:util";
  * @typedef {{ scored: Scenario[], unscored: Scenario[] }} Outcome
  */
 
-const HERE = fileURLToPath(new URL(".", import.meta.url));
+const HERE = fileURLToPath(new URL("./", import.meta.url));
 const ENTRY = `${HERE}node_modules/@modelcontextprotocol/conformance/dist/index.js`;
 const NODES = [
   `node-${process.platform}-${process.arch}`,

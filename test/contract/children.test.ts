@@ -101,8 +101,8 @@ it("nothing else starts a process", async () => {
   );
   expect(starting.flat().toSorted()).toEqual([
     "conformance/runtime/child.ts",
-    "core/upstream/child.ts",
-    "core/upstream/launch.ts",
-    "core/upstream/reaper.ts",
+    "core/process/child.ts",
+    "core/process/launch.ts",
+    "core/process/reaper.ts",
   ]);
 });

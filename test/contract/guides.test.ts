@@ -14,7 +14,7 @@ import { FIRST_PARTY, PluginSource } from "../../core/config/resolve.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { definePlugin } from "../../core/index.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../core/mcp/protocol.ts";
-import { rehearse } from "../../core/rehearsal.ts";
+import { rehearse } from "../../core/gateway/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FOLDERS = ["docs/guide", "docs/plugins", "docs/decisions"];

@@ -2,8 +2,8 @@ import { request } from "node:http";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";
-import type { Provider, ProviderState } from "../../core/provider.ts";
-import { rpc, serveHttp, serveOld, type Running } from "../core/upstream/support/servers.ts";
+import type { Provider, ProviderState } from "../../core/server/server.ts";
+import { rpc, serveHttp, serveOld, type Running } from "../core/servers/support/servers.ts";
 
 /** A real old server with an `echo` tool; remembers every request with its headers. Closed when the test ends. */
 export async function startEcho(port?: number): Promise<Running> {

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { createGateway } from "../../core/gateway.ts";
-import type { Upstream } from "../../core/upstream/upstream.ts";
+import { createGateway } from "../../core/gateway/gateway.ts";
+import type { Upstream } from "../../core/servers/upstream.ts";
 import { createLogger } from "../../core/log.ts";
-import { definePlugin } from "../../core/plugin.ts";
+import { definePlugin } from "../../core/plugin/plugin.ts";
 import { connectClient, setupGateway } from "../../core/testing/index.ts";
 import { startEcho, startGateway, whenReady } from "./kit.ts";
 

@@ -21,7 +21,7 @@ it("the page of stages is current", () => {
 });
 
 it("the page of hooks is current and knows every hook", () => {
-  const source = readFileSync(new URL("../../core/hooks.ts", import.meta.url), "utf8");
+  const source = readFileSync(new URL("../../core/plugin/hooks.ts", import.meta.url), "utf8");
   const hooks = [...source.matchAll(/^ {2}"([\w:-]+)": \(/gm)].map(([, name]) => name!);
   const content = hooksPage();
   expect(hooks.length).toBeGreaterThan(5);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { ERROR_STATUS, GatewayError, toRpcError, type ErrorCode } from "../../core/errors.ts";
-import { STAGES, type Stage } from "../../core/stages.ts";
+import { STAGES, type Stage } from "../../core/call/stages.ts";
 import { page, table } from "./page.ts";
 
 const root = new URL("../../", import.meta.url);
@@ -124,7 +124,7 @@ export function stagesPage(): string {
 
 /** docs/reference/hooks.md, from the source of the hook map. */
 export function hooksPage(): string {
-  const source = readFileSync(new URL("core/hooks.ts", root), "utf8");
+  const source = readFileSync(new URL("core/plugin/hooks.ts", root), "utf8");
   const body = /export interface GatewayHooks \{\n([\s\S]*?)\n\}/.exec(source)![1]!;
   const entry = /(?:\/\*\* ([^*]*) \*\/\s*)?"([\w:-]+)": (\([\s\S]*?\) => void);/g;
   const rows = [...body.matchAll(entry)].map(([, text, name, type]) => [

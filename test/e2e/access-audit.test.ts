@@ -6,7 +6,7 @@ import {
   GatewayError,
   type Mutation,
 } from "../../core/index.ts";
-import { createKey, digestOf } from "../../core/auth/key.ts";
+import { createKey, digestOf } from "../../core/http/auth/key.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 
 const VIEWER = createKey("viewer");

@@ -1,5 +1,5 @@
 import { SignJWT } from "jose";
-import { createKey, digestOf } from "../../core/auth/key.ts";
+import { createKey, digestOf } from "../../core/http/auth/key.ts";
 import type { Access, GatewayConfigInput, GatewayDescription } from "../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";
 

@@ -2,7 +2,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { createKey, digestOf } from "../../core/auth/key.ts";
+import { createKey, digestOf } from "../../core/http/auth/key.ts";
 import {
   AuthenticatorService,
   definePlugin,

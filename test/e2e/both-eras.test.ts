@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { connectLegacy } from "../../conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../conformance/mcp/client-modern.ts";
 import type { KitClient } from "../../conformance/mcp/client.ts";
-import { createKey, digestOf } from "../../core/auth/key.ts";
-import { createGateway } from "../../core/gateway.ts";
-import type { Era } from "../../core/types.ts";
+import { createKey, digestOf } from "../../core/http/auth/key.ts";
+import { createGateway } from "../../core/gateway/gateway.ts";
+import type { Era } from "../../core/call/types.ts";
 import { until } from "../fixtures/until.ts";
 import { textOf } from "./relay/features.ts";
 import { personOf } from "./relay/person.ts";

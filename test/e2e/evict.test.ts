@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
-import { createKey, digestOf } from "../../core/auth/key.ts";
+import { createKey, digestOf } from "../../core/http/auth/key.ts";
 import {
   AuthenticatorService,
   definePlugin,

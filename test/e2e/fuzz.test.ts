@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createGateway, type Gateway } from "../../core/gateway.ts";
-import { definePlugin } from "../../core/plugin.ts";
+import { createGateway, type Gateway } from "../../core/gateway/gateway.ts";
+import { definePlugin } from "../../core/plugin/plugin.ts";
 import { rawRequest, shot, type Shot } from "./nonsense.ts";
 import { Speaker, type Era, type Message, type Reply } from "./speaker.ts";
 

@@ -14,8 +14,8 @@ import {
   createGateway,
   type Gateway,
   type GatewayOptions,
-} from "../../core/gateway.ts";
-import { definePlugin } from "../../core/plugin.ts";
+} from "../../core/gateway/gateway.ts";
+import { definePlugin } from "../../core/plugin/plugin.ts";
 import { Speaker, type Era, type OpenStream } from "./speaker.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));

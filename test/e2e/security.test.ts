@@ -2,8 +2,8 @@ import { request as httpRequest } from "node:http";
 import { once } from "node:events";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createGateway, type Gateway } from "../../core/gateway.ts";
-import { definePlugin } from "../../core/plugin.ts";
+import { createGateway, type Gateway } from "../../core/gateway/gateway.ts";
+import { definePlugin } from "../../core/plugin/plugin.ts";
 import { Speaker, type Era } from "./speaker.ts";
 
 const ERAS: readonly Era[] = ["legacy", "modern"];

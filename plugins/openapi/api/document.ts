@@ -64,7 +64,7 @@ export async function readDocument(location: URL, options: ReadOptions): Promise
 function checkNear(other: URL, location: URL): void {
   const near =
     location.protocol === "file:"
-      ? other.protocol === "file:" && other.pathname.startsWith(new URL(".", location).pathname)
+      ? other.protocol === "file:" && other.pathname.startsWith(new URL("./", location).pathname)
       : other.origin === location.origin;
   if (!near)
     throw broken(

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const here = fileURLToPath(new URL(".", import.meta.url));
+export const here = fileURLToPath(new URL("./", import.meta.url));
 /** Where everything is installed; `CLIENTS_CACHE` names another folder. */
 export const cache = process.env.CLIENTS_CACHE ?? join(tmpdir(), "propylon-clients");
 

@@ -5,7 +5,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { Answer } from "../../../core/answer.ts";
+import { Answer } from "../../../core/call/answer.ts";
 import { isGatewayError } from "../../../core/errors.ts";
 import { contains, needsInput } from "../../../core/mcp/bridge.ts";
 import {

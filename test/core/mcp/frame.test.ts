@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
-import { Answer } from "../../../core/answer.ts";
+import { Answer } from "../../../core/call/answer.ts";
 import { blankLineBreaks } from "../../../core/mcp/frame.ts";
 import { FakeProvider, openSession, post, serve } from "./kit.ts";
 import type { Served } from "./kit.ts";

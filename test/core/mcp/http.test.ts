@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { Answer } from "../../../core/answer.ts";
+import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { FakeProvider, openSession, post, postModern, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";

@@ -1,5 +1,5 @@
-import { Backlog } from "../../../core/node/backlog.ts";
-import { Leases } from "../../../core/auth/leases.ts";
+import { Backlog } from "../../../core/http/backlog.ts";
+import { Leases } from "../../../core/http/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
@@ -11,15 +11,20 @@ import {
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import pino from "pino";
-import { Answer } from "../../../core/answer.ts";
+import { Answer } from "../../../core/call/answer.ts";
 import { configSchema, endpointSchema } from "../../../core/config/schema.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { Endpoint } from "../../../core/mcp/endpoint.ts";
 import type { EndpointContent, EndpointHost } from "../../../core/mcp/host.ts";
-import type { Catalogue, Provider, ProviderEvent, ProviderStatus } from "../../../core/provider.ts";
-import { EMPTY_CATALOGUE } from "../../../core/provider.ts";
-import type { Call, Json, Principal, Tool } from "../../../core/types.ts";
+import type {
+  Catalogue,
+  Provider,
+  ProviderEvent,
+  ProviderStatus,
+} from "../../../core/server/server.ts";
+import { EMPTY_CATALOGUE } from "../../../core/server/server.ts";
+import type { Call, Json, Principal, Tool } from "../../../core/call/types.ts";
 
 /** Answers a call of a {@link FakeProvider}. */
 export type Handler = (call: Call) => Answer | Promise<Answer>;

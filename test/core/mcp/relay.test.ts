@@ -5,7 +5,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Call } from "../../../core/types.ts";
+import type { Call } from "../../../core/call/types.ts";
 import {
   modernMeta,
   FakeProvider,

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { rpc, serveHttp, type Running } from "../upstream/support/servers.ts";
+import { rpc, serveHttp, type Running } from "../servers/support/servers.ts";
 import { modernMeta, openSession, post, postModern } from "./kit.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

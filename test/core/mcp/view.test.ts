@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { View } from "../../../core/mcp/view.ts";
 import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/mcp/host.ts";
-import { EMPTY_CATALOGUE } from "../../../core/provider.ts";
+import { EMPTY_CATALOGUE } from "../../../core/server/server.ts";
 import { lowest } from "../../fixtures/lowest.ts";
 import {
   FakeProvider,

@@ -4,10 +4,10 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createGateway, type Gateway } from "../../../core/gateway.ts";
-import type { Json } from "../../../core/types.ts";
+import { createGateway, type Gateway } from "../../../core/gateway/gateway.ts";
+import type { Json } from "../../../core/call/types.ts";
 import openapi from "../../../plugins/openapi/index.ts";
-import { rpc, type Running, serveHttp } from "../../core/upstream/support/servers.ts";
+import { rpc, type Running, serveHttp } from "../../core/servers/support/servers.ts";
 import { until } from "../../fixtures/until.ts";
 
 const INPUT = { type: "object" };

@@ -1,6 +1,6 @@
 import { connectLegacy } from "../../../conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../../conformance/mcp/client-modern.ts";
-import type { Era } from "../../../core/types.ts";
+import type { Era } from "../../../core/call/types.ts";
 import { personOf, type RelayClient } from "./person.ts";
 
 /** Connects a client that answers every question with its own name. */

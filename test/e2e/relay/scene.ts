@@ -4,8 +4,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
-import { createGateway, type Gateway } from "../../../core/gateway.ts";
-import type { Era } from "../../../core/types.ts";
+import { createGateway, type Gateway } from "../../../core/gateway/gateway.ts";
+import type { Era } from "../../../core/call/types.ts";
 
 /** Where the server of a matrix cell is and what it speaks. */
 export interface Hop {

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { Webhooks } from "../../../plugins/a2a/standard/push/webhook.ts";
-import type { Resolve } from "../../../core/addresses.ts";
+import type { Resolve } from "../../../core/kit/addresses.ts";
 import { BINDINGS, connect, rpc, say, sending, startTck, TCK } from "./kit.ts";
 
 interface Changed {

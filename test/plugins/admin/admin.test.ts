@@ -1,7 +1,7 @@
 import { chmod, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/auth/key.ts";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import { testPlugin } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";

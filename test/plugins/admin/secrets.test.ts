@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/auth/key.ts";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import { MANAGED, startManaged } from "./kit.ts";
 
 const CANARY = "8f14e45fceea167a5a36dedd4bea2543";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { createKey, digestOf } from "../../../core/auth/key.ts";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import events from "../../../plugins/events/index.ts";
 import type { EventMessage } from "../../../plugins/events/index.ts";

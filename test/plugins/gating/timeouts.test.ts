@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Json, Timeouts } from "propylon";
 import { optionsSchema } from "../../../plugins/gating/options.ts";
 import { clamp, createRule, META_TIMEOUT, type Timed } from "../../../plugins/gating/timeouts.ts";
-import { rpc, serveHttp } from "../../core/upstream/support/servers.ts";
+import { rpc, serveHttp } from "../../core/servers/support/servers.ts";
 import { lowest } from "../../fixtures/lowest.ts";
 import { until } from "../../fixtures/until.ts";
 import { setupGating } from "./kit.ts";

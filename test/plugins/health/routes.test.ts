@@ -3,7 +3,7 @@ import admin from "../../../plugins/admin/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import health from "../../../plugins/health/index.ts";
-import { createKey, digestOf } from "../../../core/auth/key.ts";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import { optionsOf, setupTeam } from "../agents/kit.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import history from "propylon/plugins/history";
-import { createKey, digestOf } from "../../../core/auth/key.ts";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import {
   Answer,
   definePlugin,

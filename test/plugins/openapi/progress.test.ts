@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/auth/key.ts";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import {
   createSlow,
   EVERYTHING,

@@ -1,0 +1,100 @@
+import { amendCall } from "./amend.ts";
+import { Answer } from "./answer.ts";
+import { logCalls } from "./call-log.ts";
+import type { CompileInput } from "../gateway/compile.ts";
+import { GatewayError } from "../errors.ts";
+import type { LocalProvider } from "../server/plugin/plugin-server.ts";
+import { createDeadline, type StagedMiddleware } from "./pipeline.ts";
+import type { Deadline, Timeouts } from "../plugin/plugin.ts";
+import type { Scope } from "../plugin/scope.ts";
+import type { Call, Middleware } from "./types.ts";
+
+/** The stages that exist without any plugin; each comes first in its stage, and is left out where it has nothing to do. */
+export function coreStages(
+  { scopes, running, log }: Pick<CompileInput, "scopes" | "running" | "log">,
+  allowance: Allowance,
+): StagedMiddleware[] {
+  const locals = localsOf(scopes);
+  const rule = pluginRule(scopes) ?? ownRule(allowance);
+  const stages: StagedMiddleware[] = [{ stage: "deadline", run: createDeadline(rule, running) }];
+  if (locals.size > 0) stages.push({ stage: "validate", run: validateLocally(locals) });
+  if (log.isLevelEnabled("info")) stages.push({ stage: "observe", run: logCalls(log) });
+  return stages;
+}
+
+/** What the config and the tools themselves say about how long a call may run; see `PluginContext.timeouts`. */
+export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Timeouts;
+
+/** Reads the allowance off a config and its plugins. */
+export function createAllowance({
+  config,
+  scopes,
+}: Pick<CompileInput, "config" | "scopes">): Allowance {
+  const own = toolTimeouts(scopes);
+  const gateway: Timeouts = { default: config.timeouts.default };
+  const servers = new Map(
+    Object.entries(config.servers).map(([name, { timeout }]) => [
+      name,
+      timeout === undefined ? gateway : { ...gateway, server: timeout },
+    ]),
+  );
+  return ({ method, server, name }) => {
+    const tool = method === "tools/call" ? own.get(server)?.(name) : undefined;
+    return tool === undefined ? (servers.get(server) ?? gateway) : { ...gateway, tool };
+  };
+}
+
+/** What plugins say of their tools, by server. */
+function toolTimeouts(
+  scopes: readonly Scope[],
+): ReadonlyMap<string, (tool: string) => number | undefined> {
+  const own = new Map<string, (tool: string) => number | undefined>();
+  for (const [server, local] of localsOf(scopes))
+    own.set(server, (tool) => local.tool(tool)?.timeout);
+  for (const provider of scopes.flatMap(({ providers }) => providers))
+    if (provider.timeoutOf) own.set(provider.name, (tool) => provider.timeoutOf!(tool));
+  return own;
+}
+
+/** The time of a call: what its caller asked for, else its tool's or server's, else the gateway's. */
+function ownRule(allowance: Allowance): (call: Call) => Deadline {
+  return (call) => {
+    const { tool, server, default: fallback } = allowance(call);
+    return { total: call.timeout ?? tool ?? server ?? fallback };
+  };
+}
+
+/**
+ * The rule that a plugin registered, if one did.
+ * @throws {GatewayError} `exists` when two did, because one call has one deadline
+ */
+function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | undefined {
+  const [first, second] = scopes.flatMap(({ name, deadlines }) =>
+    deadlines.map((of) => ({ name, of })),
+  );
+  if (!first || !second) return first?.of;
+  throw new GatewayError(
+    "exists",
+    `Plugins "${first.name}" and "${second.name}" both decide how long calls may run.`,
+    { hint: "Take one of them out of plugins." },
+  );
+}
+
+function localsOf(scopes: readonly Scope[]): ReadonlyMap<string, LocalProvider> {
+  return new Map(
+    scopes.filter(({ local }) => !local.isEmpty).map(({ name, local }) => [name, local]),
+  );
+}
+
+/** Checks the arguments of plugin tools; an upstream answers for its own. */
+function validateLocally(locals: ReadonlyMap<string, LocalProvider>): Middleware {
+  return (call, next) => {
+    const tool =
+      call.method === "tools/call" ? locals.get(call.server)?.tool(call.name) : undefined;
+    if (!tool) return next(call);
+    const checked = tool.check(call.args);
+    return checked instanceof Answer
+      ? Promise.resolve(checked)
+      : next(amendCall(call, { args: checked }));
+  };
+}

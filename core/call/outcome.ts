@@ -1,0 +1,56 @@
+import type { Answer } from "./answer.ts";
+import { ERROR_STATUS, toGatewayError, type ErrorCode } from "../errors.ts";
+
+/**
+ * How a call ended, layer by layer, because "200, success" hides a JSON-RPC error and an `isError` result alike.
+ * A layer that was never reached is `undefined`.
+ */
+export interface Outcome {
+  /** `ok` when an answer came back, else the code of the failure. */
+  readonly transport: "ok" | ErrorCode;
+  /** `ok` for a result, else the JSON-RPC error code. */
+  readonly rpc: "ok" | number | undefined;
+  /** Whether the tool itself reported success. */
+  readonly tool: "ok" | "error" | undefined;
+}
+
+const OK: Outcome = { transport: "ok", rpc: "ok", tool: "ok" };
+const TOOL_ERROR: Outcome = { transport: "ok", rpc: "ok", tool: "error" };
+
+/** Sorts the end of a call into its three layers. Accepts the answer, or whatever was thrown. Never parses a large result. */
+export function outcomeOf(end: Answer | Error): Outcome {
+  if (end instanceof Error)
+    return { transport: toGatewayError(end).code, rpc: undefined, tool: undefined };
+  if (end.isRpcError) return { transport: "ok", rpc: end.error!.code, tool: undefined };
+  return end.isError ? TOOL_ERROR : OK;
+}
+
+/**
+ * How a call ended in one word, and in which layer when it failed: a "success" that hides an `isError` result helps nobody.
+ * `refused`: the gateway said no before anything went to the server, so nothing is wrong with that.
+ */
+export type CallOutcome = "ok" | "refused" | "transport_error" | "rpc_error" | "tool_error";
+
+/** An {@link Outcome} in one word, as the log, metrics and history show it. */
+export interface CallEnd {
+  readonly outcome: CallOutcome;
+  /** An {@link ErrorCode} or a JSON-RPC code, always as text; `null` when there was none. */
+  readonly code: string | null;
+}
+
+const ENDED_WELL: CallEnd = { outcome: "ok", code: null };
+const TOOL_FAILED: CallEnd = { outcome: "tool_error", code: null };
+
+/** Says in one word how a call ended. Accepts the answer, or whatever was thrown. Never parses a large result. */
+export function endOf(end: Answer | Error): CallEnd {
+  const { transport, rpc, tool } = outcomeOf(end);
+  if (transport !== "ok")
+    return { outcome: isRefusal(transport) ? "refused" : "transport_error", code: transport };
+  if (rpc !== "ok") return { outcome: "rpc_error", code: String(rpc) };
+  return tool === "ok" ? ENDED_WELL : TOOL_FAILED;
+}
+
+/** What is the caller's to mend, and a gateway that is closing; an open circuit stands for a server that fails. */
+function isRefusal(code: ErrorCode): boolean {
+  return code === "draining" || (ERROR_STATUS[code] < 500 && code !== "cancelled");
+}

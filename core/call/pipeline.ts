@@ -1,0 +1,201 @@
+import type { Answer } from "./answer.ts";
+import { amendCall } from "./amend.ts";
+import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
+import { setTimer } from "../timers.ts";
+import { GatewayError } from "../errors.ts";
+import type { Deadline } from "../plugin/plugin.ts";
+import type { Roster, Seated } from "./in-flight.ts";
+import { STAGES, type Stage } from "./stages.ts";
+import type { Call, Middleware, Next, Principal, Progress } from "./types.ts";
+
+/** A middleware at its place. */
+export interface StagedMiddleware {
+  readonly stage: Stage;
+  readonly run: Middleware;
+}
+
+/**
+ * Puts middleware around the terminal in the order of {@link STAGES}; within one stage the order given stays. A stage nobody
+ * joined costs nothing, and with no middleware at all the terminal itself is returned.
+ */
+export function composePipeline(middleware: readonly StagedMiddleware[], terminal: Next): Next {
+  const ordered = middleware.toSorted((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
+  return ordered.reduceRight<Next>((next, { run }) => {
+    // Made once: a middleware that throws at once must look to the one around it like one that rejects.
+    const inner: Next = (call) => run(call, next);
+    return (call) => attempt(inner, call);
+  }, terminal);
+}
+
+/** Runs a call; what throws at once rejects like everything else. */
+export function attempt(next: Next, call: Call): Promise<Answer> {
+  try {
+    return next(call);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/**
+ * Rejects as soon as the call is aborted, whatever the work does. For providers that cannot be trusted to watch the signal
+ * themselves; upstreams do, and are not raced.
+ */
+export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
+  const aborted = abortableOf(call);
+  if (aborted.aborted) return Promise.reject(abortError(aborted));
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(abortError(aborted));
+    aborted.addEventListener("abort", abort, { once: true });
+    work()
+      .then(resolve, reject)
+      .finally(() => aborted.removeEventListener("abort", abort));
+  });
+}
+
+/** Something in flight that a shutdown can end. */
+export interface Abortion extends Seated {
+  /** Whose it is. */
+  readonly principal?: Principal | undefined;
+  /** Whether it was ended already, where that is known. */
+  readonly aborted?: boolean;
+  abort(reason?: unknown): void;
+}
+
+/**
+ * Counts a call as running from its first stage on, so that one that waits in a stage, e.g. in the queue of a limit, can be ended
+ * like one that a server works on.
+ */
+export function createEntry(next: Next, running: Roster<Abortion>): Next {
+  return (call) => {
+    const own = ownCancellation(call);
+    return own
+      ? track(call, own, next, running)
+      : derive(call, (derived, cancellation) => track(derived, cancellation, next, running));
+  };
+}
+
+function track(
+  call: Call,
+  own: Cancellation,
+  next: Next,
+  running: Roster<Abortion>,
+): Promise<Answer> {
+  own.principal = call.principal;
+  running.add(own);
+  const answer = attempt(next, call);
+  const end = (): void => void running.delete(own);
+  answer.then(end, end);
+  return answer;
+}
+
+/**
+ * The stage `deadline`: aborts a call after its time with `timeout` (P/M038: the caller sees 504 and the milliseconds).
+ * It only aborts; the terminal enforces it, so that a breaker in between sees the timeout as the failure it is.
+ *
+ * @param of how long a call may run; a throw refuses it
+ * @param running holds every call in flight, so that a shutdown can abort them
+ */
+export function createDeadline(
+  of: (call: Call) => Deadline,
+  running: Roster<Abortion>,
+): Middleware {
+  return (call, next) => {
+    const own = ownCancellation(call);
+    if (own) return limit(call, own, of(call), next, running);
+    const deadline = of(call);
+    return derive(call, (derived, cancellation) =>
+      limit(derived, cancellation, deadline, next, running),
+    );
+  };
+}
+
+/** The call's own cancellation takes the timeout too: nothing is derived and nothing is copied. */
+function limit(
+  call: Call,
+  own: Cancellation,
+  { total, idle }: Deadline,
+  next: Next,
+  running: Roster<Abortion>,
+): Promise<Answer> {
+  if (own.aborted) return Promise.reject(abortError(own));
+  const timer = setTimer(() => own.abort(timeoutError(call, total)), total);
+  const silence = idle === undefined || idle >= total ? undefined : watchSilence(call, own, idle);
+  // A call that came through an entry is counted already, and until its last stage ends.
+  const isCounted = own.seat >= 0;
+  const end = (): void => {
+    clearTimeout(timer);
+    silence?.end();
+    if (!isCounted) running.delete(own);
+  };
+  if (!isCounted) {
+    own.principal = call.principal;
+    running.add(own);
+  }
+  const answer = attempt(next, silence?.call ?? call);
+  answer.then(end, end);
+  return answer;
+}
+
+/** The watch over the progress of one call. */
+interface Silence {
+  /** The call for the rest of the pipeline. */
+  readonly call: Call;
+  /** Stops watching. */
+  end(): void;
+}
+
+/**
+ * Ends a call that reports no progress for a time. The rest of the pipeline gets a copy that asks for progress even where the
+ * caller did not; what arrives then goes no further.
+ */
+function watchSilence(call: Call, own: Cancellation, ms: number): Silence {
+  const timer = setTimer(() => own.abort(silenceError(call, ms)), ms);
+  let isOver = false;
+  const progress = (report: Progress): void => {
+    // `refresh` would start even a cleared timer again.
+    if (!isOver && !own.aborted) timer.refresh();
+    call.progress?.(report);
+  };
+  const end = (): void => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+  return { call: amendCall(call, { progress }), end };
+}
+
+/** The caller's signal is not ours to abort, so the rest of the pipeline gets one that follows it. */
+function derive(
+  call: Call,
+  run: (derived: Call, cancellation: Cancellation) => Promise<Answer>,
+): Promise<Answer> {
+  const { signal } = call;
+  const cancellation = new Cancellation();
+  const follow = (): void => cancellation.abort(signal.reason);
+  if (signal.aborted) follow();
+  else signal.addEventListener("abort", follow, { once: true });
+  const derived: Call = {
+    ...call,
+    cancellation,
+    get signal() {
+      return cancellation.signal;
+    },
+  };
+  const answer = run(derived, cancellation);
+  const end = (): void => signal.removeEventListener("abort", follow);
+  answer.then(end, end);
+  return answer;
+}
+
+function timeoutError({ server, name }: Call, ms: number): GatewayError {
+  return new GatewayError("timeout", `"${name}" of "${server}" did not answer within ${ms} ms.`, {
+    data: { timeout: ms },
+  });
+}
+
+function silenceError({ server, name }: Call, ms: number): GatewayError {
+  return new GatewayError(
+    "timeout",
+    `"${name}" of "${server}" reported no progress for ${ms} ms.`,
+    { data: { idle: ms } },
+  );
+}

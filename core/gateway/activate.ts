@@ -1,0 +1,167 @@
+import { basename } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { ConfigFile } from "../config/file.ts";
+import { parseConfig } from "../config/parse.ts";
+import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
+import type { ConfigEdit } from "../config/write.ts";
+import type { ReloadPlan } from "./control.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { ReloadReport } from "../plugin/hooks.ts";
+import type { GatewayParts } from "./parts.ts";
+import { planConfig } from "./plan.ts";
+import { applyConfig } from "./reload.ts";
+
+/** Puts a config into force; the first one of a gateway is no reload. */
+export function activate(
+  parts: GatewayParts,
+  config: GatewayConfigInput | GatewayConfig,
+): Promise<ReloadReport> {
+  const work = async (): Promise<ReloadReport> => adopt(parts, parseConfig(config));
+  return change(parts, () => (parts.generation.number === 0 ? work() : attempt(parts, work)));
+}
+
+/** Reads the config file again and puts it into force; says so when that already is. */
+export function reload(parts: GatewayParts): Promise<ReloadReport> {
+  return change(parts, () => reloadNow(parts, fileOf(parts)));
+}
+
+/** {@link reload}, unless another change has taken in by now what the files hold. Never rejects: failures are told. */
+export async function reloadIfChanged(parts: GatewayParts): Promise<void> {
+  await change(parts, async () => {
+    const file = fileOf(parts);
+    const { scopes } = parts.generation;
+    if ((await file.isChanged()) || scopes.some(({ sources }) => sources.isChanged()))
+      await reloadNow(parts, file);
+  }).catch(() => {});
+}
+
+/** What {@link reload} would do. */
+export function planReload(parts: GatewayParts): Promise<ReloadPlan> {
+  return change(parts, async () => {
+    const file = fileOf(parts);
+    try {
+      const { config } = await file.check();
+      return await planConfig(parts, config);
+    } catch (cause) {
+      throw reloadError(toGatewayError(cause));
+    }
+  });
+}
+
+/**
+ * Edits the config file and puts the result into force. The file is written last, when all that could fail has gone well: one
+ * that cannot be activated never gets there, so there is nothing to roll back, whenever the process dies.
+ */
+export function edit(parts: GatewayParts, edits: readonly ConfigEdit[]): Promise<ReloadReport> {
+  return change(parts, async () => {
+    if (!parts.file)
+      throw new GatewayError("no_config_mode", "The gateway runs without a config file.", {
+        hint: "Start it with propylon start <file>.",
+      });
+    const { file } = parts;
+    const draft = await file.draft(edits);
+    let unwritten: unknown;
+    const write = (): Promise<void> =>
+      draft.write().catch((error: unknown) => {
+        unwritten = error;
+        throw error;
+      });
+    return attempt(
+      parts,
+      async () => take(parts, (await file.check(draft.text)).config, write),
+      (error) => error === unwritten,
+    );
+  });
+}
+
+/** One change at a time, whoever asks for it (M015, M102); none once the gateway is closed. */
+function change<T>(parts: GatewayParts, work: () => Promise<T>): Promise<T> {
+  return parts.queue.run(() => {
+    if (parts.draining) throw new GatewayError("draining", "The gateway is closed.");
+    return work();
+  });
+}
+
+function fileOf({ file }: GatewayParts): ConfigFile {
+  if (file) return file;
+  throw new GatewayError("no_config", "The gateway was not started from a config file.", {
+    hint: "Start it with propylon start <file>.",
+  });
+}
+
+function reloadNow(parts: GatewayParts, file: ConfigFile): Promise<ReloadReport> {
+  return attempt(parts, async () => take(parts, (await file.load()).config));
+}
+
+/** Puts a config into force, unless it is already. */
+async function take(
+  parts: GatewayParts,
+  config: GatewayConfig,
+  commit: () => Promise<void> = () => Promise.resolve(),
+): Promise<ReloadReport> {
+  const plan = await planConfig(parts, config);
+  if (!isDeepStrictEqual(config, parts.generation.written) || plan.plugins.changed.length > 0)
+    return adopt(parts, config, commit);
+  await commit();
+  parts.file?.adopt(config);
+  return {
+    ...plan,
+    applied: false,
+    generation: parts.generation.number,
+    at: new Date().toISOString(),
+  };
+}
+
+async function adopt(
+  parts: GatewayParts,
+  config: GatewayConfig,
+  commit?: () => Promise<void>,
+): Promise<ReloadReport> {
+  const report = await applyConfig(parts, config, commit);
+  parts.file?.adopt(config);
+  return report;
+}
+
+/** Tells how a reload went, once. */
+async function attempt(
+  parts: GatewayParts,
+  work: () => Promise<ReloadReport>,
+  isNoReload: (error: unknown) => boolean = () => false,
+): Promise<ReloadReport> {
+  let report: ReloadReport;
+  try {
+    report = await work();
+  } catch (cause) {
+    if (isNoReload(cause)) throw cause;
+    const error = reloadError(toGatewayError(cause));
+    tellFailure(parts, error);
+    throw error;
+  }
+  parts.hooks.emit("reload:done", report);
+  return report;
+}
+
+function tellFailure({ log, hooks }: GatewayParts, error: GatewayError): void {
+  const { place, hint, cause, message } = error;
+  const isBug = toGatewayError(cause).code === "internal";
+  log.error({ place, hint, ...(isBug && { err: cause }) }, message);
+  hooks.emit("reload:failed", error);
+}
+
+/** What a failed reload tells: the cause's words, place and hint. */
+function reloadError(cause: GatewayError): GatewayError {
+  const words =
+    cause.code === "no_config"
+      ? `${basename(cause.place?.file ?? "The config")} is gone.`
+      : cause.message;
+  return new GatewayError(
+    "reload_failed",
+    `The new config was not applied, the old one still serves. ${words}`,
+    {
+      cause,
+      ...(cause.place && { place: cause.place }),
+      ...(cause.hint !== undefined && { hint: cause.hint }),
+      data: { ...cause.data, reason: cause.code },
+    },
+  );
+}

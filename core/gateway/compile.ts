@@ -1,0 +1,189 @@
+import { isLoopback } from "../http/loopback.ts";
+import type { Logger } from "pino";
+import { AuthenticatorService, type Authenticator } from "../http/auth/service.ts";
+import { createAuthenticator, OPEN } from "../http/auth/authenticator.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import type { HookListener } from "../plugin/emitter.ts";
+import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
+import {
+  compileEndpoints,
+  compileSelection,
+  type CompiledEndpoint,
+} from "../mcp/compile-endpoints.ts";
+import { GatewayError } from "../errors.ts";
+import { createGuard, type Guard } from "../http/guard.ts";
+import type { GatewayHooks } from "../plugin/hooks.ts";
+import { checkMetrics } from "../plugin/metrics.ts";
+import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
+import type { Roster } from "../call/in-flight.ts";
+import type { Listed } from "../plugin/plugin.ts";
+import type { Provider } from "../server/server.ts";
+import { collectProviders } from "../server/servers.ts";
+import { assignRoutes } from "../http/route-table.ts";
+import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
+import { assignSockets, type SocketTable } from "../http/upgrades.ts";
+import type { Next } from "../call/types.ts";
+
+/** What a generation is made from. */
+export interface CompileInput {
+  readonly config: GatewayConfig;
+  /** In graph order. */
+  readonly scopes: readonly Scope[];
+  /** Servers that speak MCP themselves. */
+  readonly upstreams: ReadonlyMap<string, Provider>;
+  /** Those and the ones of plugin types, in config order; default: the former. */
+  readonly servers?: ReadonlyMap<string, Provider>;
+  /** Receives every call in flight. */
+  readonly running: Roster<Abortion>;
+  readonly log: Logger;
+}
+
+/** What serves requests, as data. */
+export interface Compiled {
+  /** The whole pipeline, down to the server. */
+  readonly call: Next;
+  /** Every server by name: upstreams in config order, then plugins. */
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
+  /** Whether the config lets a server's tool out. */
+  exposes(server: string, tool: string): boolean;
+  /** Whether the config and the plugins' filters show something. */
+  shows(item: Listed): boolean;
+  /** What is set about how long a call may run. */
+  readonly allowance: Allowance;
+  /** Routes by listener. */
+  readonly routes: ReadonlyMap<string, readonly RegisteredRoute[]>;
+  /** WebSocket paths by listener. */
+  readonly sockets: ReadonlyMap<string, SocketTable>;
+  readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
+  /** Decides who may use a route. */
+  readonly guard: Guard;
+  /** Whether everyone is let in. */
+  readonly open: boolean;
+  /** Whether a plugin authenticates. */
+  readonly provided: boolean;
+}
+
+/**
+ * Makes what serves requests from what plugins registered. Pure: it starts nothing and changes nothing.
+ *
+ * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
+ */
+export function compile(input: CompileInput): Compiled {
+  const { config, scopes, upstreams, servers = upstreams, running, log } = input;
+  const providers = collectProviders(config, scopes, servers);
+  const provided = providedAuthenticator(scopes);
+  const authenticator = createAuthenticator(config.auth, provided);
+  const open = authenticator === undefined;
+  if (open) checkOpenListeners(config);
+  const guard = createGuard(authenticator ?? OPEN, open, config);
+  for (const scope of scopes) checkTools(scope);
+  checkMetrics(scopes);
+  const exposes = createExposure(config);
+  const shows = combineFilters(scopes, exposes);
+  const endpoints = compileEndpoints(config, providers, shows);
+  const routes = assignRoutes(config, scopes, endpoints);
+  const sockets = assignSockets(config, scopes, endpoints);
+  const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
+  const allowance = createAllowance({ config, scopes });
+  const ofPlugins = scopes.flatMap((scope) => scope.middleware);
+  const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
+  const pipeline = composePipeline(middleware, createTerminal(providers, upstreams));
+  // The core's own stages make no call wait before the deadline, which counts it; those of plugins may.
+  const call = ofPlugins.length > 0 ? createEntry(pipeline, running) : pipeline;
+  return {
+    call,
+    providers,
+    endpoints,
+    exposes,
+    shows,
+    allowance,
+    routes,
+    sockets,
+    hooks,
+    guard,
+    open,
+    provided: provided !== undefined,
+  };
+}
+
+/** What the config's `tools` of a server let out; the rest is nobody's to call, whatever the face. */
+function createExposure({ servers }: GatewayConfig): Compiled["exposes"] {
+  const selection = compileSelection(servers);
+  return (server, tool) => selection.get(server)?.accepts(tool) ?? true;
+}
+
+/** Shown is what the config lets out and every filter shows. */
+function combineFilters(
+  scopes: readonly Scope[],
+  exposes: Compiled["exposes"],
+): (item: Listed) => boolean {
+  const filters = scopes.flatMap((scope) => scope.filters);
+  return (item) =>
+    (item.kind !== "tool" || exposes(item.server, item.name)) &&
+    filters.every((shows) => shows(item));
+}
+
+function groupHooks(
+  listeners: readonly HookListener[],
+): ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> {
+  const names = new Set(listeners.map(({ hook }) => hook));
+  return new Map([...names].map((name) => [name, listeners.filter(({ hook }) => hook === name)]));
+}
+
+function providedAuthenticator(scopes: readonly Scope[]): Authenticator | undefined {
+  const provider = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
+  return provider?.service as Authenticator | undefined;
+}
+
+function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {
+  if (insecure) return;
+  const exposed = Object.entries(listeners).find(([, { host }]) => !isLoopback(host));
+  if (!exposed) return;
+  throw new GatewayError(
+    "invalid",
+    `Listener "${exposed[0]}" is reachable from other machines (${exposed[1].host}) without authentication.`,
+    {
+      hint: "Set auth.apiKey or auth.keys, add a plugin that authenticates, bind 127.0.0.1, or set insecure: true if that is what you want.",
+      data: { path: `listeners.${exposed[0]}.host` },
+    },
+  );
+}
+
+function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {
+  const twice = (what: string, names: readonly string[]): void => {
+    const again = names.find((candidate, index) => names.indexOf(candidate) !== index);
+    if (again !== undefined)
+      throw new GatewayError("exists", `Plugin "${name}" registers the ${what} "${again}" twice.`);
+  };
+  twice(
+    "tool",
+    tools.map((tool) => tool.name),
+  );
+  twice(
+    "prompt",
+    prompts.map((prompt) => prompt.name),
+  );
+  twice(
+    "resource",
+    resources.map(({ uri }) => uri),
+  );
+  twice(
+    "resource template",
+    resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+  );
+}
+
+/** The end of the pipeline. Upstreams watch the signal themselves; everyone else is raced against it. */
+function createTerminal(
+  providers: ReadonlyMap<string, Provider>,
+  upstreams: ReadonlyMap<string, Provider>,
+): Next {
+  return (call) => {
+    const upstream = upstreams.get(call.server);
+    if (upstream) return upstream.request(call);
+    const provider = providers.get(call.server);
+    if (provider) return race(call, () => provider.request(call));
+    return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
+  };
+}

@@ -1,0 +1,62 @@
+import { maskConfig, maskGatewayConfig } from "../config/mask.ts";
+import type { Control } from "./control.ts";
+import { GatewayError } from "../errors.ts";
+import { VERSION } from "../version.ts";
+import { edit, planReload, reload } from "./activate.ts";
+import { describeGateway } from "./describe.ts";
+import { renderMetrics } from "../plugin/metrics.ts";
+import type { GatewayParts } from "./parts.ts";
+
+/** The gateway as its management plugins see it: always the current generation. */
+export function createControl(parts: () => GatewayParts): Control {
+  const mask = (value: unknown): unknown => maskConfig(value, parts().file?.secrets);
+  return {
+    get configFile() {
+      return parts().file?.path;
+    },
+    get dryRun() {
+      return parts().dryRun;
+    },
+    version: VERSION,
+    get generation() {
+      return parts().generation.number;
+    },
+    describe() {
+      const { generation, sockets, faces } = parts();
+      return describeGateway(generation, sockets.addresses, faces.problems);
+    },
+    metrics: () => renderMetrics(parts().generation.scopes),
+    effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),
+    serverConfig(name) {
+      const { servers } = parts().generation.config;
+      return Object.hasOwn(servers, name) ? mask(servers[name]) : undefined;
+    },
+    reload: () => reload(parts()),
+    plan: () => planReload(parts()),
+    edit: (edits) => edit(parts(), edits),
+    reconnect: (server) => reconnect(parts(), server),
+  };
+}
+
+async function reconnect(
+  { generation }: GatewayParts,
+  server: string,
+): ReturnType<Control["reconnect"]> {
+  const provider = generation.compiled.providers.get(server);
+  if (!provider) throw new GatewayError("not_found", `No server named "${server}".`);
+  await provider.reconnect?.();
+  const { status } = provider;
+  if (status.state === "ready" || status.state === "degraded") return status;
+  throw new GatewayError(
+    "reinit_failed",
+    `Server "${server}" did not come back: ${status.reason}`,
+    {
+      data: {
+        server,
+        state: status.state,
+        ...(status.nextRetryAt && { nextRetryAt: status.nextRetryAt }),
+      },
+      hint: "Check the server itself; the gateway keeps trying.",
+    },
+  );
+}

@@ -1,0 +1,55 @@
+import { droppedBetween, type Credits } from "../http/auth/dropped.ts";
+import { GatewayError } from "../errors.ts";
+import type { Principal } from "../call/types.ts";
+import type { Generation } from "./generation.ts";
+import type { GatewayParts } from "./parts.ts";
+
+/** How somebody is to be evicted. */
+export interface EvictOptions {
+  /** What becomes of calls in flight; default `cancel`: they end with `unauthorized` and the reason. */
+  readonly inFlight?: "cancel" | "finish";
+}
+
+/** How much an eviction ended. */
+export interface Evicted {
+  /** Legacy MCP sessions. */
+  readonly sessions: number;
+  /** Event streams and WebSockets, on every face. */
+  readonly streams: number;
+  /** Calls in flight. */
+  readonly calls: number;
+}
+
+/** Ends what matching principals have open; see `Gateway.evict`. */
+export function evict(
+  { generation, outgoing, faces, leases }: GatewayParts,
+  match: (principal: Principal) => boolean,
+  reason: string,
+  { inFlight = "cancel" }: EvictOptions = {},
+): Evicted {
+  const error = new GatewayError("unauthorized", reason);
+  const matches = (principal: Principal | undefined): boolean =>
+    principal !== undefined && match(principal);
+  let calls = 0;
+  // A call that came before a reload is in flight like any other.
+  if (inFlight === "cancel")
+    for (const each of new Set([generation, ...outgoing])) calls += each.abortThose(matches, error);
+  const streams = leases.evict(match, reason);
+  return { sessions: faces.revoke(match), streams, calls };
+}
+
+/** Ends what is open on credentials that a new config took away. */
+export function evictDropped(parts: GatewayParts, old: Generation): void {
+  if (old.number === 0) return;
+  const dropped = droppedBetween(creditsOf(old), creditsOf(parts.generation));
+  if (!dropped) return;
+  parts.leases.withdraw(dropped);
+  const ended = evict({ ...parts, outgoing: new Set([...parts.outgoing, old]) }, dropped, REASON);
+  parts.log.info(ended, "credentials were taken away: what was open on them has ended");
+}
+
+const REASON = "The credential is no longer valid: the configuration has changed.";
+
+function creditsOf({ config, compiled }: Generation): Credits {
+  return { auth: config.auth, provided: compiled.provided };
+}

@@ -1,0 +1,323 @@
+import type { Logger } from "pino";
+import { activate, reloadIfChanged } from "./activate.ts";
+import type { Answer } from "../call/answer.ts";
+import { Leases } from "../http/auth/leases.ts";
+import type { PluginResolver } from "../plugin/setup.ts";
+import { ConfigFile, type ConfigFileOptions } from "../config/file.ts";
+import { parseConfig } from "../config/parse.ts";
+import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
+import { ConfigWatcher, type WatchTimes } from "../config/watch.ts";
+import { composition, type PluginComposition } from "./composition.ts";
+import type { Control } from "./control.ts";
+import { describeGateway, type GatewayDescription } from "./describe.ts";
+import { evict, type EvictOptions, type Evicted } from "./evict.ts";
+import { HookEmitter } from "../plugin/emitter.ts";
+import { GatewayError } from "../errors.ts";
+import { Faces } from "../mcp/endpoints.ts";
+import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
+import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./hosts.ts";
+import { KeptValues } from "../plugin/keep.ts";
+import { Backlog } from "../http/backlog.ts";
+import { createLogger, tapLog } from "../log.ts";
+import { renderMetrics } from "../plugin/metrics.ts";
+import { Queue } from "./queue.ts";
+import { emptyGeneration, serveGeneration, type GatewayParts } from "./parts.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { Provider } from "../server/server.ts";
+import { shutDown, shutdownOf } from "./shutdown.ts";
+import { Sockets, type Address } from "../http/listeners.ts";
+import type { CallInput, Principal } from "../call/types.ts";
+import { UpstreamPool } from "../servers/pool.ts";
+import { VERSION } from "../version.ts";
+
+/** What `createGateway` takes besides the config. */
+export interface GatewayOptions {
+  /** Plugins at hand, by their key in the config's `plugins`; looked at before {@link resolvePlugin}. */
+  readonly plugins?: Readonly<Record<string, AnyPlugin>>;
+  /** Directory that relative paths in the config start from; default: the process's own. */
+  readonly cwd?: string;
+  /** Default: made from the config's `log`. */
+  readonly log?: Logger;
+  /** Finds the plugin of a key that {@link plugins} lacks, e.g. by importing a file. */
+  readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
+  /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See {@link createFileGateway}. */
+  readonly file?: ConfigFile;
+  /** Only sets it up to be looked at; see `Control.dryRun`. Default: false. */
+  readonly dryRun?: boolean;
+}
+
+/** What `createFileGateway` takes besides the path. */
+export interface FileGatewayOptions extends ConfigFileOptions {
+  /** Default: made from the config's `log`. */
+  readonly log?: Logger;
+}
+
+/**
+ * Makes a gateway from a config file (YAML, JSON or code) that can be reloaded, edited and watched.
+ *
+ * @throws {GatewayError} `no_config`, `invalid` with every problem and its place, `io_error`; and as {@link createGateway}
+ */
+export async function createFileGateway(
+  path: string,
+  { log, ...options }: FileGatewayOptions = {},
+): Promise<Gateway> {
+  const file = new ConfigFile(path, options);
+  const { config } = await file.load();
+  return createGateway(config, { file, ...(log && { log }) });
+}
+
+/**
+ * Makes a gateway and applies its first config: plugins are set up and started, servers are being connected. No port is
+ * open until {@link Gateway.listen}.
+ *
+ * @throws {GatewayError} saying what is wrong with the config; whatever was started is undone
+ */
+export async function createGateway(
+  config: GatewayConfigInput | GatewayConfig,
+  options: GatewayOptions = {},
+): Promise<Gateway> {
+  const parsed = parseConfig(config);
+  const gateway = new Gateway(parsed, options, options.log ?? (await createLogger(parsed.log)));
+  try {
+    await gateway.apply(parsed);
+    return gateway;
+  } catch (error) {
+    await gateway.close({ grace: 0 }).catch(() => {});
+    throw error;
+  }
+}
+
+/** The running gateway: one config applied at a time, every call through one pipeline. Made by {@link createGateway}. */
+export class Gateway {
+  readonly #parts: GatewayParts;
+  #closing: Promise<void> | undefined;
+  readonly #untap: () => void;
+
+  /** Use {@link createGateway}. */
+  constructor(config: GatewayConfig, options: GatewayOptions, log: Logger) {
+    const parts = (): GatewayParts => this.#parts;
+    const cwd = options.cwd ?? options.file?.cwd ?? process.cwd();
+    const clientInfo = { name: config.name, version: config.version ?? VERSION };
+    const leases = new Leases();
+    const backlog = new Backlog(config.limits, (cut) => {
+      log.warn(cut, "an answer was cut off: its client does not read it");
+      this.#parts.hooks.emit("answer:cut", cut);
+    });
+    this.#parts = {
+      log,
+      resolve: createResolver(options),
+      file: options.file,
+      dryRun: options.dryRun ?? false,
+      queue: new Queue(),
+      hooks: new HookEmitter(log),
+      kept: new KeptValues(),
+      pool: new UpstreamPool({
+        log,
+        clientInfo,
+        cwd,
+        maxDepth: () => this.config.limits.depth,
+        onEvent: (name, event) => reportEvent(this.#parts, name, event),
+      }),
+      sockets: new Sockets(log, { leases, backlog }),
+      leases,
+      backlog,
+      faces: new Faces(createEndpointHost(log, parts)),
+      scopeHost: createScopeHost(log, cwd, parts),
+      retiring: new Set(),
+      leaving: new Set(),
+      outgoing: new Set(),
+      generation: emptyGeneration(config, log),
+      listening: false,
+      draining: false,
+    };
+    const { hooks } = this.#parts;
+    this.#untap = tapLog(
+      log,
+      () => hooks.hears("log:line"),
+      (line) => hooks.emit("log:line", line),
+    );
+  }
+
+  get name(): string {
+    return this.config.name;
+  }
+
+  /** The config in force. */
+  get config(): GatewayConfig {
+    return this.#parts.generation.config;
+  }
+
+  /** Absolute paths of files that plugins read beside the config: texts, and modules without what those import. */
+  get sources(): { readonly texts: readonly string[]; readonly code: readonly string[] } {
+    const of = (kind: "text" | "code"): readonly string[] =>
+      this.#parts.generation.scopes.flatMap(({ sources }) => sources.of(kind));
+    return { texts: of("text"), code: of("code") };
+  }
+
+  /** What management stands on: reload, plan, edit, describe, reconnect. */
+  get control(): Control {
+    return this.#parts.scopeHost.control;
+  }
+
+  /** Counts applied configs, from 1. */
+  get generation(): number {
+    return this.#parts.generation.number;
+  }
+
+  /** Whether new work is being refused. */
+  get draining(): boolean {
+    return this.#parts.draining;
+  }
+
+  /** Calls of the current generation that have not ended yet. */
+  get inFlight(): number {
+    return this.#parts.generation.inFlight;
+  }
+
+  /** Open listeners by name. */
+  get addresses(): ReadonlyMap<string, Address> {
+    return this.#parts.sockets.addresses;
+  }
+
+  /** MCP endpoints with the URL at which they answer. */
+  get endpoints(): readonly {
+    readonly name: string;
+    readonly url: string;
+    readonly listener: string;
+  }[] {
+    return this.describe().endpoints.map(({ name, url, listener }) => ({ name, url, listener }));
+  }
+
+  /** Every server by name: upstreams in config order, then plugins. */
+  get servers(): ReadonlyMap<string, Provider> {
+    return this.#parts.generation.compiled.providers;
+  }
+
+  /**
+   * Opens the listeners. Resolves once every one accepts connections.
+   *
+   * @throws {GatewayError} `io_error` when a port cannot be had; the others are closed again
+   */
+  listen(): Promise<void> {
+    return this.#parts.queue.run(async () => {
+      if (this.draining) throw new GatewayError("draining", "The gateway is closed.");
+      if (this.#parts.listening) return;
+      const plan = await this.#parts.sockets.plan(this.config);
+      plan.commit();
+      this.#parts.listening = true;
+      serveGeneration(this.#parts);
+      this.#parts.hooks.emit("gateway:ready");
+    });
+  }
+
+  /**
+   * Makes a call through the pipeline, as every face does.
+   *
+   * @throws {GatewayError} `not_found` for an unknown server, or whatever the pipeline decides
+   */
+  async call(input: CallInput): Promise<Answer> {
+    return callLocally(this.#parts, input);
+  }
+
+  /**
+   * Ends what matching principals have open, because a right was taken away: their MCP sessions, event streams and WebSockets on
+   * every face, and unless told otherwise their calls in flight. Clients can read the reason. It keeps nobody out: their next
+   * request is judged by its credential. A reload that drops a key does this by itself.
+   *
+   * @param match asked for every principal that has something open; compare {@link Principal.ref}
+   * @param reason a sentence for the clients
+   * @returns how many of each it ended
+   */
+  evict(
+    match: (principal: Principal) => boolean,
+    reason: string,
+    options: EvictOptions = {},
+  ): Evicted {
+    return evict(this.#parts, match, reason, options);
+  }
+
+  /**
+   * Replaces the config, all or nothing: on a failure everything new is undone and the old config goes on serving. Calls in
+   * flight finish on the old one, for at most `timeouts.drain`. One config is applied at a time.
+   *
+   * @throws {GatewayError} `reload_failed` with the cause and, where known, the place in the file
+   */
+  async apply(config: GatewayConfigInput | GatewayConfig): Promise<ReloadReport> {
+    return activate(this.#parts, config);
+  }
+
+  /**
+   * Reloads whenever the config file, its `.env` or a local plugin changes, until the gateway drains or the watcher is closed.
+   *
+   * @throws {GatewayError} `no_config` when the gateway was not made from a file
+   */
+  async watch(times: WatchTimes = {}): Promise<ConfigWatcher> {
+    const { file } = this.#parts;
+    if (!file) throw new GatewayError("no_config", "There is no config file to watch.");
+    const onChange = (): Promise<void> => reloadIfChanged(this.#parts);
+    const files = (): readonly string[] => [
+      ...file.files,
+      ...this.#parts.generation.scopes.flatMap(({ sources }) => sources.files),
+    ];
+    const watcher = new ConfigWatcher({ ...times, files, onChange });
+    this.hook("gateway:drain", () => void watcher.close());
+    await watcher.start();
+    // What was saved between the load and the start of the watch.
+    await onChange();
+    return watcher;
+  }
+
+  /** Listens to a hook until the returned function is called; no reload removes it. */
+  hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): () => void {
+    return this.#parts.hooks.add({ owner: "application", hook: name, listener });
+  }
+
+  /** All plugins' metrics as one Prometheus text page. */
+  metrics(): Promise<string> {
+    return renderMetrics(this.#parts.generation.scopes);
+  }
+
+  /** What runs, as data for a start-up summary. */
+  describe(): GatewayDescription {
+    return describeGateway(this.#parts.generation, this.addresses, this.#parts.faces.problems);
+  }
+
+  /** What every plugin brings, in the order of their set-up. */
+  composition(): readonly PluginComposition[] {
+    return composition(this.#parts.generation);
+  }
+
+  /** Refuses new work from now on; calls in flight go on. */
+  drain(): void {
+    if (this.draining) return;
+    this.#parts.draining = true;
+    this.#parts.sockets.drain();
+    this.#parts.hooks.emit("gateway:drain", shutdownOf(this.#parts.generation));
+  }
+
+  /**
+   * Drains, waits for the calls in flight, aborts the rest, and undoes everything. Safe to call more than once.
+   *
+   * @param options.grace longest wait in milliseconds; default: `timeouts.grace`
+   * @throws {AggregateError} at the end, when any part could not be undone
+   */
+  close(options: { readonly grace?: number } = {}): Promise<void> {
+    this.drain();
+    this.#closing ??= this.#parts.queue
+      .run(() => shutDown(this.#parts, options.grace ?? this.config.timeouts.grace))
+      .finally(this.#untap);
+    return this.#closing;
+  }
+}
+
+function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {
+  return (key) => {
+    const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
+    if (plugin) return plugin;
+    if (resolvePlugin) return resolvePlugin(key);
+    if (file) return file.resolve(key);
+    throw new GatewayError("not_found", `There is no plugin "${key}".`, {
+      data: { path: `plugins.${key}` },
+    });
+  };
+}

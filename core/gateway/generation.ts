@@ -1,0 +1,110 @@
+import type { Answer } from "../call/answer.ts";
+import type { Compiled } from "./compile.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { setTimer } from "../timers.ts";
+import { GatewayError } from "../errors.ts";
+import { attempt, type Abortion } from "../call/pipeline.ts";
+import type { Roster } from "../call/in-flight.ts";
+import type { Scope } from "../plugin/scope.ts";
+import type { Call, Principal } from "../call/types.ts";
+
+/** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
+export class Generation {
+  readonly number: number;
+  /** The config as given. */
+  readonly written: GatewayConfig;
+  /** The config in force: {@link written} with what plugins added to it. */
+  readonly config: GatewayConfig;
+  /** In graph order. */
+  readonly scopes: readonly Scope[];
+  readonly compiled: Compiled;
+  /** What can be aborted of the calls in flight. */
+  readonly running: Roster<Abortion>;
+  #inFlight = 0;
+  #isAbandoned = false;
+  readonly #waiting: (() => void)[] = [];
+  readonly #end = (): void => {
+    if (--this.#inFlight === 0) this.#wake();
+  };
+
+  constructor(
+    parts: Pick<Generation, "number" | "written" | "config" | "scopes" | "compiled" | "running">,
+  ) {
+    this.number = parts.number;
+    this.written = parts.written;
+    this.config = parts.config;
+    this.scopes = parts.scopes;
+    this.compiled = parts.compiled;
+    this.running = parts.running;
+  }
+
+  /** Calls that have not ended yet. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Runs a call through this generation's pipeline. */
+  call(call: Call): Promise<Answer> {
+    this.#inFlight++;
+    const answer = attempt(this.compiled.call, call);
+    answer.then(this.#end, this.#end);
+    return answer;
+  }
+
+  /** Counts as in flight what is in no pipeline at the moment, until the returned function is called. */
+  hold(work: Abortion): () => void {
+    this.#inFlight++;
+    this.running.add(work);
+    return () => {
+      this.running.delete(work);
+      this.#end();
+    };
+  }
+
+  /** Waits until no call is in flight, at most so many milliseconds; tells whether it came to that. */
+  async whenIdle(ms: number): Promise<boolean> {
+    const until = performance.now() + ms;
+    // Looked at again after the wait: whoever takes the last answer may hold its call in the same turn.
+    while (this.#inFlight > 0 && !this.#isAbandoned) {
+      if (!(await this.#nextIdle(Math.max(0, until - performance.now())))) return false;
+    }
+    return this.#inFlight === 0;
+  }
+
+  #nextIdle(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimer(() => resolve(false), ms);
+      this.#waiting.push(() => {
+        clearTimeout(timer);
+        resolve(true);
+      });
+    });
+  }
+
+  /** Ends every wait: calls that do not end although they were aborted hold up nothing any more. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** Aborts every call in flight. */
+  abort(): void {
+    this.abortThose(() => true, new GatewayError("cancelled", "The gateway is shutting down."));
+  }
+
+  /** Aborts the calls in flight of matching principals; tells how many that were. */
+  abortThose(match: (principal: Principal | undefined) => boolean, error: GatewayError): number {
+    const calls = [...this.running].filter(({ principal }) => match(principal));
+    let ended = 0;
+    for (const call of calls) {
+      // One call is there twice when a middleware gave it another signal; the first abort ends both.
+      if (call.aborted !== true) ended++;
+      call.abort(error);
+    }
+    return ended;
+  }
+}

@@ -1,0 +1,97 @@
+import type { Logger } from "pino";
+import { WITHDRAWN } from "../http/auth/leases.ts";
+import { createControl } from "./create-control.ts";
+import { GatewayError } from "../errors.ts";
+import { evict } from "./evict.ts";
+import { completeCall } from "../server/plugin/tool-call.ts";
+import { answerInputs, needsInput } from "../mcp/bridge.ts";
+import type { EndpointHost } from "../mcp/host.ts";
+import type { GatewayParts } from "./parts.ts";
+import type { ScopeHost } from "../plugin/scope.ts";
+import type { Call } from "../call/types.ts";
+import { VERSION } from "../version.ts";
+
+/** The gateway as its MCP endpoints see it: always the current generation. */
+export function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHost {
+  return {
+    log,
+    get serverInfo() {
+      const { name, version = VERSION } = parts().generation.config;
+      return { name, version };
+    },
+    get limits() {
+      return parts().generation.config.limits;
+    },
+    get callTimeout() {
+      return parts().generation.config.timeouts.default;
+    },
+    get draining() {
+      return parts().draining;
+    },
+    get current() {
+      return parts().generation;
+    },
+    get leases() {
+      return parts().leases;
+    },
+    get backlog() {
+      return parts().backlog;
+    },
+    emit: (name, ...args) => parts().hooks.emit(name, ...args),
+  };
+}
+
+/** The gateway as its plugins see it: always the current generation. */
+export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): ScopeHost {
+  return {
+    log,
+    cwd,
+    get servers() {
+      return parts().generation.compiled.providers;
+    },
+    shows: (item) => parts().generation.compiled.shows(item),
+    timeouts: (call) => parts().generation.compiled.allowance(call),
+    relist: () => parts().faces.relist(),
+    control: createControl(parts),
+    emit: (name, ...args) => parts().hooks.emit(name, ...args),
+    call: (input) => callLocally(parts(), input),
+    evict: (match, reason, options) => evict(parts(), match, reason, options),
+    onEvent: (name, event) => reportEvent(parts(), name, event),
+    keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
+  };
+}
+
+/**
+ * Makes a call inside the process, through the pipeline of the current generation. What a callee asks in place of an answer
+ * (`input_required`, 2026-07-28) goes to the input's peer, if it has one, and the call is made again (docs/decisions/0004).
+ *
+ * @throws {GatewayError} `not_found` for a tool that the config does not let out, `unauthorized` when the principal's credential
+ * was taken away since its request came
+ */
+export async function callLocally(
+  { generation, leases }: GatewayParts,
+  input: Parameters<typeof completeCall>[0],
+): ReturnType<ScopeHost["call"]> {
+  const { server, name, method = "tools/call" } = input;
+  if (method === "tools/call" && !generation.compiled.exposes(server, name))
+    throw new GatewayError("not_found", `Server "${server}" has no tool "${name}" to call.`, {
+      hint: `The config leaves it out; see servers.${server}.tools.`,
+    });
+  const complete = (next: typeof input): Call => completeCall(next, generation.compiled.providers);
+  const call = complete(input);
+  // Its face may have waited for a body, or for a server to connect.
+  if (leases.isWithdrawn(call.principal)) throw new GatewayError("unauthorized", WITHDRAWN);
+  const answer = await generation.call(call);
+  // Whoever names a peer can answer; anybody else gets to see the question.
+  if (!input.peer || !needsInput(answer)) return answer;
+  return answerInputs(call, answer, (next) => generation.call(complete(next)));
+}
+
+/** Tells the hooks what a server reported. */
+export function reportEvent(
+  { hooks }: GatewayParts,
+  ...[name, event]: Parameters<ScopeHost["onEvent"]>
+): void {
+  if (event.type === "state") hooks.emit("upstream:state", name, event.status);
+  else if (event.type === "changed") hooks.emit("upstream:catalogue", name, event.lists);
+}

@@ -1,0 +1,88 @@
+import type { Logger } from "pino";
+import type { Leases } from "../http/auth/leases.ts";
+import { compileApp } from "../http/compile-app.ts";
+import type { PluginResolver } from "../plugin/setup.ts";
+import { compile } from "./compile.ts";
+import type { ConfigFile } from "../config/file.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import type { HookEmitter } from "../plugin/emitter.ts";
+import type { Faces } from "../mcp/endpoints.ts";
+import { Generation } from "./generation.ts";
+import type { KeptValues } from "../plugin/keep.ts";
+import type { Backlog } from "../http/backlog.ts";
+import type { Listener } from "../http/listener.ts";
+import type { Abortion } from "../call/pipeline.ts";
+import type { Queue } from "./queue.ts";
+import { Roster } from "../call/in-flight.ts";
+import type { ScopeHost } from "../plugin/scope.ts";
+import type { Sockets } from "../http/listeners.ts";
+import type { UpstreamPool } from "../servers/pool.ts";
+
+/** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
+export interface GatewayParts {
+  readonly log: Logger;
+  readonly resolve: PluginResolver;
+  /** Where the config comes from; absent when the gateway was made from an object. */
+  readonly file: ConfigFile | undefined;
+  /** Whether it is only set up to be looked at. */
+  readonly dryRun: boolean;
+  /** All that changes the gateway as a whole waits here for its turn (M015, M102). */
+  readonly queue: Queue;
+  readonly hooks: HookEmitter;
+  readonly kept: KeptValues;
+  readonly pool: UpstreamPool;
+  readonly sockets: Sockets;
+  readonly leases: Leases;
+  readonly backlog: Backlog;
+  readonly faces: Faces;
+  readonly scopeHost: ScopeHost;
+  /** What goes on behind a reload: old generations on their way out, and what leaves with them. */
+  readonly retiring: Set<Promise<void>>;
+  /** Listeners that a reload took away; answers may still be in flight on them. */
+  readonly leaving: Set<Listener>;
+  /** Old generations whose calls may still be in flight. */
+  readonly outgoing: Set<Generation>;
+  generation: Generation;
+  listening: boolean;
+  draining: boolean;
+}
+
+/** What serves before the first config is applied: nothing. */
+export function emptyGeneration(config: GatewayConfig, log: Logger): Generation {
+  const running = new Roster<Abortion>();
+  const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
+  return new Generation({
+    number: 0,
+    written: config,
+    config,
+    scopes: [],
+    compiled: compile({ config: nothing, scopes: [], upstreams: new Map(), running, log }),
+    running,
+  });
+}
+
+/** Points every open listener at the current generation. */
+export function serveGeneration({
+  generation,
+  sockets,
+  faces,
+  hooks,
+  leases,
+  log,
+}: GatewayParts): void {
+  const { compiled, config } = generation;
+  sockets.swap((name) =>
+    compileApp({
+      name: config.name,
+      routes: compiled.routes.get(name) ?? [],
+      endpoints: faces.handlersOf(name),
+      sockets: compiled.sockets.get(name) ?? new Map(),
+      conditions: generation.scopes.flatMap((scope) => scope.conditions),
+      guard: compiled.guard,
+      bodyLimit: config.limits.body,
+      leases,
+      log,
+      onMutation: (mutation) => hooks.emit("mutation", mutation),
+    }),
+  );
+}

@@ -1,0 +1,206 @@
+import { isDeepStrictEqual } from "node:util";
+import { blame, buildScopes, comparePlugins, withTimeout } from "../plugin/setup.ts";
+import { compile } from "./compile.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { evictDropped } from "./evict.ts";
+import { extendConfig } from "../plugin/extension.ts";
+import { Generation } from "./generation.ts";
+import type { ReloadReport } from "../plugin/hooks.ts";
+import { serveGeneration, type GatewayParts } from "./parts.ts";
+import type { Abortion } from "../call/pipeline.ts";
+import { Roster } from "../call/in-flight.ts";
+import { disposeScope, startScope, type Scope } from "../plugin/scope.ts";
+import type { SocketPlan } from "../http/listeners.ts";
+import { typedServers } from "../server/server-types.ts";
+import { Unwinding } from "../plugin/unwinding.ts";
+import type { UpstreamPlan } from "../servers/pool.ts";
+
+/** Settings that were read once, when the gateway was made. */
+const FIXED = ["name", "version", "publicUrl", "limits", "log"] as const;
+
+/** A generation that is built and started but does not serve yet. */
+interface Candidate {
+  readonly generation: Generation;
+  readonly upstreams: UpstreamPlan;
+  readonly sockets: SocketPlan | undefined;
+}
+
+/**
+ * Applies a config, all or nothing: build, compile, start, swap, drain and dispose the old (architecture 1.1, 1.2). On a
+ * failure everything new is undone, last done first, and the old generation never stopped serving.
+ *
+ * @param commit runs last before the swap, when all that can fail has gone well; a rejection is a failure like any other
+ */
+export async function applyConfig(
+  parts: GatewayParts,
+  config: GatewayConfig,
+  commit?: () => Promise<void>,
+): Promise<ReloadReport> {
+  const undo = new Unwinding();
+  let candidate: Candidate;
+  try {
+    candidate = await prepare(parts, config, undo);
+    await commit?.();
+  } catch (error) {
+    for (const failure of await undo.run())
+      parts.log.error({ err: failure }, "a failed reload left something behind");
+    throw error;
+  }
+  const old = parts.generation;
+  await swap(parts, candidate);
+  const { generation, upstreams, sockets } = candidate;
+  return {
+    applied: true,
+    generation: generation.number,
+    at: new Date().toISOString(),
+    plugins: comparePlugins(old.scopes, generation.scopes),
+    servers: upstreams.changes,
+    restartRequired: [
+      ...(sockets?.restartRequired ?? []),
+      ...(old.number > 0 ? fixedSettings(old.written, config) : []),
+      ...replacedPlugins(parts, config),
+    ],
+  };
+}
+
+async function prepare(
+  parts: GatewayParts,
+  written: GatewayConfig,
+  undo: Unwinding,
+): Promise<Candidate> {
+  const { generation: old, kept, pool, sockets, scopeHost: host, resolve } = parts;
+  const snapshot = kept.snapshot();
+  undo.add(() => kept.restore(snapshot));
+  const fresh: Scope[] = [];
+  const onCreate = (scope: Scope): void => {
+    fresh.push(scope);
+    undo.add(() => disposeScope(scope));
+  };
+  const current = old.scopes;
+  const scopes = await buildScopes({ config: written, resolve, current, host, onCreate });
+  const config = extendConfig(written, scopes);
+  const upstreams = pool.plan(
+    Object.fromEntries(Object.entries(config.servers).filter(([, { enabled }]) => enabled)),
+    typedServers(config, scopes),
+  );
+  undo.add(() => upstreams.abort());
+  const running = new Roster<Abortion>();
+  const compiled = compile({
+    config,
+    scopes,
+    upstreams: upstreams.upstreams,
+    servers: upstreams.servers,
+    running,
+    log: parts.log,
+  });
+  const opened = parts.listening ? await sockets.plan(config) : undefined;
+  undo.add(() => opened?.abort());
+  await startScopes(fresh, config);
+  upstreams.startTyped();
+  return {
+    generation: new Generation({
+      number: old.number + 1,
+      written,
+      config,
+      scopes,
+      compiled,
+      running,
+    }),
+    upstreams,
+    sockets: opened,
+  };
+}
+
+async function startScopes(scopes: readonly Scope[], config: GatewayConfig): Promise<void> {
+  for (const scope of scopes) {
+    try {
+      await withTimeout(startScope(scope), config.timeouts.setup, "start");
+    } catch (error) {
+      throw blame(scope.name, "could not be started", error, { key: scope.key, config });
+    }
+  }
+}
+
+/** Everything up to the first `await` happens at once: no request meets half a generation. */
+async function swap(
+  parts: GatewayParts,
+  { generation, upstreams, sockets }: Candidate,
+): Promise<void> {
+  const old = parts.generation;
+  const { drain } = generation.config.timeouts;
+  const earlier = [...parts.retiring];
+  parts.generation = generation;
+  const closing = sockets?.commit() ?? [];
+  parts.hooks.swap(generation.compiled.hooks);
+  parts.faces.update(generation.compiled.endpoints);
+  serveGeneration(parts);
+  evictDropped(parts, old);
+  // A middleware may still hold a call that the old generation will send to a replaced server.
+  const arrived = Promise.all([...earlier, old.whenIdle(drain)]);
+  void track(parts, upstreams.commit(drain, arrived));
+  for (const listener of closing) {
+    parts.leaving.add(listener);
+    void track(parts, listener.close(drain)).finally(() => parts.leaving.delete(listener));
+  }
+  const keys = new Set(generation.scopes.map(({ key }) => key));
+  const dropped = parts.kept.take(parts.kept.plugins.filter((key) => !keys.has(key)));
+  const leaving = old.scopes.filter((scope) => !generation.scopes.includes(scope));
+  parts.outgoing.add(old);
+  const retired = track(parts, retire(parts, old, { earlier, leaving, dropped, drain }));
+  // A call may apply a config itself, so one that is still in flight must not be waited for.
+  if (old.inFlight === 0 && earlier.length === 0) await retired;
+}
+
+/** Remembers what goes on behind a reload, so that a shutdown waits for it. Never rejects. */
+function track({ retiring, log }: GatewayParts, work: Promise<void>): Promise<void> {
+  const tracked = work
+    .catch((error: unknown) =>
+      log.error({ err: error }, "something of the old configuration could not be closed"),
+    )
+    .finally(() => retiring.delete(tracked));
+  retiring.add(tracked);
+  return tracked;
+}
+
+/** What leaves with an old generation. */
+interface Leaving {
+  /** Retirements under way: their calls may use the same scopes. */
+  readonly earlier: readonly Promise<void>[];
+  readonly leaving: readonly Scope[];
+  readonly dropped: Unwinding;
+  readonly drain: number;
+}
+
+/** Waits for the calls of an old generation, then undoes what the new one did not take over, last first. */
+async function retire(
+  { log, outgoing }: Pick<GatewayParts, "log" | "outgoing">,
+  old: Generation,
+  { earlier, leaving, dropped, drain }: Leaving,
+): Promise<void> {
+  await Promise.all(earlier);
+  if (!(await old.whenIdle(drain))) {
+    log.warn(
+      { calls: old.inFlight },
+      "the drain time is over: calls of the old configuration are aborted",
+    );
+    old.abort();
+  }
+  outgoing.delete(old);
+  for (const scope of leaving.toReversed()) await disposeScope(scope);
+  for (const error of await dropped.run())
+    log.error({ err: error }, "a kept value could not be disposed");
+}
+
+/** Settings that differ and that only a restart applies. */
+export function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
+  return FIXED.filter((key) => !isDeepStrictEqual(before[key], after[key]));
+}
+
+/** Plugins of a config that run as they were before their package was installed anew. */
+export function replacedPlugins(
+  { file }: Pick<GatewayParts, "file">,
+  { plugins }: GatewayConfig,
+): string[] {
+  const used = (file?.replaced ?? []).filter((key) => (plugins[key] ?? false) !== false);
+  return used.map((key) => `plugins.${key}`);
+}

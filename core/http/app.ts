@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Leases } from "./auth/leases.ts";
+import type { Socket } from "./socket.ts";
+import type { Principal } from "../call/types.ts";
+import type { Backlog } from "./backlog.ts";
+import type { Check } from "./probes.ts";
+
+/** What all listeners share: what is open on whose credential, and what clients asked for and do not read. */
+export interface Custody {
+  readonly leases: Leases;
+  readonly backlog: Backlog;
+}
+
+/** Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path). */
+export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;
+
+/** A WebSocket handshake that may go on, and who takes the connection. */
+export interface Admission {
+  readonly plugin: string;
+  readonly path: string;
+  readonly principal: Principal;
+  readonly url: URL;
+  /** Values of the path's parameters, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly accept: (socket: Socket) => void;
+}
+
+/** The WebSocket paths of a listener. */
+export interface SocketDoor {
+  /**
+   * Decides about a handshake whose Host and Origin were checked.
+   * @throws {GatewayError} `not_found`, `unauthorized`, `forbidden`, `read_only`
+   */
+  admit(req: IncomingMessage): Promise<Admission>;
+  /** Whether a plugin still accepts connections on a path. */
+  has(where: Pick<Admission, "plugin" | "path">): boolean;
+}
+
+/**
+ * What a listener serves for one generation. Immutable: a reload compiles a new one and the listener swaps the pointer,
+ * so that no port is ever closed by a reload.
+ */
+export interface ListenerApp {
+  /** MCP endpoints by exact path. */
+  readonly endpoints: ReadonlyMap<string, NodeHandler>;
+  /** Every other request: the routes of the plugins, compiled. Authenticates by itself, per matched route. */
+  readonly fetch: (request: Request) => Response | Promise<Response>;
+  /**
+   * Resolves who makes a request to an endpoint. Returns the principal itself when no waiting is needed, so that the hot
+   * path stays synchronous.
+   * @throws {GatewayError} `unauthorized`, with a `www-authenticate` header
+   */
+  readonly authenticate: (req: IncomingMessage) => Principal | Promise<Principal>;
+  /** Who answers a request without the router, by its raw path; for callers only, as an endpoint is. */
+  readonly direct?: ((req: IncomingMessage, path: string) => NodeHandler | undefined) | undefined;
+  /** What readiness depends on besides the gateway itself. */
+  readonly checks?: (() => readonly Check[]) | undefined;
+  /** Absent: no plugin accepts WebSocket connections here. */
+  readonly sockets?: SocketDoor | undefined;
+}

@@ -1,0 +1,143 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
+import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
+import type { GatewayConfig } from "../../config/schema.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Principal, Role } from "../../call/types.ts";
+import { digestOf } from "./key.ts";
+import { makePrincipal } from "./principal.ts";
+import { ALL_ROLES } from "./roles.ts";
+import { VerifiedTokens } from "./verified.ts";
+
+type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
+
+/** Who a token is about. At once for one that was seen before. */
+export type JwtVerifier = (token: string) => Principal | Promise<Principal>;
+
+/** A key is only ever used with the algorithms of its kind: a public key as HMAC secret would verify anything (RFC 8725 section 3.1). */
+const SYMMETRIC = ["HS256"];
+const BY_KEY_TYPE: Readonly<Record<string, readonly string[]>> = {
+  rsa: ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ec: ["ES256", "ES384", "ES512"],
+  ed25519: ["EdDSA", "Ed25519"],
+};
+const ASYMMETRIC = Object.values(BY_KEY_TYPE).flat();
+
+const CLOCK_TOLERANCE_S = 30;
+const JWKS_TIMEOUT_MS = 5_000;
+
+/** How tokens are checked, once jose is loaded. */
+interface Check {
+  readonly algorithms: readonly string[];
+  readonly loadKey: (jose: typeof import("jose")) => KeyObject | Uint8Array | JWTVerifyGetKey;
+}
+
+/**
+ * Makes the check of signed tokens (RFC 7519): `exp` and `sub` are required, `iss` and `aud` where configured; the principal's
+ * id is `sub`, its roles those of the role claim that exist.
+ *
+ * @throws {GatewayError} `invalid` unless exactly one of `secret`, `publicKey` and `jwks` is set, and for a key that is none
+ */
+export function createJwtVerifier(config: JwtConfig): JwtVerifier {
+  const { algorithms, loadKey } = pickCheck(config);
+  const { issuer, audience } = config;
+  const options: JWTVerifyOptions = {
+    algorithms: [...algorithms],
+    requiredClaims: ["exp", "sub"],
+    clockTolerance: CLOCK_TOLERANCE_S,
+    ...(issuer !== undefined && { issuer }),
+    ...(audience !== undefined && { audience }),
+  };
+  const verified = new VerifiedTokens();
+  let key: ReturnType<typeof loadKey> | undefined;
+  const verify = async (token: string, digest: string): Promise<Principal> => {
+    const jose = await import("jose");
+    key ??= loadKey(jose);
+    try {
+      // One overload takes a key, the other a function that finds it.
+      const { payload } =
+        typeof key === "function"
+          ? await jose.jwtVerify(token, key, options)
+          : await jose.jwtVerify(token, key, options);
+      const principal = toPrincipal(payload, config.roleClaim);
+      verified.remember(digest, principal, principal.expiresAt!);
+      return principal;
+    } catch (error) {
+      throw toRefusal(error, jose.errors);
+    }
+  };
+  return (token) => {
+    const digest = digestOf(token);
+    return verified.find(digest) ?? verify(token, digest);
+  };
+}
+
+function pickCheck({ secret, publicKey, jwks }: JwtConfig): Check {
+  if ([secret, publicKey, jwks].filter((source) => source !== undefined).length !== 1)
+    throw new GatewayError("invalid", "auth.jwt needs exactly one of secret, publicKey and jwks.", {
+      hint: "Set the one that your tokens are signed for.",
+      data: { path: "auth.jwt" },
+    });
+  if (secret !== undefined)
+    return { algorithms: SYMMETRIC, loadKey: () => new TextEncoder().encode(secret) };
+  if (publicKey !== undefined) {
+    const key = readPublicKey(publicKey);
+    return { algorithms: BY_KEY_TYPE[key.asymmetricKeyType!]!, loadKey: () => key };
+  }
+  const loadKey: Check["loadKey"] = ({ createRemoteJWKSet }) =>
+    createRemoteJWKSet(new URL(jwks!), { timeoutDuration: JWKS_TIMEOUT_MS });
+  return { algorithms: ASYMMETRIC, loadKey };
+}
+
+/** Node would derive a public key from a private one; whoever put that here gave a secret away. */
+function readPublicKey(pem: string): KeyObject {
+  try {
+    const key = /PRIVATE KEY/.test(pem) ? undefined : createPublicKey(pem);
+    if (key && Object.hasOwn(BY_KEY_TYPE, key.asymmetricKeyType ?? "")) return key;
+  } catch {
+    // Told below: the library's words may quote the key.
+  }
+  throw new GatewayError("invalid", "auth.jwt.publicKey is no public key that can be used.", {
+    hint: "Give the PEM text of an RSA, EC or Ed25519 public key (SPKI).",
+    data: { path: "auth.jwt.publicKey" },
+  });
+}
+
+function toPrincipal({ sub, ...claims }: JWTPayload, roleClaim: string): Principal {
+  if (typeof sub !== "string" || sub === "") throw refused("The token names no subject.");
+  const named = Object.hasOwn(claims, roleClaim) ? [claims[roleClaim]].flat() : [];
+  const roles = named.filter((role): role is Role => ALL_ROLES.has(role as Role));
+  return makePrincipal(
+    {
+      id: sub,
+      kind: "user",
+      roles: new Set(roles),
+      expiresAt: (claims.exp! + CLOCK_TOLERANCE_S) * 1_000,
+    },
+    "config",
+  );
+}
+
+/** A token that is wrong is the caller's fault; a key set that does not answer is not. */
+function toRefusal(error: unknown, errors: typeof import("jose").errors): unknown {
+  if (error instanceof errors.JWTExpired) return refused("The token has expired.", error);
+  const wrong = [
+    errors.JWTClaimValidationFailed,
+    errors.JWTInvalid,
+    errors.JWSInvalid,
+    errors.JWSSignatureVerificationFailed,
+    errors.JOSEAlgNotAllowed,
+    errors.JOSENotSupported,
+    errors.JWKSNoMatchingKey,
+    errors.JWKSMultipleMatchingKeys,
+  ];
+  if (wrong.some((kind) => error instanceof kind)) return refused("The token is not valid.", error);
+  if (error instanceof GatewayError) return error;
+  return new GatewayError("upstream_error", "The token cannot be checked at the moment.", {
+    cause: error,
+    hint: "The key set of auth.jwt.jwks did not answer; try again.",
+  });
+}
+
+function refused(message: string, cause?: unknown): GatewayError {
+  return new GatewayError("unauthorized", message, { cause });
+}

@@ -1,0 +1,55 @@
+import type { Logger } from "pino";
+import type { Leases } from "./auth/leases.ts";
+import { compileDirect } from "./direct.ts";
+import { createEdge } from "./edge.ts";
+import type { Guard } from "./guard.ts";
+import type { Mutation } from "../plugin/hooks.ts";
+import type { ListenerApp, NodeHandler } from "./app.ts";
+import type { Check } from "./probes.ts";
+import type { Condition, RegisteredRoute } from "../plugin/scope.ts";
+import { createDoor, type SocketTable } from "./upgrades.ts";
+
+/** What the app of one listener is made from. */
+export interface AppInput {
+  /** The gateway's name. */
+  readonly name: string;
+  readonly routes: readonly RegisteredRoute[];
+  readonly endpoints: ReadonlyMap<string, NodeHandler>;
+  readonly sockets: SocketTable;
+  /** What plugins make readiness depend on. */
+  readonly conditions: readonly Condition[];
+  readonly guard: Guard;
+  /** Largest body of a route that sets no own limit, in bytes. */
+  readonly bodyLimit: number;
+  /** What is open on whose credential. */
+  readonly leases: Leases;
+  readonly log: Logger;
+  /** Hears of every request to a route that mutates. */
+  readonly onMutation: (mutation: Mutation) => void;
+}
+
+/** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
+export function compileApp(input: AppInput): ListenerApp {
+  let loading: Promise<ListenerApp["fetch"]> | undefined;
+  const load = (): Promise<ListenerApp["fetch"]> =>
+    (loading ??= import("./routes.ts").then(({ createRouter }) => createRouter(input)));
+  // A failure shows in the request that meets it.
+  if (input.routes.length > 0) load().catch(() => {});
+  return {
+    endpoints: input.endpoints,
+    fetch: async (request) => (await load())(request),
+    authenticate: createEdge(input.guard.authenticator),
+    direct: compileDirect(input.routes, input),
+    checks: () => input.conditions.map(checkOf),
+    sockets: createDoor(input.sockets, input.guard),
+  };
+}
+
+function checkOf({ what, missing }: Condition): Check {
+  try {
+    const reason = missing();
+    return reason === undefined ? { name: what, ok: true } : { name: what, ok: false, reason };
+  } catch {
+    return { name: what, ok: false, reason: "It cannot be asked." };
+  }
+}

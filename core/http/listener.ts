@@ -1,0 +1,300 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Logger } from "pino";
+import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Principal } from "../call/types.ts";
+import type { Admission, Custody, ListenerApp, NodeHandler } from "./app.ts";
+import type { HttpAnswer } from "./http-answer.ts";
+import type { Backlog } from "./backlog.ts";
+import { Connections } from "./connections.ts";
+import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
+import { refuseUpgrade, sendError, sendRpcError } from "./failure.ts";
+import { Hosts, isUnspecified, literal } from "./allowed-hosts.ts";
+import { sendLiveness, sendReadiness, type Check } from "./probes.ts";
+import { bind, createNodeServer } from "./node-server.ts";
+import { serveWeb } from "./web.ts";
+import { WebSockets, type Handshake } from "./websockets.ts";
+
+/** What a listener needs to know besides its own config. */
+export interface ListenerOptions extends Custody {
+  readonly limits: GatewayConfig["limits"];
+  readonly log: Logger;
+  readonly publicUrl?: string;
+}
+
+/** Where an open listener can be reached. */
+export interface ListenerAddress {
+  readonly address: string;
+  readonly port: number;
+  /** Base URL without a trailing slash; `localhost` stands in for "every interface". */
+  readonly url: string;
+}
+
+/**
+ * A socket that serves whatever app it was last given. Checks Host and Origin of every request, answers the two probes
+ * itself, finds MCP endpoints by their exact raw path and hands everything else to the routes of the plugins.
+ */
+export class Listener {
+  readonly name: string;
+  /** Whether it speaks TLS (M005). */
+  readonly tls: boolean;
+  readonly #config: ListenerConfig;
+  readonly #limits: GatewayConfig["limits"];
+  readonly #publicUrl: string | undefined;
+  readonly #log: Logger;
+  readonly #backlog: Backlog;
+  readonly #connections: Connections;
+  readonly #webSockets: WebSockets;
+  #server: Server | undefined;
+  #hosts: Hosts | undefined;
+  #app: ListenerApp | undefined;
+  #draining = false;
+
+  constructor(name: string, config: ListenerConfig, options: ListenerOptions) {
+    this.name = name;
+    this.tls = config.tls !== undefined;
+    this.#config = config;
+    this.#limits = options.limits;
+    this.#publicUrl = options.publicUrl;
+    this.#log = options.log.child({ listener: name });
+    this.#backlog = options.backlog;
+    this.#connections = new Connections(this.#log, this.#limits.connections);
+    this.#webSockets = new WebSockets(this.#limits.body, options);
+  }
+
+  /**
+   * Binds the address. Requests are answered 503 until the first {@link swap}.
+   * @throws {GatewayError} `io_error` when the address cannot be bound; `invalid` for TLS files or allow-lists that cannot be used
+   */
+  async open(): Promise<ListenerAddress> {
+    const server = await createNodeServer(this.name, this.#config, this.#limits, (req, res) =>
+      this.#serve(req, res as HttpAnswer),
+    );
+    this.#connections.watch(server, this.tls);
+    server.on("upgrade", (req, socket, head) => {
+      void this.#upgrade({ req, socket: socket as Socket, head });
+    });
+    const { address, port } = await bind(server, this.name, this.#config);
+    this.#server = server;
+    try {
+      this.#hosts = new Hosts(
+        { address, port, tls: this.tls, publicUrl: this.#publicUrl },
+        this.#config,
+      );
+    } catch (error) {
+      await this.close(0);
+      throw error;
+    }
+    const host = isUnspecified(address) ? "localhost" : literal(address);
+    return { address, port, url: `${this.tls ? "https" : "http"}://${host}:${port}` };
+  }
+
+  /** Serves another app from the next request on; requests that are being served stay with theirs. */
+  swap(app: ListenerApp): void {
+    this.#app = app;
+    this.#webSockets.keep(app.sockets);
+  }
+
+  /**
+   * Refuses new work with 503 while requests in flight go on. POST and DELETE of MCP endpoints still reach the endpoint, which
+   * knows a new call from a message that belongs to a running one.
+   */
+  drain(): void {
+    this.#draining = true;
+    this.#connections.drain();
+  }
+
+  /**
+   * Stops accepting, closes idle connections and waits for answers in flight. Event streams count as such: end them first.
+   * Always resolves.
+   * @param graceMs what is still open after this many milliseconds is cut off
+   */
+  async close(graceMs: number): Promise<void> {
+    const server = this.#server;
+    if (!server) return;
+    this.drain();
+    await this.#webSockets.close(graceMs);
+    await this.#connections.close(server, graceMs);
+    this.#server = undefined;
+  }
+
+  #serve(req: IncomingMessage, res: HttpAnswer): void {
+    res.backlog = this.#backlog;
+    this.#connections.enter(req, res);
+    try {
+      if (this.#draining) res.shouldKeepAlive = false;
+      const refusal = this.#check(req);
+      if (refusal) return this.#refuse(res, refusal);
+      this.#takeOffBase(req);
+      if (req.headers.origin !== undefined) allowOrigin(res, req.headers.origin);
+      this.#route(req, res);
+    } catch (error) {
+      this.#fail(res, error);
+    }
+  }
+
+  /** Host and Origin, on every route and before anything else (T6, T9). */
+  #check(req: IncomingMessage): GatewayError | undefined {
+    const { host, origin } = req.headers;
+    if (host === undefined || host === "")
+      return new GatewayError("bad_request", "The request has no Host header.");
+    if (!this.#hosts!.allowsHost(host, req.socket.localAddress) || !this.#takesTarget(req))
+      return unknownHost();
+    if (origin === undefined) return undefined;
+    return this.#hosts!.allowsOrigin(origin, host) ? undefined : unknownOrigin();
+  }
+
+  /** A WebSocket handshake. Whatever is refused is answered as HTTP, before anything is switched (T6). */
+  async #upgrade(handshake: Handshake): Promise<void> {
+    const { req, socket } = handshake;
+    // Node has taken its own listeners off the socket.
+    socket.on("error", () => {});
+    try {
+      const refusal = this.#check(req);
+      if (refusal) throw refusal;
+      this.#takeOffBase(req);
+      await this.#webSockets.accept(handshake, await this.#admit(req));
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      if (error.code === "internal")
+        this.#log.error({ err: error.cause ?? error }, "a WebSocket connection failed");
+      refuseUpgrade(req, socket, error);
+    }
+  }
+
+  #admit(req: IncomingMessage): Promise<Admission> {
+    const app = this.#app;
+    if (!app) throw notReady("The gateway is starting.");
+    if (this.#draining) throw notReady("The gateway is shutting down.");
+    if (app.endpoints.has(pathOf(req.url!)))
+      throw new GatewayError("bad_request", "MCP endpoints speak no WebSocket.", {
+        hint: "Use MCP's streamable HTTP transport.",
+      });
+    if (app.sockets) return app.sockets.admit(req);
+    throw new GatewayError("not_found", "Nothing here accepts WebSocket connections.");
+  }
+
+  /** Reduces an absolute-form target (RFC 9112 section 3.2.2) to its path, if its host is ours. */
+  #takesTarget(req: IncomingMessage): boolean {
+    const target = req.url!;
+    if (target.startsWith("/") || target === "*") return true;
+    const [, host, path] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target) ?? [];
+    if (host === undefined || !this.#hosts!.allowsHost(host, req.socket.localAddress)) return false;
+    req.url = path!.startsWith("/") ? path! : `/${path}`;
+    return true;
+  }
+
+  /** Before anything looks at the path, so that no rule about a path sees two forms of it. */
+  #takeOffBase(req: IncomingMessage): void {
+    for (const base of this.#config.basePaths) {
+      const target = req.url!;
+      const next = target[base.length];
+      const isBelow = next === undefined || next === "/" || next === "?";
+      if (!isBelow || !target.startsWith(base)) continue;
+      req.url = next === "/" ? target.slice(base.length) : `/${target.slice(base.length)}`;
+    }
+  }
+
+  #route(req: IncomingMessage, res: HttpAnswer): void {
+    if (req.headers.origin !== undefined && isPreflight(req)) return sendPreflight(req, res);
+    const path = pathOf(req.url!);
+    if (path === "/livez") return sendLiveness(req, res);
+    if (path === "/readyz") return sendReadiness(req, res, this.#checks());
+    const app = this.#app;
+    const endpoint = app?.endpoints.get(path);
+    const refusal = this.#refusal(req, endpoint !== undefined);
+    if (refusal || !app) return this.#refuse(res, refusal ?? notReady("The gateway is starting."));
+    const handler = endpoint ?? app.direct?.(req, path);
+    if (handler) this.#enter(handler, app, req, res);
+    else serveWeb(req, res, app.fetch).catch((error: unknown) => this.#fail(res, error));
+  }
+
+  #checks(): Check[] {
+    return [
+      { name: "config applied", ok: this.#app !== undefined },
+      { name: "accepting work", ok: !this.#draining },
+      ...(this.#app?.checks?.() ?? []),
+    ];
+  }
+
+  #refusal(req: IncomingMessage, isEndpoint: boolean): GatewayError | undefined {
+    if (req.headers.upgrade?.toLowerCase() === "websocket")
+      return new GatewayError("bad_request", "A WebSocket handshake needs Connection: Upgrade.", {
+        hint: "A proxy in front of the gateway may have to be told to pass it on.",
+      });
+    const encoding = req.headers["content-encoding"];
+    // An endpoint says it in its own words.
+    if (!isEndpoint && encoding !== undefined && encoding.toLowerCase() !== "identity")
+      return encodedBody();
+    if (!this.#draining) return undefined;
+    if (isEndpoint && (req.method === "POST" || req.method === "DELETE")) return undefined;
+    return notReady("The gateway is shutting down.");
+  }
+
+  /** The hot path: no promise is made when the principal is known at once. */
+  #enter(endpoint: NodeHandler, app: ListenerApp, req: IncomingMessage, res: HttpAnswer): void {
+    const principal: Principal | Promise<Principal> = app.authenticate(req);
+    if (!(principal instanceof Promise)) {
+      res.principal = principal;
+      endpoint(req, res, principal);
+      return;
+    }
+    principal
+      .then((known) => {
+        res.principal = known;
+        endpoint(req, res, known);
+      })
+      .catch((error: unknown) => this.#fail(res, error));
+  }
+
+  #fail(res: ServerResponse, thrown: unknown): void {
+    const error = toGatewayError(thrown);
+    // What fails because the client went away is no error of ours.
+    if (error.code === "internal" && !res.destroyed)
+      this.#log.error({ err: error.cause ?? error, method: res.req.method }, "request failed");
+    this.#refuse(res, error);
+  }
+
+  /** In the words of whatever is on the path. */
+  #refuse(res: ServerResponse, error: GatewayError): void {
+    if (this.#app?.endpoints.has(pathOf(res.req.url!))) sendRpcError(res, error);
+    else sendError(res, error);
+  }
+}
+
+/** The raw path, so that nothing is decoded or normalised on the way to the exact look-up (T9). */
+function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** A few kilobytes of it can be gigabytes (RFC 9110, section 15.5.16). */
+function encodedBody(): GatewayError {
+  return new GatewayError(
+    "unsupported_media_type",
+    "Bodies are taken without a content encoding.",
+    {
+      hint: "Send the body as it is, without Content-Encoding.",
+      headers: { "accept-encoding": "identity" },
+    },
+  );
+}
+
+function unknownHost(): GatewayError {
+  return new GatewayError("forbidden", "The Host header names no host of this gateway.", {
+    hint: "Add the name to listeners.<name>.allowedHosts, set publicUrl, or start with --allowed-host <name>.",
+  });
+}
+
+function unknownOrigin(): GatewayError {
+  return new GatewayError("forbidden", "Pages of this origin may not use the gateway.", {
+    hint: "Add the origin to listeners.<name>.allowedOrigins.",
+  });
+}
+
+function notReady(message: string): GatewayError {
+  return new GatewayError("draining", message, {
+    headers: { "retry-after": "5", connection: "close" },
+  });
+}

@@ -1,0 +1,81 @@
+import type { ZodType } from "zod";
+import { GatewayError } from "../errors.ts";
+import { parseJson } from "../kit/parse-json.ts";
+import type { RouteEvent } from "./route.ts";
+
+/** Deepest nesting of a body, as at the MCP endpoints: what walks it recurses. */
+const MAX_DEPTH = 64;
+
+/**
+ * The JSON body of a request to a plugin's route, checked by a schema. No body counts as `{}`.
+ *
+ * @throws {GatewayError} `unsupported_media_type` for another content type, `bad_request` for broken JSON, `invalid` naming each
+ * wrong field, `too_large` beyond the route's limit
+ */
+export async function readJson<T>({ req }: RouteEvent, schema: ZodType<T>): Promise<T> {
+  const text = await req.text();
+  const type = req.headers.get("content-type");
+  if (text !== "" && type !== null && !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
+    throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
+      hint: "Send content-type: application/json.",
+    });
+  return checkInput(text === "" ? {} : parseJson(Buffer.from(text), MAX_DEPTH), schema);
+}
+
+/**
+ * A parameter of the route's path, decoded once. Names may hold a slash or a percent sign, so they travel encoded.
+ *
+ * @throws {GatewayError} `bad_request` when the encoding is broken
+ */
+export function pathParameter({ context }: RouteEvent, name: string): string {
+  try {
+    return decodeURIComponent(context.params?.[name] ?? "");
+  } catch {
+    throw new GatewayError(
+      "bad_request",
+      `The ${name} in the path is not percent-encoded properly.`,
+    );
+  }
+}
+
+/**
+ * Whether the client has what an entity tag stands for, so that 304 is the answer (`If-None-Match`, RFC 9110 section 13.1.2: any
+ * of its tags, compared weakly).
+ */
+export function isUnmodified({ req }: RouteEvent, etag: string): boolean {
+  const tags = req.headers.get("if-none-match")?.split(",") ?? [];
+  return tags.some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
+}
+
+/** Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1). */
+export function prefersEvents(accept: string | null): boolean {
+  if (accept === null || !/text\/event-stream/i.test(accept)) return false;
+  const wanted = accept.split(",").map((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const quality = parameters.find((parameter) => parameter.startsWith("q="));
+    return { type, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 };
+  });
+  const best = wanted
+    .filter(({ type }) => type === "text/event-stream" || type === "application/json")
+    .toSorted((a, b) => b.quality - a.quality);
+  return best[0]?.type === "text/event-stream" && best[0].quality > 0;
+}
+
+/**
+ * A value of a request checked by a schema.
+ *
+ * @throws {GatewayError} `invalid` whose `data.issues` has a path and a sentence for each wrong field
+ */
+export function checkInput<T>(value: unknown, schema: ZodType<T>): T {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const issues = checked.error.issues.map(({ path, message }) => ({
+    path: path.join("."),
+    message,
+  }));
+  const words = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new GatewayError("invalid", `The request is not valid. ${words.join("; ")}.`, {
+    data: { issues },
+    hint: "Correct the fields that are named.",
+  });
+}

@@ -1,0 +1,95 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { H3Event } from "h3";
+import type { GatewayError } from "../errors.ts";
+import type { Cancellation } from "../call/cancellation.ts";
+import type { Principal } from "../call/types.ts";
+
+/**
+ * Who may use a route. Required on every route: one that says nothing does not compile (architecture 1.6). `public` is everyone,
+ * `principal` whoever proved who they are; `viewer`, `caller`, `operator` and `admin` are roles, each with the rights of those
+ * before it; `service` is for other services of the team, and for `admin`.
+ */
+export type Access =
+  | "public"
+  | "principal"
+  | "viewer"
+  | "caller"
+  | "operator"
+  | "service"
+  | "admin";
+
+/** The policy of a route. */
+export interface RouteOptions {
+  readonly access: Access;
+  /** Whether a request changes anything; read-only mode refuses those that do (M127). */
+  readonly mutates: boolean;
+  /**
+   * Whether the route belongs to the management of the gateway: it is there only while `management.enabled` (M159), and one that
+   * mutates answers only with `management.mutations` (C47). Default false.
+   */
+  readonly management?: boolean;
+  /** Listener by name; default: the first one. */
+  readonly listener?: string;
+  /** Largest request body in bytes; default: the gateway's `limits.body`. */
+  readonly bodyLimit?: number;
+  /**
+   * A way around the router, which costs more than a relayed call: asked with the head of a request whether it answers this one
+   * itself. Only for a route `POST /:a/:b` for callers that changes nothing; elsewhere it is not asked.
+   */
+  readonly direct?: (head: DirectHead) => DirectHandler | undefined;
+}
+
+/** Head of a request that may go around the router. */
+export interface DirectHead {
+  /** Target as sent: path and query. */
+  readonly url: string;
+  /** Segments of the path; nothing in them is percent-encoded. */
+  readonly segments: readonly [string, string];
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A request that goes around the router, once its body is there and its principal was admitted. */
+export interface DirectRequest {
+  readonly body: Buffer;
+  readonly principal: Principal;
+  /** Ends when the client goes away. */
+  readonly cancellation: Cancellation;
+}
+
+/** A JSON answer to a {@link DirectRequest}. */
+export interface DirectAnswer {
+  readonly status: number;
+  /** JSON text. */
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Answers a request around the router; what it throws becomes the error envelope. */
+export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer>;
+
+/** Methods a route can have. */
+export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/**
+ * What a route handler receives: h3's event, with the principal that the access policy admitted. On a public route somebody
+ * without credentials is `anonymous` and has no role.
+ */
+export interface RouteEvent extends H3Event {
+  readonly context: H3Event["context"] & {
+    readonly principal: Principal;
+    /**
+     * What a change is about, where the path does not say; set it as soon as it is known, and the audit names it, also of a
+     * change that fails. Each value is cut at 200 characters, and must be no secret.
+     */
+    target?: Readonly<Record<string, string>>;
+    /**
+     * Set by a handler that answers with an event stream whose protocol has errors of its own. Called once when the credential
+     * behind the stream is gone: the stream is to tell the error and end, and is cut a moment later. Default: the stream gets
+     * the event `error` with the envelope and ends.
+     */
+    onRevoked?: (error: GatewayError) => void;
+  };
+}
+
+/** Answers a request; returns what h3 accepts (object = JSON, string, Response, stream ...). */
+export type RouteHandler = (event: RouteEvent) => unknown;

@@ -1,0 +1,175 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
+import type { Logger } from "pino";
+import type { AppInput } from "./compile-app.ts";
+import { createAudit } from "./audit.ts";
+import type { Credentials } from "./auth/service.ts";
+import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
+import { GatewayError, toEnvelope } from "../errors.ts";
+import { logFault } from "./route-log.ts";
+import type { ListenerApp } from "./app.ts";
+import { answerOf } from "./http-answer.ts";
+import { cutSoon } from "./failure.ts";
+import type { RouteEvent } from "./route.ts";
+import { NOBODY } from "./guard.ts";
+import { refuse, toErrorResponse, toOwnError } from "./refusal.ts";
+import type { RegisteredRoute } from "../plugin/scope.ts";
+import type { Principal } from "../call/types.ts";
+
+/** What the routes of one listener share. */
+interface RouterInput extends AppInput {
+  readonly audit: ReturnType<typeof createAudit>;
+}
+
+/** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path (T9). */
+export function createRouter(input: AppInput): ListenerApp["fetch"] {
+  const { routes, log, onMutation } = input;
+  const shared: RouterInput = { ...input, audit: createAudit(log, onMutation) };
+  const app = new H3({
+    silent: true,
+    onError: (error, event) =>
+      isUnmatched(error, event)
+        ? answerUnmatched(event, shared)
+        : render(toOwnError(error), event, log),
+  });
+  for (const route of routes)
+    app.on(route.method, route.path, (event) => answer(route, event, shared));
+  return (request) => app.fetch(request);
+}
+
+/** Identifies, permits, bounds the body, runs the handler; tells the audit how a change ended. */
+async function answer(
+  route: RegisteredRoute,
+  event: H3Event,
+  input: RouterInput,
+): Promise<unknown> {
+  const { options, handler } = route;
+  const { guard, bodyLimit, log } = input;
+  const credentials = credentialsOf(event);
+  let principal: Principal | undefined;
+  const record = (status: number, error?: GatewayError): void => {
+    if (!options.mutates) return;
+    const { remoteAddress } = credentials;
+    const { params, target } = (event as RouteEvent).context;
+    input.audit({
+      route,
+      principal,
+      remoteAddress,
+      params,
+      target,
+      status,
+      ...(error && { error }),
+    });
+  };
+  try {
+    principal = await guard.identify(credentials, options);
+    const answering = answerOf(event.runtime?.node?.res);
+    if (answering) answering.principal = principal;
+    guard.permit(principal, options);
+    boundBody(event, options.bodyLimit ?? bodyLimit);
+    Object.assign(event.context, { principal: principal ?? NOBODY, mutates: options.mutates });
+    const result = await handler(event as RouteEvent);
+    if (result instanceof Error) throw result;
+    if (event.req.method === "HEAD") await dropBody(result);
+    record(statusOf(result, event));
+    if (principal && isEventStream(result) && !options.direct)
+      lease(event, principal, input.leases);
+    return result;
+  } catch (thrown) {
+    const error = toOwnError(thrown);
+    record(error.status, error);
+    return render(error, event, log);
+  }
+}
+
+/** A stream lives no longer than the credential that opened it. Where a route answers calls its streams end with those. */
+function lease(event: H3Event, principal: Principal, leases: AppInput["leases"]): void {
+  const { runtime, context } = event as RouteEvent;
+  const res = runtime?.node?.res as ServerResponse | undefined;
+  if (!res || res.destroyed) return;
+  const release = leases.open(principal, (reason) => {
+    const error = new GatewayError("unauthorized", reason);
+    if (context.onRevoked) context.onRevoked(error);
+    else endWith(res, error);
+    cutSoon(res);
+  });
+  res.once("close", release);
+}
+
+function endWith(res: ServerResponse, error: GatewayError): void {
+  // What the route still writes comes too late.
+  res.on("error", () => {});
+  const data = JSON.stringify(toEnvelope(error));
+  if (!res.writableEnded) res.end(`event: error\ndata: ${data}\n\n`);
+}
+
+function isEventStream(result: unknown): boolean {
+  if (!(result instanceof Response)) return false;
+  return result.headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** A body of known length is as long as it says, or Node's parser refuses it: only one of unknown length has to be counted. */
+function boundBody(event: H3Event, limit: number): void {
+  const { headers } = event.req;
+  const length = headers.get("content-length");
+  if (length === null || headers.has("transfer-encoding") || Number(length) > limit)
+    assertBodySize(event, limit);
+}
+
+function credentialsOf({ req, url, runtime }: H3Event): Credentials {
+  // Node's own headers: the web ones would be made for this alone.
+  if (runtime?.node)
+    return { ...nodeCredentialsOf(runtime.node.req as IncomingMessage), path: url.pathname };
+  return {
+    method: req.method,
+    path: url.pathname,
+    headers: Object.fromEntries(req.headers),
+    remoteAddress: (req as { ip?: string }).ip,
+  };
+}
+
+/** h3 sends no body in answer to HEAD, but would leave a stream open behind it. */
+async function dropBody(result: unknown): Promise<void> {
+  const body = result instanceof Response ? result.body : result;
+  if (body instanceof ReadableStream && !body.locked) await body.cancel();
+}
+
+function statusOf(result: unknown, { res }: H3Event): number {
+  const own = (result as { status?: unknown } | null | undefined)?.status;
+  const isResponse = result instanceof Response || isHttpResponse(result);
+  return isResponse && typeof own === "number" ? own : (res.status ?? 200);
+}
+
+/** What `new HTTPResponse()` of h3 makes, of any copy of h3. */
+function isHttpResponse(result: unknown): boolean {
+  return typeof result === "object" && result !== null && Symbol.for("h3.HTTPResponse") in result;
+}
+
+/** Whether no route matched, in contrast to a 404 that a handler threw. */
+function isUnmatched(error: unknown, { context }: H3Event): boolean {
+  return HTTPError.isError(error) && error.status === 404 && context.matchedRoute === undefined;
+}
+
+/** Nothing is here; except at the root, where somebody may want to know what this is. */
+async function answerUnmatched(event: H3Event, input: RouterInput): Promise<unknown> {
+  const { req, url } = event;
+  const isRoot = url.pathname === "/";
+  if (isRoot && (req.method === "GET" || req.method === "HEAD")) return introduce(event, input);
+  const routes = isRoot ? [{ method: "GET", path: "/" } as const, ...input.routes] : input.routes;
+  return render(refuse(req.method, url.pathname, routes), event, input.log);
+}
+
+/** The gateway's name, and for callers the paths of the MCP endpoints on this listener. */
+async function introduce(
+  event: H3Event,
+  { guard, name, endpoints }: RouterInput,
+): Promise<unknown> {
+  const principal = await optionally(guard.authenticator, credentialsOf(event));
+  const isCaller = principal !== undefined && guard.authenticator.admits(principal, "caller");
+  return { ok: true, name, ...(isCaller && { endpoints: [...endpoints.keys()] }) };
+}
+
+function render(error: GatewayError, { req }: H3Event, log: Logger): Response {
+  logFault(log, error);
+  return toErrorResponse(error, req.headers.get("accept"));
+}

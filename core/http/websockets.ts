@@ -1,0 +1,200 @@
+import { setTimer } from "../timers.ts";
+import type { IncomingMessage } from "node:http";
+import type { Socket as NetSocket } from "node:net";
+import type { WebSocket, WebSocketServer } from "ws";
+import type { Leases } from "./auth/leases.ts";
+import { GatewayError } from "../errors.ts";
+import type { Socket } from "./socket.ts";
+import type { Admission, Custody, SocketDoor } from "./app.ts";
+import type { Backlog, Unread } from "./backlog.ts";
+import { refuseUpgrade } from "./failure.ts";
+
+/** How often a peer has to show that it is there. One that missed a whole round is gone. */
+const PING_MS = 30_000;
+/** How long a peer has to answer a close before its connection is cut off. */
+const CLOSE_MS = 1_000;
+
+/** RFC 6455 section 7.4.1: an endpoint is going away. */
+const GOING_AWAY = 1001;
+/** RFC 6455 section 7.4.1: what the peer does, or who it is, is not allowed. */
+const POLICY_VIOLATION = 1008;
+
+/** Bytes that may be on their way without being looked at. */
+const UNNOTED = 64 * 1024;
+
+/** One open connection. */
+interface Connection {
+  readonly socket: WebSocket;
+  readonly admission: Admission;
+  /** Whether it answered since the last ping. */
+  alive: boolean;
+}
+
+/** A handshake as Node hands it over. */
+export interface Handshake {
+  readonly req: IncomingMessage;
+  readonly socket: NetSocket;
+  readonly head: Buffer;
+}
+
+/** The WebSocket connections of a listener: handshake, liveness, end. `ws` is imported with the first one. */
+export class WebSockets {
+  readonly #limit: number;
+  readonly #leases: Leases;
+  readonly #backlog: Backlog;
+  readonly #open = new Set<Connection>();
+  #server: Promise<WebSocketServer> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closing = false;
+
+  /** @param limit largest message in bytes; a larger one closes the connection with 1009 */
+  constructor(limit: number, { leases, backlog }: Custody) {
+    this.#limit = limit;
+    this.#leases = leases;
+    this.#backlog = backlog;
+  }
+
+  /** Completes a handshake that was admitted, or answers what is wrong with it. */
+  async accept({ req, socket, head }: Handshake, admission: Admission): Promise<void> {
+    const server = await (this.#server ??= createServer(this.#limit));
+    server.handleUpgrade(req, socket, head, (opened) => this.#enter(opened, admission));
+  }
+
+  /** Closes the connections whose path nobody accepts any more. */
+  keep(door: SocketDoor | undefined): void {
+    for (const { socket, admission } of this.#open)
+      if (door?.has(admission) !== true) socket.close(GOING_AWAY, "no longer served");
+  }
+
+  /** Closes every connection, and whatever opens from now on. Resolves when all are gone. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    const wait = Math.min(graceMs, CLOSE_MS);
+    await Promise.all([...this.#open].map(({ socket }) => goAway(socket, wait)));
+  }
+
+  #enter(socket: WebSocket, admission: Admission): void {
+    if (this.#closing) return void goAway(socket, 0);
+    const connection: Connection = { socket, admission, alive: true };
+    this.#open.add(connection);
+    this.#timer ??= setInterval(() => this.#ping(), PING_MS).unref();
+    // A broken frame or a reset: `close` follows, and nobody is left to tell.
+    socket.on("error", () => {});
+    socket.on("pong", () => (connection.alive = true));
+    const release = this.#leases.open(
+      admission.principal,
+      (reason) =>
+        void goAway(socket, CLOSE_MS, { code: POLICY_VIOLATION, reason: cutText(reason) }),
+    );
+    const unread = unreadOf(socket, admission.principal.ref);
+    socket.once("close", () => {
+      release();
+      this.#backlog.forget(unread);
+      this.#leave(connection);
+    });
+    admission.accept(plainSocket(socket, admission, () => this.#backlog.note(unread)));
+  }
+
+  #leave(connection: Connection): void {
+    this.#open.delete(connection);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #ping(): void {
+    for (const connection of this.#open) {
+      if (!connection.alive) connection.socket.terminate();
+      connection.alive = false;
+      connection.socket.ping();
+    }
+  }
+}
+
+async function createServer(maxPayload: number): Promise<WebSocketServer> {
+  const ws = await import("ws");
+  const server = new ws.WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload,
+    // Compression keeps 300 KB per connection, and what it saves of short JSON is little.
+    perMessageDeflate: false,
+    // Never a protocol that carries a token: the answer would show it.
+    handleProtocols: (offered) => (offered.has("propylon") ? "propylon" : false),
+  });
+  server.on("wsClientError", ({ message }, socket, req) =>
+    refuseUpgrade(
+      req,
+      socket as NetSocket,
+      new GatewayError("bad_request", `This is no WebSocket handshake: ${message}.`, {
+        headers: { "sec-websocket-version": "13" },
+      }),
+    ),
+  );
+  return server;
+}
+
+/** Says goodbye, and cuts off a peer that does not answer. */
+function goAway(
+  socket: WebSocket,
+  wait: number,
+  { code, reason } = { code: GOING_AWAY, reason: "shutting down" },
+): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimer(() => socket.terminate(), wait);
+    socket.once("close", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.close(code, reason);
+  });
+}
+
+/** A reason may have 123 bytes (RFC 6455 section 5.5). */
+function cutText(text: string): string {
+  const cut = Buffer.from(text).subarray(0, 123).toString();
+  return cut.replace(/\uFFFD$/, "");
+}
+
+/** What a connection has not taken yet. */
+function unreadOf(socket: WebSocket, owner: string): Unread {
+  return {
+    owner,
+    get unread() {
+      return socket.bufferedAmount;
+    },
+    get progress() {
+      return socket.bufferedAmount;
+    },
+    cut: () => socket.terminate(),
+  };
+}
+
+/** @param onUnread told when a message was not taken at once */
+function plainSocket(
+  socket: WebSocket,
+  { principal, url, params }: Admission,
+  onUnread: () => void,
+): Socket {
+  return {
+    principal,
+    url,
+    params,
+    get buffered() {
+      return socket.bufferedAmount;
+    },
+    send(text) {
+      if (socket.readyState !== socket.OPEN) return;
+      socket.send(text);
+      if (socket.bufferedAmount > UNNOTED) onUnread();
+    },
+    close: (code = 1000, reason) => socket.close(code, reason),
+    terminate: () => socket.terminate(),
+    onMessage: (listener) =>
+      void socket.on("message", (data: Buffer, isBinary: boolean) => {
+        if (isBinary) socket.close(1003, "text messages only");
+        else listener(data.toString());
+      }),
+    onClose: (listener) => void socket.once("close", () => listener()),
+  };
+}

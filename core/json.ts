@@ -1,6 +1,0 @@
-import type { Json } from "./types.ts";
-
-/** Whether a value is a JSON object (not an array). */
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

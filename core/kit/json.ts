@@ -1,0 +1,6 @@
+import type { Json } from "../call/types.ts";
+
+/** Whether a value is a JSON object (not an array). */
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

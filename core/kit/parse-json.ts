@@ -1,0 +1,120 @@
+import { isAscii, isUtf8 } from "node:buffer";
+import { GatewayError } from "../errors.ts";
+import { DEEPEST, scanJson } from "./json-scan.ts";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** What a number has that JavaScript cannot hold; a text may have it too. */
+const LONG_NUMBER = /\d{16}|e\+?\d{3}/i;
+
+/** Why {@link parseJson} refused a body; in `data.reason` of its error. */
+export type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
+
+/**
+ * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins (T13),
+ * and a byte order mark is ignored (RFC 8259 section 8.1).
+ *
+ * A number that JavaScript cannot hold, i.e. an integer beyond 2^53, is refused: it would reach its reader as another one.
+ *
+ * @param body the bytes of the body
+ * @param maxDepth deepest accepted nesting of arrays and objects
+ * @throws {GatewayError} `bad_request`, with a {@link JsonFault} as `data.reason`; nothing else
+ */
+export function parseJson(body: Buffer, maxDepth: number): unknown {
+  const { value, inexact } = readJson(body, maxDepth);
+  if (inexact === undefined) return value;
+  throw refusal("number", inexactWords(inexact));
+}
+
+/** Why a number is refused, and what to do about it. */
+export function inexactWords(number: string): string {
+  return `The number ${number} cannot be kept exactly. Send it as a string.`;
+}
+
+/**
+ * {@link parseJson} for those who refuse in their own way.
+ *
+ * @returns the value, and the first number in it that has changed
+ */
+export function readJson(
+  body: Buffer,
+  maxDepth: number,
+): { readonly value: unknown; readonly inexact: string | undefined } {
+  // Before parsing, because what walks the value later (JSON.stringify, schema checks) recurses and would overflow the stack.
+  if (!isWithinDepth(body, maxDepth)) {
+    throw refusal("depth", `The request body nests deeper than ${maxDepth} levels.`);
+  }
+  const text = decode(body);
+  if (text.trimStart() === "")
+    throw refusal("empty", "The request body is empty; a JSON value was expected.");
+  try {
+    const value: unknown = JSON.parse(text);
+    // Most bodies have no such number, which a search tells; only a scan knows whether it stands in a string.
+    const inexact = LONG_NUMBER.test(text)
+      ? scanJson([Buffer.from(text)], DEEPEST).inexact
+      : undefined;
+    return { value, inexact };
+  } catch (error) {
+    throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);
+  }
+}
+
+function decode(body: Buffer): string {
+  // Plain ASCII, the usual case, decodes as a memory copy.
+  if (isAscii(body)) return body.toString("latin1");
+  if (!isUtf8(body)) throw refusal("encoding", "The request body is not valid UTF-8.");
+  return body.toString("utf8", hasByteOrderMark(body) ? 3 : 0);
+}
+
+function hasByteOrderMark(body: Buffer): boolean {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+}
+
+/**
+ * Whether a JSON text nests no deeper than so many levels, told without parsing it: what walks a deeper value later, such as
+ * `JSON.stringify`, overflows the stack. Counts brackets outside strings; of what is not JSON, the parser thinks the rest.
+ *
+ * @param body the bytes of the text
+ * @param maxDepth deepest accepted nesting of arrays and objects
+ */
+export function isWithinDepth(body: Buffer, maxDepth: number): boolean {
+  // Each level takes an opening and a closing byte: most requests are too short to be deep.
+  if (body.length <= maxDepth * 2) return true;
+  let depth = 0;
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at];
+    if (byte === QUOTE) at = endOfString(body, at + 1);
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++depth > maxDepth) return false;
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--;
+  }
+  return true;
+}
+
+/** Offset of the closing quote; multi-byte characters have no byte below 0x80, so no quote hides in one. */
+function endOfString(body: Buffer, from: number): number {
+  let at = from;
+  for (; at < body.length; at++) {
+    const byte = body[at];
+    if (byte === BACKSLASH) at++;
+    else if (byte === QUOTE) break;
+  }
+  return at;
+}
+
+/** Takes only the position out of the engine's message: the rest of it quotes the body. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof SyntaxError)) return "";
+  if (error.message.includes("end of JSON input")) return ": it ends too early";
+  const position = /position (\d+)/.exec(error.message);
+  return position ? ` at character ${Number(position[1]) + 1}` : "";
+}
+
+function refusal(reason: JsonFault, message: string): GatewayError {
+  return new GatewayError("bad_request", message, { data: { reason } });
+}

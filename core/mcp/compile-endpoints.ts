@@ -1,0 +1,136 @@
+import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
+import type { ServerConfig } from "../config/server-schema.ts";
+import { GatewayError } from "../errors.ts";
+import type { EndpointContent } from "./host.ts";
+import type { Listed } from "../plugin/plugin.ts";
+import type { Provider } from "../server/server.ts";
+import { matchesWildcard } from "../kit/wildcard.ts";
+
+/** One MCP endpoint of a generation. */
+export interface CompiledEndpoint {
+  readonly listener: string;
+  readonly path: string;
+  readonly content: EndpointContent;
+}
+
+/** The listener a route or endpoint without one belongs to: the first. */
+export function defaultListener({ listeners }: GatewayConfig): string {
+  const [first] = Object.keys(listeners);
+  if (first === undefined)
+    throw new GatewayError("invalid", "The config has no listener.", {
+      hint: "Remove `listeners` to get the default.",
+    });
+  return first;
+}
+
+/**
+ * Decides what every endpoint shows.
+ *
+ * @throws {GatewayError} `invalid` for an unknown server or listener, `exists` for two endpoints on one path or two plugins
+ * whose tools collide where names are not prefixed
+ */
+export function compileEndpoints(
+  config: GatewayConfig,
+  providers: ReadonlyMap<string, Provider>,
+  shows: (item: Listed) => boolean,
+): ReadonlyMap<string, CompiledEndpoint> {
+  const selection = compileSelection(config.servers);
+  const taken = new Map<string, string>();
+  const endpoints = new Map<string, CompiledEndpoint>();
+  for (const [name, endpoint] of Object.entries(config.endpoints)) {
+    const listener = endpoint.listener ?? defaultListener(config);
+    checkEndpoint(name, endpoint, config, providers);
+    const place = `${listener} ${endpoint.path}`;
+    const other = taken.get(place);
+    if (other)
+      throw new GatewayError(
+        "exists",
+        `Endpoints "${other}" and "${name}" are both at ${endpoint.path} of listener "${listener}".`,
+      );
+    taken.set(place, name);
+    const shown = shownProviders(endpoint, providers);
+    if (endpoint.naming === "none") checkCollisions(name, shown);
+    endpoints.set(name, {
+      listener,
+      path: endpoint.path,
+      content: { config: endpoint, providers: shown, selection, shows },
+    });
+  }
+  return endpoints;
+}
+
+/** Those that the endpoint names, in its order, so that it decides who of two has a name; else all but those that stay apart. */
+function shownProviders(
+  { servers }: EndpointConfig,
+  providers: ReadonlyMap<string, Provider>,
+): Provider[] {
+  if (!servers) return [...providers.values()].filter(({ isApart }) => isApart !== true);
+  return [...new Set(servers)].flatMap((name) => providers.get(name) ?? []);
+}
+
+function checkEndpoint(
+  name: string,
+  { listener, servers }: EndpointConfig,
+  config: GatewayConfig,
+  providers: ReadonlyMap<string, Provider>,
+): void {
+  if (listener !== undefined && !Object.hasOwn(config.listeners, listener)) {
+    throw new GatewayError(
+      "invalid",
+      `Endpoint "${name}" names an unknown listener "${listener}".`,
+      {
+        hint: `Listeners: ${Object.keys(config.listeners).join(", ")}.`,
+        data: { path: `endpoints.${name}.listener` },
+      },
+    );
+  }
+  const unknown = servers?.find(
+    (server) => !providers.has(server) && !Object.hasOwn(config.servers, server),
+  );
+  if (unknown === undefined) return;
+  throw new GatewayError("invalid", `Endpoint "${name}" names an unknown server "${unknown}".`, {
+    hint: `Servers and plugins with tools: ${[...providers.keys()].join(", ") || "none"}.`,
+    data: { path: `endpoints.${name}.servers` },
+  });
+}
+
+/** Tools of upstreams come and go; those of plugins are known, and two of one name would hide each other. */
+function checkCollisions(endpoint: string, shown: readonly Provider[]): void {
+  const owners = new Map<string, string>();
+  for (const { name, status, catalogue } of shown) {
+    if (status.transport !== "local") continue;
+    for (const tool of catalogue.tools) {
+      const other = owners.get(tool.name);
+      if (other !== undefined) {
+        throw new GatewayError(
+          "exists",
+          `Plugins "${other}" and "${name}" both have the tool "${tool.name}", and endpoint "${endpoint}" does not prefix names.`,
+          {
+            hint: `Set endpoints.${endpoint}.naming to auto or server.`,
+          },
+        );
+      }
+      owners.set(tool.name, name);
+    }
+  }
+}
+
+/** Which tools of which servers the config lets out, and under which prefix; servers it says nothing about are left out. */
+export function compileSelection(
+  servers: Readonly<Record<string, ServerConfig>>,
+): EndpointContent["selection"] {
+  const chosen = Object.entries(servers).filter(
+    ([, { tools, prefix }]) => tools !== undefined || prefix !== undefined,
+  );
+  return new Map(
+    chosen.map(([name, { tools, prefix }]) => [
+      name,
+      {
+        prefix: prefix ?? name,
+        accepts: (tool: string) =>
+          (tools?.include?.some((pattern) => matchesWildcard(pattern, tool)) ?? true) &&
+          !(tools?.exclude?.some((pattern) => matchesWildcard(pattern, tool)) ?? false),
+      },
+    ]),
+  );
+}

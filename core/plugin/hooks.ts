@@ -1,0 +1,86 @@
+import type { ErrorCode, GatewayError } from "../errors.ts";
+import type { Cut } from "../http/backlog.ts";
+import type { ProviderStatus } from "../server/server.ts";
+
+/** What one reload did. Names are sorted. */
+export interface ReloadReport {
+  /** Whether anything was applied; `false` when the config was in force already, and then `generation` stays. */
+  readonly applied: boolean;
+  /** Counts up with every applied config, from 1. */
+  readonly generation: number;
+  readonly at: string;
+  readonly plugins: Changes;
+  readonly servers: Changes;
+  /** Settings that need a restart to take effect, and plugins whose package was installed anew, as config paths. */
+  readonly restartRequired: readonly string[];
+}
+
+/** Names by what happened to them. */
+export interface Changes {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+  readonly unchanged: readonly string[];
+}
+
+/** A request to a route that changes something, after it was answered or refused (M143, C50). Holds no body. */
+export interface Mutation {
+  /** ISO 8601. */
+  readonly at: string;
+  /** `ref` of the principal; `anonymous@<ip>` for whoever did not say (C50). */
+  readonly who: string;
+  /** Method and route pattern, e.g. `POST /_meta/servers/:server/enable`. */
+  readonly action: string;
+  /** Parameters of the path, and what the route says beyond, e.g. the server that was added. */
+  readonly target: Readonly<Record<string, string>>;
+  readonly outcome: "ok" | "refused" | "failed";
+  /** HTTP status of the answer. */
+  readonly status: number;
+  readonly error: ErrorCode | null;
+}
+
+/** A shutdown, for listeners of `gateway:drain`. */
+export interface Shutdown {
+  /** Work that was accepted before goes on: it is waited for like a call in flight, at most for `timeouts.grace`. */
+  readonly waitUntil: (work: Promise<unknown>) => void;
+  /** Aborts when the grace time is over and something is still waited for. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Notifications that plugins can observe with `gateway.hook(name, listener)`. Listeners cannot change, veto or fail what they
+ * observe: a throw is logged. Plugins add their own by declaration merging:
+ *
+ * @example declare module "propylon" { interface GatewayHooks { "cache:hit": (key: string) => void } }
+ */
+export interface GatewayHooks {
+  /** All listeners are open and the first config is applied. */
+  "gateway:ready": () => void;
+  /** New work is being refused; calls in flight still run, and so does what a listener has waited for. */
+  "gateway:drain": (shutdown: Shutdown) => void;
+  /** A server changed its state. */
+  "upstream:state": (name: string, status: ProviderStatus) => void;
+  /** A server's lists changed. */
+  "upstream:catalogue": (
+    name: string,
+    lists: readonly ("tools" | "resources" | "prompts")[],
+  ) => void;
+  /** A new configuration is serving. */
+  "reload:done": (report: ReloadReport) => void;
+  /** A new configuration was refused; the old one serves on. */
+  "reload:failed": (error: GatewayError) => void;
+  /** A legacy MCP session opened; `id` is a non-secret digest. */
+  "session:open": (endpoint: string, id: string) => void;
+  /** A legacy MCP session ended, and why. */
+  "session:close": (
+    endpoint: string,
+    id: string,
+    reason: "deleted" | "idle" | "evicted" | "revoked" | "shutdown",
+  ) => void;
+  /** An answer was cut off, because its client did not read it. */
+  "answer:cut": (cut: Cut) => void;
+  /** Somebody used, or tried to use, a route that changes something. */
+  mutation: (mutation: Mutation) => void;
+  /** A line was written to the log: one JSON object without line break, redacted. Must not log itself. */
+  "log:line": (line: string) => void;
+}

@@ -1,0 +1,265 @@
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import type { GatewayWarning } from "../gateway/describe.ts";
+import type { HookListener } from "./emitter.ts";
+import { GatewayError } from "../errors.ts";
+import { injections } from "./graph.ts";
+import { LocalProvider } from "../server/plugin/plugin-server.ts";
+import type {
+  PromptDefinition,
+  ResourceDefinition,
+  ResourceTemplateDefinition,
+  ToolDefinition,
+} from "./definitions.ts";
+import type {
+  AnyPlugin,
+  Deadline,
+  EndpointInput,
+  Listed,
+  ListenerInput,
+  PluginContext,
+  Undo,
+} from "./plugin.ts";
+import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
+import type { ManagedProvider, ServerType } from "../server/server-type.ts";
+import type { Socket } from "../http/socket.ts";
+import type { Provider, ProviderEvent } from "../server/server.ts";
+import { PluginProvider } from "../servers/plugin-provider.ts";
+import { Sources } from "./sources.ts";
+import { STAGES, type Stage } from "../call/stages.ts";
+import type { Call, Middleware } from "../call/types.ts";
+
+/** A route as registered, with the plugin it came from. */
+export interface RegisteredRoute {
+  readonly plugin: string;
+  readonly method: RouteMethod;
+  readonly path: string;
+  readonly options: RouteOptions;
+  readonly handler: RouteHandler;
+}
+
+/** A WebSocket path as registered. */
+export interface RegisteredSocket {
+  readonly plugin: string;
+  readonly path: string;
+  readonly options: RouteOptions;
+  readonly accept: (socket: Socket) => void;
+}
+
+/** A middleware as registered. */
+export interface RegisteredMiddleware {
+  readonly plugin: string;
+  readonly stage: Stage;
+  readonly run: Middleware;
+}
+
+/** What `/readyz` depends on, as registered. */
+export interface Condition {
+  readonly what: string;
+  readonly missing: () => string | undefined;
+}
+
+/** What a scope's plugin registered: plain lists, from which `compile` makes what serves requests. */
+export interface Registrations {
+  readonly routes: RegisteredRoute[];
+  readonly tools: { readonly name: string; readonly definition: ToolDefinition }[];
+  readonly resources: ResourceDefinition[];
+  readonly resourceTemplates: ResourceTemplateDefinition[];
+  readonly prompts: PromptDefinition[];
+  readonly providers: Provider[];
+  readonly middleware: RegisteredMiddleware[];
+  readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];
+  readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
+  readonly sockets: RegisteredSocket[];
+  readonly warnings: GatewayWarning[];
+  readonly conditions: Condition[];
+  readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
+  /** Each says whether something is shown. */
+  readonly filters: ((item: Listed) => boolean)[];
+  readonly deadlines: ((call: Call) => Deadline)[];
+  readonly hooks: HookListener[];
+  readonly starters: (() => void | Undo | Promise<void | Undo>)[];
+}
+
+/** One plugin set up with one set of options: everything it registered, and how to undo what it started. */
+export interface Scope extends Registrations {
+  /** Key in the config's `plugins`. */
+  readonly key: string;
+  readonly name: string;
+  readonly plugin: AnyPlugin;
+  /** Options as written; equal options keep a scope through a reload. */
+  readonly options: unknown;
+  /** The scope that provided each injected service, by service id. */
+  readonly injected: ReadonlyMap<string, Scope | undefined>;
+  /** Files the plugin was made from. */
+  readonly sources: Sources;
+  /** Cleanups in the order in which they became due; run in reverse. */
+  readonly cleanups: Undo[];
+  readonly registry: Registry;
+  readonly abort: AbortController;
+  readonly log: Logger;
+  /** The plugin's own tools, resources and prompts, as a server. */
+  readonly local: LocalProvider;
+  /** Servers of types that this plugin brings, made and not closed yet. */
+  readonly managed: Set<ManagedProvider>;
+  /** What `setup` returned. */
+  service: unknown;
+}
+
+/** The parts of the gateway that a plugin reaches through its context. */
+export type ScopeHost = Pick<
+  PluginContext,
+  "servers" | "emit" | "call" | "evict" | "shows" | "timeouts" | "control" | "cwd"
+> & {
+  readonly log: Logger;
+  /** Builds the lists of every face anew, because a filter changed its answers. */
+  relist(): void;
+  /** Hears what the plugin's own servers report. */
+  onEvent(name: string, event: ProviderEvent): void;
+  /** Keeps a value for the plugin of that config key. */
+  keep<T>(
+    key: string,
+    name: string,
+    create: () => T,
+    dispose?: (value: T) => void | Promise<void>,
+  ): T;
+};
+
+/** An empty scope. */
+export function createScope(
+  identity: Pick<Scope, "key" | "plugin" | "options" | "injected" | "registry">,
+  host: ScopeHost,
+): Scope {
+  const { name } = identity.plugin;
+  const log = host.log.child({ plugin: name });
+  const registrations: Registrations = {
+    routes: [],
+    tools: [],
+    resources: [],
+    resourceTemplates: [],
+    prompts: [],
+    providers: [],
+    middleware: [],
+    listeners: [],
+    endpoints: [],
+    sockets: [],
+    warnings: [],
+    conditions: [],
+    serverTypes: [],
+    filters: [],
+    deadlines: [],
+    hooks: [],
+    starters: [],
+  };
+  return {
+    ...identity,
+    ...registrations,
+    name,
+    log,
+    sources: new Sources(host.cwd),
+    cleanups: [],
+    abort: new AbortController(),
+    local: new LocalProvider(name, registrations, log),
+    managed: new Set(),
+    service: undefined,
+  };
+}
+
+/** The door that `setup` receives: every registration lands in the scope's lists. */
+export function createContext(scope: Scope, config: unknown, host: ScopeHost): PluginContext {
+  const { key, name, plugin, injected } = scope;
+  const services = injections(plugin).map(({ field, id }) => [field, injected.get(id)?.service]);
+  return {
+    name,
+    config,
+    services: Object.fromEntries(services) as PluginContext["services"],
+    get servers() {
+      return host.servers;
+    },
+    log: scope.log,
+    cwd: host.cwd,
+    text: (path) => scope.sources.text(path),
+    code: (path) => scope.sources.code(path),
+    metrics: scope.registry,
+    signal: scope.abort.signal,
+    tool: (tool, definition) => void scope.tools.push({ name: tool, definition: definition }),
+    resource: (definition) => void scope.resources.push(definition),
+    resourceTemplate: (definition) => void scope.resourceTemplates.push(definition),
+    prompt: (definition) => void scope.prompts.push(definition),
+    changed: (list) => scope.local.changed(list),
+    updated: (uri) => scope.local.updated(uri),
+    server: (provider) => void scope.providers.push(new PluginProvider(provider, scope.log)),
+    route: (method, path, options, handler) =>
+      void scope.routes.push({ plugin: name, method, path, options, handler }),
+    use(stage, run) {
+      if (!STAGES.includes(stage))
+        throw new GatewayError("invalid", `it uses an unknown stage "${stage}".`, {
+          hint: `Stages: ${STAGES.join(", ")}.`,
+        });
+      scope.middleware.push({ plugin: name, stage, run });
+    },
+    warn: (warning) => void scope.warnings.push({ ...warning, code: "plugin" }),
+    readiness: (what, missing) => void scope.conditions.push({ what, missing }),
+    listener: (listener, settings) => void scope.listeners.push({ name: listener, settings }),
+    endpoint: (endpoint, settings) => void scope.endpoints.push({ name: endpoint, settings }),
+    socket: (path, options, accept) =>
+      void scope.sockets.push({ plugin: name, path, options, accept }),
+    serverType: (type, definition) => void scope.serverTypes.push({ type, definition }),
+    filter(shows) {
+      scope.filters.push(shows);
+      return () => host.relist();
+    },
+    shows: (item) => host.shows(item),
+    deadline: (of) => void scope.deadlines.push(of),
+    timeouts: (call) => host.timeouts(call),
+    get control() {
+      return host.control;
+    },
+    hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
+    emit: host.emit,
+    call: host.call,
+    evict: host.evict,
+    keep: (field, create, dispose) => host.keep(key, field, create, dispose),
+    onStart: (start) => void scope.starters.push(start),
+    onDispose: (undo) => void scope.cleanups.push(undo),
+  };
+}
+
+/** Opens what the plugin opens; what it returns to undo joins the cleanups at once, so a later failure undoes it. */
+export async function startScope(scope: Scope): Promise<void> {
+  for (const start of scope.starters) {
+    const undo = await start();
+    if (!undo) continue;
+    // A start that was given up on may still finish: what it opened must not stay open.
+    if (scope.abort.signal.aborted) await undo();
+    else scope.cleanups.push(undo);
+  }
+}
+
+async function closeManaged(scope: Scope, errors: unknown[]): Promise<void> {
+  const closed = await Promise.allSettled([...scope.managed].map((server) => server.close(0)));
+  for (const result of closed) {
+    if (result.status === "fulfilled") continue;
+    scope.log.error({ err: result.reason as unknown }, "a server could not be closed");
+    errors.push(result.reason);
+  }
+  scope.managed.clear();
+}
+
+/** Undoes a scope, last registered first. Every cleanup runs even when another throws; the errors are logged and returned. */
+export async function disposeScope(scope: Scope): Promise<unknown[]> {
+  const errors: unknown[] = [];
+  // What the plugin made leaves before what it is made of; no call is left by now.
+  await closeManaged(scope, errors);
+  scope.abort.abort();
+  for (const undo of scope.cleanups.splice(0).toReversed()) {
+    try {
+      await undo();
+    } catch (error) {
+      scope.log.error({ err: error }, "a cleanup failed");
+      errors.push(error);
+    }
+  }
+  scope.registry.clear();
+  return errors;
+}

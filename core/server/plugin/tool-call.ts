@@ -1,0 +1,48 @@
+import { randomUUID } from "node:crypto";
+import { createPrincipal } from "../../http/auth/principal.ts";
+import { addSignal, Cancellation } from "../../call/cancellation.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Provider } from "../server.ts";
+import { cleanTrace } from "../../trace.ts";
+import type { Call, CallInput, Peer, Role } from "../../call/types.ts";
+
+const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
+
+/** Makes calls inside the process unless the caller says otherwise. */
+const PROCESS = createPrincipal({ id: "gateway", kind: "service", roles: ROLES });
+
+/** A caller inside the process has nobody to ask. */
+const NOBODY: Peer = {
+  key: "",
+  capabilities: {},
+  ask: (method) => Promise.reject(new GatewayError("invalid", `Nobody here can answer ${method}.`)),
+  tell: () => {},
+};
+
+/** Fills in everything that a caller inside the process left out. */
+export function completeCall(input: CallInput, servers: ReadonlyMap<string, Provider>): Call {
+  const method = input.method ?? "tools/call";
+  const tool =
+    method === "tools/call"
+      ? servers.get(input.server)?.catalogue.tools.find(({ name }) => name === input.name)
+      : undefined;
+  const call = {
+    source: "local" as const,
+    endpoint: "",
+    args: undefined,
+    params: undefined,
+    timeout: undefined,
+    progress: undefined,
+    peer: NOBODY,
+    ...input,
+    principal: input.principal ? createPrincipal(input.principal) : PROCESS,
+    // Whoever made the call may have copied it from a request (W3C Trace Context: what is malformed is not passed on).
+    meta: cleanTrace(input.meta),
+    method,
+    id: randomUUID(),
+    tool,
+  };
+  // A call made on behalf of another shares its signal, but its own deadline must not end the other.
+  if (call.signal) return { ...call, signal: call.signal, cancellation: undefined };
+  return addSignal(Object.assign(call, { cancellation: call.cancellation ?? new Cancellation() }));
+}

@@ -1,0 +1,132 @@
+import { z } from "zod";
+import { blame } from "../plugin/setup.ts";
+import { SPELLINGS } from "../config/clients.ts";
+import { unknownType } from "../config/checks.ts";
+import { explainIssues } from "../config/explain.ts";
+import { invalidConfig, type PathIssue } from "../config/issue.ts";
+import { withoutMark } from "../config/copies.ts";
+import { placeIn } from "../config/parse.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { entryCommon, type TypedServerConfig } from "../config/server-schema.ts";
+import type { Shape } from "../config/shape.ts";
+import { GatewayError } from "../errors.ts";
+import type { ManagedProvider, ServerType } from "./server-type.ts";
+import type { Catalogue } from "./server.ts";
+import type { Scope } from "../plugin/scope.ts";
+
+/** A server type with the plugin that brings it. */
+interface BroughtType {
+  readonly scope: Scope;
+  readonly definition: ServerType;
+}
+
+/** An entry of `servers` of a plugin's type, checked. */
+export interface TypedServer extends BroughtType {
+  /** Its options as the plugin's schema made them. */
+  readonly options: unknown;
+}
+
+/**
+ * The entries of a config that belong to plugins, each checked by its plugin's schema. Those that are switched off are
+ * checked too, as all others are.
+ *
+ * @throws {GatewayError} `invalid` with every problem and its place (M013), `exists` for a type that two plugins bring
+ */
+export function typedServers(
+  config: GatewayConfig,
+  scopes: readonly Scope[],
+): ReadonlyMap<string, TypedServer> {
+  const types = collectTypes(scopes);
+  const servers = new Map<string, TypedServer>();
+  const issues: PathIssue[] = [];
+  for (const [name, entry] of Object.entries(config.servers)) {
+    if (!("type" in entry)) continue;
+    const type = types.get(entry.type);
+    if (!type) issues.push(unknownType(name, entry.type, [...types.keys()]));
+    else {
+      const options = optionsOf(entry);
+      const checked = type.definition.config.safeParse(options);
+      if (checked.success) servers.set(name, { ...type, options: checked.data });
+      else issues.push(...explain(name, entry, type.definition, checked.error));
+    }
+  }
+  if (issues.length > 0) throw invalidConfig(issues.map((issue) => placeIn(config, issue)));
+  return servers;
+}
+
+/**
+ * Makes the server of an entry; it is not started.
+ *
+ * @param before lists of the server it replaces
+ * @throws {GatewayError} naming the plugin
+ */
+export function createTyped(
+  name: string,
+  { scope, definition, options }: TypedServer,
+  before: Catalogue | undefined,
+): ManagedProvider {
+  try {
+    const server = definition.create(name, options, before);
+    scope.managed.add(server);
+    return server;
+  } catch (error) {
+    throw blame(scope.name, `could not make the server "${name}"`, error);
+  }
+}
+
+function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType> {
+  const types = new Map<string, BroughtType>();
+  for (const scope of scopes) {
+    for (const { type, definition } of scope.serverTypes) {
+      const other = types.get(type)?.scope.name;
+      if (other !== undefined)
+        throw new GatewayError(
+          "exists",
+          `The server type "${type}" is brought twice: by plugin "${other}" and by plugin "${scope.name}".`,
+        );
+      if ((SPELLINGS as readonly string[]).includes(type))
+        throw new GatewayError(
+          "invalid",
+          `Plugin "${scope.name}" brings a server type "${type}", which is the name of a transport.`,
+        );
+      types.set(type, { scope, definition });
+    }
+  }
+  return types;
+}
+
+function optionsOf(entry: TypedServerConfig): Record<string, unknown> {
+  const common = new Set(["type", ...Object.keys(entryCommon)]);
+  return Object.fromEntries(Object.entries(withoutMark(entry)).filter(([key]) => !common.has(key)));
+}
+
+/** As with the options of plugins: seen from the top of the config, so that paths and hints are those of the file. */
+function explain(
+  name: string,
+  entry: TypedServerConfig,
+  { config }: ServerType,
+  error: z.ZodError,
+): PathIssue[] {
+  const issues = error.issues.map((issue) => ({
+    ...issue,
+    path: ["servers", name, ...issue.path],
+  }));
+  const own = shapeOf(config);
+  const shape: Shape = {
+    properties: {
+      servers: {
+        properties: {
+          [name]: {
+            ...own,
+            properties: { ...shapeOf(z.object(entryCommon)).properties, ...own.properties },
+          },
+        },
+      },
+    },
+  };
+  return explainIssues(issues, { servers: { [name]: entry } }, shape);
+}
+
+function shapeOf(schema: z.ZodType): Shape {
+  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Shape;
+}

@@ -1,0 +1,56 @@
+import { placeIn } from "../config/parse.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { GatewayError } from "../errors.ts";
+import type { Provider } from "./server.ts";
+import type { Scope } from "../plugin/scope.ts";
+
+/**
+ * Two servers of one name, which no client could tell apart.
+ *
+ * @param plugins those that bring it; with one, the other is the config's
+ */
+export function nameTaken(
+  config: GatewayConfig,
+  name: string,
+  plugins: readonly string[],
+): GatewayError {
+  const owners = plugins.map((plugin) => `plugin "${plugin}"`);
+  if (owners.length > 1)
+    return new GatewayError("exists", takenText(name, owners), {
+      hint: "Give one of the plugins another name.",
+    });
+  const hint = `Rename servers.${name}, or the plugin.`;
+  const message = takenText(name, [`the config's server "${name}"`, ...owners]);
+  const { place } = placeIn(config, { path: ["servers", name], at: "key", message, hint });
+  return new GatewayError("exists", message, { hint, place });
+}
+
+function takenText(name: string, owners: readonly string[]): string {
+  return `The server name "${name}" is taken twice: by ${owners.join(" and by ")}.`;
+}
+
+/**
+ * Every server by name: upstreams in config order, then those of plugins.
+ *
+ * @throws {GatewayError} `exists` for a name that is taken twice
+ */
+export function collectProviders(
+  config: GatewayConfig,
+  scopes: readonly Scope[],
+  upstreams: ReadonlyMap<string, Provider>,
+): ReadonlyMap<string, Provider> {
+  const providers = new Map(upstreams);
+  const owners = new Map<string, string>();
+  const add = (provider: Provider, owner: string): void => {
+    const other = owners.get(provider.name);
+    if (other !== undefined) throw nameTaken(config, provider.name, [other, owner]);
+    if (upstreams.has(provider.name)) throw nameTaken(config, provider.name, [owner]);
+    owners.set(provider.name, owner);
+    providers.set(provider.name, provider);
+  };
+  for (const scope of scopes) {
+    if (!scope.local.isEmpty) add(scope.local, scope.name);
+    for (const provider of scope.providers) add(provider, scope.name);
+  }
+  return providers;
+}

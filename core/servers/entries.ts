@@ -1,0 +1,164 @@
+import { z } from "zod";
+import { isObject } from "../kit/json.ts";
+import type { Catalogue } from "../server/server.ts";
+import type { Json } from "../call/types.ts";
+
+/** The lists of a server, by their member in the result. */
+export type EntryKind = "tools" | "resources" | "resourceTemplates" | "prompts";
+
+/** An entry that is not shown, and why. */
+export interface LeftOut {
+  readonly kind: EntryKind;
+  /** As the server names it, or its place in the list. */
+  readonly name: string;
+  readonly why: string;
+}
+
+const text = z.string().optional();
+const flag = z.boolean().optional();
+const common = {
+  title: text,
+  description: text,
+  icons: z.array(z.looseObject({ src: z.string() })).optional(),
+  _meta: z.looseObject({}).optional(),
+};
+const forResource = {
+  ...common,
+  name: z.string(),
+  mimeType: text,
+  annotations: z
+    .looseObject({
+      audience: z.array(z.string()).optional(),
+      priority: z.number().optional(),
+      lastModified: text,
+    })
+    .optional(),
+};
+const schemaMembers = {
+  properties: z.record(z.string(), z.looseObject({})).optional(),
+  required: z.array(z.string()).optional(),
+};
+
+/**
+ * What clients check of an entry (MCP, schema.ts). Most of them refuse a whole list, i.e. the tools of all servers, for one entry
+ * that is not so.
+ */
+const SCHEMAS: Readonly<Record<EntryKind, z.ZodType>> = {
+  tools: z.looseObject({
+    ...common,
+    name: z.string().min(1),
+    // Without a type it stays known, for those who look at the catalogue; an endpoint does not show it.
+    inputSchema: z.looseObject({ type: z.literal("object").optional(), ...schemaMembers }),
+    outputSchema: z.looseObject(schemaMembers).optional(),
+    annotations: z
+      .looseObject({
+        title: text,
+        readOnlyHint: flag,
+        destructiveHint: flag,
+        idempotentHint: flag,
+        openWorldHint: flag,
+      })
+      .optional(),
+    execution: z.looseObject({}).optional(),
+  }),
+  resources: z.looseObject({
+    ...forResource,
+    uri: z.string().min(1),
+    size: z.number().optional(),
+  }),
+  resourceTemplates: z.looseObject({ ...forResource, uriTemplate: z.string().min(1) }),
+  prompts: z.looseObject({
+    ...common,
+    name: z.string().min(1),
+    arguments: z
+      .array(z.looseObject({ name: z.string(), title: text, description: text, required: flag }))
+      .optional(),
+  }),
+};
+
+/** The member that names an entry. */
+const IDENTITY: Readonly<Record<EntryKind, string>> = {
+  tools: "name",
+  resources: "uri",
+  resourceTemplates: "uriTemplate",
+  prompts: "name",
+};
+
+/** The entries of a page that can be shown. The others go to `leftOut`. */
+export function usableEntries(
+  kind: EntryKind,
+  items: readonly unknown[],
+  leftOut: LeftOut[],
+): Json[] {
+  const entries: Json[] = [];
+  for (const [index, item] of items.entries()) {
+    const entry = isObject(item) ? tidied(item) : item;
+    const { error } = SCHEMAS[kind].safeParse(entry);
+    if (!error) entries.push(entry as Json);
+    else leftOut.push({ kind, name: nameOf(kind, item, index), why: whyOf(error) });
+  }
+  return entries;
+}
+
+/**
+ * The lists that a plugin's server has of its own, without what cannot be shown. Lists in which nothing is wrong are the very
+ * same objects.
+ */
+export function usableCatalogue(catalogue: Catalogue, leftOut: LeftOut[]): Catalogue {
+  const usable = { ...catalogue };
+  let isSame = true;
+  for (const kind of Object.keys(SCHEMAS) as EntryKind[]) {
+    const items: unknown = catalogue[kind];
+    if (!Array.isArray(items)) leftOut.push({ kind, name: "*", why: "must be a list" });
+    else if (items.every((item) => SCHEMAS[kind].safeParse(item).success)) continue;
+    isSame = false;
+    const entries: unknown = usableEntries(kind, Array.isArray(items) ? items : [], leftOut);
+    Object.assign(usable, { [kind]: entries });
+  }
+  return isSame ? catalogue : usable;
+}
+
+function nameOf(kind: EntryKind, item: unknown, index: number): string {
+  const name = isObject(item) ? item[IDENTITY[kind]] : undefined;
+  return typeof name === "string" && name !== "" ? name.slice(0, 200) : `#${index + 1}`;
+}
+
+function whyOf({ issues }: z.ZodError): string {
+  const { path, message } = issues[0]!;
+  return path.length === 0 ? message : `${path.join(".").slice(0, 200)}: ${message}`;
+}
+
+/**
+ * Some libraries write what is absent as null, and a property that may be anything as `true`; neither is a reason to leave an entry
+ * out, but most clients refuse both. A schema that is null stays: it is not known what was meant.
+ */
+function tidied(entry: Json): Json {
+  const made = withoutNulls(entry, ["inputSchema", "outputSchema"]);
+  if (isObject(made["annotations"])) made["annotations"] = withoutNulls(made["annotations"]);
+  if (Array.isArray(made["arguments"]))
+    made["arguments"] = made["arguments"].map((each) =>
+      isObject(each) ? withoutNulls(each) : each,
+    );
+  for (const key of ["inputSchema", "outputSchema"])
+    if (isObject(made[key])) made[key] = withPlainProperties(made[key]);
+  return made;
+}
+
+function withoutNulls(object: Json, except: readonly string[] = []): Json {
+  return Object.fromEntries(
+    Object.entries(object).filter(([key, value]) => value !== null || except.includes(key)),
+  );
+}
+
+/** `true` and `{}` are the same schema, and so are `false` and `{ not: {} }` (JSON Schema 2020-12, section 4.3.2). */
+function withPlainProperties(schema: Json): Json {
+  const { properties } = schema;
+  if (!isObject(properties)) return schema;
+  const values = Object.entries(properties);
+  if (values.every(([, value]) => typeof value !== "boolean")) return schema;
+  const plain = values.map(([key, value]) => {
+    if (typeof value !== "boolean") return [key, value] as const;
+    return [key, value ? {} : { not: {} }] as const;
+  });
+  return { ...schema, properties: Object.fromEntries(plain) };
+}

@@ -1,0 +1,101 @@
+import type { Logger } from "pino";
+import type { StdioServerConfig } from "../config/server-schema.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { Faults } from "./faults.ts";
+import { spawnStdio, type StdioChannel } from "../process/stdio.ts";
+import type { Wire, WireReceiver } from "./wire.ts";
+
+/** What a {@link Link} is made of. */
+export interface LinkOptions {
+  readonly name: string;
+  readonly config: StdioServerConfig;
+  /** Directory that a relative `cwd` starts from. */
+  readonly cwd: string;
+  readonly log: Logger;
+  readonly receiver: WireReceiver;
+}
+
+/** A child process as a wire: many requests on one pair of pipes. */
+export class Link implements Wire {
+  readonly transport = "stdio";
+  readonly #faults: Faults;
+  readonly #limit: number;
+  readonly #receiver: WireReceiver;
+  #channel: StdioChannel | undefined;
+  #closing = false;
+
+  private constructor({ name, config, receiver }: LinkOptions) {
+    this.#faults = new Faults(name);
+    this.#limit = config.maxResult;
+    this.#receiver = receiver;
+  }
+
+  /**
+   * Starts the child.
+   * @throws {GatewayError} `upstream_error` when it cannot be started
+   */
+  static async open(options: LinkOptions): Promise<Link> {
+    const { name, config, cwd, log } = options;
+    const link = new Link(options);
+    link.#channel = await spawnStdio({
+      name,
+      command: config.command,
+      args: config.args,
+      env: config.env,
+      cwd,
+      maxMessage: config.maxResult,
+      log,
+      onMessage: (chunks, length) => link.#receiver.receive(chunks, length, undefined),
+      onOversize: (head, _length, tail) => link.#onOversize(head, tail),
+      onClose: (error) => link.#onClose(error),
+    });
+    return link;
+  }
+
+  get pid(): number | undefined {
+    return this.#channel?.pid;
+  }
+
+  /** What the child last wrote to stderr. */
+  get stderrTail(): string {
+    return this.#channel?.stderrTail ?? "";
+  }
+
+  speak(): void {}
+
+  listen(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  send(exchange: Exchange): void {
+    try {
+      this.#channel!.send(exchange.message);
+    } catch (error) {
+      this.#receiver.lost(toGatewayError(error), "fail", exchange);
+    }
+  }
+
+  post(message: string): void {
+    try {
+      this.#channel!.send(message);
+    } catch {
+      // The channel has ended; onClose says so to everyone who waits.
+    }
+  }
+
+  drop(): void {}
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await this.#channel?.close();
+  }
+
+  #onOversize(head: Buffer, tail: Buffer): void {
+    this.#receiver.oversize(head, tail, this.#faults.tooLarge(this.#limit));
+  }
+
+  #onClose(error: GatewayError): void {
+    if (!this.#closing) this.#receiver.lost(error, "fail");
+  }
+}

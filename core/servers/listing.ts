@@ -1,0 +1,112 @@
+import type { Logger } from "pino";
+import { type ListName, LISTS } from "../server/catalogue.ts";
+import { toGatewayError } from "../errors.ts";
+import type { Catalogue } from "../server/server.ts";
+import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
+import { LeftOutLog } from "./left-out.ts";
+import { fetchLists } from "./lists.ts";
+
+/** What a {@link Listing} works with. */
+export interface ListingOptions {
+  readonly name: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Longest wait for one page, in milliseconds. */
+  readonly timeout: number;
+  /** Wait before a list that could not be read is read again, in milliseconds. */
+  readonly retry: number;
+  /** What to show until the server's own lists arrive. */
+  readonly catalogue: Catalogue;
+  /** The connection in use. */
+  current(): Connection | undefined;
+  /** A later reading ended; `problem` says what is wrong with it. */
+  judge(connection: Connection, problem: string | undefined): void;
+  /** The catalogue was replaced. */
+  changed(lists: readonly ListName[]): void;
+}
+
+/** Keeps the last known lists of a server and reads them again when the server says so. */
+export class Listing {
+  catalogue: Catalogue;
+  readonly #options: ListingOptions;
+  readonly #stale = new Set<ListName>();
+  #reading: Connection | undefined;
+  #cancelRetry: (() => void) | undefined;
+  readonly #leftOut: LeftOutLog;
+
+  constructor(options: ListingOptions) {
+    this.#options = options;
+    this.#leftOut = new LeftOutLog(options.name, options.log);
+    this.catalogue = options.catalogue;
+  }
+
+  /** Reads every list of a new connection; resolves with what went wrong, as a sentence. Never rejects. */
+  read(connection: Connection): Promise<string | undefined> {
+    for (const list of LISTS) this.#stale.add(list);
+    return this.#readStale(connection);
+  }
+
+  /** A list changed at the server. Changes that come while one is read are read once more, together. */
+  outdated(list: ListName): void {
+    this.#stale.add(list);
+    const connection = this.#options.current();
+    if (connection && connection !== this.#reading) void this.#again(connection);
+  }
+
+  /** Reads nothing any more. */
+  close(): void {
+    this.#cancelRetry?.();
+  }
+
+  async #again(connection: Connection): Promise<void> {
+    this.#options.judge(connection, await this.#readStale(connection));
+  }
+
+  async #readStale(connection: Connection): Promise<string | undefined> {
+    this.#cancelRetry?.();
+    this.#reading = connection;
+    let problem: string | undefined;
+    while (this.#stale.size > 0 && problem === undefined && this.#reading === connection) {
+      const only = new Set(this.#stale);
+      this.#stale.clear();
+      problem = await this.#fetch(connection, only);
+      if (problem !== undefined) this.#retryLater(connection, only);
+    }
+    if (this.#reading === connection) this.#reading = undefined;
+    return problem;
+  }
+
+  async #fetch(connection: Connection, only: ReadonlySet<ListName>): Promise<string | undefined> {
+    const { timeout } = this.#options;
+    try {
+      const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
+      if (connection !== this.#options.current()) return undefined;
+      connection.mirrors = fetched.mirrors;
+      this.#leftOut.tell(fetched.leftOut);
+      this.#replace(fetched.catalogue, fetched.changed);
+      return fetched.problem;
+    } catch (error) {
+      // The connection broke meanwhile, which it reports itself.
+      return toGatewayError(error).message;
+    }
+  }
+
+  #retryLater(connection: Connection, only: ReadonlySet<ListName>): void {
+    for (const list of only) this.#stale.add(list);
+    this.#cancelRetry = this.#options.clock.after(this.#options.retry, () => {
+      if (connection === this.#options.current()) void this.#again(connection);
+    });
+  }
+
+  /** An unchanged catalogue stays the very same object (M106). */
+  #replace(catalogue: Catalogue, changed: readonly ListName[]): void {
+    if (fingerprint(this.catalogue) === fingerprint(catalogue)) return;
+    this.catalogue = catalogue;
+    this.#options.changed(changed);
+  }
+}
+
+function fingerprint({ capabilities, instructions, serverInfo, hash }: Catalogue): string {
+  return JSON.stringify([capabilities, instructions, serverInfo, hash]);
+}

@@ -1,0 +1,168 @@
+import { isAscii, isUtf8 } from "node:buffer";
+import { randomBytes } from "node:crypto";
+import { Answer } from "../call/answer.ts";
+import { latin1Of } from "../call/chunks.ts";
+import { type JsonScan, scanJson } from "../kit/json-scan.ts";
+
+/**
+ * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call
+ * it does not belong to (T5, CVE-2026-25536).
+ */
+const PREFIX = randomBytes(15).toString("base64url");
+
+/** How much of the end of a message is looked at to find its id. */
+const EDGE = 256;
+
+const ID = `"(${PREFIX}[0-9a-z]+)"`;
+const OURS = new RegExp(`^${ID}$`);
+const HEAD_ID = new RegExp(`^\\s*\\{\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?"id"\\s*:\\s*${ID}`);
+const HEAD_METHOD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:/;
+/** The last `}` closes the message itself, so an id right before it is the message's own and not one inside the result. */
+const TAIL_ID = new RegExp(
+  `[,{]\\s*"id"\\s*:\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`,
+);
+/** Longest id of ours with its quotes, in bytes. */
+const LONGEST_ID = 64;
+
+/** Members that a JSON-RPC message may have. */
+const MEMBERS: ReadonlySet<string | undefined> = new Set([
+  "jsonrpc",
+  "id",
+  "method",
+  "params",
+  "result",
+  "error",
+]);
+
+let last = 0;
+
+/** A request id no server can guess: unique in the process, also used as progress token. */
+export function nextId(): string {
+  return PREFIX + (++last).toString(36);
+}
+
+/** Why a message is thrown away: no JSON, nested too deep, not JSON-RPC, or a result that parsing would change. */
+export type MessageFault = "syntax" | "depth" | "shape" | "number";
+
+/** What is known of a message before it is parsed. */
+export interface ReadMessage {
+  readonly fault: MessageFault | undefined;
+  /** Ids of ours that it names, outside of its result and parameters. */
+  readonly ids: readonly string[];
+  /** The whole of it, if it is a result that can travel as the bytes that came. */
+  readonly answer: Answer | undefined;
+  /** The first number in it that parsing would change. */
+  readonly inexact?: string | undefined;
+}
+
+/**
+ * Reads the outermost level of a message, to its last byte. What names a member twice is refused, because readers disagree about
+ * which one counts: one of two ids could be that of another client's call. Only what holds `jsonrpc`, `id` and `result` and
+ * nothing else stays bytes, so that nothing else can reach a client beside them.
+ *
+ * @param maxDepth deepest accepted nesting
+ */
+export function readMessage(chunks: readonly Buffer[], maxDepth: number): ReadMessage {
+  const scan = scanJson(chunks, maxDepth);
+  const ids = idsOf(scan, chunks);
+  if (scan.fault !== undefined) {
+    const late = ids.length > 0 ? undefined : findLastId(lastBytes(chunks, EDGE));
+    return { fault: scan.fault, ids: late === undefined ? ids : [late], answer: undefined };
+  }
+  if (isRepeating(scan)) return { fault: "shape", ids, answer: undefined };
+  const answer = answerOf(scan, chunks, ids);
+  const isChanged = scan.inexact !== undefined && !answer && hasResult(scan);
+  return { fault: isChanged ? "number" : undefined, ids, answer, inexact: scan.inexact };
+}
+
+function idsOf({ members }: JsonScan, chunks: readonly Buffer[]): readonly string[] {
+  const ids: string[] = [];
+  for (const { name, start, end } of members) {
+    if (name !== "id" || end - start > LONGEST_ID) continue;
+    const id = OURS.exec(latin1Of(chunks, start, end))?.[1];
+    if (id !== undefined) ids.push(id);
+  }
+  return ids;
+}
+
+function hasResult({ members }: JsonScan): boolean {
+  return members.some(({ name }) => name === "result");
+}
+
+function isRepeating({ members }: JsonScan): boolean {
+  return members.some(
+    ({ name }, index) =>
+      MEMBERS.has(name) && members.findIndex((other) => other.name === name) < index,
+  );
+}
+
+function answerOf(
+  { members, inexact }: JsonScan,
+  chunks: readonly Buffer[],
+  ids: readonly string[],
+): Answer | undefined {
+  const [id, result, version] = ["id", "result", "jsonrpc"].map((wanted) =>
+    members.find(({ name }) => name === wanted),
+  );
+  if (ids.length !== 1 || !id || !result || !version || members.length !== 3) return undefined;
+  const isPlain =
+    latin1Of(chunks, version.start, version.end) === '"2.0"' &&
+    latin1Of(chunks, result.start, result.start + 1) === "{";
+  if (!isPlain || !isText(chunks)) return undefined;
+  return Answer.raw({ chunks, idStart: id.start, idEnd: id.end, inexact });
+}
+
+/** Whether the bytes are UTF-8, which not every client repairs. */
+function isText(chunks: readonly Buffer[]): boolean {
+  if (chunks.every((chunk) => isAscii(chunk))) return true;
+  return isUtf8(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+}
+
+/** The id of an answer to us, if the first bytes of the message show it. */
+export function findId(head: Buffer): string | undefined {
+  return HEAD_ID.exec(head.toString("latin1", 0, EDGE))?.[1];
+}
+
+/** The id of an answer to us, if the last bytes of the message show it. */
+export function findLastId(tail: Buffer): string | undefined {
+  return TAIL_ID.exec(tail.toString("latin1"))?.[1];
+}
+
+/** Whether the first bytes of a message show that it answers nothing: it begins with its method. */
+export function isNotice(head: Buffer): boolean {
+  return HEAD_METHOD.test(head.toString("latin1", 0, EDGE));
+}
+
+/**
+ * Parses a message that came in chunks.
+ * @throws {SyntaxError} for anything that is not JSON
+ */
+export function parseMessage(chunks: readonly Buffer[]): unknown {
+  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  return JSON.parse(bytes.toString("utf8"));
+}
+
+/** The first bytes of a list of chunks, at most `count`. */
+export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
+  const first = chunks[0] ?? Buffer.alloc(0);
+  if (first.length >= count || chunks.length < 2) return first.subarray(0, count);
+  const parts: Buffer[] = [];
+  let missing = count;
+  for (let index = 0; missing > 0 && index < chunks.length; index++) {
+    parts.push(chunks[index]!.subarray(0, missing));
+    missing -= parts.at(-1)!.length;
+  }
+  return Buffer.concat(parts);
+}
+
+/** The last bytes of a list of chunks, at most `count`, copied. */
+export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
+  const parts: Buffer[] = [];
+  let missing = count;
+  for (let index = chunks.length - 1; missing > 0 && index >= 0; index--) {
+    const chunk = chunks[index]!;
+    parts.unshift(chunk.subarray(Math.max(0, chunk.length - missing)));
+    missing -= parts[0]!.length;
+  }
+  return Buffer.concat(parts);
+}

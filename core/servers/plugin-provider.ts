@@ -1,0 +1,87 @@
+import type { Logger } from "pino";
+import type { Answer } from "../call/answer.ts";
+import type { Catalogue, Provider, ProviderEvent, ProviderStatus } from "../server/server.ts";
+import type { Call } from "../call/types.ts";
+import { type LeftOut, usableCatalogue } from "./entries.ts";
+import { LeftOutLog } from "./left-out.ts";
+
+/**
+ * A server that a plugin wrote, as the rest of the gateway sees it: malformed entries of its lists are left out, because clients
+ * refuse the tools of all servers for one of them.
+ */
+export class PluginProvider<T extends Provider = Provider> implements Provider {
+  readonly name: string;
+  readonly timeoutOf?: NonNullable<Provider["timeoutOf"]>;
+  readonly subscribe?: NonNullable<Provider["subscribe"]>;
+  readonly unsubscribe?: NonNullable<Provider["unsubscribe"]>;
+  readonly setLogLevel?: NonNullable<Provider["setLogLevel"]>;
+  readonly rootsChanged?: NonNullable<Provider["rootsChanged"]>;
+  readonly reconnect?: NonNullable<Provider["reconnect"]>;
+  readonly probe?: NonNullable<Provider["probe"]>;
+  protected readonly server: T;
+  readonly #leftOut: LeftOutLog;
+  #checked: { readonly given: Catalogue; readonly usable: Catalogue } | undefined;
+
+  constructor(server: T, log: Logger) {
+    this.name = server.name;
+    this.server = server;
+    this.#leftOut = new LeftOutLog(server.name, log);
+    // What a server does not offer must stay absent: callers look.
+    if (server.timeoutOf) this.timeoutOf = (tool) => server.timeoutOf!(tool);
+    if (server.subscribe) this.subscribe = (uri) => this.#offering("subscribe").subscribe!(uri);
+    if (server.unsubscribe)
+      this.unsubscribe = (uri) => this.#offering("unsubscribe").unsubscribe!(uri);
+    if (server.setLogLevel) this.setLogLevel = (level, asker) => server.setLogLevel!(level, asker);
+    if (server.rootsChanged)
+      this.rootsChanged = () => {
+        for (const each of new Set([this.serving, server])) each.rootsChanged?.();
+      };
+    if (server.reconnect) this.reconnect = () => server.reconnect!();
+    if (server.probe) this.probe = (signal) => this.#offering("probe").probe!(signal);
+  }
+
+  get isApart(): boolean {
+    return this.server.isApart ?? false;
+  }
+
+  get dropped(): number {
+    return this.server.dropped ?? 0;
+  }
+
+  get catalogue(): Catalogue {
+    const { serving } = this;
+    return serving === this.server ? this.#check(serving.catalogue) : serving.catalogue;
+  }
+
+  get status(): ProviderStatus {
+    return this.server.status;
+  }
+
+  request(call: Call): Promise<Answer> {
+    return this.serving.request(call);
+  }
+
+  on(listener: (event: ProviderEvent) => void): () => void {
+    return this.server.on(listener);
+  }
+
+  /** The one that answers calls. */
+  protected get serving(): Provider {
+    return this.server;
+  }
+
+  /** Looked through once for each catalogue. */
+  #check(given: Catalogue): Catalogue {
+    if (this.#checked?.given === given) return this.#checked.usable;
+    const leftOut: LeftOut[] = [];
+    const usable = usableCatalogue(given, leftOut);
+    this.#checked = { given, usable };
+    this.#leftOut.tell(leftOut);
+    return usable;
+  }
+
+  /** The one that serves, if it offers something; else this one, which does. */
+  #offering(what: "subscribe" | "unsubscribe" | "probe"): Provider {
+    return this.serving[what] ? this.serving : this.server;
+  }
+}

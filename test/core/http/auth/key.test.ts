@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readBearer } from "../../../../core/http/auth/bearer.ts";
+import { createKey, digestOf, isMistyped } from "../../../../core/http/auth/key.ts";
+import { createKeyring } from "../../../../core/http/auth/keyring.ts";
+import { configSchema, type Role } from "../../../../core/index.ts";
+
+const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
+const keyring = (auth: object) => createKeyring(configSchema.parse({ auth }).auth);
+
+describe("a key", () => {
+  it("says for people and scanners what it is, and never comes twice", () => {
+    const keys = ROLES.flatMap((role) => Array.from({ length: 200 }, () => createKey(role)));
+    for (const key of keys) {
+      expect(key).toMatch(/^ppl_[vcoas]_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/);
+      expect(isMistyped(key)).toBe(false);
+    }
+    expect(new Set(keys).size).toBe(1_000);
+  });
+
+  it("shows any one wrong, missing or swapped character by itself", () => {
+    const key = createKey("admin");
+    const others = fc.constantFrom("0", "a", "Z", "_", "-", ".");
+    fc.assert(
+      fc.property(fc.integer({ min: 4, max: key.length - 2 }), others, (at, other) => {
+        const [before, here, next, after] = [
+          key.slice(0, at),
+          key.charAt(at),
+          key.charAt(at + 1),
+          key.slice(at + 2),
+        ];
+        const damaged = [
+          before + other + next + after,
+          before + next + after,
+          before + next + here + after,
+        ];
+        return damaged.filter((text) => text !== key).every(isMistyped);
+      }),
+      { numRuns: 1_000 },
+    );
+    const foreign = ["", "secret", "a.b.c", "a-key-of-16-chars!"];
+    expect(foreign.filter(isMistyped)).toEqual([]);
+  });
+
+  it("M122: is found by its hash alone, with the role that stands beside it in the config", () => {
+    const key = createKey("viewer");
+    const hash = `sha256:${createHash("sha256").update(key).digest("hex")}`;
+    expect(`sha256:${digestOf(key)}`).toBe(hash);
+    const find = keyring({
+      keys: { ci: { role: "operator", hash } },
+      apiKey: "a-key-of-16-chars!",
+    });
+    expect(find(key)).toEqual({
+      id: "ci",
+      kind: "key",
+      ref: "key:ci",
+      roles: new Set(["operator"]),
+    });
+    expect(find("a-key-of-16-chars!")).toMatchObject({ id: "api-key", roles: new Set(ROLES) });
+    expect(find(hash)).toBeUndefined();
+    expect(find(hash.slice(7))).toBeUndefined();
+    expect(find("")).toBeUndefined();
+  });
+
+  it("belongs to one name", () => {
+    const entry = { role: "viewer", hash: `sha256:${"0".repeat(64)}` };
+    expect(() => keyring({ keys: { one: entry, two: entry } })).toThrow(
+      'auth.keys: "one" and "two" have the same hash.',
+    );
+  });
+});
+
+it("an Authorization header carries a token as Bearer, or as the password of Basic as mcpo takes it", () => {
+  const basic = (pair: string): string => `Basic ${Buffer.from(pair).toString("base64")}`;
+  expect(readBearer("Bearer abc")).toEqual({ token: "abc", basic: false });
+  expect(readBearer("bearer   abc ")).toEqual({ token: "abc", basic: false });
+  expect(readBearer(basic("anyone:abc"))).toEqual({ token: "abc", basic: true });
+  expect(readBearer(basic(":a:b"))).toEqual({ token: "a:b", basic: true });
+  for (const wrong of ["", "abc", "Bearer", "Bearer ", "Bearer a b", "Token abc", basic("abc")])
+    expect(readBearer(wrong), `"${wrong}"`).toBeUndefined();
+});

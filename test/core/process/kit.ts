@@ -1,0 +1,127 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import pino from "pino";
+import { afterEach } from "vitest";
+import type { GatewayError } from "../../../core/errors.ts";
+import { type StdioChannel, type StdioOptions, spawnStdio } from "../../../core/process/stdio.ts";
+
+/** Path of a script in test/fixtures/process. */
+export function fixture(name: string): string {
+  return fileURLToPath(new URL(`../../fixtures/process/${name}`, import.meta.url));
+}
+
+/** A process as it named itself; the start time tells it from a later one with the same number. */
+export interface Process {
+  readonly pid: number;
+  readonly start?: string;
+}
+
+/** State, parent and start time of a process; `undefined` when there is none. */
+function readStat(pid: number): { state: string; parent: number; start: string } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { state: fields[0] ?? "", parent: Number(fields[1]), start: fields[19] ?? "" };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a process runs. A zombie is dead: it only waits for its parent (and PID 1 here is slow) to notice. */
+export function isAlive({ pid, start }: Process): boolean {
+  const stat = readStat(pid);
+  return (
+    stat !== undefined &&
+    !"ZX".includes(stat.state) &&
+    (start === undefined || stat.start === start)
+  );
+}
+
+/** Open descriptors of this process. */
+export function descriptors(): number {
+  return readdirSync("/proc/self/fd").length;
+}
+
+/** Running children of a process. */
+export function children(parent: number = process.pid): number[] {
+  const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
+  return pids.filter((pid) => readStat(pid)?.parent === parent && isAlive({ pid }));
+}
+
+/** A channel with what came out of it. */
+export interface Recorded extends StdioChannel {
+  readonly messages: string[];
+  readonly oversize: { readonly head: string; readonly length: number }[];
+  /** Resolves with the reason when the channel has ended. */
+  readonly ended: Promise<GatewayError>;
+  /** How often `onClose` was called. */
+  readonly ends: () => number;
+  /** Resolves with the first message that satisfies the test, now or later. */
+  until(test: (message: string) => boolean): Promise<string>;
+}
+
+const open = new Set<StdioChannel>();
+
+afterEach(async () => {
+  await Promise.all([...open].map((channel) => channel.close()));
+  open.clear();
+});
+
+/** Starts a child and records what it sends; closed after the test, with little patience. */
+export async function record(
+  command: string,
+  args: readonly (string | number)[] = [],
+  options: Partial<StdioOptions> = {},
+): Promise<Recorded> {
+  const messages: string[] = [];
+  const oversize: { head: string; length: number }[] = [];
+  const waiting = new Set<() => void>();
+  let ends = 0;
+  let end!: (error: GatewayError) => void;
+  const ended = new Promise<GatewayError>((settle) => (end = settle));
+  const channel = await spawnStdio({
+    name: "sample",
+    command,
+    args: args.map(String),
+    env: {},
+    cwd: process.cwd(),
+    maxMessage: 64 * 1024 * 1024,
+    log: pino({ level: "silent" }),
+    times: { eof: 100, term: 200, orphans: 100 },
+    onMessage(chunks) {
+      messages.push(Buffer.concat(chunks).toString());
+      for (const look of waiting) look();
+    },
+    onOversize: (head, length) => void oversize.push({ head: head.toString("latin1"), length }),
+    onClose(error) {
+      ends += 1;
+      end(error);
+    },
+    ...options,
+  });
+  open.add(channel);
+  const until = (test: (message: string) => boolean) =>
+    new Promise<string>((settle) => {
+      const look = () => {
+        const found = messages.find(test);
+        if (found === undefined) return;
+        waiting.delete(look);
+        settle(found);
+      };
+      waiting.add(look);
+      look();
+    });
+  return {
+    messages,
+    oversize,
+    ended,
+    until,
+    ends: () => ends,
+    pid: channel.pid,
+    send: (message) => channel.send(message),
+    close: () => channel.close(),
+    get stderrTail() {
+      return channel.stderrTail;
+    },
+  };
+}

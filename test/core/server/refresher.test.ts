@@ -1,0 +1,241 @@
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  GatewayError,
+  makeCatalogue,
+  Reading,
+  Standing,
+  type Catalogue,
+  type ProviderEvent,
+  type ReadingOptions,
+} from "../../../core/index.ts";
+
+interface Book {
+  readonly title: string;
+  readonly catalogue: Catalogue;
+}
+
+const bookOf = (title: string): Book => ({
+  title,
+  catalogue: makeCatalogue({ tools: [{ name: title, inputSchema: { type: "object" } }] }),
+});
+const away = () => new GatewayError("upstream_error", "Nobody answers.", { hint: "Call again." });
+const wrong = () => new GatewayError("invalid", "It is no book.");
+
+/** A reading whose outcomes are those of `read`, with what its server tells. */
+function makeReading(
+  read: ReadingOptions<Book>["read"],
+  options: Partial<ReadingOptions<Book>> = {},
+) {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino(
+    { base: null, timestamp: false },
+    { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const standing = new Standing({ server: "shelf", transport: "book", log });
+  const events: ProviderEvent[] = [];
+  standing.on((event) => void events.push(event));
+  const subject = "the book";
+  const reading = new Reading<Book>({
+    standing,
+    subject,
+    refresh: 300_000,
+    timeout: 10_000,
+    read,
+    ...options,
+  });
+  /** The states it was in, and the lists that changed. */
+  const told = () =>
+    events.map((event) => (event.type === "state" ? event.status.state : event.type));
+  return { reading, standing, told, lines };
+}
+
+/** Reads what stands in a row, each once. */
+function inTurn(...outcomes: (Book | GatewayError)[]) {
+  return vi.fn<ReadingOptions<Book>["read"]>(() => {
+    const next = outcomes.shift();
+    if (next === undefined) throw new Error("read once too often");
+    return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+  });
+}
+
+/** Something that ends when it is told to. */
+function promised<T>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((done) => (resolve = done));
+  return { promise, resolve };
+}
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+describe("a reading", () => {
+  it("makes the server ready, and its lists those of what was read", async () => {
+    const old = makeCatalogue({ prompts: [{ name: "old" }] });
+    const { reading, standing, told } = makeReading(inTurn(bookOf("poems")), { catalogue: old });
+    expect(reading.catalogue).toBe(old);
+    reading.start();
+    expect(standing.status).toMatchObject({
+      state: "connecting",
+      reason: "the book is being read",
+    });
+    await reading.again();
+    expect(reading.latest?.title).toBe("poems");
+    expect(reading.catalogue.tools.map(({ name }) => name)).toEqual(["poems"]);
+    expect(told()).toEqual(["connecting", "changed", "ready"]);
+  });
+
+  it("goes on at refresh; M106: the same changes nothing and tells nobody", async () => {
+    const book = bookOf("poems");
+    const read = inTurn(book, book, bookOf("tales"));
+    const { reading, told } = makeReading(read);
+    await reading.again();
+    await vi.advanceTimersByTimeAsync(299_999);
+    expect(read).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(read).toHaveBeenCalledTimes(2);
+    expect(read.mock.lastCall?.[1]).toBe(book);
+    expect(told()).toEqual(["changed", "ready"]);
+    await vi.advanceTimersByTimeAsync(300_000);
+    expect(told()).toEqual(["changed", "ready", "changed"]);
+  });
+
+  it("happens once, however many ask meanwhile, and without refresh only for them", async () => {
+    const read = inTurn(bookOf("poems"), bookOf("tales"));
+    const { reading } = makeReading(read, { refresh: 0 });
+    await Promise.all([reading.again(), reading.again(), reading.again()]);
+    expect(read).toHaveBeenCalledTimes(1);
+    expect(vi.getTimerCount()).toBe(0);
+    await reading.again();
+    expect(reading.latest?.title).toBe("tales");
+  });
+
+  it("of what cannot be reached is tried again soon, then ever later, up to a minute", async () => {
+    const failures = Array.from({ length: 7 }, away);
+    const { reading, standing } = makeReading(inTurn(...failures, bookOf("poems")));
+    const waits: number[] = [];
+    await reading.again();
+    for (const _ of failures) {
+      const { state, reason, nextRetryAt, since } = standing.status;
+      expect([state, reason]).toEqual(["backoff", "Nobody answers. Call again."]);
+      const wait = Date.parse(nextRetryAt!) - Date.parse(since);
+      waits.push(wait);
+      await vi.advanceTimersByTimeAsync(wait);
+    }
+    expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    expect(standing.status).toMatchObject({ state: "ready", attempts: 0 });
+  });
+
+  it("of what is wrong in itself is tried again at refresh; what was read before stays in use", async () => {
+    const read = inTurn(wrong(), bookOf("poems"), wrong(), away());
+    const { reading, standing } = makeReading(read);
+    await reading.again();
+    expect(standing.status).toMatchObject({ state: "failed", reason: "It is no book." });
+    await vi.advanceTimersByTimeAsync(299_999);
+    expect(read).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(standing.status.state).toBe("ready");
+    for (const attempts of [1, 2]) {
+      await reading.again();
+      expect(standing.status).toMatchObject({ state: "degraded", attempts });
+      expect(await reading.lend(({ title }) => Promise.resolve(title))).toBe("poems");
+    }
+  });
+
+  it("that throws something of its own is a fault for the log, not for the reader", async () => {
+    const { reading, standing, lines } = makeReading(() => Promise.reject(new Error("secret")));
+    await reading.again();
+    expect(standing.status).toMatchObject({
+      state: "failed",
+      reason: "The book cannot be understood.",
+    });
+    expect(lines[0]).toMatchObject({
+      err: { message: "secret" },
+      msg: "the book could not be used",
+    });
+  });
+
+  it("that takes too long is ended, and counts as one that could not be reached", async () => {
+    const { reading, standing } = makeReading(
+      (signal) =>
+        new Promise((_, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason as Error)),
+        ),
+      { timeout: 5 },
+    );
+    await reading.again();
+    expect(standing.status).toMatchObject({
+      state: "backoff",
+      reason: 'Server "shelf" did not send the book in time.',
+    });
+  });
+});
+
+describe("a call", () => {
+  it("that comes before the first reading has ended waits for it", async () => {
+    const { promise, resolve } = promised<Book>();
+    const { reading } = makeReading(() => promise);
+    reading.start();
+    const call = reading.lend(({ title }) => Promise.resolve(title));
+    resolve(bookOf("poems"));
+    expect(await call).toBe("poems");
+  });
+
+  it("is told why there is nothing to work with", async () => {
+    const { reading } = makeReading(inTurn(away()));
+    const call = () => reading.lend(() => Promise.resolve());
+    await expect(call()).rejects.toThrow('Server "shelf" cannot be used: it was not started');
+    reading.start();
+    await expect(call()).rejects.toMatchObject({
+      code: "upstream_error",
+      message: 'Server "shelf" cannot be used: Nobody answers. Call again.',
+      data: { server: "shelf", state: "backoff" },
+    });
+  });
+});
+
+describe("an end", () => {
+  it("waits for the calls, reads no more, and takes none", async () => {
+    const read = inTurn(bookOf("poems"));
+    const { reading } = makeReading(read);
+    await reading.again();
+    const work = promised<string>();
+    const call = reading.lend(() => work.promise);
+    const closing = reading.close(60_000);
+    let isClosed = false;
+    void closing.then(() => (isClosed = true));
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(isClosed).toBe(false);
+    work.resolve("read out");
+    expect(await call).toBe("read out");
+    await closing;
+    await reading.again();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(read).toHaveBeenCalledTimes(1);
+    await expect(reading.lend(() => Promise.resolve())).rejects.toThrow(/: it was closed$/);
+  });
+
+  it("waits no longer than it may, also when it is asked for again with less", async () => {
+    const { reading } = makeReading(inTurn(bookOf("poems")));
+    await reading.again();
+    void reading.lend(() => new Promise<never>(() => {}));
+    const first = reading.close(60_000);
+    let isClosed = false;
+    void reading.close(0).then(() => (isClosed = true));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(isClosed).toBe(true);
+    await vi.advanceTimersByTimeAsync(60_000);
+    await first;
+  });
+
+  it("ends the reading under way, whose outcome counts for nothing", async () => {
+    const { reading, told } = makeReading(
+      (signal) =>
+        new Promise((_, reject) => signal.addEventListener("abort", () => reject(wrong()))),
+    );
+    reading.start();
+    await reading.close(0);
+    expect(told()).toEqual(["connecting"]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
