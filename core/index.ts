@@ -1,3 +1,6 @@
+export type { EvictOptions, Evicted } from "./plugin/control.ts";
+export type { GatewayDescription, GatewayWarning } from "./plugin/description.ts";
+export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
 export { Answer, type RawMessage } from "./call/answer.ts";
 export { AuthenticatorService, type Authenticator, type Credentials } from "./http/auth/service.ts";
 export { createPrincipal } from "./http/auth/principal.ts";
@@ -21,7 +24,6 @@ export { makeCatalogue } from "./server/catalogue.ts";
 export { blobContent, toResult } from "./call/content.ts";
 export { Cancellation } from "./call/cancellation.ts";
 export type { PluginComposition } from "./gateway/composition.ts";
-export type { GatewayDescription, GatewayWarning } from "./gateway/describe.ts";
 export {
   ERROR_STATUS,
   GatewayError,
@@ -43,7 +45,7 @@ export {
   type FileGatewayOptions,
   type GatewayOptions,
 } from "./gateway/gateway.ts";
-export type { Control, ReloadPlan } from "./gateway/control.ts";
+export type { Control, ReloadPlan } from "./plugin/control.ts";
 export { perGeneration, type GenerationContext } from "./gateway/per-generation.ts";
 export type { ConfigEdit } from "./config/write.ts";
 export type { Cut, CutReason } from "./http/backlog.ts";
@@ -110,31 +112,10 @@ export {
   type OptionalService,
   type Service,
 } from "./plugin/service.ts";
-export type { EvictOptions, Evicted } from "./gateway/evict.ts";
 export type { Address } from "./http/listeners.ts";
 export { STAGES, type Stage } from "./call/stages.ts";
 export { traceOf, type TraceCarrier } from "./trace.ts";
-export type {
-  Call,
-  CallInput,
-  CallMethod,
-  CallSource,
-  Era,
-  Identity,
-  Json,
-  Middleware,
-  Next,
-  Peer,
-  Principal,
-  Progress,
-  Prompt,
-  Resource,
-  ResourceTemplate,
-  Role,
-  RpcError,
-  RpcId,
-  Tool,
-} from "./call/types.ts";
+export type { CallMethod, CallSource, Era, Identity, Json, Peer, Principal, Progress, Prompt, Resource, ResourceTemplate, Role, RpcError, RpcId, Tool } from "./call/types.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
 export { lockFile, type FileLock } from "./kit/lock.ts";
 export { amendCall } from "./call/amend.ts";

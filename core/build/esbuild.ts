@@ -1,7 +1,7 @@
+import type { GatewayParts } from "./packages.ts";
 import { dirname } from "node:path";
 import { replacement, SERVER, writeParts, writeServer } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
-import type { GatewayParts } from "./parts.ts";
 
 /** An import as esbuild asks for it. */
 interface Import {

@@ -1,10 +1,10 @@
+import type { GatewayParts } from "./packages.ts";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "../version.ts";
 import { keyOf } from "./key.ts";
 import { SUFFIX } from "./packages.ts";
-import type { GatewayParts } from "./parts.ts";
 
 /** Module with the plugins of the config, for whoever writes an entry of their own. */
 export const PLUGINS = "virtual:gateway/plugins";

@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { GatewayParts } from "./parts.ts";
 
 /** What is asked of a package's `package.json`. */
 interface Manifest {
@@ -114,4 +113,21 @@ function readManifest(folder: string): Manifest | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What goes into a build of a gateway. */
+export interface GatewayParts {
+  /** Absolute path of the config. */
+  readonly config: string;
+  /** Whether the config is code, and so part of the build. */
+  readonly isCode: boolean;
+  /** Keys of the config's `plugins` that are on, and the file that each is in: an absolute path. */
+  readonly plugins: ReadonlyMap<string, string>;
+  /** Folders of plugins that say which optional packages they import, and those packages. */
+  readonly packages: ReadonlyMap<string, readonly string[]>;
+  /** Modules and texts that plugins read beside the config: absolute paths. */
+  readonly code: readonly string[];
+  readonly texts: readonly string[];
+  /** Every file that a change of would change the build, for builders that watch. */
+  readonly files: readonly string[];
 }

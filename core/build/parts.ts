@@ -1,33 +1,18 @@
+import type { GatewayParts } from "./packages.ts";
 import { createRequire } from "node:module";
 import { dirname, extname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../config/checks.ts";
 import { withContainer } from "../cli/container.ts";
 import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
 import { requirePlugins } from "../config/plugins.ts";
-import { FIRST_PARTY, PluginSource } from "../config/resolve.ts";
+import { FIRST_PARTY } from "../config/first-party.ts";
+import { PluginSource } from "../config/resolve.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import { rehearse } from "../gateway/dry-run.ts";
 import { isInstalled, publicFile } from "./packages.ts";
 import { Placeholders } from "./placeholders.ts";
 
 const CODE_CONFIG = /^\.[cm]?[jt]s$/;
-
-/** What goes into a build of a gateway. */
-export interface GatewayParts {
-  /** Absolute path of the config. */
-  readonly config: string;
-  /** Whether the config is code, and so part of the build. */
-  readonly isCode: boolean;
-  /** Keys of the config's `plugins` that are on, and the file that each is in: an absolute path. */
-  readonly plugins: ReadonlyMap<string, string>;
-  /** Folders of plugins that say which optional packages they import, and those packages. */
-  readonly packages: ReadonlyMap<string, readonly string[]>;
-  /** Modules and texts that plugins read beside the config: absolute paths. */
-  readonly code: readonly string[];
-  readonly texts: readonly string[];
-  /** Every file that a change of would change the build, for builders that watch. */
-  readonly files: readonly string[];
-}
 
 /**
  * Finds out what a gateway is made of, by setting it up without opening anything.
@@ -80,7 +65,7 @@ function pluginFiles({ config, cwd }: LoadedConfig): ReadonlyMap<string, string>
 
 function fileOf(key: string, cwd: string): string {
   if (isLocalPlugin(key)) return resolve(cwd, key);
-  if (Object.hasOwn(FIRST_PARTY, key)) return firstParty(key);
+  if (FIRST_PARTY.includes(key)) return firstParty(key);
   return createRequire(join(cwd, "package.json")).resolve(key);
 }
 
@@ -94,7 +79,7 @@ async function findPackages(
   source: PluginSource,
   plugins: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const off = Object.keys(FIRST_PARTY).filter((name) => !plugins.has(name));
+  const off = FIRST_PARTY.filter((name) => !plugins.has(name));
   const found = new Map<string, readonly string[]>(
     off.map((name) => [dirname(firstParty(name)), []]),
   );

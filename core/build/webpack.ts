@@ -1,6 +1,6 @@
+import type { GatewayParts } from "./packages.ts";
 import { virtualModule } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
-import type { GatewayParts } from "./parts.ts";
 
 /** An import as webpack and Rspack ask whether it stays one. */
 interface Import {

@@ -1,6 +1,6 @@
+import type { Call } from "./call.ts";
 import { createPrincipal } from "../http/auth/principal.ts";
 import { addSignal, type Cancellation } from "./cancellation.ts";
-import type { Call } from "./types.ts";
 
 /**
  * A copy of a call with some members changed, for what a middleware passes on. A spread would do the same, but reads the lazy

@@ -1,17 +1,26 @@
+import type { Call, Middleware } from "./call.ts";
 import { amendCall } from "./amend.ts";
 import { Answer } from "./answer.ts";
 import { logCalls } from "./call-log.ts";
-import type { CompileInput } from "../gateway/compile.ts";
 import { GatewayError } from "../errors.ts";
 import type { LocalProvider } from "../server/plugin/plugin-server.ts";
-import { createDeadline, type StagedMiddleware } from "./pipeline.ts";
+import type { Logger } from "pino";
+import type { GatewayConfig } from "../config/schema.ts";
+import type { Roster } from "./in-flight.ts";
+import { createDeadline, type Abortion, type StagedMiddleware } from "./pipeline.ts";
 import type { Deadline, Timeouts } from "../plugin/plugin.ts";
 import type { Scope } from "../plugin/scope.ts";
-import type { Call, Middleware } from "./types.ts";
+
+/** What the stages are made from. */
+export interface StagesInput {
+  readonly scopes: readonly Scope[];
+  readonly running: Roster<Abortion>;
+  readonly log: Logger;
+}
 
 /** The stages that exist without any plugin; each comes first in its stage, and is left out where it has nothing to do. */
 export function coreStages(
-  { scopes, running, log }: Pick<CompileInput, "scopes" | "running" | "log">,
+  { scopes, running, log }: StagesInput,
   allowance: Allowance,
 ): StagedMiddleware[] {
   const locals = localsOf(scopes);
@@ -29,7 +38,10 @@ export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Time
 export function createAllowance({
   config,
   scopes,
-}: Pick<CompileInput, "config" | "scopes">): Allowance {
+}: {
+  readonly config: GatewayConfig;
+  readonly scopes: readonly Scope[];
+}): Allowance {
   const own = toolTimeouts(scopes);
   const gateway: Timeouts = { default: config.timeouts.default };
   const servers = new Map(

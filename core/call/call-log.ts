@@ -1,8 +1,8 @@
+import type { Call, Middleware } from "./call.ts";
 import type { Logger } from "pino";
 import { Answer } from "./answer.ts";
 import { toGatewayError } from "../errors.ts";
 import { endOf, type CallOutcome } from "./outcome.ts";
-import type { Call, Middleware } from "./types.ts";
 
 /** The fields of a call's line in the log: the eight of M110 (`ts` and `level` are the logger's) and who, where, which. */
 export interface CallLine {

@@ -1,3 +1,4 @@
+import type { Call, Middleware, Next } from "./call.ts";
 import type { Answer } from "./answer.ts";
 import { amendCall } from "./amend.ts";
 import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
@@ -6,7 +7,7 @@ import { GatewayError } from "../errors.ts";
 import type { Deadline } from "../plugin/plugin.ts";
 import type { Roster, Seated } from "./in-flight.ts";
 import { STAGES, type Stage } from "./stages.ts";
-import type { Call, Middleware, Next, Principal, Progress } from "./types.ts";
+import type { Principal, Progress } from "./types.ts";
 
 /** A middleware at its place. */
 export interface StagedMiddleware {

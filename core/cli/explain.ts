@@ -1,5 +1,5 @@
 import { choose, isLocalPlugin } from "../config/checks.ts";
-import { FIRST_PARTY } from "../config/resolve.ts";
+import { FIRST_PARTY } from "../config/first-party.ts";
 import { GatewayError } from "../errors.ts";
 import { composeConfig, type ComposedPlugin, type OptionInForce } from "./composed.ts";
 
@@ -50,7 +50,7 @@ export function explanation(plugin: ComposedPlugin, plugins: readonly ComposedPl
 
 function originText({ key }: ComposedPlugin): string {
   if (isLocalPlugin(key)) return "a file of this gateway";
-  return Object.hasOwn(FIRST_PARTY, key)
+  return FIRST_PARTY.includes(key)
     ? `Propylon; see node_modules/propylon/docs/plugins/${key}.md`
     : "a package beside the config";
 }

@@ -1,6 +1,5 @@
 import { isPlainObject } from "../config/environment.ts";
 import { GatewayError } from "../errors.ts";
-import type { McpoFlags } from "./mcpo.ts";
 
 type Value = Record<string, unknown>;
 
@@ -53,4 +52,33 @@ function wrong(message: string): GatewayError {
   return new GatewayError("invalid", message, {
     hint: `Write {"enabled": true, "whitelist": ["X-User-*"], "blacklist": []}.`,
   });
+}
+
+/** Flags as mcpo has them. */
+export interface McpoFlags {
+  readonly config?: string;
+  readonly port: number;
+  readonly host?: string;
+  readonly apiKey?: string;
+  readonly hotReload?: boolean;
+  readonly name?: string;
+  readonly description?: string;
+  readonly env?: readonly string[];
+  readonly envPath?: string;
+  readonly serverType: string;
+  readonly type?: string;
+  readonly header?: string;
+  readonly corsAllowOrigins?: readonly string[];
+  readonly sslCertfile?: string;
+  readonly sslKeyfile?: string;
+  readonly logLevel?: string;
+  readonly plugin?: readonly string[];
+  readonly readOnly?: boolean;
+  readonly rootPath?: string;
+  readonly pathPrefix?: string;
+  readonly clientHeaderForwarding?: string;
+  readonly allowedHost?: readonly string[];
+  readonly allowMutations?: boolean;
+  readonly toolTimeout?: string;
+  readonly toolTimeoutMax?: string;
 }

@@ -1,3 +1,4 @@
+import type { McpoFlags } from "./mcpo-headers.ts";
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { transportOf } from "../config/clients.ts";
@@ -5,35 +6,6 @@ import { isPlainObject } from "../config/environment.ts";
 import { GatewayError } from "../errors.ts";
 import { forwardingOf } from "./mcpo-headers.ts";
 import { start } from "./start.ts";
-
-/** Flags as mcpo has them. */
-export interface McpoFlags {
-  readonly config?: string;
-  readonly port: number;
-  readonly host?: string;
-  readonly apiKey?: string;
-  readonly hotReload?: boolean;
-  readonly name?: string;
-  readonly description?: string;
-  readonly env?: readonly string[];
-  readonly envPath?: string;
-  readonly serverType: string;
-  readonly type?: string;
-  readonly header?: string;
-  readonly corsAllowOrigins?: readonly string[];
-  readonly sslCertfile?: string;
-  readonly sslKeyfile?: string;
-  readonly logLevel?: string;
-  readonly plugin?: readonly string[];
-  readonly readOnly?: boolean;
-  readonly rootPath?: string;
-  readonly pathPrefix?: string;
-  readonly clientHeaderForwarding?: string;
-  readonly allowedHost?: readonly string[];
-  readonly allowMutations?: boolean;
-  readonly toolTimeout?: string;
-  readonly toolTimeoutMax?: string;
-}
 
 type Value = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, extname, join, relative, resolve } from "node:path";
 import { findConfig } from "../config/load.ts";
-import { FIRST_PARTY } from "../config/resolve.ts";
+import { FIRST_PARTY } from "../config/first-party.ts";
 import { draftConfig } from "../config/write.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -50,7 +50,7 @@ function checkName(name: string): void {
     throw new GatewayError("invalid", `"${name}" cannot be the name of a plugin.`, {
       hint: "Use lower-case words with hyphens, such as audit-log.",
     });
-  if (Object.hasOwn(FIRST_PARTY, name))
+  if (FIRST_PARTY.includes(name))
     throw new GatewayError("exists", `A plugin "${name}" comes with Propylon.`, {
       hint: `Choose another name, such as my-${name}; two plugins of one name cannot run together.`,
     });

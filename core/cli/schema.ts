@@ -1,7 +1,8 @@
 import { checkPlugins } from "../config/plugins.ts";
 import { configJsonSchema } from "../config/jsonschema.ts";
 import { loadConfig } from "../config/load.ts";
-import { firstPartyPlugins, PluginSource } from "../config/resolve.ts";
+import { firstPartyPlugins } from "../config/first-party.ts";
+import { PluginSource } from "../config/resolve.ts";
 import { invalidConfig } from "../config/issue.ts";
 
 /** Prints the JSON Schema of the config with the plugins that come with Propylon; with a config, also with its other ones. */

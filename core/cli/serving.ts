@@ -1,5 +1,5 @@
+import type { McpoFlags } from "./mcpo-headers.ts";
 import { Option, type Command } from "commander";
-import type { McpoFlags } from "./mcpo.ts";
 import { collect, keyReader, readDuration, readPort } from "./readers.ts";
 
 const LOG_LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"];

@@ -1,3 +1,4 @@
+import type { SidecarFlags } from "./sidecar.ts";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import {
   countReader,
@@ -7,28 +8,6 @@ import {
   readUrl,
   readVariable,
 } from "./readers.ts";
-
-/** Flags of `propylon sidecar`; the environment says the same (R007, R047, R050, R051). */
-export interface SidecarFlags {
-  readonly name?: string;
-  readonly nats?: readonly string[];
-  readonly natsCreds?: string;
-  readonly runtime?: string;
-  readonly runtimeKey?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly manifest?: string;
-  readonly verify?: boolean;
-  readonly concurrency?: number;
-  readonly ackWait?: string;
-  readonly maxDeliver?: number;
-  readonly timeout?: string;
-  readonly startupTimeout?: string;
-  readonly grace?: string;
-  readonly port: number;
-  readonly host: string;
-  readonly apiKey?: string;
-  readonly logLevel?: string;
-}
 
 /** The command `propylon sidecar`. */
 export function describeSidecar(command: Command, words: readonly string[] | undefined): void {

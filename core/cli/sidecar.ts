@@ -10,7 +10,6 @@ import { createGateway, type Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { exitCodeOf } from "./exit.ts";
-import type { SidecarFlags } from "./sidecar-flags.ts";
 
 /** How long a runtime that is our child gets from SIGTERM to SIGKILL, and what closing takes besides, in milliseconds. */
 const STOP_MS = 5_000;
@@ -129,4 +128,26 @@ function exitOnFailure(gateway: Gateway, log: Logger): void {
     gateway.drain();
     gateway.close({ grace: gateway.config.timeouts.grace }).then(leave, leave);
   });
+}
+
+/** Flags of `propylon sidecar`; the environment says the same (R007, R047, R050, R051). */
+export interface SidecarFlags {
+  readonly name?: string;
+  readonly nats?: readonly string[];
+  readonly natsCreds?: string;
+  readonly runtime?: string;
+  readonly runtimeKey?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly manifest?: string;
+  readonly verify?: boolean;
+  readonly concurrency?: number;
+  readonly ackWait?: string;
+  readonly maxDeliver?: number;
+  readonly timeout?: string;
+  readonly startupTimeout?: string;
+  readonly grace?: string;
+  readonly port: number;
+  readonly host: string;
+  readonly apiKey?: string;
+  readonly logLevel?: string;
 }

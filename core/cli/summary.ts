@@ -1,6 +1,6 @@
+import type { GatewayDescription } from "../plugin/description.ts";
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
-import type { GatewayDescription } from "../gateway/describe.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
 import type { ProviderStatus } from "../server/server.ts";

@@ -6,6 +6,9 @@ import { digestFiles } from "./digest.ts";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
 
+/** What code beside a config shares with the gateway. By public names, so that it is the copy that runs. */
+const SHARED = ["propylon", "propylon/plugins/agents", "zod", "prom-client"] as const;
+
 /** A module of this machine with the files it is made of. */
 export interface CodeModule {
   readonly exports: Record<string, unknown>;
@@ -52,13 +55,8 @@ export function readText(file: string): Promise<string> {
 
 async function createImporter(file: string, files: Set<string>): Promise<Jiti> {
   const { createJiti } = await import("jiti");
-  // By its public name, so that it is the copy that runs: the sources under test, dist elsewhere.
-  const virtualModules = {
-    propylon: await import("propylon"),
-    "propylon/plugins/agents": await import("propylon/plugins/agents"),
-    zod: await import("zod"),
-    "prom-client": await import("prom-client"),
-  };
+  const shared = SHARED.map(async (name) => [name, (await import(name)) as unknown] as const);
+  const virtualModules = Object.fromEntries(await Promise.all(shared)) as Record<string, object>;
   const plain = createJiti(file, { fsCache: false });
   return createJiti(file, {
     fsCache: false,

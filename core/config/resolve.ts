@@ -8,39 +8,10 @@ import { isLocalPlugin } from "./checks.ts";
 import type { CodeModule } from "./code.ts";
 import { codeIssue, importCode } from "./code.ts";
 import { digestFiles } from "./digest.ts";
+import { FIRST_PARTY, importFirstParty } from "./first-party.ts";
 import { placeText } from "./issue.ts";
 import { pluginOf } from "./plugin-module.ts";
 import { nearest } from "./spelling.ts";
-
-/** Plugins that come with Propylon, by name. */
-export const FIRST_PARTY: Readonly<Record<string, () => Promise<unknown>>> = {
-  a2a: () => import("propylon/plugins/a2a"),
-  admin: () => import("propylon/plugins/admin"),
-  agents: () => import("propylon/plugins/agents"),
-  breaker: () => import("propylon/plugins/breaker"),
-  events: () => import("propylon/plugins/events"),
-  gating: () => import("propylon/plugins/gating"),
-  health: () => import("propylon/plugins/health"),
-  history: () => import("propylon/plugins/history"),
-  lifecycle: () => import("propylon/plugins/lifecycle"),
-  metrics: () => import("propylon/plugins/metrics"),
-  openapi: () => import("propylon/plugins/openapi"),
-  payloads: () => import("propylon/plugins/payloads"),
-  progress: () => import("propylon/plugins/progress"),
-  ratelimit: () => import("propylon/plugins/ratelimit"),
-  registry: () => import("propylon/plugins/registry"),
-  sidecar: () => import("propylon/plugins/sidecar"),
-  telemetry: () => import("propylon/plugins/telemetry"),
-};
-
-/** All of them, by name. */
-export async function firstPartyPlugins(): Promise<Readonly<Record<string, AnyPlugin>>> {
-  const loaded = Object.entries(FIRST_PARTY).map(
-    async ([name, load]) =>
-      [name, pluginOf(name, (await load()) as Record<string, unknown>)] as const,
-  );
-  return Object.fromEntries(await Promise.all(loaded));
-}
 
 const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 
@@ -80,8 +51,7 @@ export class PluginSource {
    */
   async resolve(key: string): Promise<AnyPlugin> {
     if (isLocalPlugin(key)) return this.#local(key);
-    if (Object.hasOwn(FIRST_PARTY, key))
-      return pluginOf(key, (await FIRST_PARTY[key]!()) as Record<string, unknown>);
+    if (FIRST_PARTY.includes(key)) return pluginOf(key, await importFirstParty(key));
     return pluginOf(key, await this.#fromPackage(key));
   }
 
@@ -141,9 +111,8 @@ function notFound(name: string): GatewayError {
 }
 
 function ours(name: string): string {
-  const known = Object.keys(FIRST_PARTY);
-  const similar = nearest(name, known);
+  const similar = nearest(name, FIRST_PARTY);
   return similar === undefined
-    ? `With Propylon come ${known.join(", ")}.`
+    ? `With Propylon come ${FIRST_PARTY.join(", ")}.`
     : `Did you mean "${similar}"?`;
 }

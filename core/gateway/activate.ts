@@ -4,7 +4,7 @@ import type { ConfigFile } from "../config/file.ts";
 import { parseConfig } from "../config/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 import type { ConfigEdit } from "../config/write.ts";
-import type { ReloadPlan } from "./control.ts";
+import type { ReloadPlan } from "../plugin/control.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayParts } from "./parts.ts";

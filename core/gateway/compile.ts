@@ -1,3 +1,4 @@
+import type { Next } from "../call/call.ts";
 import { isLoopback } from "../http/loopback.ts";
 import type { Logger } from "pino";
 import { AuthenticatorService, type Authenticator } from "../http/auth/service.ts";
@@ -22,7 +23,6 @@ import { collectProviders } from "../server/servers.ts";
 import { assignRoutes } from "../http/route-table.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
 import { assignSockets, type SocketTable } from "../http/upgrades.ts";
-import type { Next } from "../call/types.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {

@@ -1,66 +1,62 @@
-import type { ConfigEdit } from "../config/write.ts";
-import type { GatewayDescription } from "./describe.ts";
-import type { Changes, ReloadReport } from "../plugin/hooks.ts";
-import type { ProviderStatus } from "../server/server.ts";
+import { maskConfig, maskGatewayConfig } from "../config/mask.ts";
+import type { Control } from "../plugin/control.ts";
+import { GatewayError } from "../errors.ts";
+import { VERSION } from "../version.ts";
+import { edit, planReload, reload } from "./activate.ts";
+import { describeGateway } from "./describe.ts";
+import { renderMetrics } from "../plugin/metrics.ts";
+import type { GatewayParts } from "./parts.ts";
 
-/** What a reload would do, found out without doing it. Names are sorted. */
-export interface ReloadPlan {
-  readonly plugins: Changes;
-  readonly servers: Changes;
-  /** Settings that only a restart would apply, and plugins whose package was installed anew, as config paths. */
-  readonly restartRequired: readonly string[];
+/** The gateway as its management plugins see it: always the current generation. */
+export function createControl(parts: () => GatewayParts): Control {
+  const mask = (value: unknown): unknown => maskConfig(value, parts().file?.secrets);
+  return {
+    get configFile() {
+      return parts().file?.path;
+    },
+    get dryRun() {
+      return parts().dryRun;
+    },
+    version: VERSION,
+    get generation() {
+      return parts().generation.number;
+    },
+    describe() {
+      const { generation, sockets, faces } = parts();
+      return describeGateway(generation, sockets.addresses, faces.problems);
+    },
+    metrics: () => renderMetrics(parts().generation.scopes),
+    effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),
+    serverConfig(name) {
+      const { servers } = parts().generation.config;
+      return Object.hasOwn(servers, name) ? mask(servers[name]) : undefined;
+    },
+    reload: () => reload(parts()),
+    plan: () => planReload(parts()),
+    edit: (edits) => edit(parts(), edits),
+    reconnect: (server) => reconnect(parts(), server),
+  };
 }
 
-/**
- * The running gateway as those see it who run it: what a management plugin stands on. One change is made at a time, whoever
- * asks for it: an edit, a reload and a saved file wait for each other (M015, M102).
- */
-export interface Control {
-  /** Absolute path of the config file; `undefined` when the gateway was made from an object. */
-  readonly configFile: string | undefined;
-  /**
-   * Whether the gateway is only set up to be looked at, as by `propylon check`: nothing is to be written, locked or announced,
-   * since another may be running.
-   */
-  readonly dryRun: boolean;
-  /** Version of the package. */
-  readonly version: string;
-  /** Counts applied configs, from 1. */
-  readonly generation: number;
-  /** What runs, as data. */
-  describe(): GatewayDescription;
-  /** All plugins' metrics as one Prometheus text page. */
-  metrics(): Promise<string>;
-  /**
-   * The config in force, with every secret masked, and everything that came from a variable; but for `name`, `publicUrl`, `host`
-   * and `port` of listeners and `timeouts`, which plugins work with.
-   */
-  effectiveConfig(): unknown;
-  /** The `servers` entry of a name as it is in force, with every secret masked. */
-  serverConfig(name: string): unknown;
-  /**
-   * Reads the config file again and applies it (M060). One that is in force already is not applied again; the report says so.
-   * @throws {GatewayError} `no_config` without a file (M089), `reload_failed` with the place in the file (M086); the old config
-   * serves on
-   */
-  reload(): Promise<ReloadReport>;
-  /**
-   * Reads the config file and says what applying it would change; starts nothing.
-   * @throws {GatewayError} as {@link Control.reload}
-   */
-  plan(): Promise<ReloadPlan>;
-  /**
-   * Edits the config file and applies it. The file is written last: when the result cannot be activated or the file cannot be
-   * written, both stay as they were, byte for byte, and the old config serves on. Paths are those of the config in force; an
-   * entry of `servers` is edited where the file has it, be it `servers` or `mcpServers` (C12).
-   * @throws {GatewayError} `no_config_mode` without a file that can be edited (M088); `exists` when the file is not the one in
-   * force: somebody saved it and it is not reloaded yet; `exists` and `not_found` for an edit whose `when` does not hold; `invalid` for a path that cannot be edited; `reload_failed` with the
-   * place in the edited text (M086); `io_error` when the file cannot be written (M085)
-   */
-  edit(edits: readonly ConfigEdit[]): Promise<ReloadReport>;
-  /**
-   * Drops a server's connection and makes a new one; resolves when that is known to work (M042, M061).
-   * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect (M087)
-   */
-  reconnect(server: string): Promise<ProviderStatus>;
+async function reconnect(
+  { generation }: GatewayParts,
+  server: string,
+): ReturnType<Control["reconnect"]> {
+  const provider = generation.compiled.providers.get(server);
+  if (!provider) throw new GatewayError("not_found", `No server named "${server}".`);
+  await provider.reconnect?.();
+  const { status } = provider;
+  if (status.state === "ready" || status.state === "degraded") return status;
+  throw new GatewayError(
+    "reinit_failed",
+    `Server "${server}" did not come back: ${status.reason}`,
+    {
+      data: {
+        server,
+        state: status.state,
+        ...(status.nextRetryAt && { nextRetryAt: status.nextRetryAt }),
+      },
+      hint: "Check the server itself; the gateway keeps trying.",
+    },
+  );
 }

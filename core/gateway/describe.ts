@@ -1,70 +1,9 @@
+import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
 import { isLoopback } from "../http/loopback.ts";
 import type { Generation } from "./generation.ts";
 import type { Access, RouteMethod } from "../http/route.ts";
 import type { ProviderStatus } from "../server/server.ts";
 import type { Address } from "../http/listeners.ts";
-
-/** Something that works but that whoever runs the gateway should know. Holds no secret. */
-export interface GatewayWarning {
-  /**
-   * `open_listener`: reachable from other machines without authentication; `any_token`: tokens of others are taken too; `left_out`: an endpoint does not show something;
-   * `plugin`: a plugin says so.
-   */
-  readonly code: "open_listener" | "any_token" | "left_out" | "plugin";
-  /** A sentence. */
-  readonly message: string;
-  /** The place in the config it is about, e.g. `["endpoints", "mcp"]`. */
-  readonly path: readonly string[];
-  /** What to do about it, as a sentence. */
-  readonly hint: string;
-}
-
-/** What runs, as data: for a start-up summary, a status page, or a test. */
-export interface GatewayDescription {
-  readonly name: string;
-  readonly generation: number;
-  readonly listeners: readonly {
-    readonly name: string;
-    readonly url: string;
-    /** Whether it speaks TLS with a certificate of its own (M005). */
-    readonly tls: boolean;
-  }[];
-  readonly endpoints: readonly {
-    readonly name: string;
-    readonly url: string;
-    readonly listener: string;
-    /** Whether anyone who reaches the listener may use it. */
-    readonly open: boolean;
-    readonly servers: readonly string[];
-  }[];
-  readonly servers: readonly {
-    readonly name: string;
-    readonly status: ProviderStatus;
-    readonly tools: number;
-    readonly resources: number;
-    readonly prompts: number;
-  }[];
-  readonly plugins: readonly {
-    readonly key: string;
-    readonly name: string;
-    readonly provides: string | undefined;
-  }[];
-  readonly routes: readonly {
-    readonly plugin: string;
-    readonly listener: string;
-    readonly method: RouteMethod;
-    readonly path: string;
-    readonly access: Access;
-    readonly mutates: boolean;
-    /** Whether it belongs to the management of the gateway. */
-    readonly management: boolean;
-    /** Whether it answers without credentials. */
-    readonly open: boolean;
-    /** Set for a path that accepts WebSocket connections. */
-    readonly socket?: true;
-  }[];
-  readonly warnings: readonly GatewayWarning[];
-}
 
 /** Describes a generation, where it can be reached, and what its endpoints complain about. */
 export function describeGateway(

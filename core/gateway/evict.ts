@@ -1,24 +1,9 @@
+import type { EvictOptions, Evicted } from "../plugin/control.ts";
 import { droppedBetween, type Credits } from "../http/auth/dropped.ts";
 import { GatewayError } from "../errors.ts";
 import type { Principal } from "../call/types.ts";
 import type { Generation } from "./generation.ts";
 import type { GatewayParts } from "./parts.ts";
-
-/** How somebody is to be evicted. */
-export interface EvictOptions {
-  /** What becomes of calls in flight; default `cancel`: they end with `unauthorized` and the reason. */
-  readonly inFlight?: "cancel" | "finish";
-}
-
-/** How much an eviction ended. */
-export interface Evicted {
-  /** Legacy MCP sessions. */
-  readonly sessions: number;
-  /** Event streams and WebSockets, on every face. */
-  readonly streams: number;
-  /** Calls in flight. */
-  readonly calls: number;
-}
 
 /** Ends what matching principals have open; see `Gateway.evict`. */
 export function evict(

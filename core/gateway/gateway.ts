@@ -1,3 +1,6 @@
+import { type EvictOptions, type Evicted } from "../plugin/control.ts";
+import { type GatewayDescription } from "../plugin/description.ts";
+import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
 import { activate, reloadIfChanged } from "./activate.ts";
 import type { Answer } from "../call/answer.ts";
@@ -8,9 +11,9 @@ import { parseConfig } from "../config/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 import { ConfigWatcher, type WatchTimes } from "../config/watch.ts";
 import { composition, type PluginComposition } from "./composition.ts";
-import type { Control } from "./control.ts";
-import { describeGateway, type GatewayDescription } from "./describe.ts";
-import { evict, type EvictOptions, type Evicted } from "./evict.ts";
+import type { Control } from "../plugin/control.ts";
+import { describeGateway } from "./describe.ts";
+import { evict } from "./evict.ts";
 import { HookEmitter } from "../plugin/emitter.ts";
 import { GatewayError } from "../errors.ts";
 import { Faces } from "../mcp/endpoints.ts";
@@ -26,7 +29,7 @@ import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Provider } from "../server/server.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
 import { Sockets, type Address } from "../http/listeners.ts";
-import type { CallInput, Principal } from "../call/types.ts";
+import type { Principal } from "../call/types.ts";
 import { UpstreamPool } from "../servers/pool.ts";
 import { VERSION } from "../version.ts";
 

@@ -1,3 +1,4 @@
+import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -6,7 +7,7 @@ import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
 import type { Roster } from "../call/in-flight.ts";
 import type { Scope } from "../plugin/scope.ts";
-import type { Call, Principal } from "../call/types.ts";
+import type { Principal } from "../call/types.ts";
 
 /** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
 export class Generation {

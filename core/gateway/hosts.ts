@@ -1,6 +1,7 @@
+import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import { WITHDRAWN } from "../http/auth/leases.ts";
-import { createControl } from "./create-control.ts";
+import { createControl } from "./control.ts";
 import { GatewayError } from "../errors.ts";
 import { evict } from "./evict.ts";
 import { completeCall } from "../server/plugin/tool-call.ts";
@@ -8,7 +9,6 @@ import { answerInputs, needsInput } from "../mcp/bridge.ts";
 import type { EndpointHost } from "../mcp/host.ts";
 import type { GatewayParts } from "./parts.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
-import type { Call } from "../call/types.ts";
 import { VERSION } from "../version.ts";
 
 /** The gateway as its MCP endpoints see it: always the current generation. */

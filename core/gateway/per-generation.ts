@@ -1,4 +1,4 @@
-import type { Control } from "./control.ts";
+import type { Control } from "../plugin/control.ts";
 
 /** What {@link perGeneration} needs of a plugin's context. */
 export interface GenerationContext {

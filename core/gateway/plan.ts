@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { ServerConfig } from "../config/server-schema.ts";
-import type { ReloadPlan } from "./control.ts";
+import type { ReloadPlan } from "../plugin/control.ts";
 import type { Changes } from "../plugin/hooks.ts";
 import { planScopes } from "../plugin/setup.ts";
 import type { GatewayParts } from "./parts.ts";

@@ -1,3 +1,4 @@
+import type { AppInput } from "./routes.ts";
 import type { Logger } from "pino";
 import type { Leases } from "./auth/leases.ts";
 import { compileDirect } from "./direct.ts";
@@ -8,25 +9,6 @@ import type { ListenerApp, NodeHandler } from "./app.ts";
 import type { Check } from "./probes.ts";
 import type { Condition, RegisteredRoute } from "../plugin/scope.ts";
 import { createDoor, type SocketTable } from "./upgrades.ts";
-
-/** What the app of one listener is made from. */
-export interface AppInput {
-  /** The gateway's name. */
-  readonly name: string;
-  readonly routes: readonly RegisteredRoute[];
-  readonly endpoints: ReadonlyMap<string, NodeHandler>;
-  readonly sockets: SocketTable;
-  /** What plugins make readiness depend on. */
-  readonly conditions: readonly Condition[];
-  readonly guard: Guard;
-  /** Largest body of a route that sets no own limit, in bytes. */
-  readonly bodyLimit: number;
-  /** What is open on whose credential. */
-  readonly leases: Leases;
-  readonly log: Logger;
-  /** Hears of every request to a route that mutates. */
-  readonly onMutation: (mutation: Mutation) => void;
-}
 
 /** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
 export function compileApp(input: AppInput): ListenerApp {

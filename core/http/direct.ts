@@ -1,8 +1,8 @@
+import type { AppInput } from "./routes.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { Cancellation } from "../call/cancellation.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import type { AppInput } from "./compile-app.ts";
 import { logFault } from "./route-log.ts";
 import type { NodeHandler } from "./app.ts";
 import { takeBody } from "./body.ts";

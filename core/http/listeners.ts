@@ -1,3 +1,4 @@
+import { GatewayError } from "../errors.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
@@ -125,4 +126,14 @@ export class Sockets {
 function needsRestart(old: OpenListener | undefined, wanted: ListenerConfig): boolean {
   if (!old || isDeepStrictEqual(old.config, wanted)) return false;
   return old.port === wanted.port || old.config.port === wanted.port;
+}
+
+/** The listener a route or endpoint without one belongs to: the first. */
+export function defaultListener({ listeners }: GatewayConfig): string {
+  const [first] = Object.keys(listeners);
+  if (first === undefined)
+    throw new GatewayError("invalid", "The config has no listener.", {
+      hint: "Remove `listeners` to get the default.",
+    });
+  return first;
 }

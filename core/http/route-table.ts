@@ -1,5 +1,5 @@
+import { defaultListener } from "./listeners.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { defaultListener, type CompiledEndpoint } from "../mcp/compile-endpoints.ts";
 import { GatewayError } from "../errors.ts";
 import type { Access, RouteMethod } from "./route.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
@@ -15,6 +15,12 @@ const ACCESS: readonly Access[] = [
 ];
 const METHODS: readonly RouteMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
+/** Where an endpoint of the gateway is. */
+export interface EndpointPlace {
+  readonly listener: string;
+  readonly path: string;
+}
+
 /**
  * Sorts every plugin's routes by listener. Without a management API its routes are not there at all (M159).
  *
@@ -24,7 +30,7 @@ const METHODS: readonly RouteMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", 
 export function assignRoutes(
   config: GatewayConfig,
   scopes: readonly Scope[],
-  endpoints: ReadonlyMap<string, CompiledEndpoint>,
+  endpoints: ReadonlyMap<string, EndpointPlace>,
 ): ReadonlyMap<string, readonly RegisteredRoute[]> {
   const tables = new Map(
     Object.keys(config.listeners).map((name) => [name, [] as RegisteredRoute[]]),

@@ -1,12 +1,12 @@
+import { defaultListener } from "./listeners.ts";
 import type { IncomingMessage } from "node:http";
 import type { Credentials } from "./auth/service.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Admission, SocketDoor } from "./app.ts";
 import { credentialsOf } from "./edge.ts";
-import { defaultListener, type CompiledEndpoint } from "../mcp/compile-endpoints.ts";
 import { NOBODY, type Guard } from "./guard.ts";
-import { shapeOf } from "./route-table.ts";
+import { type EndpointPlace, shapeOf } from "./route-table.ts";
 import type { RegisteredSocket, Scope } from "../plugin/scope.ts";
 
 /** WebSocket paths of one listener. */
@@ -24,7 +24,7 @@ const BEARER_PROTOCOL = /^bearer\.([\w-]+)$/;
 export function assignSockets(
   config: GatewayConfig,
   scopes: readonly Scope[],
-  endpoints: ReadonlyMap<string, CompiledEndpoint>,
+  endpoints: ReadonlyMap<string, EndpointPlace>,
 ): ReadonlyMap<string, SocketTable> {
   const tables = new Map(
     Object.keys(config.listeners).map((name) => [name, new Map<string, RegisteredSocket>()]),

@@ -1,6 +1,7 @@
+import type { Call } from "../call/call.ts";
 import { Answer } from "../call/answer.ts";
 import { GatewayError } from "../errors.ts";
-import type { Call, Json } from "../call/types.ts";
+import type { Json } from "../call/types.ts";
 import { isObject } from "../kit/json.ts";
 
 /** A callee that still asks after so many rounds never ends. */

@@ -1,3 +1,5 @@
+import { faultPieces } from "./frame.ts";
+import type { Call } from "../call/call.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import { SEVERITIES } from "../kit/severities.ts";
 import { Answer } from "../call/answer.ts";
@@ -6,16 +8,7 @@ import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
 import type { Provider } from "../server/server.ts";
 import { adoptTrace } from "../trace.ts";
-import type {
-  Call,
-  CallMethod,
-  Era,
-  Json,
-  Peer,
-  Principal,
-  Progress,
-  RpcId,
-} from "../call/types.ts";
+import type { CallMethod, Era, Json, Peer, Principal, Progress, RpcId } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { CallRunner } from "./host.ts";
 import type { Forward } from "./forward.ts";
@@ -25,7 +18,7 @@ import type { Fault } from "./protocol.ts";
 import { RPC } from "./protocol.ts";
 import { ProgressOrder } from "./progress.ts";
 import type { Reply, ReplyOwner } from "./reply.ts";
-import { faultPieces, notification } from "./reply.ts";
+import { notification } from "./reply.ts";
 
 /** A request on its way to a server, as its client sent it. */
 export interface ClientRequest {

@@ -1,3 +1,4 @@
+import { defaultListener } from "../http/listeners.ts";
 import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
 import type { ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
@@ -11,16 +12,6 @@ export interface CompiledEndpoint {
   readonly listener: string;
   readonly path: string;
   readonly content: EndpointContent;
-}
-
-/** The listener a route or endpoint without one belongs to: the first. */
-export function defaultListener({ listeners }: GatewayConfig): string {
-  const [first] = Object.keys(listeners);
-  if (first === undefined)
-    throw new GatewayError("invalid", "The config has no listener.", {
-      hint: "Remove `listeners` to get the default.",
-    });
-  return first;
 }
 
 /**

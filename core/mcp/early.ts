@@ -1,11 +1,12 @@
 import type { Cancellation } from "../call/cancellation.ts";
 import { GatewayError, toGatewayError, toRpcError } from "../errors.ts";
 import type { Principal } from "../call/types.ts";
-import type { EndpointContext } from "./context.ts";
+import type { EndpointHost } from "./host.ts";
+import type { View } from "./view.ts";
 import type { Forward } from "./forward.ts";
 import { isFault, isUnknown } from "./forward.ts";
 import type { Fault } from "./protocol.ts";
-import { isSettling } from "./settling.ts";
+import { isSettling, type Settling } from "./settling.ts";
 import { Shares } from "./shares.ts";
 import { setTimer } from "../timers.ts";
 
@@ -24,16 +25,23 @@ export interface EarlyCall {
   readonly find: () => Forward | Fault;
 }
 
+/** The endpoint that calls wait at. */
+export interface Waited {
+  readonly firstConnect: Settling;
+  readonly host: EndpointHost;
+  readonly view: View;
+}
+
 /**
  * Calls for a name that nobody has yet while servers connect for the first time: clients that kept their lists over a restart
  * of the gateway know tools before it does.
  */
 export class EarlyCalls {
-  readonly #context: EndpointContext;
+  readonly #context: Waited;
   readonly #waiting = new Set<() => void>();
   readonly #shares = new Shares();
 
-  constructor(context: EndpointContext) {
+  constructor(context: Waited) {
     this.#context = context;
   }
 

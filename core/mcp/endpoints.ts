@@ -1,4 +1,4 @@
-import type { GatewayWarning } from "../gateway/describe.ts";
+import type { GatewayWarning } from "../plugin/description.ts";
 import type { CompiledEndpoint } from "./compile-endpoints.ts";
 import { Endpoint } from "./endpoint.ts";
 import type { EndpointHost } from "./host.ts";

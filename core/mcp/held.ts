@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { Json } from "../call/types.ts";
-import type { ModernCall } from "./modern-call.ts";
 import { Shares } from "./shares.ts";
 
 /** One question of a held call to its client. */
@@ -23,14 +22,22 @@ interface Held {
   readonly timer: NodeJS.Timeout;
 }
 
+/** A call that can be held. */
+export interface Holdable {
+  /** Ref of who makes it. */
+  readonly principal: string;
+  /** Its client did not come back. */
+  gone(): void;
+}
+
 /** Calls that wait for their client's next request. */
-export class HeldCalls {
-  readonly #byState = new Map<string, ModernCall>();
-  readonly #byCall = new Map<ModernCall, Held>();
+export class HeldCalls<C extends Holdable> {
+  readonly #byState = new Map<string, C>();
+  readonly #byCall = new Map<C, Held>();
   readonly #shares = new Shares();
 
   /** Holds a call and returns the handle for the retry. Over the limit, the longest held call of whoever has most is aborted. */
-  hold(call: ModernCall): string {
+  hold(call: C): string {
     this.#forget(call);
     if (this.#byState.size >= MAX_HELD) this.#abandon(this.#surplus(call.principal));
     const state = PREFIX + randomBytes(24).toString("base64url");
@@ -42,7 +49,7 @@ export class HeldCalls {
   }
 
   /** Whether a call is being held. */
-  has(call: ModernCall): boolean {
+  has(call: C): boolean {
     return this.#byCall.has(call);
   }
 
@@ -57,7 +64,7 @@ export class HeldCalls {
   }
 
   /** The held call behind a handle. It works once: the next round trip gets a handle of its own. */
-  take(state: string, accepts: (call: ModernCall) => boolean): ModernCall | undefined {
+  take(state: string, accepts: (call: C) => boolean): C | undefined {
     const call = this.#byState.get(state);
     if (call === undefined || !accepts(call)) return undefined;
     this.#forget(call);
@@ -69,17 +76,17 @@ export class HeldCalls {
     for (const call of this.#byCall.keys()) this.#abandon(call);
   }
 
-  #surplus(newcomer: string): ModernCall {
+  #surplus(newcomer: string): C {
     const isLargest = this.#shares.largestWith(newcomer);
     return [...this.#byState.values()].find(({ principal }) => isLargest(principal))!;
   }
 
-  #abandon(call: ModernCall): void {
+  #abandon(call: C): void {
     this.#forget(call);
     call.gone();
   }
 
-  #forget(call: ModernCall): void {
+  #forget(call: C): void {
     const held = this.#byCall.get(call);
     if (held === undefined) return;
     clearTimeout(held.timer);

@@ -1,3 +1,4 @@
+import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Leases } from "../http/auth/leases.ts";
 import type { Answer } from "../call/answer.ts";
@@ -7,7 +8,7 @@ import type { GatewayHooks } from "../plugin/hooks.ts";
 import type { Listed } from "../plugin/plugin.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Provider } from "../server/server.ts";
-import type { Call, Json } from "../call/types.ts";
+import type { Json } from "../call/types.ts";
 
 /** One generation of the gateway, as far as its calls go. */
 export interface CallRunner {

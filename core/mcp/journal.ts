@@ -1,9 +1,9 @@
+import { bytesOf } from "./frame.ts";
+import type { Pieces } from "./frame.ts";
+import { faultPieces } from "./frame.ts";
 import type { RpcId } from "../call/types.ts";
 import { RPC } from "./protocol.ts";
-import type { HttpReply, Pieces } from "./reply.ts";
-import { faultPieces } from "./reply.ts";
-import type { Session } from "./session.ts";
-import { bytesOf } from "./stream.ts";
+import type { ServerResponse } from "node:http";
 
 /** Kept bytes of one session, and of all sessions of an endpoint; the oldest events go first. */
 const MAX_SESSION_BYTES = 1024 * 1024;
@@ -18,6 +18,19 @@ const NOT_KEPT = {
   message: "The answer was too large to be kept for a client that had lost its stream.",
 };
 
+/** A reply whose client may read on over another connection. */
+export interface Resumed {
+  /** Sends the events after the one with this number. */
+  resume(res: ServerResponse, seq: number): void;
+}
+
+/** The session that streams belong to. */
+export interface Owner {
+  /** Its protocol version. */
+  readonly version: string;
+  resumable: Resumable | undefined;
+}
+
 interface Kept {
   readonly seq: number;
   readonly pieces: Pieces;
@@ -29,10 +42,10 @@ interface Kept {
  * "Resumability and Redelivery"). Event ids are `<stream>.<number>`, counted within the session.
  */
 export class Journal {
-  readonly reply: HttpReply;
+  readonly reply: Resumed;
   readonly stream: string;
   readonly #journals: Journals;
-  readonly #session: Session;
+  readonly #session: Owner;
   readonly #id: RpcId;
   #kept: Kept[] = [];
   #seq = 0;
@@ -40,7 +53,7 @@ export class Journal {
   #cleared = false;
 
   constructor(
-    parts: { reply: HttpReply; session: Session; id: RpcId; stream: string },
+    parts: { reply: Resumed; session: Owner; id: RpcId; stream: string },
     journals: Journals,
   ) {
     this.reply = parts.reply;
@@ -118,7 +131,7 @@ export class Journal {
 export class Journals {
   #bytes = 0;
   /** Sessions that have some, the one that had none for the longest first. */
-  readonly #sessions = new Set<Session>();
+  readonly #sessions = new Set<Owner>();
 
   /** Bytes kept at the moment. */
   get bytes(): number {
@@ -126,7 +139,7 @@ export class Journals {
   }
 
   /** Begins to keep what is sent on a stream. */
-  begin(reply: HttpReply, session: Session, id: RpcId): Journal {
+  begin(reply: Resumed, session: Owner, id: RpcId): Journal {
     const resumable = (session.resumable ??= { journals: new Map(), count: 0, bytes: 0 });
     const stream = (resumable.count++).toString(36);
     const journal = new Journal({ reply, session, id, stream }, this);
@@ -138,14 +151,14 @@ export class Journals {
   }
 
   /** The stream of an event id and the number of the event in it. */
-  find(session: Session, eventId: string): { journal: Journal; seq: number } | undefined {
+  find(session: Owner, eventId: string): { journal: Journal; seq: number } | undefined {
     const [, stream, seq] = /^([0-9a-z]{1,10})\.(\d{1,10})$/.exec(eventId) ?? [];
     const journal = session.resumable?.journals.get(stream ?? "");
     return journal && { journal, seq: Number(seq) };
   }
 
   /** A journal grew. */
-  grow(session: Session, bytes: number): void {
+  grow(session: Owner, bytes: number): void {
     const { resumable } = session;
     if (!resumable) return;
     resumable.bytes += bytes;
@@ -158,7 +171,7 @@ export class Journals {
   }
 
   /** A stream cannot be resumed any more. */
-  forget(session: Session, journal: Journal): void {
+  forget(session: Owner, journal: Journal): void {
     const { resumable } = session;
     if (!resumable?.journals.delete(journal.stream)) return;
     this.#count(session, journal.clear());
@@ -166,11 +179,11 @@ export class Journals {
   }
 
   /** The session ended. */
-  drop(session: Session): void {
+  drop(session: Owner): void {
     for (const journal of session.resumable?.journals.values() ?? []) this.forget(session, journal);
   }
 
-  #shrink(session: Session): boolean {
+  #shrink(session: Owner): boolean {
     for (const journal of session.resumable!.journals.values()) {
       const bytes = journal.shrink();
       if (bytes > 0) return this.#count(session, bytes);
@@ -178,9 +191,18 @@ export class Journals {
     return false;
   }
 
-  #count(session: Session, bytes: number): true {
+  #count(session: Owner, bytes: number): true {
     session.resumable!.bytes -= bytes;
     this.#bytes -= bytes;
     return true;
   }
+}
+
+/** What of a session's streams can be resumed. */
+export interface Resumable {
+  readonly journals: Map<string, Journal>;
+  /** Streams so far. */
+  count: number;
+  /** Bytes kept for all of them. */
+  bytes: number;
 }

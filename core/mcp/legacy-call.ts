@@ -1,14 +1,16 @@
+import type { Pieces } from "./frame.ts";
+import type { Call } from "../call/call.ts";
 import { SEVERITIES } from "../kit/severities.ts";
 import type { Answer } from "../call/answer.ts";
 import { GatewayError } from "../errors.ts";
 import { abortError } from "../call/cancellation.ts";
-import type { Call, Json } from "../call/types.ts";
+import type { Json } from "../call/types.ts";
 import { answerInputs, needsInput } from "./bridge.ts";
 import type { ClientRequest } from "./call.ts";
 import { ClientCall } from "./call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Pieces, Reply } from "./reply.ts";
+import type { Reply } from "./reply.ts";
 import { notification } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
 import { askClient } from "./asks.ts";

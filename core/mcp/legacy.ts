@@ -1,3 +1,4 @@
+import { faultPieces } from "./frame.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "../call/types.ts";
 import { BatchReply } from "./batch.ts";
@@ -13,7 +14,7 @@ import type { Fault } from "./protocol.ts";
 import { isObject } from "../kit/json.ts";
 import { GONE, LEGACY_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
-import { faultPieces, HttpReply, notification, resultPieces, sendFault } from "./reply.ts";
+import { HttpReply, notification, resultPieces, sendFault } from "./reply.ts";
 import { NOT_RESUMABLE, sessionFault } from "./session-fault.ts";
 import type { SessionMethods } from "./session-methods.ts";
 import type { Session, SessionTable } from "./session.ts";

@@ -1,3 +1,4 @@
+import { faultPieces } from "./frame.ts";
 import type { ServerResponse } from "node:http";
 import type { Provider } from "../server/server.ts";
 import type { Json, Principal, RpcId } from "../call/types.ts";
@@ -7,7 +8,7 @@ import { invalid } from "./forward.ts";
 import { isObject } from "../kit/json.ts";
 import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
 import type { Accepts } from "./reply.ts";
-import { faultPieces, notification, resultPieces, sendFault } from "./reply.ts";
+import { notification, resultPieces, sendFault } from "./reply.ts";
 import { EventStream } from "./stream.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 

@@ -1,3 +1,4 @@
+import { faultPieces } from "./frame.ts";
 import { SEVERITIES } from "../kit/severities.ts";
 import { randomUUID } from "node:crypto";
 import type { Answer } from "../call/answer.ts";
@@ -13,14 +14,14 @@ import type { HeldAsk, HeldCalls } from "./held.ts";
 import { isObject } from "../kit/json.ts";
 import { META_CAPABILITIES, META_LOG_LEVEL, META_SERVER_INFO, RPC } from "./protocol.ts";
 import type { Reply } from "./reply.ts";
-import { faultPieces, resultPieces } from "./reply.ts";
+import { resultPieces } from "./reply.ts";
 import { bindState, type StateOwner } from "./request-state.ts";
 import { encodeModern } from "./result.ts";
 
 /** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */
 export class ModernCall extends ClientCall {
   readonly era = "modern";
-  readonly #held: HeldCalls;
+  readonly #held: HeldCalls<ModernCall>;
   readonly #callee: Era | undefined;
   /** `ref` of who makes it. */
   readonly principal: string;
@@ -41,7 +42,7 @@ export class ModernCall extends ClientCall {
     reply: Reply,
     request: ClientRequest,
     forward: Forward,
-    held: HeldCalls,
+    held: HeldCalls<ModernCall>,
   ) {
     super(context, reply, request);
     this.#held = held;

@@ -1,3 +1,4 @@
+import { faultPieces } from "./frame.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { Cancellation } from "../call/cancellation.ts";
 import type { Json, Principal } from "../call/types.ts";
@@ -17,7 +18,7 @@ import type { Fault } from "./protocol.ts";
 import { isObject } from "../kit/json.ts";
 import { META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
-import { faultPieces, HttpReply, resultPieces, sendFault } from "./reply.ts";
+import { HttpReply, resultPieces, sendFault } from "./reply.ts";
 
 const METHOD_NOT_FOUND: Fault = {
   status: 404,
@@ -29,7 +30,7 @@ const METHOD_NOT_FOUND: Fault = {
 export class ModernFace {
   readonly #context: EndpointContext;
   readonly #listeners: Listeners;
-  readonly #held = new HeldCalls();
+  readonly #held = new HeldCalls<ModernCall>();
 
   constructor(context: EndpointContext, listeners: Listeners) {
     this.#context = context;

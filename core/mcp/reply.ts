@@ -1,3 +1,5 @@
+import { bytesOf } from "./frame.ts";
+import { type Pieces, faultPieces } from "./frame.ts";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "../call/types.ts";
 import type { Journal } from "./journal.ts";
@@ -5,10 +7,7 @@ import type { Fault } from "./protocol.ts";
 import type { Pulsed } from "./pulse.ts";
 import type { Session } from "./session.ts";
 import type { StreamSettings } from "./stream.ts";
-import { bytesOf, endWith, EventStream } from "./stream.ts";
-
-/** A JSON-RPC message ready to be written. */
-export type Pieces = readonly (string | Buffer)[];
+import { endWith, EventStream } from "./stream.ts";
 
 /** The call of a session that a reply answers. */
 export interface Answered {
@@ -221,20 +220,6 @@ export function sendFault(
 ): void {
   if (!res.headersSent && !res.destroyed)
     sendJson(res, fault.status, faultPieces(fault, id), headers);
-}
-
-/** A JSON-RPC error response. */
-export function faultPieces(
-  { code, message, data }: Omit<Fault, "status">,
-  id: RpcId | null,
-): Pieces {
-  return [
-    JSON.stringify({
-      jsonrpc: "2.0",
-      id,
-      error: data === undefined ? { code, message } : { code, message, data },
-    }),
-  ];
 }
 
 /** A JSON-RPC result response. */

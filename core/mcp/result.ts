@@ -1,10 +1,10 @@
+import type { Pieces } from "./frame.ts";
 import type { Answer } from "../call/answer.ts";
 import type { ResultEdit } from "../call/result-edit.ts";
 import type { CallMethod, Era, Json, RpcId } from "../call/types.ts";
 import { contains } from "./bridge.ts";
 import { isObject } from "../kit/json.ts";
 import { META_PREFIX, META_SERVER_INFO, MODERN_META, RPC } from "./protocol.ts";
-import type { Pieces } from "./reply.ts";
 
 /** Up to this many bytes parsing is as cheap as leaving an answer alone, and exact (performance.md). */
 const SMALL = 8 * 1024;

@@ -1,3 +1,4 @@
+import type { Resumable } from "./journal.ts";
 import { setTicker } from "../timers.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal, RpcId } from "../call/types.ts";
@@ -36,15 +37,6 @@ export const CHANGEABLE = ["tools", "resources", "prompts"] as const;
 const MAX_CAPABILITIES = 4096;
 /** Distinct capability sets that are remembered to be shared. */
 const MAX_SHAPES = 256;
-
-/** What of a session's streams can be resumed. */
-export interface Resumable {
-  readonly journals: Map<string, Journal>;
-  /** Streams so far. */
-  count: number;
-  /** Bytes kept for all of them. */
-  bytes: number;
-}
 
 /**
  * One legacy client. Kept small on purpose, since there may be ten thousand: what an idle client does not need is absent

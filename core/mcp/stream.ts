@@ -1,3 +1,4 @@
+import { bytesOf } from "./frame.ts";
 import type { ServerResponse } from "node:http";
 import { blankLineBreaks } from "./frame.ts";
 import { cutSoon } from "../http/failure.ts";
@@ -129,14 +130,6 @@ export class EventStream implements Pulsed {
 
 function idOf(id: string | undefined): string {
   return id === undefined ? "" : `id: ${id}\n`;
-}
-
-/** Size of a body in pieces. */
-export function bytesOf(pieces: readonly (string | Buffer)[]): number {
-  let bytes = 0;
-  for (const piece of pieces)
-    bytes += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
-  return bytes;
 }
 
 /**

@@ -1,5 +1,6 @@
+import type { Call } from "../call/call.ts";
 import type { ZodType, infer as Infer } from "zod";
-import type { Call, Json, Prompt, Resource, ResourceTemplate } from "../call/types.ts";
+import type { Json, Prompt, Resource, ResourceTemplate } from "../call/types.ts";
 
 /**
  * What a tool may return: text, a full MCP result (`content` array, or `resultType`), or any other object, which becomes
@@ -83,4 +84,12 @@ export interface PromptDefinition extends Prompt {
     value: string,
     call: Call,
   ): readonly string[] | Promise<readonly string[]>;
+}
+
+/** The parts of a scope that make up a server. */
+export interface LocalDefinitions {
+  readonly tools: readonly { readonly name: string; readonly definition: ToolDefinition }[];
+  readonly resources: readonly ResourceDefinition[];
+  readonly resourceTemplates: readonly ResourceTemplateDefinition[];
+  readonly prompts: readonly PromptDefinition[];
 }

@@ -1,9 +1,12 @@
+import type { EvictOptions, Evicted } from "./control.ts";
+import type { GatewayWarning } from "./description.ts";
+import type { Call, CallInput, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { ZodType, input as ZodInput } from "zod";
 import type { Answer } from "../call/answer.ts";
 import type { endpointSchema, listenerSchema } from "../config/schema.ts";
-import type { Control } from "../gateway/control.ts";
+import type { Control } from "./control.ts";
 import type {
   PromptDefinition,
   ResourceDefinition,
@@ -11,8 +14,6 @@ import type {
   ToolDefinition,
   ToolSchema,
 } from "./definitions.ts";
-import type { EvictOptions, Evicted } from "../gateway/evict.ts";
-import type { GatewayWarning } from "../gateway/describe.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import type { Provider } from "../server/server.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
@@ -20,7 +21,7 @@ import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Socket } from "../http/socket.ts";
 import type { Stage } from "../call/stages.ts";
-import type { Call, CallInput, Middleware, Principal } from "../call/types.ts";
+import type { Principal } from "../call/types.ts";
 
 /** The door a plugin's `setup` receives. Everything registered here is data of the plugin's scope and goes with it. */
 export interface PluginContext<C = unknown, I extends Inject = Inject> {

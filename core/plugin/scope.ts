@@ -1,6 +1,7 @@
+import type { GatewayWarning } from "./description.ts";
+import type { Call, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { GatewayWarning } from "../gateway/describe.ts";
 import type { HookListener } from "./emitter.ts";
 import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
@@ -27,7 +28,6 @@ import type { Provider, ProviderEvent } from "../server/server.ts";
 import { PluginProvider } from "../servers/plugin-provider.ts";
 import { Sources } from "./sources.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
-import type { Call, Middleware } from "../call/types.ts";
 
 /** A route as registered, with the plugin it came from. */
 export interface RegisteredRoute {

@@ -1,5 +1,6 @@
+import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
-import type { Call, Era, Json, Prompt, Resource, ResourceTemplate, Tool } from "../call/types.ts";
+import type { Era, Json, Prompt, Resource, ResourceTemplate, Tool } from "../call/types.ts";
 
 /** What a server offers, as one immutable snapshot; replaced as a whole when anything changes. */
 export interface Catalogue {

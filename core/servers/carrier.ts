@@ -1,6 +1,7 @@
+import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
-import type { Call, Era } from "../call/types.ts";
+import type { Era } from "../call/types.ts";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OwnConnections } from "./own-connections.ts";

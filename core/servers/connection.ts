@@ -1,10 +1,11 @@
+import type { Call } from "../call/call.ts";
 import { setTimer } from "../timers.ts";
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import { abortableOf, abortError } from "../call/cancellation.ts";
 import { GatewayError } from "../errors.ts";
 import type { ProviderEvent } from "../server/server.ts";
-import type { Call, Json } from "../call/types.ts";
+import type { Json } from "../call/types.ts";
 import type { Dropped } from "./dropped.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
 import { Exchange, type ExchangeOwner } from "./exchange.ts";

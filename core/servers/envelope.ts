@@ -1,4 +1,5 @@
-import type { Call, Json } from "../call/types.ts";
+import type { Call } from "../call/call.ts";
+import type { Json } from "../call/types.ts";
 import type { Dialect } from "./wire.ts";
 
 /** `name` and `version` of the gateway as a client. */

@@ -1,7 +1,7 @@
+import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import { type Abortable, abortError } from "../call/cancellation.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Call } from "../call/types.ts";
 import type { Awaited } from "./pending.ts";
 
 /** Whoever keeps an {@link Exchange} while it runs. */

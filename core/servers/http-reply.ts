@@ -2,20 +2,31 @@ import type { Dispatcher } from "undici";
 import { Answer } from "../call/answer.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Exchange, isCongested } from "./exchange.ts";
-import type { HttpWire } from "./http.ts";
+import type { StreamHost } from "./http-stream.ts";
 import { isObject } from "../kit/json.ts";
 import { parseMessage } from "./message.ts";
 import { SseParser, type SseSink } from "./sse.ts";
+import type { Dialect } from "./wire.ts";
 
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
 const MAX_REFUSAL = 64 * 1024;
+
+/** The wire that a {@link HttpReply} is part of. */
+export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch"> {
+  readonly dialect: Dialect | undefined;
+  /** The server opened a session. */
+  open(session: string): void;
+  linger(reply: HttpReply): void;
+  ended(reply: HttpReply): void;
+  resume(exchange: Exchange, lastEventId: string, retry: number | undefined): void;
+}
 
 /**
  * Reads the response to one POST: a JSON body, an event stream, or a refusal. Has undici's older handler names: around the newer
  * ones undici puts a wrapper that turns all headers into an object, for every response.
  */
 export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
-  readonly #wire: HttpWire;
+  readonly #wire: ReplyHost;
   readonly #exchange: Exchange;
   /** Whether it went out as part of a session; other replies may have ended that meanwhile. */
   readonly #hadSession: boolean;
@@ -30,7 +41,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   #chunks: Buffer[] = [];
   #length = 0;
 
-  constructor(wire: HttpWire, exchange: Exchange) {
+  constructor(wire: ReplyHost, exchange: Exchange) {
     this.#wire = wire;
     this.#exchange = exchange;
     this.#hadSession = wire.session !== undefined;

@@ -1,7 +1,8 @@
 import type { Dispatcher } from "undici";
 import { type Exchange, isCongested } from "./exchange.ts";
-import type { HttpWire } from "./http.ts";
+import type { Faults } from "./faults.ts";
 import { SseParser, type SseSink } from "./sse.ts";
+import type { WireReceiver } from "./wire.ts";
 
 /** Wait before opening a stream again when the server names none, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -20,12 +21,24 @@ export interface HttpStreamOptions {
   readonly retry?: number | undefined;
 }
 
+/** The wire that a {@link HttpStream} is part of. */
+export interface StreamHost {
+  readonly receiver: WireReceiver;
+  readonly faults: Faults;
+  /** Largest message, in bytes. */
+  readonly maxResult: number;
+  session: string | undefined;
+  forget(exchange: Exchange): void;
+  plainHeaders(accept: string, lastEventId?: string): string[];
+  dispatch(method: "GET", headers: string[], body: null, handler: object): void;
+}
+
 /** An event stream opened by GET (legacy era): the server's own messages, or the rest of an interrupted answer. */
 export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
   seat = -1;
   /** Resolves when the first attempt has its outcome, or after a short wait. */
   readonly opened: Promise<void>;
-  readonly #wire: HttpWire;
+  readonly #wire: StreamHost;
   #onOpened!: () => void;
   readonly #exchange: Exchange | undefined;
   #parser: SseParser;
@@ -38,7 +51,7 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
   #started = false;
   #ended = false;
 
-  constructor(wire: HttpWire, { exchange, lastEventId = "", retry }: HttpStreamOptions) {
+  constructor(wire: StreamHost, { exchange, lastEventId = "", retry }: HttpStreamOptions) {
     this.#wire = wire;
     this.#exchange = exchange;
     this.#lastEventId = lastEventId;

@@ -1,8 +1,9 @@
+import type { Call } from "../call/call.ts";
 import { SEVERITIES } from "../kit/severities.ts";
 import type { Logger } from "pino";
 import { Answer } from "../call/answer.ts";
 import type { ProviderEvent } from "../server/server.ts";
-import type { Call, Json, Progress, RpcError } from "../call/types.ts";
+import type { Json, Progress, RpcError } from "../call/types.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject } from "../kit/json.ts";
 import { inexactWords } from "../kit/parse-json.ts";

@@ -1,6 +1,6 @@
+import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import { GatewayError, isGatewayError, toGatewayError } from "../errors.ts";
-import type { Call } from "../call/types.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";

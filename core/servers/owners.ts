@@ -1,4 +1,4 @@
-import type { Call } from "../call/types.ts";
+import type { Call } from "../call/call.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Pending } from "./pending.ts";
 

@@ -1,3 +1,4 @@
+import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import { LISTS } from "../server/catalogue.ts";
@@ -13,7 +14,7 @@ import {
 } from "../server/server.ts";
 import type { ManagedProvider } from "../server/server-type.ts";
 import { Standing } from "../server/status.ts";
-import type { Call, Era } from "../call/types.ts";
+import type { Era } from "../call/types.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import { Dropped } from "./dropped.ts";

@@ -1,3 +1,4 @@
+import type { AgentEvent } from "propylon/plugins/progress";
 import { GatewayError, toGatewayError, type Json } from "propylon";
 import type { Driver } from "./agent.ts";
 import { imagesOf, textOf } from "./conversation.ts";
@@ -7,7 +8,7 @@ import { Budget, type Exhausted, type Limits } from "./loop/limits.ts";
 import { cancelled, race } from "./loop/race.ts";
 import type { Message, Model, Part } from "./model.ts";
 import { partsOf } from "./remote.ts";
-import type { AgentEvent, RunOptions, RunResult } from "./service.ts";
+import type { RunOptions, RunResult } from "./service.ts";
 import type { Workbench } from "./workbench.ts";
 import { relayedFrom } from "./relayed.ts";
 

@@ -1,5 +1,5 @@
+import type { AgentEvent } from "propylon/plugins/progress";
 import type { Progress } from "propylon";
-import type { AgentEvent } from "./service.ts";
 
 /** What a tool of a run reported itself, with its values: without them nobody sees that a part of it has ended. */
 export function relayedFrom(

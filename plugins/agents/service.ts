@@ -1,3 +1,6 @@
+import type { AgentEvent } from "propylon/plugins/progress";
+
+export type { AgentEvent };
 import {
   defineService,
   type Call,
@@ -35,31 +38,6 @@ export interface AgentInfo {
     | { readonly schema?: boolean | undefined; readonly updatedAt?: string | undefined }
     | undefined;
 }
-
-/** What an agent does while it runs. */
-export type AgentEvent =
-  /** A turn began: the model is asked, or tools are run. `step` counts from 1 (P109, P110). */
-  | { readonly type: "step"; readonly step: number; readonly kind: "llm" | "tool" }
-  | {
-      readonly type: "tool";
-      readonly server: string;
-      readonly tool: string;
-      readonly state: "started" | "completed" | "failed";
-      /** What went wrong, for `failed`. */
-      readonly message?: string | undefined;
-    }
-  /** A tool of this run reported progress itself; passed on as it came (C24). */
-  | {
-      readonly type: "relayed";
-      readonly server: string;
-      readonly tool: string;
-      readonly message: string | undefined;
-      /** Values of the report, where it had any; `total == progress` says that a part has ended. */
-      readonly progress?: number | undefined;
-      readonly total?: number | undefined;
-    }
-  /** The model wrote text. */
-  | { readonly type: "text"; readonly text: string; readonly delta: boolean };
 
 /** A tool that exists for one run only, e.g. `agent_complete` of the lifecycle plugin. */
 export interface RunTool {

@@ -1,3 +1,4 @@
+import type { Means } from "./means.ts";
 import { GatewayError, within, type Principal } from "propylon";
 import type { Logger } from "pino";
 import type { AgentsService } from "propylon/plugins/agents";
@@ -17,16 +18,6 @@ const SHUTDOWN: End = {
   reason: "shutdown",
   error: "The gateway shut down.",
 };
-
-/** What agents are run with: of the config in force, so it changes while agents live. */
-export interface Means {
-  readonly options: LifecycleOptions;
-  readonly agents: AgentsService;
-  /** Agents of the config that take contracts, the default one first. */
-  readonly takers: readonly string[];
-  readonly payloads: PayloadStore | undefined;
-  readonly log: Logger;
-}
 
 /** What is asked for with a new agent. */
 export interface Request extends Omit<Order, "output"> {

@@ -1,17 +1,27 @@
 import { checkInput, GatewayError } from "propylon";
 import type { RunTool } from "propylon/plugins/agents";
+import type { PayloadInfo } from "propylon/plugins/payloads";
 import { z } from "zod";
 import type { Agent } from "./agent.ts";
-import type { Lifecycle } from "./lifecycle.ts";
+import type { Means } from "./means.ts";
 import { endingOf, payloadOf } from "./report.ts";
 import { APPEND_WORDS, ownSchemas } from "./schemas.ts";
+
+/** Where agents report to. */
+export interface Contracts {
+  readonly means: Means;
+  /** @returns whether it counts: a contract ends once */
+  complete(agent: Agent, summary: string, payload?: string): Promise<boolean>;
+  /** @returns what was written; `undefined` when it does not count */
+  append(agent: Agent, payload: string): Promise<PayloadInfo | undefined>;
+}
 
 /**
  * What an agent ends its contract with (A028). Made for one agent: under another id they do nothing, so that no agent ends
  * another's contract.
  */
-export function ownTools(lifecycle: Lifecycle, agent: Agent): readonly RunTool[] {
-  const hasPayloads = lifecycle.means.payloads !== undefined;
+export function ownTools(contracts: Contracts, agent: Agent): readonly RunTool[] {
+  const hasPayloads = contracts.means.payloads !== undefined;
   const completion: z.ZodType<{
     agent_id?: string | undefined;
     summary: string;
@@ -23,7 +33,7 @@ export function ownTools(lifecycle: Lifecycle, agent: Agent): readonly RunTool[]
     inputSchema: jsonSchema(completion),
     async run(args) {
       const { summary, payload } = own(agent, args, completion);
-      const counts = await lifecycle.complete(agent, summary, payload);
+      const counts = await contracts.complete(agent, summary, payload);
       return JSON.stringify(endingOf(agent, !counts));
     },
   };
@@ -33,8 +43,8 @@ export function ownTools(lifecycle: Lifecycle, agent: Agent): readonly RunTool[]
     inputSchema: jsonSchema(ownSchemas.append),
     async run(args) {
       const { payload } = own(agent, args, ownSchemas.append);
-      const added = await lifecycle.append(agent, payload);
-      return JSON.stringify(payloadOf(agent, lifecycle.means.payloads, !added));
+      const added = await contracts.append(agent, payload);
+      return JSON.stringify(payloadOf(agent, contracts.means.payloads, !added));
     },
   };
   return hasPayloads ? [complete, append] : [complete];

@@ -1,6 +1,6 @@
+import type { Means } from "./means.ts";
 import type { PayloadStore } from "propylon/plugins/payloads";
 import type { Agent, Status } from "./agent.ts";
-import type { Means } from "./lifecycle.ts";
 
 /** What is said of an agent nobody knows, or nobody may know of (A020, C53). */
 export const NOT_FOUND = "Agent not found";

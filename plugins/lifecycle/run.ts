@@ -1,8 +1,8 @@
+import type { Means } from "./means.ts";
 import { toGatewayError } from "propylon";
 import type { AgentEvent, Message, RunOptions, RunResult, RunTool } from "propylon/plugins/agents";
 import type { Agent, End } from "./agent.ts";
 import { instructionsFor, REMINDER } from "./instructions.ts";
-import type { Means } from "./lifecycle.ts";
 import { verdictOf } from "./verdict.ts";
 
 /** What a run needs besides its agent. */

@@ -1,7 +1,6 @@
 import type { Progress } from "propylon";
-import type { AgentEvent } from "propylon/plugins/agents";
 import type { ProgressOptions } from "./options.ts";
-import type { AgentReporter } from "./service.ts";
+import type { AgentEvent, AgentReporter } from "./service.ts";
 
 /** A message that names its source already, or a turn of an agent: passed on as it is (C24). */
 const NAMED = /^[^\s/:]+\/[^\s:]+: /;

@@ -1,5 +1,4 @@
 import { defineService, type Call } from "propylon";
-import type { AgentEvent } from "propylon/plugins/agents";
 
 /** Turns what an agent does into progress reports of one call, in the seed's words (P106-P110). */
 export interface AgentReporter {
@@ -17,3 +16,28 @@ export interface ProgressService {
 
 /** Service token of the progress plugin. */
 export const AgentProgress = defineService<ProgressService>("progress");
+
+/** What an agent does while it runs. */
+export type AgentEvent =
+  /** A turn began: the model is asked, or tools are run. `step` counts from 1 (P109, P110). */
+  | { readonly type: "step"; readonly step: number; readonly kind: "llm" | "tool" }
+  | {
+      readonly type: "tool";
+      readonly server: string;
+      readonly tool: string;
+      readonly state: "started" | "completed" | "failed";
+      /** What went wrong, for `failed`. */
+      readonly message?: string | undefined;
+    }
+  /** A tool of this run reported progress itself; passed on as it came (C24). */
+  | {
+      readonly type: "relayed";
+      readonly server: string;
+      readonly tool: string;
+      readonly message: string | undefined;
+      /** Values of the report, where it had any; `total == progress` says that a part has ended. */
+      readonly progress?: number | undefined;
+      readonly total?: number | undefined;
+    }
+  /** The model wrote text. */
+  | { readonly type: "text"; readonly text: string; readonly delta: boolean };

@@ -10,7 +10,8 @@ import { isLocalPlugin } from "../../core/config/checks.ts";
 import { issuesOf, issueText } from "../../core/config/issue.ts";
 import { loadConfig } from "../../core/config/load.ts";
 import { requirePlugins, type Resolver } from "../../core/config/plugins.ts";
-import { FIRST_PARTY, PluginSource } from "../../core/config/resolve.ts";
+import { FIRST_PARTY } from "../../core/config/first-party.ts";
+import { PluginSource } from "../../core/config/resolve.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { definePlugin } from "../../core/index.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../core/mcp/protocol.ts";
@@ -184,7 +185,7 @@ function resolver(cwd: string): Resolver {
   const source = new PluginSource(cwd);
   return {
     async resolve(key) {
-      if (!isLocalPlugin(key) && Object.hasOwn(FIRST_PARTY, key)) return source.resolve(key);
+      if (!isLocalPlugin(key) && FIRST_PARTY.includes(key)) return source.resolve(key);
       const name = key.replaceAll(/^.*\/|\.\w+$/g, "");
       return definePlugin({ name, config: z.looseObject({}), setup: () => {} });
     },

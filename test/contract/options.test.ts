@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { listOptions, type PluginOption } from "../../core/config/options.ts";
-import { FIRST_PARTY } from "../../core/config/resolve.ts";
+import { FIRST_PARTY, importFirstParty } from "../../core/config/first-party.ts";
 import { parseDuration, parseSize } from "../../core/config/units.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 
@@ -61,9 +61,9 @@ function isSameAmount(left: string, right: string): boolean {
   return amounts.some((of) => of(right) !== undefined && of(left) === of(right));
 }
 
-describe.each(Object.keys(FIRST_PARTY))("docs/plugins/%s.md", (name) => {
+describe.each(FIRST_PARTY)("docs/plugins/%s.md", (name) => {
   it("tells every option and no other, each with its default", async () => {
-    const { default: plugin } = (await FIRST_PARTY[name]!()) as { default: AnyPlugin };
+    const { default: plugin } = (await importFirstParty(name)) as { default: AnyPlugin };
     const options = listOptions(plugin.config);
     const text = await readFile(new URL(`${name}.md`, PAGES), "utf8");
     const rows = rowsOf(text);

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { FIRST_PARTY } from "../../core/config/resolve.ts";
+import { FIRST_PARTY, importFirstParty } from "../../core/config/first-party.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 
@@ -18,8 +18,8 @@ const ROUTE = /`((?:GET|HEAD|POST|PUT|PATCH|DELETE) \/[^`\s?]*)`/g;
 
 it("M017, M055-M073: the routes of the running gateway are those of the plugins' pages, all of them", async () => {
   const plugins = await Promise.all(
-    Object.entries(FIRST_PARTY).map(async ([name, load]) => {
-      const { default: plugin } = (await load()) as { default: AnyPlugin };
+    FIRST_PARTY.map(async (name) => {
+      const { default: plugin } = (await importFirstParty(name)) as { default: AnyPlugin };
       return [plugin, OPTIONS[name] ?? {}] as const;
     }),
   );
@@ -28,7 +28,7 @@ it("M017, M055-M073: the routes of the running gateway are those of the plugins'
     .describe()
     .routes.map(({ plugin, method, path }) => `${plugin} ${method} ${path}`);
   const documented = await Promise.all(
-    Object.keys(FIRST_PARTY).map(async (name) => {
+    FIRST_PARTY.map(async (name) => {
       const text = await readFile(`${PAGES}/${name}.md`, "utf8");
       // An example names a server; a route names a parameter.
       const routes = [...text.matchAll(ROUTE)].map(([, route]) => route!);
@@ -42,7 +42,7 @@ it("M017, M055-M073: the routes of the running gateway are those of the plugins'
 
 it("has a page for every plugin", async () => {
   expect(await readdir(PAGES)).toEqual(
-    expect.arrayContaining(Object.keys(FIRST_PARTY).map((name) => `${name}.md`)),
+    expect.arrayContaining(FIRST_PARTY.map((name) => `${name}.md`)),
   );
 });
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FIRST_PARTY } from "../../core/config/resolve.ts";
+import { FIRST_PARTY } from "../../core/config/first-party.ts";
 import type { PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import admin from "../../plugins/admin/index.ts";
@@ -44,7 +44,7 @@ const PLUGINS: readonly PluginEntry[] = [
 
 it("has every plugin that comes along", () => {
   expect(PLUGINS.map((entry) => ("name" in entry ? entry.name : entry[0].name))).toEqual(
-    Object.keys(FIRST_PARTY),
+    FIRST_PARTY,
   );
 });
 

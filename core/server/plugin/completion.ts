@@ -1,6 +1,7 @@
+import type { LocalDefinitions } from "../../plugin/definitions.ts";
+import type { Call } from "../../call/call.ts";
 import { Answer } from "../../call/answer.ts";
-import type { LocalDefinitions } from "./plugin-server.ts";
-import type { Call, Json } from "../../call/types.ts";
+import type { Json } from "../../call/types.ts";
 
 /** Most values one completion may carry (MCP, completion/complete). */
 const MAX_VALUES = 100;

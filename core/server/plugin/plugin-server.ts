@@ -1,3 +1,5 @@
+import type { LocalDefinitions } from "../../plugin/definitions.ts";
+import type { Call } from "../../call/call.ts";
 import type { Logger } from "pino";
 import { Answer } from "../../call/answer.ts";
 import { makeCatalogue } from "../catalogue.ts";
@@ -7,6 +9,8 @@ import type {
   PromptDefinition,
   ResourceContent,
   ResourceDefinition,
+  ResourceTemplateDefinition,
+  ToolDefinition,
 } from "../../plugin/definitions.ts";
 import {
   EMPTY_CATALOGUE,
@@ -16,15 +20,8 @@ import {
   type ProviderStatus,
 } from "../server.ts";
 import { Standing } from "../status.ts";
-import type { Registrations } from "../../plugin/scope.ts";
 import { compileTemplate, type UriTemplate } from "./template.ts";
-import type { Call, Json } from "../../call/types.ts";
-
-/** The parts of a scope that make up a server. */
-export type LocalDefinitions = Pick<
-  Registrations,
-  "tools" | "resources" | "resourceTemplates" | "prompts"
->;
+import type { Json } from "../../call/types.ts";
 
 /** A template with its matcher. */
 interface LocalTemplate {

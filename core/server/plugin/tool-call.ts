@@ -1,10 +1,11 @@
+import type { Call, CallInput } from "../../call/call.ts";
 import { randomUUID } from "node:crypto";
 import { createPrincipal } from "../../http/auth/principal.ts";
 import { addSignal, Cancellation } from "../../call/cancellation.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Provider } from "../server.ts";
 import { cleanTrace } from "../../trace.ts";
-import type { Call, CallInput, Peer, Role } from "../../call/types.ts";
+import type { Peer, Role } from "../../call/types.ts";
 
 const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
 

@@ -1,10 +1,11 @@
+import type { Call } from "../../call/call.ts";
 import type { Logger } from "pino";
 import { Answer } from "../../call/answer.ts";
 import { compileInput, compileOutput, type CompiledSchema } from "./arguments.ts";
 import { toResult } from "../../call/content.ts";
 import { GatewayError, isGatewayError, wordsOf } from "../../errors.ts";
 import type { ToolDefinition, ToolReturn } from "../../plugin/definitions.ts";
-import type { Call, Json, Tool } from "../../call/types.ts";
+import type { Json, Tool } from "../../call/types.ts";
 
 /** A plugin's tool, compiled: as it is listed, as it checks, as it runs. */
 export class LocalTool {

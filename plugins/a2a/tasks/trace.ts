@@ -1,7 +1,12 @@
+import type { SendOptions } from "../service.ts";
+import type { Skill } from "../skills.ts";
+import type { Work } from "./work.ts";
+import type { Json, PluginContext, Principal } from "propylon";
+import type { Logger } from "pino";
+import type { Part, TaskState } from "propylon/contract";
 import { SpanKind } from "@opentelemetry/api";
 import { failSpan, withSpan } from "propylon/plugins/telemetry";
 import type { LiveTask } from "./live-task.ts";
-import type { Ending, TurnContext } from "./turn.ts";
 
 /**
  * Works on one message within a span of the A2A conventions, below the trace context it came with (R010, R070). A message without
@@ -29,4 +34,23 @@ export function traceTurn(
     if (state === "failed") failSpan(span, typeof code === "string" ? code : "task_failed");
     return end;
   });
+}
+
+/** How the work on a message ended. */
+export interface Ending {
+  readonly state: TaskState;
+  readonly parts?: readonly Part[] | undefined;
+  readonly metadata?: Json | undefined;
+}
+
+/** What the work on one message needs. */
+export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
+  readonly principal: Principal;
+  readonly skill: Skill | undefined;
+  readonly call: PluginContext["call"];
+  readonly options: { readonly ending: number };
+  readonly log: Logger;
+  /** Where our own tools find the work that a call is about. */
+  readonly works: Map<string, Work>;
+  isDraining(): boolean;
 }

@@ -1,3 +1,4 @@
+import type { Ending, TurnContext } from "./trace.ts";
 import { randomUUID } from "node:crypto";
 import {
   GatewayError,
@@ -21,25 +22,6 @@ import type { LiveTask } from "./live-task.ts";
 import { TaskPeer } from "./peer.ts";
 import { traceTurn } from "./trace.ts";
 import type { Work } from "./work.ts";
-
-/** What the work on one message needs. */
-export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
-  readonly principal: Principal;
-  readonly skill: Skill | undefined;
-  readonly call: PluginContext["call"];
-  readonly options: { readonly ending: number };
-  readonly log: Logger;
-  /** Where our own tools find the work that a call is about. */
-  readonly works: Map<string, Work>;
-  isDraining(): boolean;
-}
-
-/** How the work on a message ended. */
-export interface Ending {
-  readonly state: TaskState;
-  readonly parts?: readonly Part[] | undefined;
-  readonly metadata?: Json | undefined;
-}
 
 /** Has one message worked on by one call through the pipeline. Never rejects. */
 export function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {

@@ -1,7 +1,8 @@
+import type { AgentEvent } from "propylon/plugins/progress";
 import type { Answer, Progress } from "propylon";
 import type { Part } from "../model.ts";
 import { relayedFrom } from "../relayed.ts";
-import type { AgentEvent, RunTool } from "../service.ts";
+import type { RunTool } from "../service.ts";
 import {
   cutText,
   describeAnswer,

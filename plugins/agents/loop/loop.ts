@@ -1,5 +1,6 @@
+import type { AgentEvent } from "propylon/plugins/progress";
 import type { Message, Model, ModelReply, Part } from "../model.ts";
-import type { AgentEvent, RunResult } from "../service.ts";
+import type { RunResult } from "../service.ts";
 import { countServerCalls, makeCalls, type CallContext, type CallServer } from "./calls.ts";
 import { Clock } from "./clock.ts";
 import { Conversation } from "./conversation.ts";

@@ -1,5 +1,4 @@
 import { GatewayError, networkReason } from "propylon";
-import { readRetryAfter } from "./retries.ts";
 
 /** A request to a provider that failed. */
 export interface ModelFailure {
@@ -176,4 +175,22 @@ function redact(text: string, secrets: readonly string[]): string {
     .replaceAll(/\b(?:sk|pk|key)-[\w*.-]{6,}/g, "***")
     .replaceAll(/\bhttps?:\/\/\S+/g, "(a URL)");
   return clean.length > 300 ? `${clean.slice(0, 300)}...` : clean.replace(/\.$/, "");
+}
+
+/**
+ * Milliseconds that a provider asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 10.2.3).
+ * @param now milliseconds since 1970
+ */
+export function readRetryAfter(
+  headers: Readonly<Record<string, string>> | undefined,
+  now: number,
+): number | undefined {
+  const precise = headers?.["retry-after-ms"];
+  if (precise !== undefined && /^\d+(\.\d+)?$/.test(precise)) return Number(precise);
+  const value = headers?.["retry-after"]?.trim();
+  if (value === undefined || value === "") return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
+  // Date.parse takes "-3" for a year.
+  const date = /[a-z]{3}/i.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }

@@ -27,24 +27,6 @@ export function waitBefore(
   return full / 2 + (full / 2) * random;
 }
 
-/**
- * Milliseconds that a provider asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 10.2.3).
- * @param now milliseconds since 1970
- */
-export function readRetryAfter(
-  headers: Readonly<Record<string, string>> | undefined,
-  now: number,
-): number | undefined {
-  const precise = headers?.["retry-after-ms"];
-  if (precise !== undefined && /^\d+(\.\d+)?$/.test(precise)) return Number(precise);
-  const value = headers?.["retry-after"]?.trim();
-  if (value === undefined || value === "") return undefined;
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
-  // Date.parse takes "-3" for a year.
-  const date = /[a-z]{3}/i.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
-
 /** What one attempt came to. */
 export type Attempt<T> = { readonly value: T } | { readonly failure: ModelFailure };
 

@@ -1,8 +1,8 @@
+import type { Call, CallInput } from "../../../core/call/call.ts";
 import { expect, it } from "vitest";
 import { amendCall } from "../../../core/call/amend.ts";
 import { Cancellation } from "../../../core/call/cancellation.ts";
 import { completeCall } from "../../../core/server/plugin/tool-call.ts";
-import type { Call, CallInput } from "../../../core/call/types.ts";
 
 const make = (input: Partial<CallInput> = {}): Call =>
   completeCall({ server: "s", name: "n", args: { a: 1 }, ...input }, new Map());

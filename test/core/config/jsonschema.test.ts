@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configJsonSchema } from "../../../core/config/jsonschema.ts";
-import { firstPartyPlugins } from "../../../core/config/resolve.ts";
+import { firstPartyPlugins } from "../../../core/config/first-party.ts";
 import { definePlugin } from "../../../core/plugin/plugin.ts";
 
 const accepts = (schema: object, value: unknown): boolean =>

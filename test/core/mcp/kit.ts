@@ -1,3 +1,4 @@
+import type { Call } from "../../../core/call/call.ts";
 import { Backlog } from "../../../core/http/backlog.ts";
 import { Leases } from "../../../core/http/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
@@ -24,7 +25,7 @@ import type {
   ProviderStatus,
 } from "../../../core/server/server.ts";
 import { EMPTY_CATALOGUE } from "../../../core/server/server.ts";
-import type { Call, Json, Principal, Tool } from "../../../core/call/types.ts";
+import type { Json, Principal, Tool } from "../../../core/call/types.ts";
 
 /** Answers a call of a {@link FakeProvider}. */
 export type Handler = (call: Call) => Answer | Promise<Answer>;

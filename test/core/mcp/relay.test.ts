@@ -1,3 +1,4 @@
+import type { Call } from "../../../core/call/call.ts";
 import {
   LoggingMessageNotificationSchema,
   ResourceUpdatedNotificationSchema,
@@ -5,7 +6,6 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Call } from "../../../core/call/types.ts";
 import {
   modernMeta,
   FakeProvider,

@@ -1,3 +1,4 @@
+import type { Call } from "../../../core/call/call.ts";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -8,7 +9,6 @@ import { Answer } from "../../../core/call/answer.ts";
 import { Journals } from "../../../core/mcp/journal.ts";
 import type { HttpReply } from "../../../core/mcp/reply.ts";
 import { Session } from "../../../core/mcp/session.ts";
-import type { Call } from "../../../core/call/types.ts";
 import { until } from "../../fixtures/until.ts";
 import { FakeProvider, openSession, serve } from "./kit.ts";
 import type { Served } from "./kit.ts";

@@ -1,6 +1,6 @@
+import type { Call } from "../../../core/call/call.ts";
 import { expect, it } from "vitest";
 import { createPrincipal } from "../../../core/index.ts";
-import type { Call } from "../../../core/call/types.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Connection } from "../../../core/servers/connection.ts";
 import { OwnConnections } from "../../../core/servers/own-connections.ts";

@@ -1,3 +1,4 @@
+import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { Answer, GatewayError } from "propylon";
 import fc from "fast-check";
 import type {
@@ -9,7 +10,7 @@ import type {
 } from "../../../plugins/agents/model.ts";
 import { runLoop } from "../../../plugins/agents/loop/loop.ts";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
-import type { AgentEvent, RunResult } from "../../../plugins/agents/service.ts";
+import type { RunResult } from "../../../plugins/agents/service.ts";
 import { tool, user } from "./start.ts";
 
 /** One reply of the model: any mix of texts, good and bad calls, ids used again. */

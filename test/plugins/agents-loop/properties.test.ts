@@ -1,10 +1,11 @@
+import type { AgentEvent } from "../../../plugins/progress/service.ts";
+import { readRetryAfter } from "../../../plugins/agents/models/failure.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nameForModel } from "../../../plugins/agents/loop/names.ts";
 import { cutText } from "../../../plugins/agents/loop/outcome.ts";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
-import { readRetryAfter, waitBefore } from "../../../plugins/agents/models/retries.ts";
-import type { AgentEvent } from "../../../plugins/agents/service.ts";
+import { waitBefore } from "../../../plugins/agents/models/retries.ts";
 import { play, problemsOf, script } from "./play.ts";
 import { tool } from "./start.ts";
 

@@ -1,3 +1,4 @@
+import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { onTestFinished } from "vitest";
 import { Answer } from "propylon";
 import type { Message, Part } from "../../../plugins/agents/model.ts";
@@ -6,7 +7,7 @@ import { runLoop, type LoopInput } from "../../../plugins/agents/loop/loop.ts";
 import { Toolbox, type ServerTool } from "../../../plugins/agents/loop/toolbox.ts";
 import { createModel } from "../../../plugins/agents/models/models.ts";
 import { providersSchema } from "../../../plugins/agents/models/options.ts";
-import type { AgentEvent, RunResult } from "../../../plugins/agents/service.ts";
+import type { RunResult } from "../../../plugins/agents/service.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer, Script } from "../../fixtures/model/types.ts";
 

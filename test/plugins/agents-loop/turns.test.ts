@@ -1,7 +1,8 @@
+import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { GatewayError } from "propylon";
 import { describe, expect, it } from "vitest";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
-import type { AgentEvent, RunTool } from "../../../plugins/agents/service.ts";
+import type { RunTool } from "../../../plugins/agents/service.ts";
 import { answer, modelOf, resultsIn, run, start, tool, user } from "./start.ts";
 
 const READ = { name: "files__read", args: { path: "/x" } };

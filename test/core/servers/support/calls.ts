@@ -1,9 +1,10 @@
+import type { Call } from "../../../../core/call/call.ts";
 import { createPrincipal } from "../../../../core/index.ts";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { serverSchema, type UpstreamConfig } from "../../../../core/config/server-schema.ts";
 import type { ProviderEvent, ProviderState } from "../../../../core/server/server.ts";
-import type { Call, Json, Peer } from "../../../../core/call/types.ts";
+import type { Json, Peer } from "../../../../core/call/types.ts";
 import { Upstream, type UpstreamOptions } from "../../../../core/servers/upstream.ts";
 
 export const log = pino({ level: "silent" });
