@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** One thing an agent can do (R031). */
+/** One thing an agent can do. */
 export const skillSchema = z.looseObject({
   id: z.string().min(1),
   name: z.string().min(1),
@@ -11,7 +11,7 @@ export const skillSchema = z.looseObject({
   outputModes: z.array(z.string()).optional(),
 });
 
-/** What an agent says of itself (agent-card.schema.json, R030, R034). Members of A2A 0.3 and 1.0 are kept. */
+/** What an agent says of itself (agent-card.schema.json). Members of A2A 0.3 and 1.0 are kept. */
 export const agentCardSchema = z.looseObject({
   name: z.string().min(1),
   description: z.string(),
@@ -27,5 +27,5 @@ export type Skill = Readonly<z.output<typeof skillSchema>>;
 /** What an agent says of itself. */
 export type AgentCard = Readonly<z.output<typeof agentCardSchema>>;
 
-/** Path of the card (R015). */
+/** Path of the card. */
 export const CARD_PATH = "/.well-known/agent-card.json";

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { CARD_PATH } from "./card.ts";
 
-/** Contract versions that Propylon speaks (R083, R087). */
+/** Contract versions that Propylon speaks. */
 export const CONTRACT_VERSIONS = ["v1"] as const;
 
-/** `v1` and its minor versions, which only add (C44, R085, R089). */
+/** `v1` and its minor versions, which only add. */
 export const contractVersionSchema = z
   .string()
   .regex(/^v1(\.\d+)?$/, "must be v1, or a minor version of it such as v1.1");
 
-/** What a runtime declares about itself in `runtime-contract.json` (R077-R079). Paths and port default to those of the contract. */
+/** What a runtime declares about itself in `runtime-contract.json`. Paths and port default to those of the contract. */
 export const manifestSchema = z.looseObject({
   contractVersion: contractVersionSchema,
   runtime: z.looseObject({

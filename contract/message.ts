@@ -18,20 +18,20 @@ export const partSchema = z.looseObject({
   metadata: metadata.optional(),
 });
 
-/** A message of the contract (R019, R020). Both ids may be missing: the runtime makes one up then (C42). */
+/** A message of the contract. Both ids may be missing: the runtime makes one up then. */
 export const messageSchema = z.looseObject({
   messageId: z.string().optional(),
   role: z.enum(["user", "agent"]),
   parts: z.array(partSchema),
-  /** Task that the message belongs to; the caller of contract v1 chooses it (R022). */
+  /** Task that the message belongs to; the caller of contract v1 chooses it. */
   taskId: z.string().optional(),
-  /** Conversation over several tasks (R076). */
+  /** Conversation over several tasks. */
   contextId: z.string().optional(),
   referenceTaskIds: z.array(z.string()).optional(),
   metadata: metadata.optional(),
 });
 
-/** Body of `POST /` (send-message-request.schema.json, R019). */
+/** Body of `POST /` (send-message-request.schema.json). */
 export const sendMessageRequestSchema = z.looseObject({
   message: messageSchema,
   configuration: z.looseObject({}).optional(),

@@ -13,8 +13,7 @@ const DOCUMENTS = {
 
 /**
  * The JSON Schemas (draft 2020-12) of contract v1 by file name, made from the zod schemas, for runtimes in any language. They
- * describe what a reader must accept: members that are not known are allowed, what has a default may be missing (R019, R021,
- * R030, R078).
+ * describe what a reader must accept: members that are not known are allowed, what has a default may be missing.
  */
 export function jsonSchemas(): Readonly<Record<string, object>> {
   return Object.fromEntries(

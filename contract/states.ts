@@ -1,6 +1,6 @@
 /**
  * Where a task is in its life, in the words of contract v1 (which are those of A2A 0.3). Synchronous answers of contract v1 end in
- * `completed`, `failed` or `input-required` only (R023, C43).
+ * `completed`, `failed` or `input-required` only.
  */
 export const TASK_STATES = [
   "submitted",
@@ -24,11 +24,11 @@ export interface StateFacts {
   readonly isInterrupted: boolean;
   /** A2A 1.0. */
   readonly standard: `TASK_STATE_${string}`;
-  /** What synchronous answers of contract v1 say (C43). */
+  /** What synchronous answers of contract v1 say. */
   readonly answer: "completed" | "failed" | "input-required" | undefined;
   /** State of an MCP task. */
   readonly mcp: "working" | "input_required" | "completed" | "failed" | "cancelled";
-  /** Status of an agent of the lifecycle plugin (C20). */
+  /** Status of an agent of the lifecycle plugin. */
   readonly lifecycle: "ready" | "running" | "stopped" | "completed";
 }
 
@@ -36,7 +36,7 @@ const LIVE = { isFinal: false, isInterrupted: false, answer: undefined } as cons
 const WAITING = { isFinal: false, isInterrupted: true } as const;
 const FINAL = { isFinal: true, isInterrupted: false } as const;
 
-/** The one table of task states: contract v1, A2A 1.0, MCP tasks and the agent lifecycle (C20, C41, C43). */
+/** The one table of task states: contract v1, A2A 1.0, MCP tasks and the agent lifecycle. */
 export const STATES: Readonly<Record<TaskState, StateFacts>> = {
   submitted: { ...LIVE, standard: "TASK_STATE_SUBMITTED", mcp: "working", lifecycle: "ready" },
   working: { ...LIVE, standard: "TASK_STATE_WORKING", mcp: "working", lifecycle: "running" },

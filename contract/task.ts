@@ -13,7 +13,7 @@ export const artifactSchema = z.looseObject({
   metadata: metadata.optional(),
 });
 
-/** Where a task is. `message` says why; failed tasks must have one (R025). */
+/** Where a task is. `message` says why; failed tasks must have one. */
 export const taskStatusSchema = z.looseObject({
   state: z.enum(TASK_STATES),
   message: messageSchema.optional(),
@@ -21,7 +21,7 @@ export const taskStatusSchema = z.looseObject({
   timestamp: z.string().optional(),
 });
 
-/** A task (task.schema.json, R021). */
+/** A task (task.schema.json). */
 export const taskSchema = z.looseObject({
   id: z.string().min(1),
   contextId: z.string().optional(),
@@ -31,7 +31,7 @@ export const taskSchema = z.looseObject({
   metadata: metadata.optional(),
 });
 
-/** A new state of a task (R041). */
+/** A new state of a task. */
 export const taskStatusUpdateSchema = z.looseObject({
   taskId: z.string(),
   contextId: z.string().optional(),
@@ -39,7 +39,7 @@ export const taskStatusUpdateSchema = z.looseObject({
   metadata: metadata.optional(),
 });
 
-/** Something new of an artifact (R042). */
+/** Something new of an artifact. */
 export const taskArtifactUpdateSchema = z.looseObject({
   taskId: z.string(),
   contextId: z.string().optional(),

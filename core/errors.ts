@@ -1,6 +1,6 @@
 /**
  * Every failure the gateway reports, as one table from code to HTTP status.
- * Codes of the specification first (M081-M090), ours after them.
+ * Codes of the specification first, ours after them.
  */
 export const ERROR_STATUS = {
   timeout: 504,
@@ -110,7 +110,7 @@ export function wordsOf({ message, hint }: GatewayError): string {
   return hint === undefined ? message : `${message} ${hint}`;
 }
 
-/** Body of the HTTP error envelope (M012, M141). */
+/** Body of the HTTP error envelope. */
 export interface ErrorEnvelope {
   readonly ok: false;
   readonly error: {

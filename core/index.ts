@@ -115,7 +115,23 @@ export {
 export type { Address } from "./http/listeners.ts";
 export { STAGES, type Stage } from "./call/stages.ts";
 export { traceOf, type TraceCarrier } from "./trace.ts";
-export type { CallMethod, CallSource, Era, Identity, Json, Peer, Principal, Progress, Prompt, Resource, ResourceTemplate, Role, RpcError, RpcId, Tool } from "./call/types.ts";
+export type {
+  CallMethod,
+  CallSource,
+  Era,
+  Identity,
+  Json,
+  Peer,
+  Principal,
+  Progress,
+  Prompt,
+  Resource,
+  ResourceTemplate,
+  Role,
+  RpcError,
+  RpcId,
+  Tool,
+} from "./call/types.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
 export { lockFile, type FileLock } from "./kit/lock.ts";
 export { amendCall } from "./call/amend.ts";

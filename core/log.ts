@@ -21,7 +21,7 @@ const SECRETS = [
  * The gateway's logger: one JSON object a line with `ts` (ISO 8601) and a level by name, or readable text on a terminal.
  * Credentials are replaced by `[redacted]`. JSON is written in the background, what is left when the process exits.
  *
- * @param destination default: standard output (C56, R069)
+ * @param destination default: standard output
  */
 export async function createLogger(
   config: GatewayConfig["log"],

@@ -25,7 +25,7 @@ type AnyEvent = {
 };
 
 /**
- * The events of a stream, in order (R041, R042).
+ * The events of a stream, in order.
  * @throws {Deviation} for one that is none of the contract
  */
 export function readStream(text: string): readonly AnyEvent[] {

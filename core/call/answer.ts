@@ -245,7 +245,7 @@ function insertDefaults(chunks: readonly Buffer[], defaults: Json): Edit | undef
   const at = match[0].length;
   // An empty result object would leave a trailing comma, and so would one whose first byte lies beyond the head.
   if (at === head.length || head[at] === "}") return undefined;
-  // A key that occurs anywhere may be the result's own; a duplicate key is read differently by different parsers (T13).
+  // A key that occurs anywhere may be the result's own; a duplicate key is read differently by different parsers.
   if (Object.keys(defaults).some((key) => includes(chunks, Buffer.from(JSON.stringify(key)))))
     return undefined;
   return { start: at, end: at, text: `${JSON.stringify(defaults).slice(1, -1)},` };

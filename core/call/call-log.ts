@@ -4,7 +4,7 @@ import { Answer } from "./answer.ts";
 import { toGatewayError } from "../errors.ts";
 import { endOf, type CallOutcome } from "./outcome.ts";
 
-/** The fields of a call's line in the log: the eight of M110 (`ts` and `level` are the logger's) and who, where, which. */
+/** The fields of a call's line in the log: those that every log of a call has (`ts` and `level` are the logger's) and who, where, which. */
 export interface CallLine {
   /** The method, e.g. `tools/call`. */
   readonly action: Call["method"];
@@ -24,7 +24,7 @@ export interface CallLine {
 }
 
 /**
- * One `info` line per call, never with its arguments or its result (M110, M121). For the `observe` stage, so that denials
+ * One `info` line per call, never with its arguments or its result. For the `observe` stage, so that denials
  * show as well.
  */
 export function logCalls(log: Logger): Middleware {

@@ -1,4 +1,13 @@
-import type { CallMethod, CallSource, Identity, Json, Peer, Principal, Progress, Tool } from "./types.ts";
+import type {
+  CallMethod,
+  CallSource,
+  Identity,
+  Json,
+  Peer,
+  Principal,
+  Progress,
+  Tool,
+} from "./types.ts";
 import type { Answer } from "./answer.ts";
 import type { Cancellation } from "./cancellation.ts";
 
@@ -32,7 +41,7 @@ export interface Call {
   readonly signal: AbortSignal;
   /** What {@link signal} belongs to, when a face of the gateway made the call; lets the core watch it without the real signal. */
   readonly cancellation?: Cancellation | undefined;
-  /** Set only when the caller asked for progress (P101). */
+  /** Set only when the caller asked for progress. */
   readonly progress: ((progress: Progress) => void) | undefined;
   readonly peer: Peer;
 }

@@ -90,7 +90,7 @@ function track(
 }
 
 /**
- * The stage `deadline`: aborts a call after its time with `timeout` (P/M038: the caller sees 504 and the milliseconds).
+ * The stage `deadline`: aborts a call after its time with `timeout` (the caller sees 504 and the milliseconds).
  * It only aborts; the terminal enforces it, so that a breaker in between sees the timeout as the failure it is.
  *
  * @param of how long a call may run; a throw refuses it

@@ -1,4 +1,3 @@
-
 /** A JSON object. */
 export type Json = Record<string, unknown>;
 
@@ -41,7 +40,7 @@ export interface Principal extends Identity {
 
 /**
  * Marks a progress report whose values are meant literally. MCP demands values that increase and endpoints see to that; the source
- * of the agents' interface does not, and some clients read its literal 0 and 1/1 (C22).
+ * of the agents' interface does not, and some clients read its literal 0 and 1/1.
  */
 export const LITERAL_PROGRESS: unique symbol = Symbol("literal progress");
 
@@ -94,7 +93,7 @@ export type CallSource = "mcp" | "http" | "a2a" | "agent" | "local";
 
 /**
  * The client side of a call: what the callee may send back while it works.
- * Peers of different clients are never equal, so nothing meant for one reaches another (T5).
+ * Peers of different clients are never equal, so nothing meant for one reaches another.
  */
 export interface Peer {
   /** Identifies the client conversation (session or single stateless request); unguessable. */
@@ -121,4 +120,3 @@ export interface Peer {
   /** Calls back once when the client has read what was waiting, or is gone. */
   whenClear?(resume: () => void): void;
 }
-

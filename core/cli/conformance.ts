@@ -31,7 +31,7 @@ export interface McpFlags extends ReportFlags {
   readonly era: "legacy" | "modern" | "both";
 }
 
-/** Checks a runtime of contract v1. Returns the exit code: 0 when the level is reached, 1 when not (R060). */
+/** Checks a runtime of contract v1. Returns the exit code: 0 when the level is reached, 1 when not. */
 export async function conformanceRuntime(
   url: string | undefined,
   flags: RuntimeFlags,

@@ -3,8 +3,8 @@ import { parseDuration } from "../config/units.ts";
 import { GatewayError } from "../errors.ts";
 
 /**
- * A config with what the container around it says, where it says nothing itself: `TERMINATION_GRACE_PERIOD` for `timeouts.grace`
- * (R050), and `A2A_PORT` for the port of a gateway that serves A2A and names no listener (R012, R045, R047).
+ * A config with what the container around it says, where it says nothing itself: `TERMINATION_GRACE_PERIOD` for `timeouts.grace`,
+ * and `A2A_PORT` for the port of a gateway that serves A2A and names no listener.
  *
  * @throws {GatewayError} `invalid` for a variable that cannot be read
  */

@@ -13,16 +13,16 @@ export interface ServeFlags {
   readonly apiKey?: string;
   readonly logLevel?: string;
   readonly insecure?: boolean;
-  /** Refuse every change (M125). */
+  /** Refuse every change. */
   readonly readOnly?: boolean;
   /** Whether the management API may change things. */
   readonly allowMutations?: boolean;
-  /** `false` takes the management API away (M159). */
+  /** `false` takes the management API away. */
   readonly management?: boolean;
-  /** Durations for the gating plugin (M007). */
+  /** Durations for the gating plugin. */
   readonly toolTimeout?: string;
   readonly toolTimeoutMax?: string;
-  /** Lets the admin plugin add servers with any command (M147). */
+  /** Lets the admin plugin add servers with any command. */
   readonly allowUnsafeCommands?: boolean;
   readonly pretty?: boolean;
   /** Plugins switched on besides those of the config. */
@@ -31,7 +31,7 @@ export interface ServeFlags {
   readonly amend?: (value: Record<string, unknown>) => Record<string, unknown>;
 }
 
-/** Variables that mean `--read-only` (M126, C07). */
+/** Variables that mean `--read-only`. */
 const READ_ONLY = ["MCPO_READ_ONLY", "MCPQ_READ_ONLY", "GATEWAY_READ_ONLY"] as const;
 
 /**

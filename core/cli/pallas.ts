@@ -97,7 +97,7 @@ export function importPallas(files: PallasFiles): PallasImport {
   };
 }
 
-/** Tokens are never passed on (T1): the one who gets it could use it everywhere. */
+/** Tokens are never passed on: the one who gets it could use it everywhere. */
 function refuseForwarding(servers: Json): void {
   for (const [name, server] of Object.entries(servers)) {
     if (mapOf(server)["forward_inbound_auth"] !== true) continue;

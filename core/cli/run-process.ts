@@ -49,7 +49,7 @@ const BROKEN_GRACE_MS = 5_000;
  * SIGTERM and SIGINT drain it: new work is refused, calls in flight get `timeouts.grace`, then the process exits with 0, at the
  * latest 2 s after the grace period. A second signal exits at once with 128 + its number; SIGINT within a second of SIGINT is
  * none, but a copy that a runner of scripts passes on. An uncaught error is logged, and the process closes and exits with 1: its
- * state can no longer be trusted (R011, R068).
+ * state can no longer be trusted.
  *
  * @returns removes the handlers again
  */
@@ -113,7 +113,7 @@ function isInTerminal(): boolean {
 
 /**
  * Ends the process, with 0, at a SIGTERM or SIGINT that comes before there is a gateway to drain: process 1 of a container has no
- * default for signals, and would be deaf until it is killed (R058).
+ * default for signals, and would be deaf until it is killed.
  *
  * @returns removes the handlers again, once {@link runProcess} has its own
  */

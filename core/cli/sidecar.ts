@@ -18,9 +18,9 @@ const CLOSE_MS = 1_000;
 /**
  * Runs a sidecar as a process of its own: a gateway with nothing but the plugins sidecar, metrics and, where there is a
  * collector, telemetry. Returns once it listens.
- * It exits with 2 when the runtime does not become healthy in time, with 1 when it or a stream is not as it must be (R038).
+ * It exits with 2 when the runtime does not become healthy in time, with 1 when it or a stream is not as it must be.
  *
- * @param command program and arguments of the runtime, to run it as a child (R054)
+ * @param command program and arguments of the runtime, to run it as a child
  * @throws {GatewayError} when a flag or variable is wrong, or the port cannot be had
  */
 export async function sidecar(
@@ -67,7 +67,7 @@ function configOf(flags: SidecarFlags, command: readonly string[] | undefined): 
     timeouts: { grace: `${grace + (command ? STOP_MS : 0) + CLOSE_MS}ms` },
     plugins: {
       metrics: {},
-      // Its collector is named by the environment, too (R052).
+      // Its collector is named by the environment, too.
       ...(process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] && { telemetry: {} }),
       sidecar: optionsOf(flags, grace, command),
     },
@@ -114,7 +114,7 @@ function withoutUndefined(value: Record<string, unknown>): Record<string, unknow
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
 }
 
-/** A pod whose runtime never comes up must be seen to have failed (R038). */
+/** A pod whose runtime never comes up must be seen to have failed. */
 function exitOnFailure(gateway: Gateway, log: Logger): void {
   let isEnding = false;
   gateway.hook("sidecar:state", (state, reason, failure) => {
@@ -130,7 +130,7 @@ function exitOnFailure(gateway: Gateway, log: Logger): void {
   });
 }
 
-/** Flags of `propylon sidecar`; the environment says the same (R007, R047, R050, R051). */
+/** Flags of `propylon sidecar`; the environment says the same. */
 export interface SidecarFlags {
   readonly name?: string;
   readonly nats?: readonly string[];

@@ -14,7 +14,7 @@ export interface Translated {
   origin(path: ConfigPath): ConfigPath;
 }
 
-/** What clients call the transports (M006), in lower case without `-` and `_`. */
+/** What clients call the transports, in lower case without `-` and `_`. */
 const TRANSPORTS: Readonly<Record<string, "stdio" | "streamable-http" | "sse">> = {
   stdio: "stdio",
   http: "streamable-http",
@@ -144,7 +144,7 @@ function isPluginType(type: unknown, entry: Record<string, unknown>): boolean {
   return !mcp || nearest(type, SPELLINGS) === undefined;
 }
 
-/** The transport that a name stands for, however it is spelt (M006). */
+/** The transport that a name stands for, however it is spelt. */
 export function transportOf(name: string): "stdio" | "streamable-http" | "sse" | undefined {
   const plain = name.toLowerCase().replaceAll(/[-_]/g, "");
   return Object.hasOwn(TRANSPORTS, plain) ? TRANSPORTS[plain] : undefined;

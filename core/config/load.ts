@@ -86,7 +86,7 @@ export function findConfig(folder: string): string {
  * YAML and JSON are parsed here rather than by c12, because c12 hands out values without their line and column, concatenates
  * lists of its layers, and downloads and runs what `extends` names; c12 loads code (TypeScript and JavaScript) only.
  *
- * @throws {GatewayError} `invalid` with every problem in `data.issues` (M013); `no_config` when the file is not there; `io_error`
+ * @throws {GatewayError} `invalid` with every problem in `data.issues`; `no_config` when the file is not there; `io_error`
  */
 export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadedConfig> {
   const path = resolve(file);

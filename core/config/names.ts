@@ -7,7 +7,7 @@ export const OBJECT_NAMES: ReadonlySet<string> = new Set(
 );
 
 /**
- * Names that cannot be those of servers: paths of the gateway's own pages (C06), path segments that every client of HTTP takes
+ * Names that cannot be those of servers: paths of the gateway's own pages, path segments that every client of HTTP takes
  * away, and names that every object has.
  */
 export const RESERVED_SERVERS: ReadonlySet<string> = new Set([

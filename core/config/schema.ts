@@ -128,7 +128,7 @@ export const configObject = z.strictObject({
           }),
         )
         .default({})
-        .describe("Keys with a role each, by a name that appears in logs (M122)."),
+        .describe("Keys with a role each, by a name that appears in logs."),
       jwt: z
         .strictObject({
           secret: z
@@ -149,12 +149,12 @@ export const configObject = z.strictObject({
           roleClaim: z.string().default("role").describe("Claim that holds the role or roles."),
         })
         .optional()
-        .describe("Accept signed JSON Web Tokens whose claim names a role (M122)."),
+        .describe("Accept signed JSON Web Tokens whose claim names a role."),
       strict: z
         .boolean()
         .default(true)
         .describe(
-          "Whether reading the management API takes credentials too, once any are configured (M069). Changing always does.",
+          "Whether reading the management API takes credentials too, once any are configured. Changing always does.",
         ),
     })
     .prefault({})
@@ -164,9 +164,7 @@ export const configObject = z.strictObject({
       enabled: z
         .boolean()
         .default(true)
-        .describe(
-          "Whether there is a management API at all, with the plugins that bring it (M159).",
-        ),
+        .describe("Whether there is a management API at all, with the plugins that bring it."),
       mutations: z
         .boolean()
         .default(false)
@@ -174,9 +172,7 @@ export const configObject = z.strictObject({
       readOnly: z
         .boolean()
         .default(false)
-        .describe(
-          "Refuse every request that changes anything, of any plugin; beats mutations (M127).",
-        ),
+        .describe("Refuse every request that changes anything, of any plugin; beats mutations."),
     })
     .prefault({})
     .describe("The management API."),

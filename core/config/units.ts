@@ -19,7 +19,7 @@ const SIZE_BYTES = {
 } as const;
 
 /**
- * Milliseconds of a duration such as `30s`, `1500ms`, `10m`, `2h`, `1d`, `10y`, or of a bare number in the given unit (C30).
+ * Milliseconds of a duration such as `30s`, `1500ms`, `10m`, `2h`, `1d`, `10y`, or of a bare number in the given unit.
  * `undefined` when it is none, is negative or not finite.
  */
 export function parseDuration(value: number | string, bare: "s" | "ms"): number | undefined {
@@ -45,7 +45,7 @@ function parseUnit<U extends string>(
 }
 
 /**
- * Schema of a duration in YAML: `30s`, `1500ms`, `10m`, `2h`, `1d`, or a bare number. Becomes milliseconds (C30).
+ * Schema of a duration in YAML: `30s`, `1500ms`, `10m`, `2h`, `1d`, or a bare number. Becomes milliseconds.
  *
  * @param bare unit of a bare number; default seconds
  * @example z.strictObject({ window: durationSchema().default(60_000).describe("A bare number is seconds.") })

@@ -26,7 +26,7 @@ export interface WatchOptions extends WatchTimes {
 
 /**
  * Tells when a config, its `.env` or a local plugin changed, by content. Folders are watched instead of files, so that a rename
- * over the file and the symlink swap of a Kubernetes ConfigMap are noticed. One change is told at a time (M015). Never throws.
+ * over the file and the symlink swap of a Kubernetes ConfigMap are noticed. One change is told at a time. Never throws.
  */
 export class ConfigWatcher {
   readonly #options: WatchOptions;

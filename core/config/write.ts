@@ -36,7 +36,7 @@ export interface ConfigDraft {
   /** SHA-256 of it, hex. */
   readonly version: string;
   /**
-   * Replaces the file at once by a rename, so that no reader ever sees half of it, not even after a crash (M027).
+   * Replaces the file at once by a rename, so that no reader ever sees half of it, not even after a crash.
    * @throws {GatewayError} `exists` when the file changed since the draft was made or another process edits it, `io_error` when it cannot be written; the
    * old file is intact in both cases
    */
@@ -55,7 +55,7 @@ export async function readVersion(file: string): Promise<FileVersion> {
  * Works out an edit of a YAML or JSON config. Comments, order, quotes and unknown keys stay.
  *
  * @param expected version the edits were made for; they are refused when the file has changed since
- * @throws {GatewayError} `no_config_mode` for a config that is code (M088), `exists` when the file changed in between or something
+ * @throws {GatewayError} `no_config_mode` for a config that is code, `exists` when the file changed in between or something
  * is there that must not be, `not_found` when it is the other way round, `invalid` when it or a path cannot be edited, `io_error`
  * when it cannot be read
  */
@@ -147,7 +147,7 @@ function isSameData(left: string, right: string): boolean {
 }
 
 /**
- * A path of the config as the file has it (C12): a server stands below `servers` or `mcpServers`, a new one joins the block that
+ * A path of the config as the file has it: a server stands below `servers` or `mcpServers`, a new one joins the block that
  * is there, and other clients write `disabled`.
  */
 function locate(document: Document, { path, value }: ConfigEdit): ConfigEdit {

@@ -74,7 +74,7 @@ export function edit(parts: GatewayParts, edits: readonly ConfigEdit[]): Promise
   });
 }
 
-/** One change at a time, whoever asks for it (M015, M102); none once the gateway is closed. */
+/** One change at a time, whoever asks for it; none once the gateway is closed. */
 function change<T>(parts: GatewayParts, work: () => Promise<T>): Promise<T> {
   return parts.queue.run(() => {
     if (parts.draining) throw new GatewayError("draining", "The gateway is closed.");

@@ -26,7 +26,7 @@ export interface GatewayParts {
   readonly file: ConfigFile | undefined;
   /** Whether it is only set up to be looked at. */
   readonly dryRun: boolean;
-  /** All that changes the gateway as a whole waits here for its turn (M015, M102). */
+  /** All that changes the gateway as a whole waits here for its turn. */
   readonly queue: Queue;
   readonly hooks: HookEmitter;
   readonly kept: KeptValues;

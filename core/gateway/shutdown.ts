@@ -5,7 +5,7 @@ import { disposeScope } from "../plugin/scope.ts";
 
 /** After an abort, how long a call may take to end before it is given up on, in milliseconds. */
 const ABORT_MS = 1_000;
-/** What the aborted calls tell their clients has this long to be written, in milliseconds, when the grace time is over (R057). */
+/** What the aborted calls tell their clients has this long to be written, in milliseconds, when the grace time is over. */
 const ANSWER_MS = 250;
 
 /** What listeners of `gateway:drain` get: work without a call counts as in flight, too. */

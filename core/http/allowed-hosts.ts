@@ -19,7 +19,7 @@ export interface Surroundings {
 }
 
 /**
- * Decides which Host and Origin headers a listener accepts (T6). A browser page of a stranger can reach a local port by
+ * Decides which Host and Origin headers a listener accepts. A browser page of a stranger can reach a local port by
  * pointing its own name at 127.0.0.1; its requests then carry that name, and that is what is refused here.
  */
 export class Hosts {

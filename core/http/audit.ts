@@ -21,7 +21,7 @@ export interface Attempt {
 
 /**
  * Tells the log and the hook `mutation` of every attempt to change something, refused ones included: who, what, which, how it
- * ended; never the body (M118, M121, M143, C50).
+ * ended; never the body.
  */
 export function createAudit(
   log: Logger,
@@ -59,7 +59,7 @@ function toMutation({
   };
 }
 
-/** Whoever did not say who they are is told apart by where they are (C50). */
+/** Whoever did not say who they are is told apart by where they are. */
 function nameOf(principal: Principal | undefined, remoteAddress = "unknown"): string {
   if (principal && principal.kind !== "anonymous") return principal.ref;
   return `anonymous@${remoteAddress.replace(/^::ffff:/, "")}`;

@@ -28,7 +28,7 @@ export interface BodyTaker {
 
 /** {@link readBody} for the hot path: no promise stands between the last byte and its reader. */
 export function takeBody(req: IncomingMessage, limit: number, taker: BodyTaker): void {
-  // Node has already refused a Content-Length that is not a plain decimal number or comes with Transfer-Encoding (T11).
+  // Node has already refused a Content-Length that is not a plain decimal number or comes with Transfer-Encoding.
   const declared = req.headers["content-length"];
   const length = declared === undefined ? limit : Number(declared);
   if (length > limit) {

@@ -65,7 +65,7 @@ export function credentialsOf(req: IncomingMessage): Credentials {
   };
 }
 
-/** The check in front of the MCP endpoints: they are for callers (M122), whoever may only look has other routes. */
+/** The check in front of the MCP endpoints: they are for callers, whoever may only look has other routes. */
 export function createEdge(authenticator: Authentication): ListenerApp["authenticate"] {
   const enter = (principal: Principal): Principal => {
     if (authenticator.admits(principal, "caller")) return principal;

@@ -13,7 +13,7 @@ export type Policy = Pick<RouteOptions, "access" | "mutates" | "management">;
 
 /**
  * Decides who may use a route. A request is first identified, then permitted: 401 comes before 403, and the role before
- * read-only, so that nobody learns more than their role lets them (T9, M155).
+ * read-only, so that nobody learns more than their role lets them.
  */
 export interface Guard {
   readonly authenticator: Authentication;

@@ -37,7 +37,7 @@ export interface ListenerAddress {
  */
 export class Listener {
   readonly name: string;
-  /** Whether it speaks TLS (M005). */
+  /** Whether it speaks TLS. */
   readonly tls: boolean;
   readonly #config: ListenerConfig;
   readonly #limits: GatewayConfig["limits"];
@@ -134,7 +134,7 @@ export class Listener {
     }
   }
 
-  /** Host and Origin, on every route and before anything else (T6, T9). */
+  /** Host and Origin, on every route and before anything else. */
   #check(req: IncomingMessage): GatewayError | undefined {
     const { host, origin } = req.headers;
     if (host === undefined || host === "")
@@ -145,7 +145,7 @@ export class Listener {
     return this.#hosts!.allowsOrigin(origin, host) ? undefined : unknownOrigin();
   }
 
-  /** A WebSocket handshake. Whatever is refused is answered as HTTP, before anything is switched (T6). */
+  /** A WebSocket handshake. Whatever is refused is answered as HTTP, before anything is switched. */
   async #upgrade(handshake: Handshake): Promise<void> {
     const { req, socket } = handshake;
     // Node has taken its own listeners off the socket.
@@ -263,7 +263,7 @@ export class Listener {
   }
 }
 
-/** The raw path, so that nothing is decoded or normalised on the way to the exact look-up (T9). */
+/** The raw path, so that nothing is decoded or normalised on the way to the exact look-up. */
 function pathOf(url: string): string {
   const query = url.indexOf("?");
   return query === -1 ? url : url.slice(0, query);

@@ -39,7 +39,7 @@ class Request extends IncomingMessage {
 /**
  * Creates the HTTP or HTTPS server of a listener, not yet listening.
  *
- * @throws {GatewayError} `invalid` when a TLS file cannot be read or used (M005)
+ * @throws {GatewayError} `invalid` when a TLS file cannot be read or used
  */
 export async function createNodeServer(
   name: string,

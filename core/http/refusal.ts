@@ -58,7 +58,7 @@ function unwrap({ cause }: HTTPError): unknown {
   return (cause as { cause?: unknown } | undefined)?.cause ?? cause;
 }
 
-/** The answer to a failed request: the envelope (M012), or an RFC 9457 problem where the client asks for one. */
+/** The answer to a failed request: the envelope, or an RFC 9457 problem where the client asks for one. */
 export function toErrorResponse(error: GatewayError, accept: string | null): Response {
   const problem = accept?.includes("application/problem+json") === true;
   return new Response(JSON.stringify(problem ? toProblem(error) : toEnvelope(error)), {

@@ -22,7 +22,7 @@ export interface EndpointPlace {
 }
 
 /**
- * Sorts every plugin's routes by listener. Without a management API its routes are not there at all (M159).
+ * Sorts every plugin's routes by listener. Without a management API its routes are not there at all.
  *
  * @throws {GatewayError} `invalid` for a route without access policy or `mutates` flag, with an unknown method, path or
  * listener; `exists` for two routes that match the same requests, or a route on the path of an MCP endpoint

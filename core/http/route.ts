@@ -21,11 +21,11 @@ export type Access =
 /** The policy of a route. */
 export interface RouteOptions {
   readonly access: Access;
-  /** Whether a request changes anything; read-only mode refuses those that do (M127). */
+  /** Whether a request changes anything; read-only mode refuses those that do. */
   readonly mutates: boolean;
   /**
-   * Whether the route belongs to the management of the gateway: it is there only while `management.enabled` (M159), and one that
-   * mutates answers only with `management.mutations` (C47). Default false.
+   * Whether the route belongs to the management of the gateway: it is there only while `management.enabled`, and one that
+   * mutates answers only with `management.mutations`. Default false.
    */
   readonly management?: boolean;
   /** Listener by name; default: the first one. */

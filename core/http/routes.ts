@@ -26,7 +26,7 @@ interface RouterInput extends AppInput {
   readonly audit: ReturnType<typeof createAudit>;
 }
 
-/** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path (T9). */
+/** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path. */
 export function createRouter(input: AppInput): ListenerApp["fetch"] {
   const { routes, log, onMutation } = input;
   const shared: RouterInput = { ...input, audit: createAudit(log, onMutation) };

@@ -16,7 +16,7 @@ export type SocketTable = ReadonlyMap<string, RegisteredSocket>;
 const BEARER_PROTOCOL = /^bearer\.([\w-]+)$/;
 
 /**
- * Sorts every plugin's WebSocket paths by listener; those of the management only while that is there (M159).
+ * Sorts every plugin's WebSocket paths by listener; those of the management only while that is there.
  *
  * @throws {GatewayError} `invalid` for a path with anything but whole segments as parameters, without access policy, or on an
  * unknown listener; `exists` for a path that is taken
@@ -45,7 +45,7 @@ export function assignSockets(
   return tables;
 }
 
-/** Decides about WebSocket handshakes: the path byte for byte, then the policy of what is there (T9). */
+/** Decides about WebSocket handshakes: the path byte for byte, then the policy of what is there. */
 export function createDoor(sockets: SocketTable, guard: Guard): SocketDoor {
   return {
     has: ({ plugin, path }) => sockets.get(path)?.plugin === plugin,

@@ -1,6 +1,6 @@
 /**
  * Whether a document may name an address that the gateway then talks to, with its operator's headers: one on the document's own
- * host, the same over TLS at most. Any other could reach inside the operator's network (T7, T24).
+ * host, the same over TLS at most. Any other could reach inside the operator's network.
  *
  * @param url what the document names
  * @param document where the document is, or the operator said it is

@@ -16,7 +16,7 @@ const LONG_NUMBER = /\d{16}|e\+?\d{3}/i;
 export type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
 
 /**
- * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins (T13),
+ * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins,
  * and a byte order mark is ignored (RFC 8259 section 8.1).
  *
  * A number that JavaScript cannot hold, i.e. an integer beyond 2^53, is refused: it would reach its reader as another one.

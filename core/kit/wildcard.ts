@@ -1,6 +1,6 @@
 /**
  * Whether a text matches a pattern in which `*` stands for any run of characters. Linear in the text for each `*`,
- * with no regular expression made from what a user wrote (T23).
+ * with no regular expression made from what a user wrote.
  */
 export function matchesWildcard(pattern: string, text: string): boolean {
   const [first = "", ...rest] = pattern.split("*");

@@ -5,7 +5,7 @@ import type { Message } from "./envelope.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";
 
-/** Questions that one call may have open: a server that asks without end must not fill the gateway (T5). */
+/** Questions that one call may have open: a server that asks without end must not fill the gateway. */
 const MAX_ASKS = 100;
 
 /** Refuses one question too many. */
@@ -32,7 +32,7 @@ export const WITHDRAWN = new GatewayError("cancelled", "The server withdrew its 
 
 /**
  * Sends a request to a legacy client. Its id is unguessable and only looked up within the session, so no other client can
- * answer it (T4, T5).
+ * answer it.
  *
  * @param own the asks of the same call, kept up to date
  * @throws {GatewayError} `cancelled` when the client has no open stream

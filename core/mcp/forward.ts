@@ -94,7 +94,7 @@ function byReference(view: View, params: Json): Forward | Fault {
 }
 
 /**
- * Rest and spread define own properties, so that a `__proto__` key stays data (T13). `task` stays here: the gateway does not
+ * Rest and spread define own properties, so that a `__proto__` key stays data. `task` stays here: the gateway does not
  * declare tasks (2025-11-25), and a server that made one would leave the client with a task it cannot ask for.
  */
 function otherParams(params: Json): Json | undefined {

@@ -3,7 +3,7 @@ import type { Fault } from "./protocol.ts";
 
 /**
  * A JSON message as it can stand in an event: CR and LF, which in JSON stand only between tokens, become spaces. Servers may
- * send them raw, and in an event they would end it and begin one of the server's own making (T10). Buffers are changed in place.
+ * send them raw, and in an event they would end it and begin one of the server's own making. Buffers are changed in place.
  */
 export function blankLineBreaks(pieces: Pieces): Pieces {
   return pieces.map((piece) => (typeof piece === "string" ? blankText(piece) : blankBytes(piece)));

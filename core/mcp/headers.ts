@@ -22,7 +22,7 @@ export interface ParamHeader {
 
 /**
  * Checks that the standard headers of a 2026-07-28 request say what its body says. The body alone decides what happens;
- * an intermediary that decided by the headers must not be misled (T12).
+ * an intermediary that decided by the headers must not be misled.
  */
 export function checkStandardHeaders(
   request: Request,

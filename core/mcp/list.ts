@@ -48,7 +48,7 @@ export class List {
     return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, this.#bytes[era]];
   }
 
-  /** Whether clients would see no difference (M106). */
+  /** Whether clients would see no difference. */
   equals(other: List): boolean {
     const theirs = other.#fragments;
     if (theirs.length !== this.#fragments.length) return false;

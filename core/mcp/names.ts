@@ -72,7 +72,7 @@ export function nameFilter(patterns: readonly string[] | undefined): (name: stri
 
 /**
  * Whether text consists of the literals in order with anything in between. Linear: each literal is searched once from
- * where the one before ended, so no pattern can be made to backtrack (T23).
+ * where the one before ended, so no pattern can be made to backtrack.
  */
 export function matchesGlob(literals: readonly string[], text: string): boolean {
   const first = literals[0]!;

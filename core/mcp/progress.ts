@@ -23,7 +23,7 @@ export class ProgressOrder {
       return undefined;
     this.#last = bumped;
     const { total } = report;
-    // `total == progress` marks the end of a part (P104, P114), and an end that is moved stays one.
+    // `total == progress` marks the end of a part, and an end that is moved stays one.
     const isEnd = typeof total === "number" && progress >= total;
     return { ...report, progress: bumped, ...(isEnd && { total: bumped }) };
   }

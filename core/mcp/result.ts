@@ -44,7 +44,7 @@ export function encodeModern(answer: Answer, id: RpcId, frame: ResultFrame): Enc
   return pieces === undefined ? encodeParsed(answer, id, added, frame) : { pieces, status: 200 };
 }
 
-/** A member of the same name would come twice, and readers disagree which one counts (T13); then there is no short way. */
+/** A member of the same name would come twice, and readers disagree which one counts; then there is no short way. */
 function encodeLarge(
   answer: Answer,
   id: RpcId,

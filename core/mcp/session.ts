@@ -44,7 +44,7 @@ const MAX_SHAPES = 256;
  */
 export class Session {
   readonly id: string;
-  /** Ref of the principal that opened it; nobody else can use it (T4). */
+  /** Ref of the principal that opened it; nobody else can use it. */
   readonly principal: string;
   readonly version: string;
   readonly capabilities: Json;
@@ -185,7 +185,7 @@ export class SessionTable {
     return Math.max(10, Math.min(30_000, this.#options.idle / 4));
   }
 
-  /** The session with this id if it belongs to the principal; counts as use. Foreign and unknown ids look the same (T4). */
+  /** The session with this id if it belongs to the principal; counts as use. Foreign and unknown ids look the same. */
   find(id: string, principal: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session === undefined || session.principal !== principal) return undefined;

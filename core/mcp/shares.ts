@@ -1,6 +1,6 @@
 /**
  * How many things each principal has of what an endpoint bounds. At the bound whoever has most makes way, so that nobody can
- * crowd out others (T5).
+ * crowd out others.
  */
 export class Shares {
   readonly #counts = new Map<string, number>();

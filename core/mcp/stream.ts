@@ -31,7 +31,7 @@ export interface StreamSettings {
 
 /**
  * Server-sent events on a Node response. Only JSON goes into `data`, without line breaks between its tokens, so one
- * message is always one event (T10).
+ * message is always one event.
  */
 export class EventStream implements Pulsed {
   seat = -1;

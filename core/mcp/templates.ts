@@ -36,7 +36,7 @@ export class UriTemplates {
   }
 }
 
-/** Splits an RFC 6570 template at its expressions, without a regular expression (T23). */
+/** Splits an RFC 6570 template at its expressions, without a regular expression. */
 function literalsOf(template: string): string[] {
   const literals: string[] = [];
   let from = 0;

@@ -13,7 +13,7 @@ export interface ReloadPlan {
 
 /**
  * The running gateway as those see it who run it: what a management plugin stands on. One change is made at a time, whoever
- * asks for it: an edit, a reload and a saved file wait for each other (M015, M102).
+ * asks for it: an edit, a reload and a saved file wait for each other.
  */
 export interface Control {
   /** Absolute path of the config file; `undefined` when the gateway was made from an object. */
@@ -39,8 +39,8 @@ export interface Control {
   /** The `servers` entry of a name as it is in force, with every secret masked. */
   serverConfig(name: string): unknown;
   /**
-   * Reads the config file again and applies it (M060). One that is in force already is not applied again; the report says so.
-   * @throws {GatewayError} `no_config` without a file (M089), `reload_failed` with the place in the file (M086); the old config
+   * Reads the config file again and applies it. One that is in force already is not applied again; the report says so.
+   * @throws {GatewayError} `no_config` without a file, `reload_failed` with the place in the file; the old config
    * serves on
    */
   reload(): Promise<ReloadReport>;
@@ -52,15 +52,15 @@ export interface Control {
   /**
    * Edits the config file and applies it. The file is written last: when the result cannot be activated or the file cannot be
    * written, both stay as they were, byte for byte, and the old config serves on. Paths are those of the config in force; an
-   * entry of `servers` is edited where the file has it, be it `servers` or `mcpServers` (C12).
-   * @throws {GatewayError} `no_config_mode` without a file that can be edited (M088); `exists` when the file is not the one in
+   * entry of `servers` is edited where the file has it, be it `servers` or `mcpServers`.
+   * @throws {GatewayError} `no_config_mode` without a file that can be edited; `exists` when the file is not the one in
    * force: somebody saved it and it is not reloaded yet; `exists` and `not_found` for an edit whose `when` does not hold; `invalid` for a path that cannot be edited; `reload_failed` with the
-   * place in the edited text (M086); `io_error` when the file cannot be written (M085)
+   * place in the edited text; `io_error` when the file cannot be written
    */
   edit(edits: readonly ConfigEdit[]): Promise<ReloadReport>;
   /**
-   * Drops a server's connection and makes a new one; resolves when that is known to work (M042, M061).
-   * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect (M087)
+   * Drops a server's connection and makes a new one; resolves when that is known to work.
+   * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect
    */
   reconnect(server: string): Promise<ProviderStatus>;
 }

@@ -23,7 +23,7 @@ export interface GatewayDescription {
   readonly listeners: readonly {
     readonly name: string;
     readonly url: string;
-    /** Whether it speaks TLS with a certificate of its own (M005). */
+    /** Whether it speaks TLS with a certificate of its own. */
     readonly tls: boolean;
   }[];
   readonly endpoints: readonly {

@@ -23,11 +23,11 @@ export interface Changes {
   readonly unchanged: readonly string[];
 }
 
-/** A request to a route that changes something, after it was answered or refused (M143, C50). Holds no body. */
+/** A request to a route that changes something, after it was answered or refused. Holds no body. */
 export interface Mutation {
   /** ISO 8601. */
   readonly at: string;
-  /** `ref` of the principal; `anonymous@<ip>` for whoever did not say (C50). */
+  /** `ref` of the principal; `anonymous@<ip>` for whoever did not say. */
   readonly who: string;
   /** Method and route pattern, e.g. `POST /_meta/servers/:server/enable`. */
   readonly action: string;

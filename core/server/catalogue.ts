@@ -8,7 +8,7 @@ export const LISTS = ["tools", "resources", "prompts"] as const;
 export type ListName = (typeof LISTS)[number];
 
 /**
- * Makes the catalogue of a server of what it has; its hash is that of the four lists, so it does not change with the rest (M106).
+ * Makes the catalogue of a server of what it has; its hash is that of the four lists, so it does not change with the rest.
  *
  * @param content what is left out is empty; `capabilities` by default say that tools may change
  *

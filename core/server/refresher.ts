@@ -122,7 +122,7 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
     }
   }
 
-  /** The same makes the same lists: nobody is told (M106). */
+  /** The same makes the same lists: nobody is told. */
   #use(read: T): void {
     this.#latest = read;
     const lists = changedLists(this.#catalogue, read.catalogue);

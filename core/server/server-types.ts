@@ -30,7 +30,7 @@ export interface TypedServer extends BroughtType {
  * The entries of a config that belong to plugins, each checked by its plugin's schema. Those that are switched off are
  * checked too, as all others are.
  *
- * @throws {GatewayError} `invalid` with every problem and its place (M013), `exists` for a type that two plugins bring
+ * @throws {GatewayError} `invalid` with every problem and its place, `exists` for a type that two plugins bring
  */
 export function typedServers(
   config: GatewayConfig,

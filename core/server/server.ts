@@ -14,7 +14,7 @@ export interface Catalogue {
   readonly instructions?: string | undefined;
   /** `name`, `version`, ... of the server, if known. */
   readonly serverInfo?: Json | undefined;
-  /** SHA-256 (hex) of the four lists; equal hash = nothing to rebuild (M106). */
+  /** SHA-256 (hex) of the four lists; equal hash = nothing to rebuild. */
   readonly hash: string;
 }
 
@@ -110,7 +110,7 @@ export interface Provider {
   reconnect?(): Promise<void>;
   /**
    * Asks the server whether it is there, apart from the calls: over HTTP with `initialize` on a connection of its own, whose
-   * session is ended afterwards (P061-P066), or `server/discover` (C27); a child is pinged. Spends nothing, changes nothing. One at
+   * session is ended afterwards, or `server/discover`; a child is pinged. Spends nothing, changes nothing. One at
    * a time; a further one waits. Absent: there is nothing to ask, `status` says all.
    * @param signal ends the wait; its reason is what the probe rejects with
    * @throws {GatewayError} whose `data.failed` is a {@link ProbeRung} and whose message quotes neither the server nor a credential

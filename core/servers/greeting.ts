@@ -6,12 +6,12 @@ import { LEGACY_VERSIONS, MODERN_VERSION, UNSUPPORTED_VERSION } from "./era.ts";
 import { statusOf } from "./faults.ts";
 import { isObject } from "../kit/json.ts";
 
-/** HTTP statuses with which a server of the other era refuses (C27). */
+/** HTTP statuses with which a server of the other era refuses. */
 const OTHER_ERA = [400, 404];
 
 /**
  * The first words of a conversation that goes no further: `initialize`, or `server/discover` where the server turns that down
- * with 400, 404 or a JSON-RPC error (C27).
+ * with 400, 404 or a JSON-RPC error.
  *
  * @param remembered what it spoke last time; asked for first
  * @throws {GatewayError} `upstream_error` when it speaks neither. Without the server's own words, which may quote credentials

@@ -99,7 +99,7 @@ export class Listing {
     });
   }
 
-  /** An unchanged catalogue stays the very same object (M106). */
+  /** An unchanged catalogue stays the very same object. */
   #replace(catalogue: Catalogue, changed: readonly ListName[]): void {
     if (fingerprint(this.catalogue) === fingerprint(catalogue)) return;
     this.catalogue = catalogue;

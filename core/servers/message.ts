@@ -6,7 +6,7 @@ import { type JsonScan, scanJson } from "../kit/json-scan.ts";
 
 /**
  * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call
- * it does not belong to (T5, CVE-2026-25536).
+ * it does not belong to (CVE-2026-25536).
  */
 const PREFIX = randomBytes(15).toString("base64url");
 

@@ -36,7 +36,7 @@ export interface ProbeOptions {
 }
 
 /**
- * Asks a server whether it is there. Over HTTP on a connection of its own, as whoever comes new would (P061); a child is asked on
+ * Asks a server whether it is there. Over HTTP on a connection of its own, as whoever comes new would; a child is asked on
  * the one it has, because a second child would say nothing about the first. One probe at a time.
  */
 export class Probe {
@@ -143,7 +143,7 @@ export class Probe {
   }
 
   /**
-   * Leaves nothing open, here or at the server (P065, P066): closing ends the session that an answer opened. One that comes after
+   * Leaves nothing open, here or at the server: closing ends the session that an answer opened. One that comes after
    * nobody waits for it any more opens one too, so a request on its way is given some time.
    */
   async #clear(

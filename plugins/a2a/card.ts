@@ -8,7 +8,7 @@ import type { Skill } from "./skills.ts";
 /** Version of A2A in the card. */
 export const A2A_VERSION = "1.0";
 
-/** The agent card, valid for contract v1 and A2A 1.0 alike (R030-R034, R043, T24). */
+/** The agent card, valid for contract v1 and A2A 1.0 alike. */
 export class Card {
   readonly #gateway: PluginContext<A2aOptions>;
   readonly #place: Place;
@@ -31,7 +31,7 @@ export class Card {
     return this.#sheet().document;
   }
 
-  /** Serves the card, to everybody: it must be there before the first task is (R032). */
+  /** Serves the card, to everybody: it must be there before the first task is. */
   route(): void {
     const { config } = this.#gateway;
     const cacheControl = `public, max-age=${Math.round(config.cardAge / 1_000)}`;

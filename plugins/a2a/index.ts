@@ -10,7 +10,7 @@ import { Engine } from "./tasks/engine.ts";
 export * from "./service.ts";
 export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from "./define.ts";
 
-/** Serves agents, tools, functions and programs as an A2A runtime (R001-R004, R013, R014). */
+/** Serves agents, tools, functions and programs as an A2A runtime. */
 export default definePlugin({
   name: "a2a",
   config: optionsSchema,

@@ -3,7 +3,7 @@ import type { A2aOptions } from "./options.ts";
 
 /** Name of the listener that the plugin brings. */
 const OWN = "a2a";
-/** Port of the container interface (R012, R045, R047). */
+/** Port of the container interface. */
 const PORT = 8080;
 const LOOPBACK = "127.0.0.1";
 
@@ -15,12 +15,12 @@ export interface Place {
   readonly path: string;
   /** Path below the runtime's own, e.g. `below("/message:send")`. */
   below(path: string): string;
-  /** URL of {@link path}: of the config, never of a request (T24). Ends with a slash only for `/`. */
+  /** URL of {@link path}: of the config, never of a request. Ends with a slash only for `/`. */
   url(): string;
 }
 
 /**
- * Finds the listener, or brings one (R012, R045-R047, C14).
+ * Finds the listener, or brings one.
  *
  * @throws {GatewayError} `invalid` for an A2A_PORT that is no port
  */

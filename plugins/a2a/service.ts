@@ -5,7 +5,7 @@ import type { Message, StreamEvent, Task, TaskState } from "propylon/contract";
 export interface SendOptions {
   readonly principal: Principal;
   /**
-   * Id of the task to make, for callers that choose it (contract v1, R022). A task of this principal that has it already is
+   * Id of the task to make, for callers that choose it (contract v1). A task of this principal that has it already is
    * continued when it waits for input; the same message again, by its id, starts nothing new and meets the task that is there.
    * Without it the message's `taskId` must name a task that is there, and a new task gets an id of ours (A2A 1.0).
    */
@@ -50,7 +50,7 @@ export interface TaskFilter {
   readonly since?: string | undefined;
 }
 
-/** The tasks of this runtime. A principal sees and touches only its own (T4): another's is `not_found`. */
+/** The tasks of this runtime. A principal sees and touches only its own: another's is `not_found`. */
 export interface RuntimeService {
   /**
    * Starts a task with a message, or continues one.

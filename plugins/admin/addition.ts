@@ -48,7 +48,7 @@ const stdioAddition = z.strictObject({
 const httpAddition = z.strictObject({
   ...common,
   url: plain.pipe(z.url({ protocol: /^https?$/, message: "must be an http or https URL" })),
-  // All spellings of M006; the loader makes them one.
+  // All spellings that clients use; the loader makes them one.
   type: z
     .string()
     .regex(/^(?:https?|sse|streamable[-_]?http)$/i, {
@@ -58,7 +58,7 @@ const httpAddition = z.strictObject({
   headers: z.record(z.string().regex(HEADER_NAME), headerValue).optional(),
 });
 
-/** The body of `POST /_meta/servers`: `{name, command, args?}` or `{name, url, type?, headers?}` (M136). */
+/** The body of `POST /_meta/servers`: `{name, command, args?}` or `{name, url, type?, headers?}`. */
 export const additionSchema = z
   .looseObject({})
   .refine((body) => "command" in body !== "url" in body, {

@@ -13,7 +13,7 @@ import type { HealthService, ServerHealth } from "propylon/plugins/health";
 /** A server in `GET /_meta/servers`. */
 export interface ServerView {
   readonly name: string;
-  /** Its own flag, from the map in memory (M057). */
+  /** Its own flag, from the map in memory. */
   readonly enabled: boolean;
   /** Whether calls can reach it now. */
   readonly connected: boolean;
@@ -96,7 +96,7 @@ export class Administration {
   }
 
   /**
-   * The tools of a server, sorted by name (M058); none of one that the config leaves out.
+   * The tools of a server, sorted by name; none of one that the config leaves out.
    * @throws {GatewayError} `not_found`
    */
   tools(server: string): ToolView[] {
@@ -140,7 +140,7 @@ export class Administration {
     return !this.#gateway.servers.has(name) && this.isConfigured(name);
   }
 
-  /** What went wrong may quote the last words of a child, so it is for those who run the gateway (T19). */
+  /** What went wrong may quote the last words of a child, so it is for those who run the gateway. */
   #view(provider: Provider, asker: Principal): ServerView {
     const { name, status, catalogue } = provider;
     const { tools, resources, resourceTemplates, prompts, serverInfo } = catalogue;

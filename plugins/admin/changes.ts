@@ -22,7 +22,7 @@ const bulkSchema = z.strictObject({
 
 type Change = z.output<typeof bulkSchema>["changes"][number];
 
-/** Switching servers and tools on and off, one by one or many at once (M064-M067, M072). Each is idempotent. */
+/** Switching servers and tools on and off, one by one or many at once. Each is idempotent. */
 export function changeRoutes(gateway: PluginContext, gating: GatingService): void {
   const set = async (event: RouteEvent, flag: Flag): Promise<object> => {
     const changed = await gating.set([flag], event.context.principal.ref);

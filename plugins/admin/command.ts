@@ -10,8 +10,7 @@ const INLINE_CODE =
   /^(?:-[a-z]{0,2}[ce].*|-[a-z]{0,2}[pr]|--(?:eval|print|command|call|exec|execute|require|import|loader|run)(?:=.*)?|\/[ck]|eval|exec)$/i;
 
 /**
- * Refuses a command that the API may not add: what is added here runs on this machine with the rights of the gateway (T8, M120,
- * M123). Only argument lists exist, so no shell ever reads them.
+ * Refuses a command that the API may not add: what is added here runs on this machine with the rights of the gateway. Only argument lists exist, so no shell ever reads them.
  *
  * @throws {GatewayError} `invalid`
  */

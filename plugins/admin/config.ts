@@ -13,10 +13,10 @@ import type { AdminOptions } from "./options.ts";
 import { whenSettled } from "./settling.ts";
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
-/** What a new server runs or reaches, the gateway runs or reaches: that takes more than switching things on and off (C49). */
+/** What a new server runs or reaches, the gateway runs or reaches: that takes more than switching things on and off. */
 const CHANGE = { access: "admin", mutates: true, management: true } as const;
 
-/** The config: where it is, what is in force, and the servers in it (M019, M059, M062, M063). */
+/** The config: where it is, what is in force, and the servers in it. */
 export function configRoutes(
   gateway: PluginContext,
   administration: Administration,
@@ -47,7 +47,7 @@ export function configRoutes(
   });
 }
 
-/** Writes the entry down, applies it, and waits a moment so that the answer can say whether it works (M136). */
+/** Writes the entry down, applies it, and waits a moment so that the answer can say whether it works. */
 async function addServer(
   gateway: PluginContext,
   administration: Administration,

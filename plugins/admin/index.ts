@@ -9,7 +9,7 @@ import { lifecycleRoutes } from "./lifecycle.ts";
 import { optionsSchema } from "./options.ts";
 import { serverRoutes } from "./servers.ts";
 
-/** The management API below `/_meta`: what runs, and everything that can be changed while it runs (M017, M055-M073). */
+/** The management API below `/_meta`: what runs, and everything that can be changed while it runs. */
 export default definePlugin({
   name: "admin",
   config: optionsSchema,

@@ -15,7 +15,7 @@ const ACT = { access: "operator", mutates: true, management: true } as const;
 
 const reloadSchema = z.strictObject({ dry: z.enum(["0", "1", "true", "false"]).default("0") });
 
-/** Reading the config again, and connecting servers anew (M060, M061, M042, M043). */
+/** Reading the config again, and connecting servers anew. */
 export function lifecycleRoutes(gateway: PluginContext, administration: Administration): void {
   const { control } = gateway;
   gateway.route("POST", "/_meta/reload", ACT, async (event) => {

@@ -6,7 +6,7 @@ export const optionsSchema = z.strictObject({
     .array(z.array(z.string().min(1)).min(1))
     .default([])
     .describe(
-      "Commands that the API may add as servers, each as the list of the executable and its arguments; a request must match one of them word for word (C49). Default: none.",
+      "Commands that the API may add as servers, each as the list of the executable and its arguments; a request must match one of them word for word. Default: none.",
     ),
   allowUnsafeCommands: z
     .boolean()

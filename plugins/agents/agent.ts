@@ -54,7 +54,7 @@ export class Agent implements Desk {
     this.tool = parts.options.server === undefined ? describeTool(parts) : undefined;
   }
 
-  /** Why it cannot process requests, as a sentence (P073). */
+  /** Why it cannot process requests, as a sentence. */
   get problem(): string | undefined {
     const { driver } = this.#parts;
     return typeof driver === "string" ? driver : this.#parts.obstacle();

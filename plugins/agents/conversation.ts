@@ -42,7 +42,7 @@ const IMAGES = {
   },
 };
 
-/** JSON Schema of what an agent's tool takes (P100, P124). */
+/** JSON Schema of what an agent's tool takes. */
 export function inputSchema(hasVision: boolean): Json {
   return {
     type: "object",

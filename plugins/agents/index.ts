@@ -18,7 +18,7 @@ export {
 } from "./define.ts";
 export type * from "./model.ts";
 
-/** Hosts agents: each is an MCP server with an endpoint of its own (P006-P008, P100, P124-P128). */
+/** Hosts agents: each is an MCP server with an endpoint of its own. */
 export default definePlugin({
   name: "agents",
   config: optionsSchema,

@@ -22,7 +22,7 @@ export interface MembersInput {
 
 /**
  * The agents of a config, in its order. One whose definition is broken is there all the same and says what is wrong with it:
- * a gateway that does not start helps nobody who uses the others (P073).
+ * a gateway that does not start helps nobody who uses the others.
  */
 export async function createMembers(input: MembersInput): Promise<ReadonlyMap<string, Member>> {
   const { agents } = input.config;
@@ -96,7 +96,7 @@ function findObstacle(
     if (!status) return `It depends on "${name}", which is not there.`;
     if (status.state === "ready" || status.state === "idle" || status.state === "degraded")
       continue;
-    // The state alone: the reason may quote a child's last words, and callers read this (T19).
+    // The state alone: the reason may quote a child's last words, and callers read this.
     return `It depends on "${name}", which is not available (${status.state}).`;
   }
   return undefined;

@@ -86,6 +86,6 @@ export interface Model {
    * @throws {GatewayError} `upstream_error` when the provider fails or refuses (never with a key in the message), `cancelled`
    */
   generate(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>;
-  /** Whether the provider would take a request, without spending tokens (P070, P072). Never throws. */
+  /** Whether the provider would take a request, without spending tokens. Never throws. */
   preflight(signal: AbortSignal): Promise<ModelPreflight>;
 }

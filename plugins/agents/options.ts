@@ -139,7 +139,7 @@ export const agentSchema = z
         max_output_tokens: z.int().optional().describe("Tokens; the model is asked for no more."),
       })
       .optional()
-      .describe("What its model can do; published by the registry when it is there (P032)."),
+      .describe("What its model can do; published by the registry when it is there."),
     registry: z
       .strictObject({
         schema: z.boolean().optional().describe("false leaves $schema out of its entry."),

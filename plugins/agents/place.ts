@@ -9,7 +9,7 @@ export interface AgentPlace {
   readonly listener: ListenerInput | undefined;
 }
 
-/** The endpoint of an agent: its tool under its own name, and nothing else (P006, P008). */
+/** The endpoint of an agent: its tool under its own name, and nothing else. */
 export function placeAgent(agent: string, options: AgentOptions): AgentPlace {
   const name = `agent-${agent}`;
   const { listener, path, server, description } = options;

@@ -27,7 +27,7 @@ export interface Desk {
   answer(call: Call): Promise<ToolReturn>;
 }
 
-/** An agent as an MCP server: its own tool, and those that every agent has (P100, P125). */
+/** An agent as an MCP server: its own tool, and those that every agent has. */
 export class AgentProvider implements Provider {
   readonly name: string;
   readonly isApart = true;
@@ -71,7 +71,7 @@ export class AgentProvider implements Provider {
     if (call.method !== "tools/call")
       return Answer.error({ code: -32601, message: `An agent knows no ${call.method}.` });
     const offered = this.#offered.get(call.name);
-    // Ahead of the agent's own: what is answered in code never gets to a model (P010).
+    // Ahead of the agent's own: what is answered in code never gets to a model.
     if (offered) return this.#attempt(call, () => offered.run(this.name, call));
     if (call.name === this.#desk.tool?.name)
       return this.#attempt(call, () => this.#desk.answer(call));

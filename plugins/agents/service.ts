@@ -13,9 +13,9 @@ import type { Message, ModelPreflight, Part } from "./model.ts";
 
 /** An agent as others see it: for the registry, health, and lists. */
 export interface AgentInfo {
-  /** Key in the config, and name of its tool (P100). */
+  /** Key in the config, and name of its tool. */
   readonly name: string;
-  /** What the registry calls it (P022); default `<gateway name>-<agent>`, or as configured. */
+  /** What the registry calls it; default `<gateway name>-<agent>`, or as configured. */
   readonly id: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
@@ -23,13 +23,13 @@ export interface AgentInfo {
   readonly icons?: readonly Readonly<Record<string, unknown>>[] | undefined;
   /** Provider and model, for agents driven by one. */
   readonly model?: string | undefined;
-  /** As configured; published only then (P032). */
+  /** As configured; published only then. */
   readonly capabilities?: Readonly<Record<string, unknown>> | undefined;
-  /** Servers whose tools it uses, other agents included (P060). */
+  /** Servers whose tools it uses, other agents included. */
   readonly servers: readonly string[];
   /** URL of its MCP endpoint, once a listener is open or planned. */
   readonly url: string;
-  /** Why it cannot process requests, as a sentence; `undefined` = it can (P073). */
+  /** Why it cannot process requests, as a sentence; `undefined` = it can. */
   readonly problem?: string | undefined;
   /** ISO 8601: when its definition last changed. */
   readonly updatedAt: string;
@@ -54,7 +54,7 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   /** On whose behalf; appears in the log. The calls themselves are made as the agent. */
   readonly principal: Principal;
-  /** Asked before every model request; `false` ends the run before it (A030: the one in flight ends normally). */
+  /** Asked before every model request; `false` ends the run before it (the one in flight ends normally). */
   mayContinue?(): boolean;
   /** Text put behind the agent's own instructions. */
   readonly instructions?: string;
@@ -64,7 +64,7 @@ export interface RunOptions {
   readonly deltas?: boolean;
   /**
    * `_meta` of the tool calls that the run makes: the trace context of whoever started it (`traceOf(call.meta ?? {})`), so that a
-   * trace goes through the agent (R010). Not the whole `_meta` of a call: what else a client writes there is not for other servers.
+   * trace goes through the agent. Not the whole `_meta` of a call: what else a client writes there is not for other servers.
    * Default: what the OpenTelemetry context of the moment says, if there is an SDK; `{}` = a trace of its own.
    */
   readonly meta?: Json | undefined;
@@ -88,7 +88,7 @@ export interface RunResult {
 
 /**
  * A tool that every agent's endpoint has beside the agent itself, answered in code: no model is asked. How the health plugin
- * brings `get_health` (P010, P042): it injects the agents, so they cannot inject it.
+ * brings `get_health`: it injects the agents, so they cannot inject it.
  */
 export interface OfferedTool {
   readonly name: string;
@@ -97,7 +97,7 @@ export interface OfferedTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /**
    * @param agent name of the agent at whose endpoint it was called
-   * @returns a text is exactly one text block (P049); a throw becomes an `isError` result as for any tool
+   * @returns a text is exactly one text block; a throw becomes an `isError` result as for any tool
    */
   run(agent: string, call: Call): ToolReturn | Promise<ToolReturn>;
 }
@@ -113,7 +113,7 @@ export interface AgentsService {
    */
   run(name: string, messages: readonly Message[], options: RunOptions): Promise<RunResult>;
   /**
-   * Whether the model of an agent would take a request, without spending tokens (P070-P072); `undefined` for agents without one.
+   * Whether the model of an agent would take a request, without spending tokens; `undefined` for agents without one.
    * @throws {GatewayError} `not_found`
    */
   preflight(name: string, signal: AbortSignal): Promise<ModelPreflight | undefined>;

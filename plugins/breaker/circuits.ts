@@ -78,7 +78,7 @@ export class Circuits implements BreakerService {
       void this.#disable(server, openings);
   }
 
-  /** Switches a server off for good, and says why wherever its state is shown (M145). */
+  /** Switches a server off for good, and says why wherever its state is shown. */
   async #disable(server: string, openings: number): Promise<void> {
     const memory = this.#memories.get(server);
     if (!memory || this.#gating?.isServerEnabled(server) !== true) return;
@@ -101,7 +101,7 @@ async function redial(provider: Provider): Promise<void> {
   await provider.reconnect?.();
   const { state } = provider.status;
   if (state === "backoff" || state === "failed" || state === "closed")
-    // The reason is for operators: it may quote what a child wrote before it died (T19).
+    // The reason is for operators: it may quote what a child wrote before it died.
     throw new GatewayError("upstream_error", `Server "${provider.name}" did not come back.`, {
       data: { server: provider.name, state },
     });

@@ -8,7 +8,7 @@ import { Breaker } from "./service.ts";
 
 export * from "./service.ts";
 
-/** Stops calling servers that keep failing, and tries them again from time to time (M109, M130). */
+/** Stops calling servers that keep failing, and tries them again from time to time. */
 export default definePlugin({
   name: "breaker",
   config: optionsSchema,

@@ -13,7 +13,7 @@ export interface Frame {
 
 /** What is said to operators only, by kind. */
 const CONFIDENTIAL: { readonly [K in Kind]?: keyof EventData[K] } = {
-  // May quote the last words of a child process, and those may hold anything (T19).
+  // May quote the last words of a child process, and those may hold anything.
   upstream_state: "reason",
   breaker: "reason",
 };
@@ -56,7 +56,7 @@ export class ChannelEvent<K extends Kind = Kind> {
     return (this.#frames[key] ??= this.#render(key === "viewer" ? confidential : undefined));
   }
 
-  /** JSON text holds no line break, and kind and id are ours: nothing in the data can end the event early (T10). */
+  /** JSON text holds no line break, and kind and id are ours: nothing in the data can end the event early. */
   #render(without: keyof EventData[K] | undefined): Frame {
     const { id, kind } = this;
     const data = JSON.stringify({ ...this.#data, ...(without && { [without]: undefined }) });

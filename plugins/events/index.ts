@@ -30,7 +30,7 @@ const HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** What happens in the gateway, as it happens: server-sent events and WebSocket on one path (M074, M108, M132; decision 0011). */
+/** What happens in the gateway, as it happens: server-sent events and WebSocket on one path (decision 0011). */
 export default definePlugin({
   name: "events",
   config: optionsSchema,

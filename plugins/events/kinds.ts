@@ -17,7 +17,7 @@ export interface ServerSnapshot {
   readonly reason?: string | undefined;
 }
 
-/** Data of each kind of event, besides {@link EventTime} (M074, M108, M132). Members marked "operators" are left out for others. */
+/** Data of each kind of event, besides {@link EventTime}. Members marked "operators" are left out for others. */
 export interface EventData {
   /** First on every stream: where it begins, and what there is. */
   hello: {

@@ -15,7 +15,7 @@ export class StateFile {
   readonly path: string;
   readonly #isReadOnly: boolean;
   #lock: FileLock | undefined;
-  /** Version of what is there; a later one than ours is never overwritten (C09). */
+  /** Version of what is there; a later one than ours is never overwritten. */
   #version = 0;
 
   /** @param isReadOnly for a gateway that is only looked at: nothing is locked, swept or written */
@@ -82,7 +82,7 @@ export class StateFile {
 
   /**
    * Replaces it at once by a rename, so that whoever reads it, even after a crash, sees the old or the new content and never
-   * half of it (M027). Resolves when the new content is on the disk.
+   * half of it. Resolves when the new content is on the disk.
    *
    * @throws {GatewayError} `io_error`; the old content is still there
    */

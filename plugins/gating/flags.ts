@@ -1,13 +1,13 @@
 import type { Call, Listed } from "propylon";
 import type { Flag } from "./service.ts";
 
-/** What is switched on and off at one server. Absent tools are on (M078). */
+/** What is switched on and off at one server. Absent tools are on. */
 export interface ServerFlags {
   readonly enabled: boolean;
   readonly tools: ReadonlyMap<string, boolean>;
 }
 
-/** Flags of all servers by config key; absent servers are on (M077). Never changed, only replaced. */
+/** Flags of all servers by config key; absent servers are on. Never changed, only replaced. */
 export type FlagMap = ReadonlyMap<string, ServerFlags>;
 
 const ON: ServerFlags = { enabled: true, tools: new Map() };
@@ -22,7 +22,7 @@ export function isToolOn(flags: FlagMap, server: string, tool: string): boolean 
   return flags.get(server)?.tools.get(tool) ?? true;
 }
 
-/** What refuses a call: the server, its tool, or nothing. Asked for every call: two look-ups in memory, no I/O (M046). */
+/** What refuses a call: the server, its tool, or nothing. Asked for every call: two look-ups in memory, no I/O. */
 export function refusing(flags: FlagMap, call: Call): "server" | "tool" | undefined {
   const own = flags.get(call.server);
   if (own === undefined) return undefined;
@@ -58,7 +58,7 @@ function withFlag(own: ServerFlags, { tool, enabled }: Flag): ServerFlags {
   return { ...own, tools: new Map(own.tools).set(tool, enabled) };
 }
 
-/** Drops what is set for tools that a server does not have (M079). The same object when there is none. */
+/** Drops what is set for tools that a server does not have. The same object when there is none. */
 export function withoutStaleTools(
   flags: FlagMap,
   server: string,

@@ -1,7 +1,7 @@
 import { GatewayError, type Call, type Middleware } from "propylon";
 import { refusing, type FlagMap } from "./flags.ts";
 
-/** Refuses what is switched off before anything reaches its server (M018, M048-M050, M090, M091). */
+/** Refuses what is switched off before anything reaches its server. */
 export function createGate(flags: () => FlagMap): Middleware {
   return (call, next) => {
     const what = refusing(flags(), call);

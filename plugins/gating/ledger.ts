@@ -32,7 +32,7 @@ interface Opening {
 }
 
 /**
- * The flags in memory, which alone decide (M046), and the file that follows them. Changes are made one batch at a time: first on
+ * The flags in memory, which alone decide, and the file that follows them. Changes are made one batch at a time: first on
  * the disk, then in memory, so that what was confirmed is never forgotten. Lives through reloads of the plugin.
  */
 export class Ledger {
@@ -114,7 +114,7 @@ export class Ledger {
     this.#postpone();
   }
 
-  /** Drops what the file had about tools that the server does not have; once, with its first list (M079). */
+  /** Drops what the file had about tools that the server does not have; once, with its first list. */
   compare(server: string, tools: readonly { readonly name: string }[]): void {
     if (!this.#uncompared.delete(server)) return;
     this.#drop(withoutStaleTools(this.#flags, server, new Set(tools.map(({ name }) => name))));

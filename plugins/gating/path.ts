@@ -1,10 +1,10 @@
 import { basename, extname, join, resolve } from "node:path";
 
-/** Name of the state file where there is no config file to name it after (C09). */
+/** Name of the state file where there is no config file to name it after. */
 const NAMELESS = "mcpo_state.json";
 
 /**
- * Where the state file is: beside the config file and named after it (M023), or where the option says.
+ * Where the state file is: beside the config file and named after it, or where the option says.
  *
  * @param folder where relative paths of the config start
  * @returns absolute path; `undefined` = memory only

@@ -13,7 +13,7 @@ export interface FlagChange extends Flag {
   readonly by: string;
 }
 
-/** One server in the state file, version 1 (M076). */
+/** One server in the state file, version 1. */
 export interface ServerState {
   readonly enabled: boolean;
   readonly tools: Readonly<Record<string, { readonly enabled: boolean }>>;
@@ -23,7 +23,7 @@ export interface ServerState {
   readonly lastError: string | null;
 }
 
-/** The state file, version 1 (M025, M076, M160). */
+/** The state file, version 1. */
 export interface GatingState {
   readonly version: 1;
   readonly servers: Readonly<Record<string, ServerState>>;
@@ -37,7 +37,7 @@ export interface EffectiveDeadline extends Deadline {
   readonly clamped: boolean;
 }
 
-/** Which servers and tools are switched on: one map in memory decides, the state file follows it (M046). */
+/** Which servers and tools are switched on: one map in memory decides, the state file follows it. */
 export interface GatingService {
   /** A server's own flag. */
   isServerEnabled(server: string): boolean;

@@ -20,8 +20,8 @@ export const STATE_VERSION = 1;
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a state file of any version: the minimal form `{server_enabled, tool_enabled}` (M075), versions 0 and 1 (M076), and of
- * later ones what is known. Unknown members are ignored (M028, M080); of two that disagree, off counts.
+ * Reads a state file of any version: the minimal form `{server_enabled, tool_enabled}`, versions 0 and 1, and of
+ * later ones what is known. Unknown members are ignored; of two that disagree, off counts.
  *
  * @throws {Error} saying what is wrong; something that is not understood must not switch anything on
  */
@@ -40,7 +40,7 @@ export function parseState(text: string): Remembered {
   return { version, flags, history };
 }
 
-/** A state as version 1 of the file (M025, M076, M160). */
+/** A state as version 1 of the file. */
 export function toState(
   flags: FlagMap,
   history: ReadonlyMap<string, History>,

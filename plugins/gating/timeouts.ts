@@ -15,7 +15,7 @@ export type Timed = Pick<Call, "method" | "server" | "name" | "timeout" | "meta"
 export const META_TIMEOUT = "propylon/timeout";
 
 /**
- * What becomes of a wish (M034, M037): itself within the maximum, else the maximum. Both in milliseconds and above zero.
+ * What becomes of a wish: itself within the maximum, else the maximum. Both in milliseconds and above zero.
  */
 export function clamp(wish: number, max: number): number {
   return Math.min(wish, max);
@@ -23,7 +23,7 @@ export function clamp(wish: number, max: number): number {
 
 /**
  * The rule of how long a call may run: what its caller asked for, else what is set for its tool, its server, the gateway;
- * never more than the maximum (M033-M039).
+ * never more than the maximum.
  *
  * @param allowance what the config outside of this plugin says
  */

@@ -60,7 +60,7 @@ export class Checks<T> {
   }
 
   /**
-   * Waits until something is known of every name, but for none longer than so many milliseconds after the question (C25): the
+   * Waits until something is known of every name, but for none longer than so many milliseconds after the question: the
    * answer then counts for whoever asks next, and a further call does not wait for the same silence again.
    */
   async whenKnown(names: Iterable<string>, budget: number): Promise<void> {

@@ -14,7 +14,7 @@ export * from "./service.ts";
 /** Longest pause between two looks at what is due, in milliseconds. */
 const LOOK_MS = 1_000;
 
-/** Knows how servers, models and agents are, and says so as `get_health`, `/healthz` and metrics (P042-P076). */
+/** Knows how servers, models and agents are, and says so as `get_health`, `/healthz` and metrics. */
 export default definePlugin({
   name: "health",
   config: optionsSchema,

@@ -3,7 +3,7 @@ import type { AgentsService } from "propylon/plugins/agents";
 import type { ServerChecks } from "./servers.ts";
 import type { HealthReport, HealthService, ServerHealth } from "./service.ts";
 
-/** As the console's own gauge has it (P088). */
+/** As the console's own gauge has it. */
 const VALUE: Readonly<Record<HealthReport["status"], number>> = { ok: 1, degraded: 0.5, error: 0 };
 
 /** How long probes took, answered or not. */

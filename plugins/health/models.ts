@@ -3,7 +3,7 @@ import type { AgentsService, ModelPreflight } from "propylon/plugins/agents";
 import { Checks, type Known } from "./checks.ts";
 import type { HealthOptions } from "./options.ts";
 
-/** What the provider of an agent's model said without being asked to think (P001, P062). */
+/** What the provider of an agent's model said without being asked to think. */
 export interface ModelHealth extends ModelPreflight {
   readonly agent: string;
   /** ISO 8601. */

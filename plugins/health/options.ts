@@ -10,15 +10,15 @@ export const optionsSchema = z.strictObject({
     ),
   timeout: durationSchema()
     .default(3_000)
-    .describe("How long a probe or a check of a model's provider may take (P076)."),
+    .describe("How long a probe or a check of a model's provider may take."),
   budget: durationSchema("ms")
     .default(900)
     .describe(
-      "How long an answer may wait for probes whose result is not known yet (C25). A bare number is milliseconds.",
+      "How long an answer may wait for probes whose result is not known yet. A bare number is milliseconds.",
     ),
   slow: durationSchema()
     .default(2_000)
-    .describe("Average time of a server's last probes above which it counts as slow (P058)."),
+    .describe("Average time of a server's last probes above which it counts as slow."),
   preflight: durationSchema()
     .default(60_000)
     .describe("Time between two checks of an agent's model provider."),

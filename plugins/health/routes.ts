@@ -24,7 +24,7 @@ export function registerRoutes(gateway: PluginContext<HealthOptions>, shown: Sho
   );
 }
 
-/** The union of C03. Always 200: what is wrong behind the gateway must not get it restarted. Reasons are for viewers. */
+/** Health of servers, agents and models. Always 200: what is wrong behind the gateway must not get it restarted. Reasons are for viewers. */
 async function page(
   gateway: PluginContext<HealthOptions>,
   { health, lastReload }: Shown,
@@ -79,7 +79,7 @@ function view({ status: { state, transport } }: Provider): object {
   return { connected: state === "ready" || state === "degraded", type: transport };
 }
 
-/** There is one place and there may be many models: the one that is worst off (C03). */
+/** There is one place and there may be many models: the one that is worst off. */
 function worst(models: readonly ModelHealth[]): ModelHealth | null {
   const order = ["error", "unknown", "ok"] as const;
   for (const status of order) {

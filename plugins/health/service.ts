@@ -1,6 +1,6 @@
 import { defineService } from "propylon";
 
-/** What `get_health` answers (P050-P052). */
+/** What `get_health` answers. */
 export type HealthReport =
   | { readonly status: "ok"; readonly timestamp: string; readonly message?: string }
   /** `message` says what is wrong, naming the server. */
@@ -22,7 +22,7 @@ export interface ServerHealth {
 
 /** The one function behind the tool, the routes, the metrics and the management list. */
 export interface HealthService {
-  /** Health of an agent (its servers, its model, itself), from the cache or within the inline budget (C25). Never throws. */
+  /** Health of an agent (its servers, its model, itself), from the cache or within the inline budget. Never throws. */
   ofAgent(agent: string): Promise<HealthReport>;
   /** Health of the whole gateway. */
   ofGateway(): Promise<HealthReport>;
@@ -33,7 +33,7 @@ export interface HealthService {
 /** Service token of the health plugin. */
 export const Health = defineService<HealthService>("health");
 
-/** Definition of the tool on every agent endpoint, word for word (P045, P046). */
+/** Definition of the tool on every agent endpoint, word for word. */
 export const GET_HEALTH = {
   name: "get_health",
   description: "Returns the health status of this agent and its downstream dependencies.",

@@ -4,7 +4,7 @@ import { describeUnreachable } from "./words.ts";
 
 /** Everything the health of an agent, or of the gateway, depends on. */
 export interface Facts {
-  /** Why it cannot process requests at all, as a sentence (P073). */
+  /** Why it cannot process requests at all, as a sentence. */
   readonly problem?: string | undefined;
   readonly servers: readonly ServerHealth[];
   /** Agents among the servers that are not well, as they say themselves. */
@@ -16,7 +16,7 @@ export interface Facts {
 }
 
 /**
- * The mapping of P070-P073: everything reachable and the provider well is `ok`; some not is `degraded`; an agent that cannot
+ * Everything reachable and the provider well is `ok`; some not is `degraded`; an agent that cannot
  * work is `error`, and so by default is one with nothing left to work with.
  */
 export function judge(facts: Facts, allDown: "error" | "degraded"): HealthReport {
@@ -56,7 +56,7 @@ function describeModels(models: Facts["models"]): string[] {
   return [...new Set(words)];
 }
 
-/** A report is as old as its oldest fact (P051). */
+/** A report is as old as its oldest fact. */
 function oldest({ servers, agents, models }: Facts): string {
   const times = [
     ...servers.map(({ checkedAt }) => checkedAt),

@@ -1,13 +1,13 @@
 import type { ServerHealth } from "./service.ts";
 
-/** A server that answers, but slowly, in the words of the source: `Avg response 12s — Neo4j connection slow` (P058). */
+/** A server that answers, but slowly, in the words of the source: `Avg response 12s — Neo4j connection slow`. */
 export function describeSlowness(server: string, average: number): string {
   const seconds =
     average < 10_000 ? (average / 1000).toFixed(1).replace(/\.0$/, "") : Math.round(average / 1000);
   return `Avg response ${seconds}s — ${server} connection slow`;
 }
 
-/** Servers that are not there, those with the same reason together: `Argos MCP server unreachable: ...` (P059). */
+/** Servers that are not there, those with the same reason together: `Argos MCP server unreachable: ...`. */
 export function describeUnreachable(servers: readonly ServerHealth[]): string[] {
   const byReason = new Map<string, string[]>();
   for (const { server, reason = "no reason known" } of servers) {

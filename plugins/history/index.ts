@@ -5,7 +5,7 @@ import { Ring } from "./ring.ts";
 import { historyRoutes } from "./routes.ts";
 import { Secrets } from "./secrets.ts";
 
-/** The last tool calls with what was asked, what came back and who asked (M131). */
+/** The last tool calls with what was asked, what came back and who asked. */
 export default definePlugin({
   name: "history",
   config: optionsSchema,

@@ -22,7 +22,7 @@ export const optionsSchema = z.strictObject({
     .enum(["off", "redacted", "full"])
     .default("redacted")
     .describe(
-      "What is kept of arguments: nothing, all but the values of secret names, or everything (M146).",
+      "What is kept of arguments: nothing, all but the values of secret names, or everything.",
     ),
   argumentLimit: sizeSchema()
     .default(16 * 1_024)

@@ -3,11 +3,11 @@ import type { Json, Principal } from "propylon";
 import type { AgentEvent } from "propylon/plugins/agents";
 import { Output } from "./output.ts";
 
-/** Where an agent is in its life (A013): ready waits (C19), the last two are final (C18). */
+/** Where an agent is in its life: ready waits, the last two are final. */
 export type Status = "ready" | "running" | "stopped" | "completed";
 
 /**
- * Why an agent was stopped (C20): by `agent_stop`; by the end of the gateway or of this plugin; because it said that it failed;
+ * Why an agent was stopped: by `agent_stop`; by the end of the gateway or of this plugin; because it said that it failed;
  * by an error; because it ended without a word about its contract; or by the budget that ran out.
  */
 export type StopReason =
@@ -48,13 +48,13 @@ export interface Order {
   readonly output: number;
   /** Names this very request: the same key again is the same agent. */
   readonly key?: string | undefined;
-  /** Trace context of the request, since it may run much later (R010). */
+  /** Trace context of the request, since it may run much later. */
   readonly meta?: Json | undefined;
 }
 
 /** One agent at work on one contract. Its final states are sticky. */
 export class Agent {
-  /** Nobody can guess it: whoever knows an id has seen it (T4). */
+  /** Nobody can guess it: whoever knows an id has seen it. */
   readonly id = randomUUID();
   readonly contract: string;
   readonly name: string;
@@ -91,7 +91,7 @@ export class Agent {
     return this.#startedAt ?? this.createdAt;
   }
 
-  /** ISO 8601 (C18: always that of the state it is in). */
+  /** ISO 8601 (always that of the state it is in). */
   get endedAt(): string | undefined {
     return this.#endedAt;
   }

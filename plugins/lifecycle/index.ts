@@ -11,7 +11,7 @@ import { registerTools } from "./tools.ts";
 /** How often what is too old is looked for, in milliseconds: at most, and at least. */
 const SWEEP_MS = [1_000, 30_000] as const;
 
-/** Agents that any client can start, watch, complete and stop (A001, A008, A049). */
+/** Agents that any client can start, watch, complete and stop. */
 export default definePlugin({
   name: "lifecycle",
   config: optionsSchema,

@@ -1,6 +1,6 @@
 import type { Message } from "propylon/plugins/agents";
 
-/** What an agent is told of its contract, behind its own instructions (A035, A036). */
+/** What an agent is told of its contract, behind its own instructions. */
 export function instructionsFor(id: string, hasPayloads: boolean): string {
   return [
     `You work on one contract: the first message of the user. Your agent_id is ${id}.`,

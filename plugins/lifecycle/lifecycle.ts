@@ -25,7 +25,7 @@ export interface Request extends Omit<Order, "output"> {
   readonly start: boolean;
 }
 
-/** The agents of this gateway, for MCP, HTTP and WebSocket alike (A003, A049). Lives through reloads of the plugin. */
+/** The agents of this gateway, for MCP, HTTP and WebSocket alike. Lives through reloads of the plugin. */
 export class Lifecycle {
   /** How many came to each final state, since the process started. */
   readonly ends = { completed: 0, stopped: 0 };
@@ -99,7 +99,7 @@ export class Lifecycle {
   }
 
   /**
-   * Completes an agent, once (A026, C18); `false` when it had ended before, which stays as it is.
+   * Completes an agent, once; `false` when it had ended before, which stays as it is.
    *
    * @throws {GatewayError} `too_large` for a payload that does not fit: the agent stays as it was
    */
@@ -200,7 +200,7 @@ export class Lifecycle {
   }
 
   /**
-   * An agent that was stopped has no place any more, and its request in flight ends normally (A031). Whoever starts and stops
+   * An agent that was stopped has no place any more, and its request in flight ends normally. Whoever starts and stops
    * would so have as many requests in flight as they like: beyond as many as there are places the oldest is cut.
    */
   #cutLeftovers(): void {
@@ -212,8 +212,8 @@ export class Lifecycle {
   }
 
   /**
-   * Whoever starts an agent has the answer before anything else happens (A009, A044), and one run begins per turn of the event
-   * loop: two hundred at once would hold everybody up for as long as all of them take (A046).
+   * Whoever starts an agent has the answer before anything else happens, and one run begins per turn of the event
+   * loop: two hundred at once would hold everybody up for as long as all of them take.
    */
   #turn(): Promise<void> {
     return (this.#turns = this.#turns.then(() => new Promise((resolve) => setImmediate(resolve))));
@@ -233,7 +233,7 @@ export class Lifecycle {
     }
   }
 
-  /** Final states are sticky (C18), unless a late completion is wanted. */
+  /** Final states are sticky, unless a late completion is wanted. */
   #takes(agent: Agent, { status }: End): boolean {
     if (!agent.isOver) return true;
     const isLate = status === "completed" && agent.status === "stopped" && !this.#draining;

@@ -17,7 +17,7 @@ export interface Contracts {
 }
 
 /**
- * What an agent ends its contract with (A028). Made for one agent: under another id they do nothing, so that no agent ends
+ * What an agent ends its contract with. Made for one agent: under another id they do nothing, so that no agent ends
  * another's contract.
  */
 export function ownTools(contracts: Contracts, agent: Agent): readonly RunTool[] {

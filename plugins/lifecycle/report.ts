@@ -2,17 +2,17 @@ import type { Means } from "./means.ts";
 import type { PayloadStore } from "propylon/plugins/payloads";
 import type { Agent, Status } from "./agent.ts";
 
-/** What is said of an agent nobody knows, or nobody may know of (A020, C53). */
+/** What is said of an agent nobody knows, or nobody may know of. */
 export const NOT_FOUND = "Agent not found";
 
-/** An agent as agent_start answers it (A010). */
+/** An agent as agent_start answers it. */
 export type Started = { agent_id: string; status: Status; started_at: string };
 
 export function startedOf({ id, status, startedAt }: Agent): Started {
   return { agent_id: id, status, started_at: startedAt };
 }
 
-/** An agent as agent_status answers it (A012-A021). */
+/** An agent as agent_status answers it. */
 export type AgentStatus = Started & {
   completed_at?: string;
   stopped_at?: string;
@@ -26,7 +26,7 @@ export type AgentStatus = Started & {
 
 /** Everything that is told of an agent, in the order of the source. */
 export function statusOf(agent: Agent, { payloads, options }: Means): AgentStatus {
-  // A thousand of these are made for one answer (A045), and copying the parts together would cost as much as all the rest.
+  // A thousand of these are made for one answer, and copying the parts together would cost as much as all the rest.
   const status: AgentStatus = startedOf(agent);
   const { end, endedAt } = agent;
   if (end?.status === "completed") {
@@ -47,7 +47,7 @@ export function statusOf(agent: Agent, { payloads, options }: Means): AgentStatu
   return status;
 }
 
-/** How an agent ended (A027, A034); `already`: it had before, and that is what is told (C18). */
+/** How an agent ended; `already`: it had before, and that is what is told. */
 export function endingOf(
   agent: Agent,
   already: boolean,

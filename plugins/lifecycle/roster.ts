@@ -19,7 +19,7 @@ export class Roster {
     this.#agents.set(agent.id, agent);
   }
 
-  /** An agent as its owner sees it, and who runs the gateway; for everybody else there is none (T4). */
+  /** An agent as its owner sees it, and who runs the gateway; for everybody else there is none. */
   find(id: string, asker: Principal): Agent | undefined {
     const agent = this.#agents.get(id);
     return agent && isVisible(agent, asker) ? agent : undefined;

@@ -31,7 +31,7 @@ const querySchema = z.strictObject({
 });
 const keySchema = z.string().min(1).max(255).optional();
 
-/** The same agents over HTTP (A047). What goes well is answered in the shapes of the tools. */
+/** The same agents over HTTP. What goes well is answered in the shapes of the tools. */
 export function registerRoutes(
   gateway: PluginContext<LifecycleOptions>,
   lifecycle: Lifecycle,
@@ -111,7 +111,7 @@ function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifec
   });
 }
 
-/** @throws {GatewayError} `not_found` (A055) */
+/** @throws {GatewayError} `not_found` */
 function found(lifecycle: Lifecycle, { context }: RouteEvent): Agent {
   const agent = lifecycle.find(context.params?.["id"] ?? "", context.principal);
   if (agent) return agent;

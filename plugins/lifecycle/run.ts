@@ -48,7 +48,7 @@ function runOptions(agent: Agent, { tools, payloads, end }: RunMeans): RunOption
     signal: agent.cut.signal,
     principal: agent.owner,
     meta: agent.meta,
-    // The request in flight ends normally, no further one is made (A025, A030, A031).
+    // The request in flight ends normally, no further one is made.
     mayContinue: () => !agent.isOver,
     instructions: instructionsFor(agent.id, payloads !== undefined),
     tools,

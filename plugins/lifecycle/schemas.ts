@@ -17,7 +17,7 @@ export const appendSchema = z.object({ agent_id: agentId, payload });
 /** What a completion says. */
 export type Completion = { agent_id: string; summary: string; payload?: string | undefined };
 
-/** Arguments of agent_complete (A022). */
+/** Arguments of agent_complete. */
 export function completeSchema(hasPayloads: boolean): z.ZodType<Completion> {
   return hasPayloads
     ? z.object({ agent_id: agentId, summary, payload: payload.optional() })
@@ -40,7 +40,7 @@ export const idsSchema = z.object({
   agent_ids: z.array(z.string()).max(10_000).describe("Ids of agents, in the order of the answer."),
 });
 
-/** What starts an agent (A007). */
+/** What starts an agent. */
 export type Contract = { contract: string; agent?: string | undefined };
 
 /** Arguments of agent_start; the agent may be chosen only where there is a choice. */
@@ -60,10 +60,10 @@ export function contractSchema(agents: readonly string[]): z.ZodType<Contract> {
 const time = z.string().describe("ISO 8601.");
 const status = z.enum(["ready", "running", "stopped", "completed"]);
 
-/** Answer of agent_start (A010). */
+/** Answer of agent_start. */
 export const startedSchema = z.object({ agent_id: z.string(), status, started_at: time });
 
-/** Answer of agent_complete and agent_stop (A027, A034, C18). */
+/** Answer of agent_complete and agent_stop. */
 export const endedSchema = z.object({
   status,
   started_at: time,
@@ -81,7 +81,7 @@ export const appendedSchema = z.object({
   already: z.boolean().optional().describe("It had ended before; nothing was changed."),
 });
 
-/** An agent as agent_status tells it (A012-A021). */
+/** An agent as agent_status tells it. */
 const statusSchema = z.object({
   agent_id: z.string(),
   status: status.optional(),

@@ -1,6 +1,6 @@
 import type { Agent } from "./agent.ts";
 
-/** Places for agents that run at the same time, and who waits for one, first come first served (C19). */
+/** Places for agents that run at the same time, and who waits for one, first come first served. */
 export class Slots {
   /** How many there are. */
   limit = 1;

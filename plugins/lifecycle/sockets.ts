@@ -10,7 +10,7 @@ const MAX_UNSENT = 1024 * 1024;
 /** In the range for applications (RFC 6455 section 7.4.2); says what HTTP 404 says. */
 const GONE = 4404;
 
-/** `/ws/agent/:id`: what an agent does, as it does it (A047). */
+/** `/ws/agent/:id`: what an agent does, as it does it. */
 export function registerSockets(
   gateway: PluginContext<LifecycleOptions>,
   lifecycle: Lifecycle,

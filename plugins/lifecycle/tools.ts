@@ -16,7 +16,7 @@ import {
   statusesSchema,
 } from "./schemas.ts";
 
-/** `agent_start`, `agent_status`, `agent_complete`, `agent_stop`, `append_payload` (A007-A034, A054). */
+/** `agent_start`, `agent_status`, `agent_complete`, `agent_stop`, `append_payload`. */
 export function registerTools(
   gateway: PluginContext<LifecycleOptions>,
   lifecycle: Lifecycle,
@@ -60,7 +60,7 @@ function registerStatus(gateway: PluginContext<LifecycleOptions>, lifecycle: Lif
         const agent = lifecycle.find(id, principal);
         return agent ? statusOf(agent, lifecycle.means) : { agent_id: id, error: NOT_FOUND };
       });
-      // The source answers a list, MCP demands an object: the text is the one, the structure the other (A011, C53).
+      // The source answers a list, MCP demands an object: the text is the one, the structure the other.
       return {
         content: [{ type: "text", text: JSON.stringify(agents) }],
         structuredContent: { agents },
@@ -133,7 +133,7 @@ export function chosen(wanted: string | undefined, takers: readonly string[]): s
   });
 }
 
-/** @throws {GatewayError} `not_found` (A055) */
+/** @throws {GatewayError} `not_found` */
 function found(lifecycle: Lifecycle, id: string, { principal }: Call): Agent {
   const agent = lifecycle.find(id, principal);
   if (agent) return agent;

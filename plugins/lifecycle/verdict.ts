@@ -1,6 +1,6 @@
 import type { End } from "./agent.ts";
 
-/** What an agent writes that cannot or does not call a tool (A037, C20), with emphasis and punctuation around it. */
+/** What an agent writes that cannot or does not call a tool, with emphasis and punctuation around it. */
 const MARKER = /[*_]*\[CONTRACT (COMPLETE|FAILED)\][*_]*[.:!]?/g;
 
 /**

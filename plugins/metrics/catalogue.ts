@@ -14,7 +14,7 @@ export interface Sources {
 
 const STATES = ["idle", "connecting", "ready", "degraded", "backoff", "failed", "closed"] as const;
 
-/** Figures about tool calls, under the names of the specification (M111-M115). */
+/** Figures about tool calls, under the names of the specification. */
 export function exposeCalls(page: Exposition, { ledger, switches }: Sources): void {
   page.counter(
     "tool_calls_total",

@@ -17,7 +17,7 @@ import { exposeProcess } from "./process.ts";
 import { summarise } from "./summary.ts";
 import { Switches } from "./switches.ts";
 
-/** Figures about every call and the gateway itself, for Prometheus and as JSON (M070, M111-M117). */
+/** Figures about every call and the gateway itself, for Prometheus and as JSON. */
 export default definePlugin({
   name: "metrics",
   config: optionsSchema,

@@ -11,7 +11,7 @@ export const optionsSchema = z.strictObject({
     .regex(/^(?:[a-zA-Z_][a-zA-Z0-9_]*)?$/, "use letters, digits and underscores")
     .default("")
     .describe(
-      'Put in front of the name of every metric of this plugin, e.g. "propylon_"; the JSON keeps its names (C46).',
+      'Put in front of the name of every metric of this plugin, e.g. "propylon_"; the JSON keeps its names.',
     ),
   public: z
     .boolean()

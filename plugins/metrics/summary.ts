@@ -1,7 +1,7 @@
 import type { Sources } from "./catalogue.ts";
 import type { Distribution } from "./distribution.ts";
 
-/** The figures as JSON, under the names of the specification (M116, M153). */
+/** The figures as JSON, under the names of the specification. */
 export function summarise({ ledger, life, switches, gateway }: Sources): object {
   return {
     servers_enabled: switches.servers(),

@@ -12,7 +12,7 @@ import { Invocation, type InvocationHost } from "./invocation.ts";
 import { findServer, findTool, isAwaited, settled, toolsOf } from "./target.ts";
 import { limitOf, requestedTimeout } from "./timeout.ts";
 
-/** Body of `POST /:server/invoke` (M107). */
+/** Body of `POST /:server/invoke`. */
 const invokeBody = z.strictObject({
   tool: z.string(),
   arguments: z.record(z.string(), z.unknown()).default({}),

@@ -113,7 +113,7 @@ class Draft {
     };
   }
 
-  /** One operation in place of one per tool (M107). */
+  /** One operation in place of one per tool. */
   #addInvoke(server: string, tools: readonly Tool[], at: Placement): void {
     const id = this.#takeId(`${at.id}invoke`);
     const input = {

@@ -21,7 +21,7 @@ interface Kept extends Rendered {
   readonly key: string;
 }
 
-/** The gateway's OpenAPI documents as bytes, each written again only when what it shows changed (M106). */
+/** The gateway's OpenAPI documents as bytes, each written again only when what it shows changed. */
 export class Documents {
   readonly #gateway: Pick<PluginContext, "servers" | "shows">;
   readonly #head: () => DocumentHead;

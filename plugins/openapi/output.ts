@@ -4,7 +4,7 @@ import { type Json, parseJson } from "propylon";
 const MAX_DEPTH = 64;
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** One piece of a tool's output, tagged with what it is (M011, M101, M157). */
+/** One piece of a tool's output, tagged with what it is. */
 export type OutputItem =
   | { readonly type: "text"; readonly value: string }
   | { readonly type: "scalar"; readonly value: number | boolean }

@@ -22,7 +22,7 @@ const RPC_CODES: Readonly<Record<number, ErrorCode>> = {
 };
 
 /**
- * The body of a successful call: `{ ok, result, output: { items } }`, without `output`, or the bare value (M011, M012).
+ * The body of a successful call: `{ ok, result, output: { items } }`, without `output`, or the bare value.
  *
  * @throws {GatewayError} `upstream_error` for a result that nests too deeply to be written
  */

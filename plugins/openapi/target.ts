@@ -22,7 +22,7 @@ export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
 }
 
 /**
- * The server of a path segment: by its name, or by its name behind an underscore (C06, M068).
+ * The server of a path segment: by its name, or by its name behind an underscore.
  *
  * @throws {GatewayError} `not_found`
  */

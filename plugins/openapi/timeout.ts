@@ -5,7 +5,7 @@ import type { GatingService } from "propylon/plugins/gating";
 export type TimedCall = Pick<Call, "method" | "server" | "name" | "timeout" | "meta">;
 
 /**
- * The timeout a request asks for, in milliseconds: `X-Tool-Timeout`, else `?timeout=` (M035, M036, C05). A bare number is
+ * The timeout a request asks for, in milliseconds: `X-Tool-Timeout`, else `?timeout=`. A bare number is
  * seconds; fractions and `1500ms`, `30s`, `2m` are understood. `NaN` for what cannot be read.
  */
 export function requestedTimeout(header: string | null, search: string): number | undefined {
@@ -25,7 +25,7 @@ function toMs(text: string): number {
 /**
  * Decides about the timeout that a request asks for.
  *
- * @returns seconds for `X-Tool-Timeout-Effective`, where the gateway allows less than was asked for (C05)
+ * @returns seconds for `X-Tool-Timeout-Effective`, where the gateway allows less than was asked for
  * @throws {GatewayError} `invalid` for what is no time above zero; with gating also for more than it allows, where it rejects,
  * and `invalid_timeout` in place of both where it is compatible with mcpo
  */

@@ -1,6 +1,6 @@
 /**
  * Whether a client takes gzip. Stricter than RFC 9110 section 12.5.3 on purpose: the source wants it said, so a request without
- * the header does not (A042, C17).
+ * the header does not.
  */
 export function acceptsGzip(header: string | null): boolean {
   if (header === null) return false;

@@ -10,7 +10,7 @@ import { Store } from "./store.ts";
 
 export * from "./service.ts";
 
-/** Keeps what agents produce and what is too large to be sent whole, compressed (A018, A019, A024, A038-A042, A049-A054). */
+/** Keeps what agents produce and what is too large to be sent whole, compressed. */
 export default definePlugin({
   name: "payloads",
   config: optionsSchema,
@@ -41,8 +41,8 @@ export default definePlugin({
 });
 
 /**
- * Where a client fetches a payload (C15): below the public URL of the gateway. That is looked up once per config in force: the
- * status of a thousand agents asks for a thousand URLs (A045).
+ * Where a client fetches a payload: below the public URL of the gateway. That is looked up once per config in force: the
+ * status of a thousand agents asks for a thousand URLs.
  */
 function urlMaker(gateway: PluginContext<PayloadOptions>): (id: string) => string {
   const { config, control } = gateway;

@@ -11,12 +11,12 @@ import { acceptsGzip } from "./encoding.ts";
 import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 
-/** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes (A038-A042). */
+/** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes. */
 export function payloadRoutes(gateway: PluginContext<PayloadOptions>, store: PayloadStore): void {
   const read = async (event: RouteEvent): Promise<Response> => {
     const id = pathParameter(event, "id");
     const info = findOwn(store, id, event.context.principal, gateway.config.store !== undefined);
-    // 404 comes before 406: whether there is anything does not depend on how it is asked for (C17).
+    // 404 comes before 406: whether there is anything does not depend on how it is asked for.
     if (!acceptsGzip(event.req.headers.get("accept-encoding"))) throw notAcceptable();
     return respond(event, await store.gzip(id), info);
   };

@@ -2,7 +2,7 @@ import { defineService } from "propylon";
 
 /** What is known of a stored payload. */
 export interface PayloadInfo {
-  /** UTF-8 bytes before compression (A018, C16). */
+  /** UTF-8 bytes before compression. */
   readonly size: number;
   /** Bytes as stored. */
   readonly stored: number;
@@ -19,7 +19,7 @@ export interface PayloadInfo {
 export interface PayloadStore {
   /**
    * Compresses off the event loop and keeps; replaces what was there under this id.
-   * @param content text is UTF-8; an empty text is a payload of 0 bytes (C16)
+   * @param content text is UTF-8; an empty text is a payload of 0 bytes
    * @throws {GatewayError} `too_large` when it, or all payloads together, would be above the limit
    */
   put(
@@ -27,19 +27,19 @@ export interface PayloadStore {
     content: string | Uint8Array,
     options: { readonly owner: string; readonly mimeType?: string; readonly ttl?: number },
   ): Promise<PayloadInfo>;
-  /** Adds to the end; makes the payload when there is none (A054). */
+  /** Adds to the end; makes the payload when there is none. */
   append(
     id: string,
     content: string | Uint8Array,
     options: { readonly owner: string; readonly mimeType?: string; readonly ttl?: number },
   ): Promise<PayloadInfo>;
   info(id: string): PayloadInfo | undefined;
-  /** The gzip bytes (A039). */
+  /** The gzip bytes. */
   gzip(id: string): Promise<Uint8Array | undefined>;
   /** Bytes `from` (inclusive) to `to` (exclusive) of the uncompressed content. */
   slice(id: string, from: number, to: number): Promise<Uint8Array | undefined>;
   delete(id: string): Promise<boolean>;
-  /** Where a client can fetch it (A019, C15). */
+  /** Where a client can fetch it. */
   url(id: string): string;
 }
 

@@ -17,7 +17,7 @@ export interface Shelf {
   close(): Promise<void>;
 }
 
-/** In memory: gone with the process (A051). */
+/** In memory: gone with the process. */
 export class MemoryShelf implements Shelf {
   readonly #members = new Map<string, readonly Uint8Array[]>();
 

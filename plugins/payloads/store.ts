@@ -6,7 +6,7 @@ import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 import type { Shelf } from "./shelf.ts";
 
-/** Runs in a thread of its own, so that a large payload holds nobody up (A046). */
+/** Runs in a thread of its own, so that a large payload holds nobody up. */
 const compress = promisify(gzip);
 
 /** Shortest time between two looks for what is over, in milliseconds: a folder that refuses must not be asked without end. */

@@ -1,7 +1,7 @@
 import { type Call, type Progress, setTicker } from "propylon";
 import type { Meter } from "./meter.ts";
 
-/** Says that a silent call still runs, so that nobody takes a long one for a dead one (P094). */
+/** Says that a silent call still runs, so that nobody takes a long one for a dead one. */
 export class Heartbeat {
   readonly #call: Pick<Call, "server" | "name">;
   readonly #meter: Meter;

@@ -7,7 +7,7 @@ import { AgentProgress } from "./service.ts";
 
 export * from "./service.ts";
 
-/** Progress of calls: bounded, increasing, never silent; and the words for what agents do (P094-P123, C22-C24). */
+/** Progress of calls: bounded, increasing, never silent; and the words for what agents do. */
 export default definePlugin({
   name: "progress",
   config: optionsSchema,
@@ -16,7 +16,7 @@ export default definePlugin({
     const { config } = gateway;
     // Around the deadline and not in the stage of its name: a heartbeat of ours must not pass for a sign of life of the server.
     gateway.use("validate", (call, next) =>
-      // Whoever gave no token gets nothing, and costs nothing (P101, P117).
+      // Whoever gave no token gets nothing, and costs nothing.
       call.progress ? follow(call, next, config) : next(call),
     );
     return {

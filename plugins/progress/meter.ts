@@ -1,12 +1,12 @@
 import { LITERAL_PROGRESS, type Progress, setTimer } from "propylon";
 import type { ProgressOptions } from "./options.ts";
 
-/** Where reports of a flood come from: parallel tools name themselves in front of their message (P123). */
+/** Where reports of a flood come from: parallel tools name themselves in front of their message. */
 const SOURCE = /^[^\s/:]+\/[^\s:]+(?=: )/;
 
 /**
  * Passes on the progress of one call: every report while they are few, the latest of each source when they flood. That values
- * increase is seen to where they leave the gateway, unless they are meant literally. Never throws (P120).
+ * increase is seen to where they leave the gateway, unless they are meant literally. Never throws.
  */
 export class Meter {
   readonly #send: (report: Progress) => void;

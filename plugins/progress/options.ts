@@ -7,16 +7,13 @@ export const optionsSchema = z.strictObject({
     .enum(["strict", "compat"])
     .default("strict")
     .describe(
-      "strict: what reaches a client always increases, as MCP wants. compat: the literal values of the source, 0 for a start and 1/1 for an end (C22).",
+      "strict: what reaches a client always increases, as MCP wants. compat: the literal values of the source, 0 for a start and 1/1 for an end.",
     ),
-  loop: z
-    .boolean()
-    .default(true)
-    .describe("Report the turns of agents (emit_loop_progress, P119)."),
+  loop: z.boolean().default(true).describe("Report the turns of agents (emit_loop_progress)."),
   text: z
     .boolean()
     .default(false)
-    .describe("Report the text of models while it is written, as `{agent} says: ...` (P122)."),
+    .describe("Report the text of models while it is written, as `{agent} says: ...`."),
   heartbeat: durationSchema()
     .default(15_000)
     .describe(

@@ -2,7 +2,7 @@ import type { Progress } from "propylon";
 import type { ProgressOptions } from "./options.ts";
 import type { AgentEvent, AgentReporter } from "./service.ts";
 
-/** A message that names its source already, or a turn of an agent: passed on as it is (C24). */
+/** A message that names its source already, or a turn of an agent: passed on as it is. */
 const NAMED = /^[^\s/:]+\/[^\s:]+: /;
 
 /** A tool that an agent further down began. */
@@ -13,7 +13,7 @@ type Relayed = Extract<AgentEvent, { readonly type: "relayed" }>;
 /** Longest text of a model in one report, in characters. */
 const MAX_TEXT = 500;
 
-/** Puts what an agent does into the words of the source (P106-P110). */
+/** Puts what an agent does into the words of the source. */
 export class Reporter implements AgentReporter {
   readonly #agent: string;
   readonly #send: (report: Progress) => void;
@@ -57,7 +57,7 @@ export class Reporter implements AgentReporter {
     }
   }
 
-  /** A part that has ended stays one that has, however deep below it did (P104, P114). */
+  /** A part that has ended stays one that has, however deep below it did. */
   #relay({ server, tool, message = "running", progress, total }: Relayed): void {
     const words = NAMED.test(message) ? message : `${server}/${tool}: ${message}`;
     if (progress !== undefined && total !== undefined && progress >= total)
@@ -83,7 +83,7 @@ export class Reporter implements AgentReporter {
     else this.#send({ progress: literal, message, ...(total !== undefined && { total }) });
   }
 
-  /** `total == progress` marks the end of a tool; the call goes on (P104, P114, P118). */
+  /** `total == progress` marks the end of a tool; the call goes on. */
   #tellEnd(message: string): void {
     this.#count++;
     const progress = this.#options.mode === "strict" ? this.#count : 1;

@@ -1,16 +1,16 @@
 import { defineService, type Call } from "propylon";
 
-/** Turns what an agent does into progress reports of one call, in the seed's words (P106-P110). */
+/** Turns what an agent does into progress reports of one call, in the seed's words. */
 export interface AgentReporter {
-  /** Whether text is wanted while the model writes it (P122). */
+  /** Whether text is wanted while the model writes it. */
   readonly deltas: boolean;
-  /** Best effort: never throws (P120). */
+  /** Best effort: never throws. */
   report(event: AgentEvent): void;
 }
 
 /** Progress of native agents. */
 export interface ProgressService {
-  /** `undefined` when the caller asked for no progress: then nothing is made (P101). */
+  /** `undefined` when the caller asked for no progress: then nothing is made. */
   reporterFor(call: Call, agent: string): AgentReporter | undefined;
 }
 
@@ -19,7 +19,7 @@ export const AgentProgress = defineService<ProgressService>("progress");
 
 /** What an agent does while it runs. */
 export type AgentEvent =
-  /** A turn began: the model is asked, or tools are run. `step` counts from 1 (P109, P110). */
+  /** A turn began: the model is asked, or tools are run. `step` counts from 1. */
   | { readonly type: "step"; readonly step: number; readonly kind: "llm" | "tool" }
   | {
       readonly type: "tool";
@@ -29,7 +29,7 @@ export type AgentEvent =
       /** What went wrong, for `failed`. */
       readonly message?: string | undefined;
     }
-  /** A tool of this run reported progress itself; passed on as it came (C24). */
+  /** A tool of this run reported progress itself; passed on as it came. */
   | {
       readonly type: "relayed";
       readonly server: string;

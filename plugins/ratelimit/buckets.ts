@@ -7,7 +7,7 @@ interface Bucket {
 const EPSILON_MS = 1e-6;
 
 /**
- * Token buckets by key (M124): each holds up to `burst` tokens, gets one back every `interval` milliseconds, and a call takes one.
+ * Token buckets by key: each holds up to `burst` tokens, gets one back every `interval` milliseconds, and a call takes one.
  * So within any time t at most `burst + t / interval` calls run. Instants are those of a clock that never jumps.
  */
 export class Buckets {

@@ -6,7 +6,7 @@ import { Slots, type Waiter } from "./slots.ts";
 /** Keys kept before those without calls are dropped. */
 const KEYS = 10_000;
 
-/** One bound on calls that run at the same time (M119). */
+/** One bound on calls that run at the same time. */
 export class Cap {
   readonly name: string;
   readonly selector: Selector;

@@ -6,7 +6,7 @@ import { RateLimits } from "./service.ts";
 
 export * from "./service.ts";
 
-/** Bounds how many calls run per time (M124) and at the same time (M119). */
+/** Bounds how many calls run per time and at the same time. */
 export default definePlugin({
   name: "ratelimit",
   config: optionsSchema,

@@ -20,7 +20,7 @@ export interface Entry {
   readonly _meta: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-/** The agents as the registry shows them: always those of now (P014). */
+/** The agents as the registry shows them: always those of now. */
 export class RegistryCatalogue {
   readonly #agents: () => readonly AgentInfo[];
   readonly #toServer: (agent: AgentInfo) => ServerDocument;
@@ -30,7 +30,7 @@ export class RegistryCatalogue {
     this.#toServer = isStrict ? toStrictServer : toServer;
   }
 
-  /** The body of `/.well-known/mcp/server.json` (P019, P021, P034). */
+  /** The body of `/.well-known/mcp/server.json`. */
   list(): { readonly servers: readonly Entry[] } {
     const servers = this.#agents().map((agent) => ({
       server: this.#toServer(agent),

@@ -1,6 +1,6 @@
 import type { AgentInfo } from "propylon/plugins/agents";
 
-/** The schema every entry names unless its agent says otherwise (P020). */
+/** The schema every entry names unless its agent says otherwise. */
 const SCHEMA_URL = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 /** Key of what the registry itself says of an entry. */
@@ -15,7 +15,7 @@ export type ServerDocument = Readonly<Record<string, unknown>> & {
   readonly version?: string;
 };
 
-/** What the operator wrote, and nothing else (P022-P032, C28). */
+/** What the operator wrote, and nothing else. */
 export function toServer(agent: AgentInfo): ServerDocument {
   const { id, title, description, version, icons, url, capabilities, registry } = agent;
   return {
@@ -30,7 +30,7 @@ export function toServer(agent: AgentInfo): ServerDocument {
   };
 }
 
-/** The same as the official schema of 2025-12-11 wants it (C28). */
+/** The same as the official schema of 2025-12-11 wants it. */
 export function toStrictServer(agent: AgentInfo): ServerDocument {
   const { id, capabilities, url } = agent;
   const kept = (agent.icons ?? []).filter(hasSecureAddress).map(toStrictIcon);
@@ -47,7 +47,7 @@ export function toStrictServer(agent: AgentInfo): ServerDocument {
   };
 }
 
-/** When the definition changed: without milliseconds, as in the source (P034). */
+/** When the definition changed: without milliseconds, as in the source. */
 export function updatedAt({ updatedAt: computed, registry }: AgentInfo): string {
   return registry?.updatedAt ?? computed.replace(/\.\d+Z$/, "Z");
 }

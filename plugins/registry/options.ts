@@ -8,17 +8,15 @@ export const optionsSchema = z.strictObject({
       port: z.int().min(0).max(65_535).describe("TCP port; 0 picks a free one."),
     })
     .optional()
-    .describe("A listener of its own (P007); default: the gateway's first."),
+    .describe("A listener of its own; default: the gateway's first."),
   requireAuth: z
     .boolean()
     .default(false)
-    .describe(
-      "Ask for credentials, role viewer. By default the registry is open to everyone (P017).",
-    ),
+    .describe("Ask for credentials, role viewer. By default the registry is open to everyone."),
   strictSchema: z
     .boolean()
     .default(false)
     .describe(
-      "Change what the official schema of 2025-12-11 would refuse: fill in description and version, shorten what is too long, write sizes as lists, drop icons without an https address, move capabilities into _meta (C28).",
+      "Change what the official schema of 2025-12-11 would refuse: fill in description and version, shorten what is too long, write sizes as lists, drop icons without an https address, move capabilities into _meta.",
     ),
 });

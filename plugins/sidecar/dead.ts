@@ -2,7 +2,7 @@ import type { Failure } from "./failure.ts";
 import { harmless, headerText } from "./headers.ts";
 import type { Delivery, Parcel } from "./transport.ts";
 
-/** A task that is given up, as it is kept (R025). */
+/** A task that is given up, as it is kept. */
 export interface Letters {
   /** As it came. */
   readonly whole: Parcel;

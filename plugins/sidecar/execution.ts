@@ -241,7 +241,7 @@ export class Execution {
     }
   }
 
-  /** Gives the task up: stored as it came, with the reason, and with a failed result (R025). */
+  /** Gives the task up: stored as it came, with the reason, and with a failed result. */
   async #bury(failure: Failure): Promise<void> {
     const { transport } = this.#means;
     const { attempt } = this.#delivery;
@@ -264,7 +264,7 @@ export class Execution {
   }
 }
 
-/** A message without a messageId still has a task id, which the runtime answers with (R022). */
+/** A message without a messageId still has a task id, which the runtime answers with. */
 function withIds({ id, request }: Order): SendMessageRequest {
   const { message } = request;
   if ((message.taskId ?? "") !== "" || message.messageId === id) return request;

@@ -6,7 +6,7 @@ export const MESSAGE_ID = "Task-Message-Id";
 /** `ref` of the principal that handed the task in, on tasks and results. */
 export const OWNER = "Task-Owner";
 
-/** What a publisher's header may not reach: the server's own commands, and credentials (T1). */
+/** What a publisher's header may not reach: the server's own commands, and credentials. */
 const WITHHELD = /^(?:nats-|dead-|authorization$|proxy-authorization$|cookie$|x-api-key$)/i;
 
 /** The value of a header, whatever the case of its name. */
@@ -20,7 +20,7 @@ export function harmless(headers: Headers): Headers {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !WITHHELD.test(name)));
 }
 
-/** The trace context of a message (R010); nothing else of it is forwarded (T1). */
+/** The trace context of a message; nothing else of it is forwarded. */
 export function traceHeaders(headers: Headers): Record<string, string> {
   const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return (traceOf(Object.fromEntries(lower)) ?? {}) as Record<string, string>;

@@ -31,7 +31,7 @@ declare module "propylon" {
   }
 }
 
-/** Feeds a runtime from a durable queue (R001-R011), and takes tasks for it. */
+/** Feeds a runtime from a durable queue, and takes tasks for it. */
 export default definePlugin({
   name: "sidecar",
   config: optionsSchema,
@@ -119,7 +119,7 @@ function tell(gateway: PluginContext<SidecarOptions>, ending: Ending, attempt: n
   gateway.emit("sidecar:task", id, outcome);
 }
 
-/** Life and death: what a reload takes out ends its tasks in the background, a shutdown waits for them (R059). */
+/** Life and death: what a reload takes out ends its tasks in the background, a shutdown waits for them. */
 function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): void {
   const { settings, transport, runtime, worker, child } = sidecar;
   const leaving = gateway.keep(

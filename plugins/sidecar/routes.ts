@@ -36,7 +36,7 @@ export function registerRoutes(gateway: PluginContext, sidecar: Sidecar): void {
     await worker.end(sidecar.settings.timeout);
     return statusOf(sidecar);
   });
-  // A call like any other, not a change of the gateway: read-only mode lets it through (M139).
+  // A call like any other, not a change of the gateway: read-only mode lets it through.
   gateway.route("POST", "/sidecar/tasks", { access: "caller", mutates: false }, async (event) => {
     const request = await readJson(event, sendMessageRequestSchema);
     const headers = (traceOf(event.req.headers) ?? {}) as Record<string, string>;
@@ -61,7 +61,7 @@ export function registerRoutes(gateway: PluginContext, sidecar: Sidecar): void {
 }
 
 /**
- * The result of a task for somebody: of their own, or of anybody's for operators (T4). Another's looks like one that is not there.
+ * The result of a task for somebody: of their own, or of anybody's for operators. Another's looks like one that is not there.
  */
 export async function resultFor(
   { queue }: Sidecar,

@@ -3,7 +3,7 @@ import { GatewayError, parseDuration } from "propylon";
 import { natsOf, type NatsSettings } from "./nats.ts";
 import type { SidecarOptions } from "./options.ts";
 
-/** What the contract and NATS set by environment (R007, R047, R050, R051). */
+/** What the contract and NATS set by environment. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The options with the environment and defaults filled in. Times in milliseconds. */
@@ -15,7 +15,7 @@ export interface Settings extends Omit<SidecarOptions, "name" | "nats" | "runtim
   readonly runtime: Omit<SidecarOptions["runtime"], "startup" | "url"> & {
     readonly startup: number;
     readonly url: string;
-    /** Whether somebody said where it is; else the manifest's port counts (R080). */
+    /** Whether somebody said where it is; else the manifest's port counts. */
     readonly isPlaced: boolean;
   };
 }

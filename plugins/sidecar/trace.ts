@@ -13,7 +13,7 @@ import type { Headers } from "./transport.ts";
 
 const TRACER = "propylon-sidecar";
 
-/** A step of a task's way as a span; without a provider of OpenTelemetry only the trace context that is passed on (R010). */
+/** A step of a task's way as a span; without a provider of OpenTelemetry only the trace context that is passed on. */
 export class Step {
   /** Trace context for whoever comes next: of this step where there is tracing, else as it came. */
   readonly headers: Readonly<Record<string, string>>;

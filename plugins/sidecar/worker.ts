@@ -25,7 +25,7 @@ export interface Reports {
   readonly changed: () => void;
 }
 
-/** Takes tasks from the queue and has the runtime do them, as many at a time as it was told (R018). */
+/** Takes tasks from the queue and has the runtime do them, as many at a time as it was told. */
 export class Worker {
   readonly #means: Means;
   readonly #reports: Reports;
@@ -74,8 +74,8 @@ export class Worker {
   }
 
   /**
-   * Takes no more tasks, and resolves when those that run have ended; after so many milliseconds they are handed to somebody else
-   * (R059). May be called again, with less.
+   * Takes no more tasks, and resolves when those that run have ended; after so many milliseconds they are handed to somebody else.
+   * May be called again, with less.
    */
   async end(grace: number): Promise<void> {
     this.#leaving.abort();
@@ -97,7 +97,7 @@ export class Worker {
     await Promise.all([...lanes, this.#watchHealth()]);
   }
 
-  /** Waits for the runtime; one that failed may still come (R038). */
+  /** Waits for the runtime; one that failed may still come. */
   async #begin(): Promise<void> {
     const { runtime } = this.#means;
     const { signal } = this.#leaving;
@@ -152,7 +152,7 @@ export class Worker {
     }
   }
 
-  /** What it serves by now may rule it out (R089). */
+  /** What it serves by now may rule it out. */
   async #whenHealthy(): Promise<void> {
     try {
       await this.#means.runtime.whenHealthy(this.#leaving.signal);
@@ -177,7 +177,7 @@ export class Worker {
     };
   }
 
-  /** Between tasks, too: whoever looks at us sees how the runtime is (R009). */
+  /** Between tasks, too: whoever looks at us sees how the runtime is. */
   async #watchHealth(): Promise<void> {
     const { signal } = this.#leaving;
     const { runtime, settings } = this.#means;

@@ -11,7 +11,7 @@ import { SCOPE } from "./span.ts";
 export { contextOf, metaOf } from "./context.ts";
 export { failSpan, SCOPE, withSpan, type Spanned, type SpanInput } from "./span.ts";
 
-/** Traces and metrics by OpenTelemetry, under the names of its MCP and GenAI conventions (R010, R052, R070). */
+/** Traces and metrics by OpenTelemetry, under the names of its MCP and GenAI conventions. */
 export default definePlugin({
   name: "telemetry",
   config: optionsSchema,

@@ -64,7 +64,7 @@ export interface ExportSettings {
   readonly interval: number;
 }
 
-/** What the options and the environment together ask for; `undefined` when nothing is to be exported (R052). */
+/** What the options and the environment together ask for; `undefined` when nothing is to be exported. */
 export function settingsOf(
   options: TelemetryOptions,
   environment: NodeJS.ProcessEnv,

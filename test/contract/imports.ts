@@ -57,8 +57,7 @@ export function circlesIn(graph: ReadonlyMap<string, readonly string[]>): readon
     open.push(file);
     for (const next of graph.get(file) ?? []) {
       if (!order.has(next)) visit(next);
-      if (open.includes(next))
-        lowest.set(file, Math.min(lowest.get(file)!, lowest.get(next)!));
+      if (open.includes(next)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(next)!));
     }
     if (lowest.get(file) !== order.get(file)) return;
     const circle = open.splice(open.indexOf(file));

@@ -9,7 +9,7 @@ import { createKeyring } from "./keyring.ts";
 import { createPrincipal } from "./principal.ts";
 import { admits, ALL_ROLES } from "./roles.ts";
 
-/** Everyone, when no authentication is configured (M069: open without a key). */
+/** Everyone, when no authentication is configured (open without a key). */
 const ANONYMOUS = createPrincipal({ id: "anonymous", kind: "anonymous", roles: ALL_ROLES });
 
 /** Whether the config alone, without a plugin, tells callers apart. */
@@ -38,7 +38,7 @@ export const OPEN: Authentication = {
   admits,
 };
 
-/** Lets in who sends `auth.apiKey`, one of `auth.keys`, or a token that `auth.jwt` verifies (M032, M122). */
+/** Lets in who sends `auth.apiKey`, one of `auth.keys`, or a token that `auth.jwt` verifies. */
 function configuredAuthenticator(auth: GatewayConfig["auth"]): Authentication {
   const holderOf = createKeyring(auth);
   const verify = auth.jwt && createJwtVerifier(auth.jwt);

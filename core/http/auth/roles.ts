@@ -22,7 +22,7 @@ const ENOUGH: Readonly<Record<Exclude<Access, "public" | "principal">, readonly 
 
 /**
  * Whether a principal's roles satisfy the policy of a route: viewer < caller < operator < admin, and `service` for services and
- * admins (M122, M155). Everyone satisfies `public`, every principal `principal`.
+ * admins. Everyone satisfies `public`, every principal `principal`.
  */
 export function admits({ roles }: Pick<Principal, "roles">, access: Access): boolean {
   if (access === "public" || access === "principal") return true;
@@ -30,7 +30,7 @@ export function admits({ roles }: Pick<Principal, "roles">, access: Access): boo
   return false;
 }
 
-/** A 403 that names the missing role, the way RFC 6750 section 3.1 names a missing scope (T17). */
+/** A 403 that names the missing role, the way RFC 6750 section 3.1 names a missing scope. */
 export function lacksRole(access: Access): GatewayError {
   return new GatewayError("forbidden", `This needs the role "${access}".`, {
     hint: "Use credentials that have it.",

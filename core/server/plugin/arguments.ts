@@ -11,7 +11,7 @@ export interface CompiledSchema {
   check(value: Json): { readonly value: Json } | { readonly problems: readonly string[] };
 }
 
-/** Schema of a tool that takes nothing (P046). */
+/** Schema of a tool that takes nothing. */
 const NO_ARGUMENTS: Json = { type: "object", properties: {}, additionalProperties: false };
 
 /** Compiles the schema of tool arguments once. zod schemas must be synchronous. */

@@ -9,7 +9,7 @@ export interface UriTemplate {
 
 /**
  * Compiles a URI template of RFC 6570 level 1: literals and `{name}`. A value is never empty and holds no `/`.
- * Matching is linear in the URI: no regular expression is made from the template (T23, CVE-2026-0621).
+ * Matching is linear in the URI: no regular expression is made from the template (CVE-2026-0621).
  *
  * @throws {GatewayError} `invalid` for operators, unbalanced braces, or two variables without a literal between them
  */

@@ -123,7 +123,7 @@ const isFormer = (version: string): boolean => /^0\.3(?:\.|$)/.test(version);
 
 /**
  * A card decides which address the gateway talks to, with the operator's headers: only one on the host of `url` is taken from it,
- * or it could reach inside the operator's network (T7, T24).
+ * or it could reach inside the operator's network.
  */
 function interfaceOf(card: Card, dialect: Dialect, options: AgentOptions): AgentInterface {
   const base = baseOf(options);

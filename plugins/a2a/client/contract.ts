@@ -19,7 +19,7 @@ export interface ContractChannelOptions {
   readonly maxResult: number;
 }
 
-/** A runtime of contract v1: `POST /` with a bare message, a bare task back; as events where it streams (R019-R025, R038-R042). */
+/** A runtime of contract v1: `POST /` with a bare message, a bare task back; as events where it streams. */
 export class ContractChannel implements Channel {
   readonly streams: boolean;
   readonly #options: ContractChannelOptions;
@@ -86,7 +86,7 @@ export class ContractChannel implements Channel {
     }
   }
 
-  /** 400 and its like are about the message (R026); the rest is about the runtime. */
+  /** 400 and its like are about the message; the rest is about the runtime. */
   async #refused({ status, body }: AgentReply): Promise<Error> {
     const isAboutMessage = [400, 413, 415, 422].includes(status);
     if (!isAboutMessage) return this.#options.exchange.faults.status(status);

@@ -32,7 +32,7 @@ export class Conversation {
     this.#call = call;
     this.#options = options;
     this.#channel = options.channel;
-    // All of a caller's own that an agent gets to see (T1).
+    // All of a caller's own that an agent gets to see.
     this.#headers = (traceOf(call.meta ?? {}) ?? {}) as Passage["headers"];
   }
 

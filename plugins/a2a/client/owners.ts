@@ -5,7 +5,7 @@ const MOST = 10_000;
 
 /**
  * Whose tasks and conversations are whose. An agent sees one client, the gateway, and would hand everybody's to everybody who knows
- * an id (T4, a2a-python #786): an id is only taken from the principal it was told to. What was forgotten, or told before a restart of
+ * an id (a2a-python #786): an id is only taken from the principal it was told to. What was forgotten, or told before a restart of
  * the gateway, is nobody's.
  */
 export class Owners {

@@ -21,7 +21,7 @@ export interface ProbeInput {
 }
 
 /**
- * Asks an agent whether it is there: a runtime of contract v1 for its health (R013), any other for its card.
+ * Asks an agent whether it is there: a runtime of contract v1 for its health, any other for its card.
  * @throws {GatewayError} whose `data.failed` tells how far it came
  */
 export async function probeAgent(input: ProbeInput): Promise<ProbeReport> {

@@ -91,7 +91,7 @@ export class AgentServer implements ManagedProvider {
     await this.#reading.again();
   }
 
-  /** Asks for the card; a runtime of contract v1 whether it is healthy (R013). */
+  /** Asks for the card; a runtime of contract v1 whether it is healthy. */
   probe(signal: AbortSignal): Promise<ProbeReport> {
     return probeAgent({
       ...this.#settings,
@@ -139,7 +139,7 @@ export class AgentServer implements ManagedProvider {
 
   async #read(signal: AbortSignal, before: Agent | undefined): Promise<Agent> {
     const card = await this.#cards.read(signal);
-    // The same card makes the same tools: nothing is built (M106).
+    // The same card makes the same tools: nothing is built.
     if (card === before?.card) return before;
     const channel = await this.#open(card);
     const tools = toolsOf(card.skills);

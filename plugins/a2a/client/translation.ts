@@ -14,7 +14,7 @@ const KNOWN: ReadonlySet<unknown> = new Set(TASK_STATES);
 
 /**
  * An event as A2A 1.0 or contract v1 writes it, in the words of contract v1. The contract leaves the wire shape of its events open,
- * so those that are not wrapped are taken too (R041, R042).
+ * so those that are not wrapped are taken too.
  *
  * @returns `undefined` for what is no event, or an artifact without any content
  */

@@ -8,18 +8,18 @@ import {
   type TaskStatus,
 } from "propylon/contract";
 
-/** What a client of the contract reads about an end that says nothing of itself (R025). */
+/** What a client of the contract reads about an end that says nothing of itself. */
 const WORDS: Partial<Record<TaskState, string>> = {
   canceled: "canceled",
   rejected: "rejected by the agent",
 };
 
-/** A task in the words of contract v1: its synchronous answers know three states (R023), and a failed one says why (R025). */
+/** A task in the words of contract v1: its synchronous answers know three states, and a failed one says why. */
 export function toAnswer(task: Task): Task {
   return { ...task, status: toStatus(task.status) };
 }
 
-/** An event of a stream in the words of contract v1 (R041, C43). */
+/** An event of a stream in the words of contract v1. */
 export function toEvent(event: StreamEvent): StreamEvent {
   if ("task" in event) return { task: toAnswer(event.task as Task) };
   if (!("statusUpdate" in event)) return event;
@@ -36,7 +36,7 @@ export function stateOf(event: StreamEvent): TaskState | undefined {
   return (task ?? statusUpdate)?.status.state;
 }
 
-/** A task that never came to be, because nothing can be done with its message (C42). */
+/** A task that never came to be, because nothing can be done with its message. */
 export function failedTask({ id, message }: { id: string; message: Message }, why: string): Task {
   const { contextId } = message;
   return {

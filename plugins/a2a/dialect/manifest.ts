@@ -16,10 +16,10 @@ type Capabilities = Pick<
   "streaming" | "traceContext" | "gracefulShutdown" | "contextCompaction"
 >;
 
-/** Path of the health check (R017). */
+/** Path of the health check. */
 export const HEALTH_PATH = "/health";
 
-/** Serves the manifest, and writes it where a container image or a sidecar looks for it (R077). */
+/** Serves the manifest, and writes it where a container image or a sidecar looks for it. */
 export function serveManifest(gateway: PluginContext<A2aOptions>, card: Card): void {
   const options = { access: "public", mutates: false, listener: card.place.listener } as const;
   const create = perGeneration(gateway, () => createManifest(gateway, card));

@@ -1,11 +1,11 @@
 import { GatewayError, parseDuration, setTimer, type PluginContext } from "propylon";
 import type { A2aOptions } from "../options.ts";
 
-/** How long the contract gives a runtime to become ready, in milliseconds (R037). */
+/** How long the contract gives a runtime to become ready, in milliseconds. */
 const STARTUP_MS = 60_000;
 
 /**
- * Whether the runtime is ready for its first task (R029, R035, R036): every server that a skill calls has been connected. Once it
+ * Whether the runtime is ready for its first task: every server that a skill calls has been connected. Once it
  * is, it stays so: a server that fails later fails tasks, and must not have the container killed by its liveness probe.
  */
 export class Readiness {
@@ -38,7 +38,7 @@ export class Readiness {
     return [...this.#missing];
   }
 
-  /** Says in the log when it takes longer than STARTUP_TIMEOUT; the sidecar gives the pod up then (R038). */
+  /** Says in the log when it takes longer than STARTUP_TIMEOUT; the sidecar gives the pod up then. */
   #watch(): () => void {
     const ms = parseDuration(process.env["STARTUP_TIMEOUT"] ?? "", "s") ?? STARTUP_MS;
     const timer = setTimer(() => {

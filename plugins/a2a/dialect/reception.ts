@@ -18,7 +18,7 @@ export interface Delivery extends Envelope {
   readonly isStream: boolean;
 }
 
-/** Failures of a message that are outcomes of its task: contract v1 has a status code for none of them (R026). */
+/** Failures of a message that are outcomes of its task: contract v1 has a status code for none of them. */
 const OUTCOMES: ReadonlySet<GatewayError["code"]> = new Set(["not_found", "invalid"]);
 
 /** Takes messages of contract v1 and answers with their tasks. */
@@ -32,7 +32,7 @@ export class Reception {
   }
 
   /**
-   * The task at its end, or as events (R016, R021-R026, R040).
+   * The task at its end, or as events.
    * @throws {GatewayError} what {@link RuntimeService.send} throws and is no outcome: `exists`, `draining`, `rate_limited`
    */
   async answer(delivery: Delivery): Promise<Response> {
@@ -63,7 +63,7 @@ function reply(task: Task, { isStream }: Delivery): Response {
   return isStream ? streamOnce({ task }) : jsonReply(toAnswer(task));
 }
 
-/** Whether there is anything in a part: an empty text is nothing to work on (C42). */
+/** Whether there is anything in a part: an empty text is nothing to work on. */
 function hasContent({ text, data, raw, url }: Part): boolean {
   return Boolean(text?.trim()) || data !== undefined || Boolean(raw) || Boolean(url);
 }

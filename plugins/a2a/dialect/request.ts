@@ -5,7 +5,7 @@ import { GatewayError, parseJson, type Json, type RouteEvent, isObject } from "p
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
 import { MAX_DEPTH, MAX_ID } from "../ids.ts";
 
-/** Members that count as missing when they are null or empty, as other languages write what they have not (C42). */
+/** Members that count as missing when they are null or empty, as other languages write what they have not. */
 const OPTIONAL = new Set([
   "messageId",
   "taskId",
@@ -17,7 +17,7 @@ const OPTIONAL = new Set([
 
 /** A message of contract v1 and the id of its task. */
 export interface Envelope {
-  /** Id of its task: chosen by the client, or made up (R022, C42). */
+  /** Id of its task: chosen by the client, or made up. */
   readonly id: string;
   readonly message: Message;
   readonly metadata: Json | undefined;
@@ -44,7 +44,7 @@ export async function readBytes({ req }: RouteEvent): Promise<Buffer> {
 /**
  * The JSON object in the body of a `POST`.
  *
- * @throws {GatewayError} `unsupported_media_type` (R028), `bad_request` for what is no JSON object (R027), `too_large`
+ * @throws {GatewayError} `unsupported_media_type`, `bad_request` for what is no JSON object, `too_large`
  */
 export async function readObject(event: RouteEvent): Promise<Json> {
   if (!isJson(event.req.headers.get("content-type")))
@@ -71,7 +71,7 @@ export function isJson(type: string | null): boolean {
 }
 
 /**
- * The message in a body. Members that nobody knows are kept; a message without parts has none (C42).
+ * The message in a body. Members that nobody knows are kept; a message without parts has none.
  *
  * @throws {GatewayError} `bad_request` that names each wrong member: contract v1 has no 422
  */

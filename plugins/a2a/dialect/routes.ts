@@ -10,8 +10,7 @@ import { Reception } from "./reception.ts";
 import { readEnvelope, readObject } from "./request.ts";
 
 /**
- * The routes of contract v1: `POST {path}`, which A2A 1.0 shares (C41), `GET /health` and `GET /runtime-contract.json`
- * (R015-R017, R077).
+ * The routes of contract v1: `POST {path}`, which A2A 1.0 shares, `GET /health` and `GET /runtime-contract.json`.
  */
 export function contractRoutes(
   gateway: PluginContext<A2aOptions>,

@@ -29,7 +29,7 @@ interface Reader {
 }
 
 /**
- * A task as server-sent events: first the task, then its updates, until nobody works on it any more (R040-R043, R073).
+ * A task as server-sent events: first the task, then its updates, until nobody works on it any more.
  */
 export function streamTask(task: Watched, reader: Reader): Response {
   let unwatch: (() => void) | undefined;

@@ -6,7 +6,7 @@ import type { Message as AgentMessage, Part as AgentPart } from "propylon/plugin
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /**
- * Parts of a message as an agent is told them. A URL is only named: fetching what a stranger names is how servers are led astray (T7).
+ * Parts of a message as an agent is told them. A URL is only named: fetching what a stranger names is how servers are led astray.
  *
  * @throws {GatewayError} `invalid` for files that the agent cannot take
  */

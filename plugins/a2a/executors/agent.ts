@@ -20,7 +20,7 @@ export interface AgentSkillInput {
 }
 
 /**
- * A skill that is an agent of the config, which goes on with the conversation of the same context (R076).
+ * A skill that is an agent of the config, which goes on with the conversation of the same context.
  *
  * @throws {GatewayError} `invalid` when there is no such agent
  */
@@ -41,7 +41,7 @@ export function agentExecutor(input: AgentSkillInput): Executor {
   return {
     description: agent.description ?? `Asks the agent "${agent.title ?? name}".`,
     run: (work, call) =>
-      // Another's conversation is not found, whatever context they name (T4).
+      // Another's conversation is not found, whatever context they name.
       conversations.use(
         JSON.stringify([call.principal.ref, work.contextId, name]),
         sessions,
@@ -87,7 +87,7 @@ function withQuestion(messages: readonly Message[], { verdict }: Work): readonly
   return [...messages, { role: "assistant", parts }];
 }
 
-/** Compacts a conversation that is too long, and says so (R075). */
+/** Compacts a conversation that is too long, and says so. */
 async function shorten(
   messages: readonly Message[],
   work: Work,

@@ -33,7 +33,7 @@ export function commandExecutor(options: SkillOptions, workDir: string): Executo
   };
 }
 
-/** The variables of a program: those named for it, and what it is about (R048, R049). */
+/** The variables of a program: those named for it, and what it is about. */
 function environmentOf(
   { taskId, contextId }: Work,
   { meta }: Call,
@@ -81,7 +81,7 @@ function failed(program: string, { code, signal, complaint }: ProgramEnd): Gatew
 }
 
 /**
- * Whether programs can work in the folder (R048, R053).
+ * Whether programs can work in the folder.
  *
  * @throws {GatewayError} `io_error`
  */

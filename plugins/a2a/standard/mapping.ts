@@ -9,7 +9,7 @@ import {
   type TaskStatus,
 } from "propylon/contract";
 
-// Contract v1 and the JSON of A2A 1.0 share every shape; they differ in the names of states and roles (C41).
+// Contract v1 and the JSON of A2A 1.0 share every shape; they differ in the names of states and roles.
 
 const ROLE_NAMES = { user: "ROLE_USER", agent: "ROLE_AGENT" } as const;
 const STATE_OF = new Map<unknown, TaskState>(

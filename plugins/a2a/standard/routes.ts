@@ -11,7 +11,7 @@ import { answerRpc, refuseRpc } from "./rpc.ts";
 import { openSdk, type Sdk } from "./sdk.ts";
 import { readVisit } from "./visit.ts";
 
-/** What answers the requests of A2A 1.0 that come to the path which both dialects share (C41). */
+/** What answers the requests of A2A 1.0 that come to the path which both dialects share. */
 export interface StandardFace {
   /** Answers a JSON-RPC request; one that is wrong as well. */
   handle(event: RouteEvent, body: unknown): Promise<Response>;

@@ -9,7 +9,7 @@ export interface CompactionLimits {
   readonly keep: number;
 }
 
-/** What was done to a conversation: `metadata.compaction` of the task (R075). Tokens are estimated. */
+/** What was done to a conversation: `metadata.compaction` of the task. Tokens are estimated. */
 export interface CompactionReport {
   readonly compacted: true;
   /** `trim`: no summary could be had, so the oldest messages were left out. */

@@ -24,7 +24,7 @@ interface Entry {
   users: number;
 }
 
-/** The conversations of agents over several tasks (R076). Live through reloads, like the tasks. */
+/** The conversations of agents over several tasks. Live through reloads, like the tasks. */
 export class Conversations {
   /** The longest unused first. */
   readonly #entries = new Map<string, Entry>();

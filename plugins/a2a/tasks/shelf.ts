@@ -10,7 +10,7 @@ export interface ShelfLimits {
   readonly age: number;
 }
 
-/** The tasks by who owns them: whoever does not own one does not find it (T4). */
+/** The tasks by who owns them: whoever does not own one does not find it. */
 export class Shelf {
   /** By owner and id, in the order in which they were made. */
   readonly #tasks = new Map<string, LiveTask>();

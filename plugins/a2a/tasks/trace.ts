@@ -9,7 +9,7 @@ import { failSpan, withSpan } from "propylon/plugins/telemetry";
 import type { LiveTask } from "./live-task.ts";
 
 /**
- * Works on one message within a span of the A2A conventions, below the trace context it came with (R010, R070). A message without
+ * Works on one message within a span of the A2A conventions, below the trace context it came with. A message without
  * any begins a trace: the engine starts it in whatever context the moment has.
  */
 export function traceTurn(

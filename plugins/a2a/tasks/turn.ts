@@ -40,7 +40,7 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
     const answer = await orAborted(calling, cancellation, context.options.ending);
     task.withdraw();
     const end = endOf(work, answer);
-    // A completed task has an artifact, even where there was nothing to say (R024, R065).
+    // A completed task has an artifact, even where there was nothing to say.
     if (end.state === "completed" && !work.hasWritten)
       task.write({ parts: resultOf(answer), lastChunk: true });
     if (end.state === "completed") task.close();
@@ -114,13 +114,13 @@ function endOfThrown(
   const error = fault ?? toGatewayError(thrown);
   const { code } = error;
   if (isUnwanted) return { state: "canceled" };
-  // What a caller of contract v1 is told (C43).
+  // What a caller of contract v1 is told.
   if (code === "cancelled" && isDraining) return failure("canceled by shutdown", { code });
   if (code === "cancelled") return failure("canceled by a reload of the configuration", { code });
   return failure(wordsOf(error), { code });
 }
 
-/** Failed tasks say why (R025, R066). */
+/** Failed tasks say why. */
 function failure(text: string, metadata?: Json): Ending {
   return {
     state: "failed",

@@ -167,7 +167,7 @@ class Run {
   }
 }
 
-/** A listener that fails must not disturb the run (P120). */
+/** A listener that fails must not disturb the run. */
 function attempt(listener: (event: AgentEvent) => void, event: AgentEvent): void {
   try {
     listener(event);

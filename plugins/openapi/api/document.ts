@@ -23,7 +23,7 @@ export interface ReadOptions {
 export interface ApiDocument {
   readonly root: Json;
   readonly references: References;
-  /** SHA-256 (hex) of the bytes of all parts; equal = nothing changed (M106). */
+  /** SHA-256 (hex) of the bytes of all parts; equal = nothing changed. */
   readonly hash: string;
 }
 

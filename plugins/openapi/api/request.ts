@@ -15,7 +15,7 @@ export interface ApiRequest {
 }
 
 /**
- * Makes the request of a tool call. Nothing of the inbound request gets into it but the arguments (T1).
+ * Makes the request of a tool call. Nothing of the inbound request gets into it but the arguments.
  *
  * @param headers the operator's; they win over parameters
  * @throws {WrongArgument} for an argument that is missing or cannot be sent

@@ -103,7 +103,7 @@ export class ApiServer implements ManagedProvider {
     const { location, options, log } = this.#settings;
     const headers = this.#headersForDocument();
     const document = await readDocument(location, { headers, limit: options.maxResult, signal });
-    // The same bytes make the same tools: nothing is built (M106).
+    // The same bytes make the same tools: nothing is built.
     if (document.hash === before?.hash) return before;
     const api = makeApi(document, location, options);
     await this.#exchange.open();

@@ -6,7 +6,7 @@ const RETRY = { initial: 500, max: 30_000 };
 /** A child that ran this long is not one that fails at every start, in milliseconds. */
 const STEADY_MS = 60_000;
 
-/** What the container interface of contract v1 says to a runtime (R048-R052); the rest of our environment is not its business. */
+/** What the container interface of contract v1 says to a runtime; the rest of our environment is not its business. */
 const CONTRACT_VARIABLES = [
   "WORK_DIR",
   "GITHUB_TOKEN",
@@ -21,7 +21,7 @@ export interface ChildReports {
   readonly warn: (data: object, message: string) => void;
 }
 
-/** The runtime as a child of ours: started, started again when it ends, and ended with all that it started (R054). */
+/** The runtime as a child of ours: started, started again when it ends, and ended with all that it started. */
 export class RuntimeChild {
   readonly #settings: Settings["runtime"];
   readonly #cwd: string;
@@ -81,7 +81,7 @@ export class RuntimeChild {
       env: variablesOf(this.#settings),
     };
     const child = await spawnChild(launch, { term: this.#settings.stop });
-    // What it writes is its log, not ours (R069).
+    // What it writes is its log, not ours.
     child.stdout.pipe(process.stdout, { end: false });
     child.stderr.pipe(process.stderr, { end: false });
     this.#child = child;

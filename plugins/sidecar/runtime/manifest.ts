@@ -11,7 +11,7 @@ import { parseAnswer } from "./http.ts";
 
 /**
  * The manifest of a text.
- * @throws {GatewayError} `invalid` for another major version (R089), or naming the field that is wrong
+ * @throws {GatewayError} `invalid` for another major version, or naming the field that is wrong
  */
 export function parseManifest(text: string): Manifest {
   const value = json(text);

@@ -34,10 +34,10 @@ export interface SendContext {
   readonly tell: (event: StreamEvent) => void;
 }
 
-/** The runtime as the contract shows it: health, card, manifest and tasks over HTTP, whatever is behind (R002, R005). */
+/** The runtime as the contract shows it: health, card, manifest and tasks over HTTP, whatever is behind. */
 export class Runtime {
   readonly #settings: Settings["runtime"];
-  /** Of every request; they say which versions of the contract we speak (R087). */
+  /** Of every request; they say which versions of the contract we speak. */
   readonly #headers: Readonly<Record<string, string>>;
   readonly #warn: (message: string) => void;
   #http: Promise<Http> | undefined;
@@ -80,7 +80,7 @@ export class Runtime {
     return this.#manifest;
   }
 
-  /** Where it is asked: where somebody said it is, else at the port that its manifest says (R046, R080). */
+  /** Where it is asked: where somebody said it is, else at the port that its manifest says. */
   get url(): string {
     const { url, isPlaced } = this.#settings;
     if (isPlaced || !this.#manifest) return url;
@@ -88,8 +88,8 @@ export class Runtime {
   }
 
   /**
-   * Reads manifest and card, and waits until it is healthy (R033, R039).
-   * @throws {GatewayError} `timeout` when it does not become healthy in time (R037); `invalid` for another contract (R089)
+   * Reads manifest and card, and waits until it is healthy.
+   * @throws {GatewayError} `timeout` when it does not become healthy in time; `invalid` for another contract
    */
   async start(signal: AbortSignal): Promise<void> {
     const { manifest, startup } = this.#settings;
@@ -124,7 +124,7 @@ export class Runtime {
   }
 
   /**
-   * Asks how it is (R009), and for its manifest until that is known.
+   * Asks how it is, and for its manifest until that is known.
    * @throws {GatewayError} `invalid` for a manifest that rules it out
    */
   async look(signal: AbortSignal): Promise<void> {
@@ -136,7 +136,7 @@ export class Runtime {
   }
 
   /**
-   * Runs a task (R007, R010).
+   * Runs a task.
    * @throws {Failure} saying whether another try may go better
    */
   async send(request: SendMessageRequest, context: SendContext): Promise<Task> {

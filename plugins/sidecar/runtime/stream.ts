@@ -10,7 +10,7 @@ import { Failure } from "../failure.ts";
 import { excess, parseAnswer } from "./http.ts";
 
 /**
- * Reads a stream of events to its end and puts the task together from them (R041, R042).
+ * Reads a stream of events to its end and puts the task together from them.
  *
  * @param limit most bytes of an event, and of all artifacts
  * @throws {Failure} `unreachable` when it breaks off, `invalid_answer` for an invalid event, `result_too_large`

@@ -15,7 +15,7 @@ export interface Delivery {
 }
 
 /**
- * Posts to URLs that strangers chose (T7, T24). A name is resolved once and the connection goes to that very address, so that a
+ * Posts to URLs that strangers chose. A name is resolved once and the connection goes to that very address, so that a
  * resolver that answers differently the second time gains nothing; redirects are not followed.
  */
 export class Webhooks {
