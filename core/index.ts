@@ -1,3 +1,5 @@
+export { createFileGateway, createGateway } from "./gateway/create.ts";
+export { type FileGatewayOptions, type GatewayOptions } from "./gateway/options.ts";
 export type { EvictOptions, Evicted } from "./plugin/control.ts";
 export type { GatewayDescription, GatewayWarning } from "./plugin/description.ts";
 export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
@@ -38,13 +40,7 @@ export {
   type ErrorEnvelope,
   type Place,
 } from "./errors.ts";
-export {
-  createFileGateway,
-  createGateway,
-  Gateway,
-  type FileGatewayOptions,
-  type GatewayOptions,
-} from "./gateway/gateway.ts";
+export { Gateway } from "./gateway/gateway.ts";
 export type { Control, ReloadPlan } from "./plugin/control.ts";
 export { perGeneration, type GenerationContext } from "./gateway/per-generation.ts";
 export type { ConfigEdit } from "./config/write.ts";

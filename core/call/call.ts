@@ -12,7 +12,7 @@ import type { Answer } from "./answer.ts";
 import type { Cancellation } from "./cancellation.ts";
 
 /**
- * One request on its way through the pipeline (architecture section 4). Immutable: a middleware that changes
+ * One request on its way through the pipeline. Immutable: a middleware that changes
  * something passes on a copy, `next(amendCall(call, { args }))`.
  */
 export interface Call {

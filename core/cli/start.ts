@@ -1,9 +1,10 @@
+import { createGateway } from "../gateway/create.ts";
 import { issueText } from "../config/issue.ts";
 import type { ConfigFile } from "../config/file.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
-import { createGateway, type Gateway } from "../gateway/gateway.ts";
+import { type Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { keyVariable } from "./clients.ts";

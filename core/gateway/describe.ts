@@ -1,8 +1,6 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
 import { isLoopback } from "../http/loopback.ts";
 import type { Generation } from "./generation.ts";
-import type { Access, RouteMethod } from "../http/route.ts";
-import type { ProviderStatus } from "../server/server.ts";
 import type { Address } from "../http/listeners.ts";
 
 /** Describes a generation, where it can be reached, and what its endpoints complain about. */

@@ -1,10 +1,11 @@
+import { createGateway } from "./create.ts";
 import { pino } from "pino";
 import type { LoadedConfig } from "../config/load.ts";
 import { markParsed, rememberPlaces } from "../config/parse.ts";
 import type { Resolver } from "../config/plugins.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../errors.ts";
-import { createGateway, type Gateway } from "./gateway.ts";
+import { type Gateway } from "./gateway.ts";
 import { nameTaken } from "../server/servers.ts";
 
 /**

@@ -1,17 +1,14 @@
-import { type EvictOptions, type Evicted } from "../plugin/control.ts";
-import { type GatewayDescription } from "../plugin/description.ts";
+import type { GatewayDescription } from "../plugin/description.ts";
+import { createResolver, type GatewayOptions } from "./options.ts";
 import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
 import { activate, reloadIfChanged } from "./activate.ts";
 import type { Answer } from "../call/answer.ts";
 import { Leases } from "../http/auth/leases.ts";
-import type { PluginResolver } from "../plugin/setup.ts";
-import { ConfigFile, type ConfigFileOptions } from "../config/file.ts";
-import { parseConfig } from "../config/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 import { ConfigWatcher, type WatchTimes } from "../config/watch.ts";
 import { composition, type PluginComposition } from "./composition.ts";
-import type { Control } from "../plugin/control.ts";
+import type { Control, Evicted, EvictOptions } from "../plugin/control.ts";
 import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import { HookEmitter } from "../plugin/emitter.ts";
@@ -21,11 +18,10 @@ import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "../plugin/keep.ts";
 import { Backlog } from "../http/backlog.ts";
-import { createLogger, tapLog } from "../log.ts";
+import { tapLog } from "../log.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
 import { Queue } from "./queue.ts";
 import { emptyGeneration, serveGeneration, type GatewayParts } from "./parts.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Provider } from "../server/server.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
 import { Sockets, type Address } from "../http/listeners.ts";
@@ -33,70 +29,16 @@ import type { Principal } from "../call/types.ts";
 import { UpstreamPool } from "../servers/pool.ts";
 import { VERSION } from "../version.ts";
 
-/** What `createGateway` takes besides the config. */
-export interface GatewayOptions {
-  /** Plugins at hand, by their key in the config's `plugins`; looked at before {@link resolvePlugin}. */
-  readonly plugins?: Readonly<Record<string, AnyPlugin>>;
-  /** Directory that relative paths in the config start from; default: the process's own. */
-  readonly cwd?: string;
-  /** Default: made from the config's `log`. */
-  readonly log?: Logger;
-  /** Finds the plugin of a key that {@link plugins} lacks, e.g. by importing a file. */
-  readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
-  /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See {@link createFileGateway}. */
-  readonly file?: ConfigFile;
-  /** Only sets it up to be looked at; see `Control.dryRun`. Default: false. */
-  readonly dryRun?: boolean;
-}
+/** Where an MCP endpoint answers. */
+type EndpointPlace = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
 
-/** What `createFileGateway` takes besides the path. */
-export interface FileGatewayOptions extends ConfigFileOptions {
-  /** Default: made from the config's `log`. */
-  readonly log?: Logger;
-}
-
-/**
- * Makes a gateway from a config file (YAML, JSON or code) that can be reloaded, edited and watched.
- *
- * @throws {GatewayError} `no_config`, `invalid` with every problem and its place, `io_error`; and as {@link createGateway}
- */
-export async function createFileGateway(
-  path: string,
-  { log, ...options }: FileGatewayOptions = {},
-): Promise<Gateway> {
-  const file = new ConfigFile(path, options);
-  const { config } = await file.load();
-  return createGateway(config, { file, ...(log && { log }) });
-}
-
-/**
- * Makes a gateway and applies its first config: plugins are set up and started, servers are being connected. No port is
- * open until {@link Gateway.listen}.
- *
- * @throws {GatewayError} saying what is wrong with the config; whatever was started is undone
- */
-export async function createGateway(
-  config: GatewayConfigInput | GatewayConfig,
-  options: GatewayOptions = {},
-): Promise<Gateway> {
-  const parsed = parseConfig(config);
-  const gateway = new Gateway(parsed, options, options.log ?? (await createLogger(parsed.log)));
-  try {
-    await gateway.apply(parsed);
-    return gateway;
-  } catch (error) {
-    await gateway.close({ grace: 0 }).catch(() => {});
-    throw error;
-  }
-}
-
-/** The running gateway: one config applied at a time, every call through one pipeline. Made by {@link createGateway}. */
+/** The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`. */
 export class Gateway {
   readonly #parts: GatewayParts;
   #closing: Promise<void> | undefined;
   readonly #untap: () => void;
 
-  /** Use {@link createGateway}. */
+  /** Use `createGateway`. */
   constructor(config: GatewayConfig, options: GatewayOptions, log: Logger) {
     const parts = (): GatewayParts => this.#parts;
     const cwd = options.cwd ?? options.file?.cwd ?? process.cwd();
@@ -134,11 +76,8 @@ export class Gateway {
       draining: false,
     };
     const { hooks } = this.#parts;
-    this.#untap = tapLog(
-      log,
-      () => hooks.hears("log:line"),
-      (line) => hooks.emit("log:line", line),
-    );
+    const isHeard = (): boolean => hooks.hears("log:line");
+    this.#untap = tapLog(log, isHeard, (line) => hooks.emit("log:line", line));
   }
 
   get name(): string {
@@ -183,11 +122,7 @@ export class Gateway {
   }
 
   /** MCP endpoints with the URL at which they answer. */
-  get endpoints(): readonly {
-    readonly name: string;
-    readonly url: string;
-    readonly listener: string;
-  }[] {
+  get endpoints(): readonly EndpointPlace[] {
     return this.describe().endpoints.map(({ name, url, listener }) => ({ name, url, listener }));
   }
 
@@ -311,16 +246,4 @@ export class Gateway {
       .finally(this.#untap);
     return this.#closing;
   }
-}
-
-function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {
-  return (key) => {
-    const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
-    if (plugin) return plugin;
-    if (resolvePlugin) return resolvePlugin(key);
-    if (file) return file.resolve(key);
-    throw new GatewayError("not_found", `There is no plugin "${key}".`, {
-      data: { path: `plugins.${key}` },
-    });
-  };
 }

@@ -26,7 +26,7 @@ interface Candidate {
 }
 
 /**
- * Applies a config, all or nothing: build, compile, start, swap, drain and dispose the old (architecture 1.1, 1.2). On a
+ * Applies a config, all or nothing: build, compile, start, swap, drain and dispose the old. On a
  * failure everything new is undone, last done first, and the old generation never stopped serving.
  *
  * @param commit runs last before the swap, when all that can fail has gone well; a rejection is a failure like any other

@@ -1,14 +1,10 @@
 import type { AppInput } from "./routes.ts";
-import type { Logger } from "pino";
-import type { Leases } from "./auth/leases.ts";
 import { compileDirect } from "./direct.ts";
 import { createEdge } from "./edge.ts";
-import type { Guard } from "./guard.ts";
-import type { Mutation } from "../plugin/hooks.ts";
-import type { ListenerApp, NodeHandler } from "./app.ts";
+import type { ListenerApp } from "./app.ts";
 import type { Check } from "./probes.ts";
-import type { Condition, RegisteredRoute } from "../plugin/scope.ts";
-import { createDoor, type SocketTable } from "./upgrades.ts";
+import type { Condition } from "../plugin/scope.ts";
+import { createDoor } from "./upgrades.ts";
 
 /** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
 export function compileApp(input: AppInput): ListenerApp {

@@ -82,7 +82,7 @@ export function shapeOf(path: string): string {
   return segments.join("/").replace(/(?<=.)\/$/, "");
 }
 
-/** Plugins may be plain JavaScript, so what the types demand is demanded here again (architecture 1.6). */
+/** Plugins may be plain JavaScript, so what the types demand is demanded here again. */
 function checkRoute(route: RegisteredRoute): void {
   const { path, method, options } = route;
   const refuse = (problem: string, hint: string): never => {

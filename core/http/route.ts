@@ -5,7 +5,7 @@ import type { Cancellation } from "../call/cancellation.ts";
 import type { Principal } from "../call/types.ts";
 
 /**
- * Who may use a route. Required on every route: one that says nothing does not compile (architecture 1.6). `public` is everyone,
+ * Who may use a route. Required on every route: one that says nothing does not compile. `public` is everyone,
  * `principal` whoever proved who they are; `viewer`, `caller`, `operator` and `admin` are roles, each with the rights of those
  * before it; `service` is for other services of the team, and for `admin`.
  */

@@ -19,7 +19,7 @@ import { readAccept, sendFault } from "./reply.ts";
 import { SessionMethods } from "./session-methods.ts";
 
 /**
- * One MCP endpoint towards clients, both eras on one path (architecture section 5). It outlives reloads: sessions and
+ * One MCP endpoint towards clients, both eras on one path. It outlives reloads: sessions and
  * streams stay, {@link Endpoint.update} only changes what is shown.
  */
 export class Endpoint {

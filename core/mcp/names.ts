@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors.ts";
 
-/** What every exposed name of a tool or prompt looks like: clients reject others (architecture section 5). */
+/** What every exposed name of a tool or prompt looks like: clients reject others. */
 const EXPOSED_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** One thing that wants a name on an endpoint. */

@@ -2,7 +2,6 @@ import type { Resumable } from "./journal.ts";
 import { setTicker } from "../timers.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal, RpcId } from "../call/types.ts";
-import type { Journal } from "./journal.ts";
 import { Shares } from "./shares.ts";
 import type { EventStream } from "./stream.ts";
 

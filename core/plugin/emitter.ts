@@ -10,7 +10,7 @@ export interface HookListener<K extends keyof GatewayHooks = keyof GatewayHooks>
 
 /**
  * Calls hook listeners: synchronously, in order, every one. Hooks observe, so a listener that throws or rejects is logged
- * and changes nothing (architecture 1.4).
+ * and changes nothing.
  */
 export class HookEmitter {
   readonly #log: Logger;

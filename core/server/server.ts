@@ -18,7 +18,7 @@ export interface Catalogue {
   readonly hash: string;
 }
 
-/** Life of a server as seen from the gateway (architecture section 6). */
+/** Life of a server as seen from the gateway. */
 export type ProviderState =
   | "idle"
   | "connecting"

@@ -88,7 +88,8 @@ export class Connection implements ExchangeOwner {
       dropped: options.dropped,
       maxDepth: options.maxDepth,
       reply: (message) => this.#wire?.post(message),
-      ping: () => this.#ping(),
+      // The modern era has neither pings nor requests of servers.
+      server: { canAsk: () => this.handshake?.era === "legacy", ping: () => this.#ping() },
       event: (event) => options.host.event(event),
       listChanged: (list) => options.host.listChanged(list),
     });
@@ -220,9 +221,7 @@ export class Connection implements ExchangeOwner {
     this.wire.drop(exchange);
   }
 
-  /** The modern era has neither pings nor what they are for here: requests of servers. */
   #ping(): Promise<boolean> {
-    if (this.handshake?.era !== "legacy") return Promise.resolve(false);
     const answer = this.request("ping", undefined, { timeout: PING_MS });
     return answer.then(
       () => true,

@@ -11,7 +11,7 @@ import type { Dropped } from "./dropped.ts";
 import { keepExact } from "./exact.ts";
 import { Faults } from "./faults.ts";
 import { type MessageFault, parseMessage, readMessage } from "./message.ts";
-import { Owners } from "./owners.ts";
+import { type Asker, Owners } from "./owners.ts";
 import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
 
@@ -35,8 +35,7 @@ export interface InboundOptions {
   /** Deepest nesting of a message. */
   readonly maxDepth: () => number;
   reply(message: string): void;
-  /** Whether the server answers; never rejects. */
-  readonly ping: () => Promise<boolean>;
+  readonly server: Asker;
   event(event: ProviderEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;
 }
@@ -51,7 +50,7 @@ export class Inbound {
 
   constructor(options: InboundOptions) {
     this.#options = options;
-    this.#owners = new Owners(options.pending, options.ping);
+    this.#owners = new Owners(options.pending, options.server);
     this.#questions = new Questions({
       ...options,
       owners: this.#owners,

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type ListName, LISTS } from "../server/catalogue.ts";
+import { type ListName, LISTS, makeCatalogue } from "../server/catalogue.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Catalogue } from "../server/server.ts";
 import type { Clock } from "./clock.ts";
@@ -31,6 +31,8 @@ export class Listing {
   catalogue: Catalogue;
   readonly #options: ListingOptions;
   readonly #stale = new Set<ListName>();
+  /** Lists that changed on other connections while one is read there. */
+  readonly #beside = new Map<Connection, Set<ListName>>();
   #reading: Connection | undefined;
   #cancelRetry: (() => void) | undefined;
   readonly #leftOut: LeftOutLog;
@@ -52,6 +54,36 @@ export class Listing {
     this.#stale.add(list);
     const connection = this.#options.current();
     if (connection && connection !== this.#reading) void this.#again(connection);
+  }
+
+  /**
+   * A list changed on a connection beside the current one: over stdio that is another process, and what it offers now is what
+   * its callers are to see.
+   */
+  async outdatedBeside(connection: Connection, list: ListName): Promise<void> {
+    const waiting = this.#beside.get(connection);
+    if (waiting) return void waiting.add(list);
+    const stale = new Set([list]);
+    this.#beside.set(connection, stale);
+    try {
+      while (stale.size > 0) await this.#fetchBeside(connection, stale);
+    } catch (error) {
+      this.#options.log.debug({ err: error, server: this.#options.name }, "lists not read");
+    } finally {
+      this.#beside.delete(connection);
+    }
+  }
+
+  /** What is said of the server itself stays that of the current connection. */
+  async #fetchBeside(connection: Connection, stale: Set<ListName>): Promise<void> {
+    const only = new Set(stale);
+    stale.clear();
+    const { timeout } = this.#options;
+    const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
+    const { capabilities, instructions, serverInfo } = this.catalogue;
+    this.#leftOut.tell(fetched.leftOut);
+    const own = { capabilities, instructions, serverInfo };
+    this.#replace(makeCatalogue({ ...fetched.catalogue, ...own }), fetched.changed);
   }
 
   /** Reads nothing any more. */

@@ -1,3 +1,4 @@
+import type { ListName } from "../server/catalogue.ts";
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import { GatewayError, isGatewayError, toGatewayError } from "../errors.ts";
@@ -29,6 +30,8 @@ export interface OwnConnectionsOptions {
   /** Does what a new connection needs. */
   readonly prepare: (connection: Connection) => Promise<unknown>;
   readonly host: ConnectionHost;
+  /** A list changed on one of them. */
+  readonly listChanged: (connection: Connection, list: ListName) => void;
 }
 
 interface Own {
@@ -123,7 +126,10 @@ export class OwnConnections {
     const { dial, prepare, host } = this.#options;
     const lost: ConnectionHost["lost"] = (connection, error, resend) =>
       this.#lost(ref, connection, error, resend);
-    const connection = await dial({ ...host, lost }, this.#abort.signal);
+    let connection: Connection | undefined = undefined;
+    const listChanged: ConnectionHost["listChanged"] = (list) =>
+      connection && this.#options.listChanged(connection, list);
+    connection = await dial({ ...host, lost, listChanged }, this.#abort.signal);
     try {
       const { wire } = connection;
       // Without a session an answer of the client would find nobody who waits for it.

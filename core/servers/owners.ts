@@ -8,6 +8,14 @@ import type { Pending } from "./pending.ts";
  */
 export type Owner = Exchange | "conversations" | "principals" | undefined;
 
+/** The server at the other end. */
+export interface Asker {
+  /** Whether it has requests of its own. */
+  canAsk(): boolean;
+  /** Whether it answers; never rejects. */
+  ping(): Promise<boolean>;
+}
+
 /** Calls that were given up and that are remembered; at this number nothing is told apart. */
 const MAX_LEFT = 1_000;
 
@@ -18,17 +26,16 @@ const MAX_LEFT = 1_000;
  */
 export class Owners {
   readonly #pending: Pending<Exchange>;
-  readonly #ping: () => Promise<boolean>;
+  readonly #server: Asker;
   /** Conversations of calls that were given up, by id: the server may be at work on them, and ask. */
   #left = new Map<string, string>();
   /** Those among them of which the server is being asked whether it has heard. */
   #checked = new Map<string, string>();
   #principal: string | null | undefined;
 
-  /** @param ping asks the server whether it is there; never rejects */
-  constructor(pending: Pending<Exchange>, ping: () => Promise<boolean>) {
+  constructor(pending: Pending<Exchange>, server: Asker) {
     this.#pending = pending;
-    this.#ping = ping;
+    this.#server = server;
   }
 
   /** Ref of the principal of all calls so far; `null` = of several, `undefined` = there was no call. */
@@ -44,7 +51,7 @@ export class Owners {
 
   /** A call has its end. */
   release({ id, call, answered }: Exchange): void {
-    if (!call || answered) return;
+    if (!call || answered || !this.#server.canAsk()) return;
     this.#remember(id, call.peer.key);
     void this.#check();
   }
@@ -62,7 +69,7 @@ export class Owners {
   async #check(): Promise<void> {
     while (this.#checked.size === 0 && this.#left.size > 0) {
       [this.#left, this.#checked] = [this.#checked, this.#left];
-      const hasHeard = await this.#ping();
+      const hasHeard = await this.#server.ping();
       const unheard = hasHeard ? [] : [...this.#checked];
       this.#checked.clear();
       for (const [id, key] of unheard) this.#remember(id, key);

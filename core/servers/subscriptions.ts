@@ -107,6 +107,15 @@ export class Subscriptions {
       await Promise.all(this.uris.map((uri) => this.#tell(connection, "resources/subscribe", uri)));
   }
 
+  /** Tells a connection beside it everything, or that one resource is watched or not any more. Best effort: never rejects. */
+  async tellBeside(connection: Connection, uris: readonly string[] = this.uris): Promise<void> {
+    const tell = async (uri: string): Promise<void> => {
+      const method = this.#counts.has(uri) ? "resources/subscribe" : "resources/unsubscribe";
+      await this.#tell(connection, method, uri).catch(() => undefined);
+    };
+    await Promise.all(uris.map(tell));
+  }
+
   /** The connection is gone. */
   suspend(): void {
     clearTimeout(this.#timer);

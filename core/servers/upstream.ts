@@ -50,7 +50,7 @@ export interface UpstreamOptions {
 
 /**
  * One MCP server behind the gateway: keeps at most one connection to it, brings it back when it is lost, and shows its last known
- * lists while it is away (architecture section 6).
+ * lists while it is away.
  */
 export class Upstream implements Provider {
   readonly name: string;
@@ -135,7 +135,12 @@ export class Upstream implements Provider {
       host: this.#host,
       dial: (host, signal) => dialled({ config: legacy, host, remembered: "legacy", signal }),
       prepare: (connection) =>
-        Promise.all([connection.wire.listen(), this.#logLevel.send(connection)]),
+        Promise.all([
+          connection.wire.listen(),
+          this.#logLevel.send(connection),
+          this.#subscriptions.tellBeside(connection),
+        ]),
+      listChanged: (connection, list) => void this.#listing.outdatedBeside(connection, list),
     });
     this.#carrier = new Carrier(this.#supervision, this.#own);
     this.#probe = new Probe({
@@ -196,11 +201,23 @@ export class Upstream implements Provider {
   }
 
   async subscribe(uri: string): Promise<void> {
-    await (this.#handover.before?.subscribe?.(uri) ?? this.#subscriptions.add(uri));
+    const { before } = this.#handover;
+    if (before?.subscribe) return before.subscribe(uri);
+    await this.#subscriptions.add(uri);
+    await this.#tellBeside(uri);
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    await (this.#handover.before?.unsubscribe?.(uri) ?? this.#subscriptions.remove(uri));
+    const { before } = this.#handover;
+    if (before?.unsubscribe) return before.unsubscribe(uri);
+    await this.#subscriptions.remove(uri);
+    await this.#tellBeside(uri);
+  }
+
+  async #tellBeside(uri: string): Promise<void> {
+    await Promise.all(
+      this.#own.open.map((connection) => this.#subscriptions.tellBeside(connection, [uri])),
+    );
   }
 
   setLogLevel(level: string | undefined, asker: object): void {

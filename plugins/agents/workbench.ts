@@ -81,7 +81,7 @@ export class Workbench {
   }
 
   /**
-   * Calls a tool as the agent, through the pipeline like everyone (architecture 1.3): a disabled tool is refused there.
+   * Calls a tool as the agent, through the pipeline like everyone: a disabled tool is refused there.
    * @throws {GatewayError} `forbidden` for a tool that is not the agent's to use; whatever the pipeline decides
    */
   async call({ server, tool, args, signal, via, meta, peer, progress }: Errand): Promise<Answer> {

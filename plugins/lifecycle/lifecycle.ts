@@ -1,11 +1,8 @@
 import type { Means } from "./means.ts";
 import { GatewayError, within, type Principal } from "propylon";
-import type { Logger } from "pino";
-import type { AgentsService } from "propylon/plugins/agents";
-import type { PayloadInfo, PayloadStore } from "propylon/plugins/payloads";
+import type { PayloadInfo } from "propylon/plugins/payloads";
 import { Agent, type End, type Order } from "./agent.ts";
 import { ownTools } from "./own-tools.ts";
-import type { LifecycleOptions } from "./options.ts";
 import { Roster } from "./roster.ts";
 import { runContract } from "./run.ts";
 import { Slots } from "./slots.ts";

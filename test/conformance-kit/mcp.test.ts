@@ -1,3 +1,4 @@
+import { createGateway } from "../../core/gateway/create.ts";
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,7 +9,7 @@ import { checkMcp, type McpKitOptions } from "../../conformance/mcp/kit.ts";
 import { loadPeer } from "../../conformance/mcp/peer.ts";
 import { serveFixture, type Served } from "../../conformance/mcp/fixture/serve.ts";
 import { isConformant, type Report } from "../../conformance/report.ts";
-import { createGateway, type Gateway } from "../../core/gateway/gateway.ts";
+import { type Gateway } from "../../core/gateway/gateway.ts";
 import { whenReady } from "../contract/kit.ts";
 import { troubleIn } from "./runtime.ts";
 

@@ -1,9 +1,9 @@
+import { createGateway } from "../../core/gateway/create.ts";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { createGateway } from "../../core/gateway/gateway.ts";
 import type { Upstream } from "../../core/servers/upstream.ts";
 import { createLogger } from "../../core/log.ts";
 import { definePlugin } from "../../core/plugin/plugin.ts";

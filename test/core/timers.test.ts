@@ -1,8 +1,8 @@
+import { createGateway } from "../../core/gateway/create.ts";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import schema from "../../gateway.schema.json" with { type: "json" };
-import { createGateway } from "../../core/gateway/gateway.ts";
 import { MAX_DELAY_MS, setTicker, setTimer, timeoutSignal } from "../../core/index.ts";
 import { configSchema, type GatewayConfigInput } from "../../core/config/schema.ts";
 import { until } from "../fixtures/until.ts";

@@ -159,7 +159,13 @@ it("M032: keys or tokens of any kind are authentication enough for a port that o
   for (const auth of [
     { apiKey: "a-key-of-16-chars!" },
     { keys: { ci: { role: "viewer" as const, hash } } },
-    { jwt: { secret: "a secret of at least 32 characters" } },
+    {
+      jwt: {
+        secret: "a secret of at least 32 characters",
+        issuer: "https://login.example",
+        audience: "gateway",
+      },
+    },
   ]) {
     const { gateway } = await start(auth);
     expect(gateway.describe().warnings).toEqual([]);

@@ -1,3 +1,4 @@
+import { createGateway } from "../../core/gateway/create.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -8,7 +9,6 @@ import { connectLegacy } from "../../conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../conformance/mcp/client-modern.ts";
 import type { KitClient } from "../../conformance/mcp/client.ts";
 import { createKey, digestOf } from "../../core/http/auth/key.ts";
-import { createGateway } from "../../core/gateway/gateway.ts";
 import type { Era } from "../../core/call/types.ts";
 import { until } from "../fixtures/until.ts";
 import { textOf } from "./relay/features.ts";

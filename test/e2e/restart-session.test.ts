@@ -1,3 +1,4 @@
+import { createGateway } from "../../core/gateway/create.ts";
 import {
   Client as NewClient,
   StreamableHTTPClientTransport as NewTransport,
@@ -6,7 +7,6 @@ import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
-import { createGateway } from "../../core/gateway/gateway.ts";
 import { definePlugin } from "../../core/index.ts";
 import { freePort } from "../../core/testing/index.ts";
 

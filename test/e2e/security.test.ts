@@ -1,8 +1,9 @@
+import { createGateway } from "../../core/gateway/create.ts";
 import { request as httpRequest } from "node:http";
 import { once } from "node:events";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createGateway, type Gateway } from "../../core/gateway/gateway.ts";
+import { type Gateway } from "../../core/gateway/gateway.ts";
 import { definePlugin } from "../../core/plugin/plugin.ts";
 import { Speaker, type Era } from "./speaker.ts";
 

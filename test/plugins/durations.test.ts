@@ -1,10 +1,10 @@
+import { createGateway } from "../../core/gateway/create.ts";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { z } from "zod";
 import { isDuration } from "../../core/config/units.ts";
-import { createGateway } from "../../core/gateway/gateway.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { PluginDefinition } from "../../core/index.ts";
 import { retry, type Attempt } from "../../plugins/agents/models/retries.ts";

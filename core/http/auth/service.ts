@@ -12,7 +12,7 @@ export interface Credentials {
 
 /**
  * Tells who makes a request. A plugin that `provides: AuthenticatorService` is asked before the config's own keys and tokens,
- * and those only when it knows nobody of the credentials. Runs at the HTTP edge, before any MCP message is read, because a refusal must be an HTTP 401 (architecture section 4).
+ * and those only when it knows nobody of the credentials. Runs at the HTTP edge, before any MCP message is read, because a refusal must be an HTTP 401.
  */
 export interface Authenticator {
   /**

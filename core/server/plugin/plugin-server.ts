@@ -9,8 +9,6 @@ import type {
   PromptDefinition,
   ResourceContent,
   ResourceDefinition,
-  ResourceTemplateDefinition,
-  ToolDefinition,
 } from "../../plugin/definitions.ts";
 import {
   EMPTY_CATALOGUE,

@@ -8,16 +8,11 @@ import {
   type Answer,
   type Cancellation,
   type Json,
-  type PluginContext,
-  type Principal,
   type Progress,
   setTimer,
 } from "propylon";
-import type { Logger } from "pino";
-import type { Part, TaskState } from "propylon/contract";
+import type { Part } from "propylon/contract";
 import { failedWordsOf, partsOf } from "../executors/parts.ts";
-import type { SendOptions } from "../service.ts";
-import type { Skill } from "../skills.ts";
 import type { LiveTask } from "./live-task.ts";
 import { TaskPeer } from "./peer.ts";
 import { traceTurn } from "./trace.ts";

@@ -1,12 +1,11 @@
 import { expect, it } from "vitest";
 import { HeldCalls } from "../../../core/mcp/held.ts";
-import type { ModernCall } from "../../../core/mcp/modern-call.ts";
 
 it("T5: at the limit the held calls of whoever has most are aborted, the longest held first", () => {
   const aborted: string[] = [];
   const held = new HeldCalls();
   const hold = (principal: string, name: string): void =>
-    void held.hold({ principal, gone: () => aborted.push(name) } as unknown as ModernCall);
+    void held.hold({ principal, gone: () => aborted.push(name) });
   hold("bob", "bob's");
   for (let index = 0; index < 1_010; index++) hold("mallory", `mallory's ${index}`);
   hold("bob", "bob's second");

@@ -1,6 +1,6 @@
+import { createGateway } from "../../../core/gateway/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createGateway } from "../../../core/gateway/gateway.ts";
 import { readArguments } from "../../../core/cli/call.ts";
 import { Answer } from "../../../core/index.ts";
 import { describeAnswer } from "../../../plugins/agents/loop/outcome.ts";

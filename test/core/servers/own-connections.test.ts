@@ -37,6 +37,7 @@ function setUp(dial?: () => Promise<Connection>) {
     isEitherEra: true,
     host: { lost() {}, listChanged() {}, event() {} },
     prepare: async () => {},
+    listChanged() {},
     dial: () => {
       dialled++;
       return (dial ?? open)();

@@ -17,7 +17,7 @@ function setUp(...asks: ((method: string) => Promise<Json>)[]) {
   let replied = (): void => {};
   const questions = new Questions({
     pending,
-    owners: new Owners(pending, () => Promise.resolve(server.hears)),
+    owners: new Owners(pending, { canAsk: () => true, ping: () => Promise.resolve(server.hears) }),
     unclear: () => void refused.count++,
     reply: (message) => {
       replies.push(JSON.parse(message) as Json);

@@ -1,0 +1,39 @@
+import type { PluginResolver } from "../plugin/setup.ts";
+import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
+import { GatewayError } from "../errors.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { Logger } from "pino";
+
+/** What `createGateway` takes besides the config. */
+export interface GatewayOptions {
+  /** Plugins at hand, by their key in the config's `plugins`; looked at before {@link resolvePlugin}. */
+  readonly plugins?: Readonly<Record<string, AnyPlugin>>;
+  /** Directory that relative paths in the config start from; default: the process's own. */
+  readonly cwd?: string;
+  /** Default: made from the config's `log`. */
+  readonly log?: Logger;
+  /** Finds the plugin of a key that {@link plugins} lacks, e.g. by importing a file. */
+  readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
+  /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See {@link createFileGateway}. */
+  readonly file?: ConfigFile;
+  /** Only sets it up to be looked at; see `Control.dryRun`. Default: false. */
+  readonly dryRun?: boolean;
+}
+
+/** What `createFileGateway` takes besides the path. */
+export interface FileGatewayOptions extends ConfigFileOptions {
+  /** Default: made from the config's `log`. */
+  readonly log?: Logger;
+}
+
+export function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {
+  return (key) => {
+    const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
+    if (plugin) return plugin;
+    if (resolvePlugin) return resolvePlugin(key);
+    if (file) return file.resolve(key);
+    throw new GatewayError("not_found", `There is no plugin "${key}".`, {
+      data: { path: `plugins.${key}` },
+    });
+  };
+}
