@@ -28,13 +28,13 @@ export interface Report {
   /** Absent for kits without levels. */
   readonly levels?: {
     readonly asked: Level;
-    /** 0: not even level 1, so the runtime must not be deployed. */
+    /** 0: not even level 1, so the runtime must not be deployed (R060). */
     readonly reached: 0 | Level;
   };
   readonly results: readonly CheckResult[];
 }
 
-/** The highest level of which, and of all below, every check passed; what was skipped has not passed. */
+/** The highest level of which, and of all below, every check passed; what was skipped has not passed (R060, R067, R072). */
 export function levelReached(results: readonly CheckResult[]): 0 | Level {
   let reached: 0 | Level = 0;
   for (const level of [1, 2, 3] as const) {

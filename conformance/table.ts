@@ -35,7 +35,7 @@ export function summaryOf(report: Report): string {
     .map((outcome) => `${countOf(results, outcome)} ${outcome}`)
     .join(", ");
   if (!levels) return `${verdictOf(report)}: ${counts}.`;
-  if (levels.reached === 0) return `Below level 1, so not deployable: ${counts}.`;
+  if (levels.reached === 0) return `Below level 1, so not deployable (R060): ${counts}.`;
   const wanted = isConformant(report) ? "" : `, level ${levels.asked} was asked for`;
   return `Level ${levels.reached} reached${wanted}: ${counts}.`;
 }
@@ -49,7 +49,7 @@ function verdictOf(report: Report): string {
   return `Nothing failed, but ${skipped} of ${results.length} checks could not be made`;
 }
 
-/** What a runtime says is shown on a terminal: control characters could rewrite the lines above. */
+/** What a runtime says is shown on a terminal: control characters could rewrite the lines above (T13). */
 function plain(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replaceAll(/[\u0000-\u001F\u007F-\u009F]+/g, " ");

@@ -13,11 +13,11 @@ export function readTask({ status, text }: Reply): Task {
   return readAs(taskSchema, text, "Task");
 }
 
-/** The task in an answer, for checks that have nothing to look at without one: the check of an ordinary message tells what is wrong then. */
+/** The task in an answer, for checks that have nothing to look at without one: what is wrong then is told by R063. */
 export function taskIn(reply: Reply): Task {
   const { success, data } = taskSchema.safeParse(parsed(reply.text));
   if (reply.status === 200 && success) return data;
-  throw new Unobservable("There was no valid Task to look at.");
+  throw new Unobservable("There was no valid Task to look at (see R063).");
 }
 
 /**

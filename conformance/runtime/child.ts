@@ -28,7 +28,7 @@ export function describeExit({ code, signal, isTold }: Exit): string {
 
 /** A runtime that the kit started. */
 export interface Child {
-  /** What it wrote to standard output, line by line. */
+  /** What it wrote to standard output, line by line (R069). */
   readonly lines: readonly string[];
   /** Tells `line` and `exit`. */
   readonly events: EventEmitter;
@@ -40,7 +40,7 @@ export interface Child {
   destroy(): Promise<void>;
 }
 
-/** What a container gets from the platform. Times are milliseconds. */
+/** What a container gets from the platform (R045-R052). Times are milliseconds. */
 export interface Surroundings {
   readonly port: number;
   readonly grace: number;

@@ -20,7 +20,7 @@ export function claims(text: string, results: readonly CheckResult[], level: Lev
     level,
     run() {
       const { data } = manifestSchema.safeParse(parsed(text));
-      if (!data) throw new Unobservable("There was no manifest to look at.");
+      if (!data) throw new Unobservable("There was no manifest to look at (see R078).");
       const wrong = falseClaims(
         data,
         results.filter(({ outcome }) => outcome === "failed"),

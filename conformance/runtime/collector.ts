@@ -14,7 +14,7 @@ export interface Collector {
   close(): void;
 }
 
-/** Starts a collector for OTLP over HTTP, protobuf or JSON, on a free port of this machine. */
+/** Starts a collector for OTLP over HTTP, protobuf or JSON, on a free port of this machine (R052). */
 export async function startCollector(): Promise<Collector> {
   const bodies: Buffer[] = [];
   const events = new EventEmitter();

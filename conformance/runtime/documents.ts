@@ -14,7 +14,7 @@ const CARD_MEMBERS = [
   "capabilities",
 ];
 
-/** What every runtime says of itself: its health and its card. */
+/** What every runtime says of itself: its health and its card (R061, R062, R015-R017, R030-R035). */
 export const DOCUMENTS = atLevel<Scene>(1, [
   {
     id: "R061",
@@ -65,7 +65,7 @@ export const DOCUMENTS = atLevel<Scene>(1, [
   },
 ]);
 
-/** Only for runtimes that serve a manifest: the contract leaves it to them. */
+/** Only for runtimes that serve a manifest: the contract leaves it to them (R077). */
 export const MANIFEST: Check<Scene> = {
   id: "R078",
   title: `${MANIFEST_FILE} is a valid manifest`,
@@ -76,6 +76,6 @@ export const MANIFEST: Check<Scene> = {
 async function cardText(card: Scene["card"]): Promise<string> {
   const { status, text } = await card();
   if (status !== 200 || parsed(text) === undefined)
-    throw new Unobservable("There was no card to look at.");
+    throw new Unobservable("There was no card to look at (see R015 and R062).");
   return text;
 }

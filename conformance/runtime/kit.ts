@@ -17,11 +17,11 @@ import { TASKS } from "./tasks.ts";
 
 /** Between two looks at a runtime that is not ready yet, in milliseconds. */
 const LOOK_MS = 100;
-/** Grace period that a slow task outlasts, in milliseconds. */
+/** Grace period that a slow task outlasts, in milliseconds (R057). */
 const SHORT_GRACE_MS = 1_000;
 
 /**
- * Looks at a runtime of contract v1, at the level asked for and all below it.
+ * Looks at a runtime of contract v1, at the level asked for and all below it (R060-R076).
  *
  * @throws {GatewayError} `upstream_error` when it cannot be reached, `invalid` when its command cannot be started
  */
@@ -133,7 +133,7 @@ class Stage {
     });
   }
 
-  /** Waits for 200 of `/health`. One that answers otherwise until the time is over is looked at as it is. */
+  /** Waits for 200 of `/health` (R037). One that answers otherwise until the time is over is looked at as it is. */
   async #ready(subject: Subject): Promise<void> {
     const until = performance.now() + (this.#child ? this.options.startup : 0);
     let failure: unknown;

@@ -12,7 +12,7 @@ import { timeoutSignal } from "../../core/timers.ts";
 /** Longest wait for a trace unless the options say otherwise, in milliseconds. */
 const TRACE_MS = 8_000;
 
-/** What can be seen of a running process. */
+/** What can be seen of a running process (R070). */
 export const RUNNING = atLevel<Scene>(2, [
   {
     id: "R070",
@@ -21,7 +21,7 @@ export const RUNNING = atLevel<Scene>(2, [
   },
 ]);
 
-/** What only shows when the process ends. The runtime is gone afterwards. */
+/** What only shows when the process ends (R055-R058, R068-R071). The runtime is gone afterwards. */
 export function endingChecks(): readonly Check<Scene>[] {
   const watch = lazyShutdown();
   return atLevel<Scene>(2, [

@@ -6,7 +6,7 @@ import { parsed, typeOf } from "./exchange.ts";
 import type { Scene } from "./scene.ts";
 import { readStream } from "./stream.ts";
 
-/** What a runtime with real-time output and conversations does. */
+/** What a runtime with real-time output and conversations does (R073-R076). */
 export const LEVEL_3 = atLevel<Scene>(3, [
   {
     id: "R074",
@@ -42,10 +42,10 @@ async function demandStream({ subject, options }: Scene): Promise<void> {
     return status ? [status.state] : [];
   });
   const path = states.join(", ");
-  demand(states.includes("working"), `Expected the state working on the way, got ${path}.`);
-  demand(states.at(-1) === "completed", `Expected completed at the end, got ${path}.`);
+  demand(states.includes("working"), `Expected the state working on the way, got ${path} (R041).`);
+  demand(states.at(-1) === "completed", `Expected completed at the end, got ${path} (R041).`);
   const artifacts = events.filter(({ artifactUpdate }) => artifactUpdate);
-  demand(artifacts.length > 0, "There was no TaskArtifactUpdateEvent.");
+  demand(artifacts.length > 0, "There was no TaskArtifactUpdateEvent (R042).");
 }
 
 async function demandMemory({ subject, options }: Scene): Promise<void> {

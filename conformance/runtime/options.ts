@@ -43,10 +43,10 @@ export interface RuntimeKitOptions {
   readonly filling: Filling;
   /** Longest wait for the answer of one task. */
   readonly timeout: number;
-  /** `STARTUP_TIMEOUT` of the command. */
+  /** `STARTUP_TIMEOUT` of the command (R037). */
   readonly startup: number;
-  /** `TERMINATION_GRACE_PERIOD` of the command. */
+  /** `TERMINATION_GRACE_PERIOD` of the command (R050). */
   readonly grace: number;
-  /** Longest wait for a trace to come out of the runtime. Default 8 s: more than the 5 s that exporters collect for. */
+  /** Longest wait for a trace to come out of the runtime (R070). Default 8 s: more than the 5 s that exporters collect for. */
   readonly traceWait?: number;
 }

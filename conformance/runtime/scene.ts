@@ -85,6 +85,6 @@ async function sendFailing(
   { probes: { failing } }: RuntimeKitOptions,
 ): Promise<readonly Reply[]> {
   if (failing !== undefined) return [await subject.send({ text: failing })];
-  // A message that says nothing cannot be worked on.
+  // A message that says nothing cannot be worked on (C42).
   return [await subject.send({ parts: [] }), await subject.send({ parts: [{ data: {} }] })];
 }

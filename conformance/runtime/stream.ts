@@ -25,7 +25,7 @@ type AnyEvent = {
 };
 
 /**
- * The events of a stream, in order.
+ * The events of a stream, in order (R041, R042).
  * @throws {Deviation} for one that is none of the contract
  */
 export function readStream(text: string): readonly AnyEvent[] {

@@ -21,7 +21,7 @@ export interface Words {
   readonly contextId?: string;
 }
 
-/** Which path is for what; those of the contract unless the runtime's manifest says otherwise. */
+/** Which path is for what; those of the contract unless the runtime's manifest says otherwise (R080). */
 export interface Paths {
   readonly health: string;
   readonly card: string;
@@ -67,7 +67,7 @@ export class Subject {
     this.#paths = { health: healthPath, card: agentCardPath, task: taskPath };
   }
 
-  /** Sends a task as the sidecar would. */
+  /** Sends a task as the sidecar would (R007). */
   send(words: Words, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
     return this.post(JSON.stringify(requestOf(words)), headers);
   }

@@ -4,7 +4,7 @@ import { readTask, taskIn } from "./answer.ts";
 import { demandJson, memberOf } from "./exchange.ts";
 import type { Scene } from "./scene.ts";
 
-/** How every runtime answers tasks, and what is none. */
+/** How every runtime answers tasks, and what is none (R063-R066, R016, R021-R028). */
 export const TASKS = atLevel<Scene>(1, [
   {
     id: "R063",
