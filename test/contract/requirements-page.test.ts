@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { expect, it } from "vitest";
+import { citations, deferred, requirements, SOURCES } from "./contract.mjs";
+import { expectPage, page, table } from "./page.ts";
+
+it("docs/reference/requirements.md has every requirement with the tests that show it", () => {
+  const cited = citations();
+  const shownBy = (id: string): string => {
+    const files = [...(cited.get(id) ?? [])].toSorted();
+    if (files.length > 0) return files.map((file) => `\`test/${file}\``).join(", ");
+    return deferred[id] === undefined ? "open" : `deferred: ${deferred[id]}`;
+  };
+  const parts = Object.entries(SOURCES).map(([letter, title]) => {
+    const rows = requirements.filter(({ id }) => id.startsWith(letter));
+    const lines = rows.map(({ id, text }) => [id, text, shownBy(id)]);
+    return `## ${title}\n\n${table(["id", "demand", "shown by"], lines)}`;
+  });
+  const intro =
+    "What the five specifications demand, and the tests whose titles cite it. Ids stand here and in test titles, nowhere else.";
+  expectPage("requirements.md", page("Requirements", intro, ...parts));
+});
+
+/** Where people read: sources, the schema in their editor, the pages of the package. */
+const READ = ["core", "plugins", "templates", "gateway.schema.json", "docs/guide", "docs/plugins"];
+/** A requirement of the five sources, a resolution, a threat. */
+const CODE = /(?<![\w-])(?:[PRMTA]\d{3}|[CT]\d{1,2}|PT\d{1,2})(?![\w-])/;
+/** The kit's checks have these ids, and its reports show them. */
+const CHECKS = "docs/guide/conformance.md";
+
+it("cites no requirement where people read", () => {
+  const files = execFileSync("git", ["ls-files", ...READ], { encoding: "utf8" }).split("\n");
+  const found = files
+    .filter((file) => file !== "" && file !== CHECKS)
+    .flatMap((file) =>
+      readFileSync(file, "utf8")
+        .split("\n")
+        .flatMap((line, index) => (CODE.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+    );
+  expect(found).toEqual([]);
+});
