@@ -8,7 +8,7 @@ import { requirePlugins } from "../config/plugins.ts";
 import { FIRST_PARTY } from "../config/first-party.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
-import { rehearse } from "../gateway/dry-run.ts";
+import { dryRun } from "../gateway/dry-run.ts";
 import { isInstalled, publicFile } from "./packages.ts";
 import { Placeholders } from "./placeholders.ts";
 
@@ -25,7 +25,7 @@ export async function findParts(file?: string): Promise<GatewayParts> {
   const path = resolve(file ?? findConfig(process.cwd()));
   const source = new PluginSource(dirname(path));
   const loaded = await load(path, source);
-  const gateway = await rehearse(loaded, source);
+  const gateway = await dryRun(loaded, source);
   const { code, texts } = gateway.sources;
   await gateway.close({ grace: 0 });
   const plugins = pluginFiles(loaded);

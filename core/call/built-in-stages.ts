@@ -6,7 +6,7 @@ import { GatewayError } from "../errors.ts";
 import type { LocalProvider } from "../server/plugin/plugin-server.ts";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
-import type { Roster } from "./in-flight.ts";
+import type { InFlightSet } from "./in-flight.ts";
 import { createDeadline, type Abortion, type StagedMiddleware } from "./pipeline.ts";
 import type { Deadline, Timeouts } from "../plugin/plugin.ts";
 import type { Scope } from "../plugin/scope.ts";
@@ -14,7 +14,7 @@ import type { Scope } from "../plugin/scope.ts";
 /** What the stages are made from. */
 export interface StagesInput {
   readonly scopes: readonly Scope[];
-  readonly running: Roster<Abortion>;
+  readonly running: InFlightSet<Abortion>;
   readonly log: Logger;
 }
 

@@ -18,7 +18,7 @@ export type AbortListener = ((event: Event) => void) | { handleEvent(event: Even
  */
 export class Cancellation implements Abortable {
   /** Place among the calls in flight; see `Roster`. */
-  seat = -1;
+  slot = -1;
   /** Whose call it is, while that is in flight. */
   principal: Principal | undefined = undefined;
   #aborted = false;

@@ -1,7 +1,7 @@
-/** Something that can be on one {@link Roster} at a time. */
-export interface Seated {
+/** Something that can be on one {@link InFlightSet} at a time. */
+export interface Slotted {
   /** Its place; -1 = on no roster. Belongs to the roster. */
-  seat: number;
+  slot: number;
 }
 
 /**
@@ -9,9 +9,9 @@ export interface Seated {
  * table that got old keeps all later ones alive, with every call that was on them, until a full collection. With 64 calls in
  * flight that made garbage collection a third of a call.
  */
-export class Roster<T extends Seated> {
+export class InFlightSet<T extends Slotted> {
   /** Never shrinks: a store that V8 replaces would keep its members alive too. */
-  readonly #seats: (T | undefined)[] = [];
+  readonly #slots: (T | undefined)[] = [];
   #size = 0;
 
   /** How many are on it. */
@@ -21,20 +21,20 @@ export class Roster<T extends Seated> {
 
   /** Puts something on it that is on no other. */
   add(member: T): void {
-    if (member.seat >= 0) return;
-    member.seat = this.#size;
-    this.#seats[this.#size++] = member;
+    if (member.slot >= 0) return;
+    member.slot = this.#size;
+    this.#slots[this.#size++] = member;
   }
 
   /** Takes something off; tells whether it was there. */
   delete(member: T): boolean {
-    const { seat } = member;
-    if (seat < 0 || this.#seats[seat] !== member) return false;
-    const last = this.#seats[--this.#size]!;
-    this.#seats[seat] = last;
-    last.seat = seat;
-    this.#seats[this.#size] = undefined;
-    member.seat = -1;
+    const { slot } = member;
+    if (slot < 0 || this.#slots[slot] !== member) return false;
+    const last = this.#slots[--this.#size]!;
+    this.#slots[slot] = last;
+    last.slot = slot;
+    this.#slots[this.#size] = undefined;
+    member.slot = -1;
     return true;
   }
 
@@ -45,6 +45,6 @@ export class Roster<T extends Seated> {
 
   /** Those that are on it at this moment, in no order; members may come and go meanwhile. */
   [Symbol.iterator](): IterableIterator<T> {
-    return (this.#seats.slice(0, this.#size) as T[])[Symbol.iterator]();
+    return (this.#slots.slice(0, this.#size) as T[])[Symbol.iterator]();
   }
 }

@@ -5,7 +5,7 @@ import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancel
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import type { Deadline } from "../plugin/plugin.ts";
-import type { Roster, Seated } from "./in-flight.ts";
+import type { InFlightSet, Slotted } from "./in-flight.ts";
 import { STAGES, type Stage } from "./stages.ts";
 import type { Principal, Progress } from "./types.ts";
 
@@ -54,7 +54,7 @@ export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
 }
 
 /** Something in flight that a shutdown can end. */
-export interface Abortion extends Seated {
+export interface Abortion extends Slotted {
   /** Whose it is. */
   readonly principal?: Principal | undefined;
   /** Whether it was ended already, where that is known. */
@@ -66,7 +66,7 @@ export interface Abortion extends Seated {
  * Counts a call as running from its first stage on, so that one that waits in a stage, e.g. in the queue of a limit, can be ended
  * like one that a server works on.
  */
-export function createEntry(next: Next, running: Roster<Abortion>): Next {
+export function createEntry(next: Next, running: InFlightSet<Abortion>): Next {
   return (call) => {
     const own = ownCancellation(call);
     return own
@@ -79,7 +79,7 @@ function track(
   call: Call,
   own: Cancellation,
   next: Next,
-  running: Roster<Abortion>,
+  running: InFlightSet<Abortion>,
 ): Promise<Answer> {
   own.principal = call.principal;
   running.add(own);
@@ -98,7 +98,7 @@ function track(
  */
 export function createDeadline(
   of: (call: Call) => Deadline,
-  running: Roster<Abortion>,
+  running: InFlightSet<Abortion>,
 ): Middleware {
   return (call, next) => {
     const own = ownCancellation(call);
@@ -116,13 +116,13 @@ function limit(
   own: Cancellation,
   { total, idle }: Deadline,
   next: Next,
-  running: Roster<Abortion>,
+  running: InFlightSet<Abortion>,
 ): Promise<Answer> {
   if (own.aborted) return Promise.reject(abortError(own));
   const timer = setTimer(() => own.abort(timeoutError(call, total)), total);
   const silence = idle === undefined || idle >= total ? undefined : watchSilence(call, own, idle);
   // A call that came through an entry is counted already, and until its last stage ends.
-  const isCounted = own.seat >= 0;
+  const isCounted = own.slot >= 0;
   const end = (): void => {
     clearTimeout(timer);
     silence?.end();

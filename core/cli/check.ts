@@ -4,7 +4,7 @@ import { checkPlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { rehearse } from "../gateway/dry-run.ts";
+import { dryRun } from "../gateway/dry-run.ts";
 import { withContainer } from "./container.ts";
 import { EXIT } from "./exit.ts";
 import { whenSettled } from "./summary.ts";
@@ -66,7 +66,7 @@ async function findRunning(
 ): Promise<void> {
   let gateway: Gateway;
   try {
-    gateway = await rehearse(loaded, source, { connect });
+    gateway = await dryRun(loaded, source, { connect });
   } catch (thrown) {
     const error = toGatewayError(thrown);
     const issues = issuesOf(error).filter(({ place }) => place !== undefined);

@@ -6,7 +6,7 @@ import { checkPlugins } from "../config/plugins.ts";
 import { PluginSource } from "../config/resolve.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import { rehearse } from "../gateway/dry-run.ts";
+import { dryRun } from "../gateway/dry-run.ts";
 import { withContainer } from "./container.ts";
 
 /** An option of a plugin with what it is set to. */
@@ -36,7 +36,7 @@ export async function composeConfig(file: string | undefined): Promise<readonly 
   const source = new PluginSource(loaded.cwd);
   const { plugins, issues } = await checkPlugins(loaded, source);
   if (issues.length > 0) throw invalidConfig(issues);
-  const gateway = await rehearse(loaded, source);
+  const gateway = await dryRun(loaded, source);
   try {
     return gateway.composition().map((plugin) => ({
       ...plugin,

@@ -16,7 +16,7 @@ import { createGuard, type Guard } from "../http/guard.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
-import type { Roster } from "../call/in-flight.ts";
+import type { InFlightSet } from "../call/in-flight.ts";
 import type { Listed } from "../plugin/plugin.ts";
 import type { Provider } from "../server/server.ts";
 import { collectProviders } from "../server/servers.ts";
@@ -34,7 +34,7 @@ export interface CompileInput {
   /** Those and the ones of plugin types, in config order; default: the former. */
   readonly servers?: ReadonlyMap<string, Provider>;
   /** Receives every call in flight. */
-  readonly running: Roster<Abortion>;
+  readonly running: InFlightSet<Abortion>;
   readonly log: Logger;
 }
 

@@ -15,7 +15,7 @@ import { nameTaken } from "../server/servers.ts";
  * @param options.connect whether to start and dial the servers; default: they are left out
  * @throws {GatewayError} as {@link createGateway}
  */
-export async function rehearse(
+export async function dryRun(
   loaded: LoadedConfig,
   source: Resolver,
   options: { readonly connect?: boolean } = {},

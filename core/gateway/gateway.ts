@@ -13,7 +13,7 @@ import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import { HookEmitter } from "../plugin/emitter.ts";
 import { GatewayError } from "../errors.ts";
-import { Faces } from "../mcp/endpoints.ts";
+import { Endpoints } from "../mcp/endpoints.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "../plugin/keep.ts";
@@ -66,7 +66,7 @@ export class Gateway {
       sockets: new Sockets(log, { leases, backlog }),
       leases,
       backlog,
-      faces: new Faces(createEndpointHost(log, parts)),
+      faces: new Endpoints(createEndpointHost(log, parts)),
       scopeHost: createScopeHost(log, cwd, parts),
       retiring: new Set(),
       leaving: new Set(),

@@ -5,7 +5,7 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
-import type { Roster } from "../call/in-flight.ts";
+import type { InFlightSet } from "../call/in-flight.ts";
 import type { Scope } from "../plugin/scope.ts";
 import type { Principal } from "../call/types.ts";
 
@@ -20,7 +20,7 @@ export class Generation {
   readonly scopes: readonly Scope[];
   readonly compiled: Compiled;
   /** What can be aborted of the calls in flight. */
-  readonly running: Roster<Abortion>;
+  readonly running: InFlightSet<Abortion>;
   #inFlight = 0;
   #isAbandoned = false;
   readonly #waiting: (() => void)[] = [];

@@ -6,14 +6,14 @@ import { compile } from "./compile.ts";
 import type { ConfigFile } from "../config/file.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookEmitter } from "../plugin/emitter.ts";
-import type { Faces } from "../mcp/endpoints.ts";
+import type { Endpoints } from "../mcp/endpoints.ts";
 import { Generation } from "./generation.ts";
 import type { KeptValues } from "../plugin/keep.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Listener } from "../http/listener.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import type { Queue } from "./queue.ts";
-import { Roster } from "../call/in-flight.ts";
+import { InFlightSet } from "../call/in-flight.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
 import type { Sockets } from "../http/listeners.ts";
 import type { UpstreamPool } from "../servers/pool.ts";
@@ -34,7 +34,7 @@ export interface GatewayParts {
   readonly sockets: Sockets;
   readonly leases: Leases;
   readonly backlog: Backlog;
-  readonly faces: Faces;
+  readonly faces: Endpoints;
   readonly scopeHost: ScopeHost;
   /** What goes on behind a reload: old generations on their way out, and what leaves with them. */
   readonly retiring: Set<Promise<void>>;
@@ -49,7 +49,7 @@ export interface GatewayParts {
 
 /** What serves before the first config is applied: nothing. */
 export function emptyGeneration(config: GatewayConfig, log: Logger): Generation {
-  const running = new Roster<Abortion>();
+  const running = new InFlightSet<Abortion>();
   const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
   return new Generation({
     number: 0,

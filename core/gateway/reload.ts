@@ -8,7 +8,7 @@ import { Generation } from "./generation.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Abortion } from "../call/pipeline.ts";
-import { Roster } from "../call/in-flight.ts";
+import { InFlightSet } from "../call/in-flight.ts";
 import { disposeScope, startScope, type Scope } from "../plugin/scope.ts";
 import type { SocketPlan } from "../http/listeners.ts";
 import { typedServers } from "../server/server-types.ts";
@@ -84,7 +84,7 @@ async function prepare(
     typedServers(config, scopes),
   );
   undo.add(() => upstreams.abort());
-  const running = new Roster<Abortion>();
+  const running = new InFlightSet<Abortion>();
   const compiled = compile({
     config,
     scopes,

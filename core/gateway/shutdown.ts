@@ -14,7 +14,7 @@ export function shutdownOf(generation: Generation): Shutdown {
   return {
     signal: over.signal,
     waitUntil: (work) => {
-      const release = generation.hold({ seat: -1, abort: (reason) => over.abort(reason) });
+      const release = generation.hold({ slot: -1, abort: (reason) => over.abort(reason) });
       work.then(release, release);
     },
   };

@@ -3,7 +3,7 @@ import { Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { GatewayError } from "../errors.ts";
-import { Roster, type Seated } from "../call/in-flight.ts";
+import { InFlightSet, type Slotted } from "../call/in-flight.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
 import { setTimer } from "../timers.ts";
 
@@ -11,7 +11,7 @@ import { setTimer } from "../timers.ts";
 const DROP_LOG_MS = 10_000;
 
 /** A request whose answer is in flight. */
-interface Visit extends Seated {
+interface Visit extends Slotted {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
 }
@@ -23,7 +23,7 @@ export class Connections {
   readonly #sockets = new Set<Socket>();
   /** Connections below TLS, to be able to cut off a handshake that never ends. */
   readonly #rawSockets = new Set<Socket>();
-  readonly #inFlight = new Roster<Visit>();
+  readonly #inFlight = new InFlightSet<Visit>();
   #closing = false;
   #lastDrop = 0;
 
@@ -59,7 +59,7 @@ export class Connections {
 
   /** Counts an answer as in flight until it is out, or its client is gone. */
   enter(req: IncomingMessage, res: ServerResponse): void {
-    const visit: Visit = { req, res, seat: -1 };
+    const visit: Visit = { req, res, slot: -1 };
     this.#inFlight.add(visit);
     // Comes once; `on` saves the wrapper that `once` makes.
     res.on("close", () => this.#finish(visit));

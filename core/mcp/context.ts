@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { EarlyCalls } from "./early.ts";
 import type { EndpointHost } from "./host.ts";
 import { Journals } from "./journal.ts";
-import { Pulse } from "./pulse.ts";
+import { KeepAlive } from "./keep-alive.ts";
 import type { StreamSettings } from "./stream.ts";
-import { Settling } from "./settling.ts";
+import { FirstConnect } from "./first-connect.ts";
 import { View } from "./view.ts";
 
 /** What all parts of one endpoint share. */
@@ -16,7 +16,7 @@ export class EndpointContext {
   view = View.EMPTY;
   /** Whether the endpoint is gone; a request may still be on its way to it. */
   closed = false;
-  readonly firstConnect = new Settling();
+  readonly firstConnect = new FirstConnect();
   readonly early = new EarlyCalls(this);
   readonly #prefix = randomBytes(6).toString("base64url");
   #count = 0;
@@ -25,7 +25,7 @@ export class EndpointContext {
     this.name = name;
     this.host = host;
     this.streams = {
-      pulse: new Pulse(),
+      pulse: new KeepAlive(),
       journals: new Journals(),
       queue: host.limits.streamQueue,
       onOverflow: (bytes) =>

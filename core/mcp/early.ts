@@ -6,8 +6,8 @@ import type { View } from "./view.ts";
 import type { Forward } from "./forward.ts";
 import { isFault, isUnknown } from "./forward.ts";
 import type { Fault } from "./protocol.ts";
-import { isSettling, type Settling } from "./settling.ts";
-import { Shares } from "./shares.ts";
+import { isSettling, type FirstConnect } from "./first-connect.ts";
+import { FairQuota } from "./fair-quota.ts";
 import { setTimer } from "../timers.ts";
 
 /** Calls that wait cost memory, and clients decide how many there are. */
@@ -27,7 +27,7 @@ export interface EarlyCall {
 
 /** The endpoint that calls wait at. */
 export interface Waited {
-  readonly firstConnect: Settling;
+  readonly firstConnect: FirstConnect;
   readonly host: EndpointHost;
   readonly view: View;
 }
@@ -39,7 +39,7 @@ export interface Waited {
 export class EarlyCalls {
   readonly #context: Waited;
   readonly #waiting = new Set<() => void>();
-  readonly #shares = new Shares();
+  readonly #shares = new FairQuota();
 
   constructor(context: Waited) {
     this.#context = context;
@@ -86,7 +86,7 @@ export class EarlyCalls {
     const timer = setTimer(() => end(this.#starting()), host.callTimeout);
     // Who takes the credential away, or shuts down, ends calls in flight; this one is in no pipeline yet.
     const release = host.current.hold({
-      seat: -1,
+      slot: -1,
       principal,
       abort: (reason) => end(toFault(reason)),
     });

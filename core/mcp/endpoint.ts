@@ -9,7 +9,7 @@ import type { Message, Request } from "./envelope.ts";
 import { classify, headerValue, readableId, readMessage } from "./envelope.ts";
 import type { EndpointContent, EndpointHost } from "./host.ts";
 import { LegacyFace } from "./legacy.ts";
-import { Live } from "./live.ts";
+import { EndpointState } from "./endpoint-state.ts";
 import { ModernFace } from "./modern.ts";
 import { sendPage } from "./page.ts";
 import type { Fault } from "./protocol.ts";
@@ -27,11 +27,11 @@ export class Endpoint {
   readonly #context: EndpointContext;
   readonly #legacy: LegacyFace;
   readonly #modern: ModernFace;
-  readonly #live: Live;
+  readonly #live: EndpointState;
 
   constructor(name: string, host: EndpointHost) {
     this.#context = new EndpointContext(name, host);
-    this.#live = new Live(this.#context);
+    this.#live = new EndpointState(this.#context);
     const methods = new SessionMethods(this.#context, this.#live.watchers, this.#live.levels);
     this.#legacy = new LegacyFace(this.#context, this.#live.sessions, methods);
     this.#modern = new ModernFace(this.#context, this.#live.listeners);

@@ -13,7 +13,7 @@ interface Face {
 }
 
 /** The gateway's MCP endpoints. They live through reloads, so that no session and no stream is lost. */
-export class Faces {
+export class Endpoints {
   readonly #host: EndpointHost;
   #faces = new Map<string, Face>();
 

@@ -89,7 +89,7 @@ export class LegacyCall extends ClientCall implements Cancellable {
   async #fetchInputs(call: Call, answer: Answer): Promise<void> {
     const { context, runner } = this;
     this.#unhold = runner.hold({
-      seat: -1,
+      slot: -1,
       principal: call.principal,
       abort: (reason) => this.interrupt(reason),
     });

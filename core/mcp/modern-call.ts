@@ -10,7 +10,7 @@ import { ClientCall } from "./call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
-import type { HeldAsk, HeldCalls } from "./held.ts";
+import type { ParkedAsk, ParkedCalls } from "./parked-calls.ts";
 import { isObject } from "../kit/json.ts";
 import { META_CAPABILITIES, META_LOG_LEVEL, META_SERVER_INFO, RPC } from "./protocol.ts";
 import type { Reply } from "./reply.ts";
@@ -21,7 +21,7 @@ import { encodeModern } from "./result.ts";
 /** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */
 export class ModernCall extends ClientCall {
   readonly era = "modern";
-  readonly #held: HeldCalls<ModernCall>;
+  readonly #held: ParkedCalls<ModernCall>;
   readonly #callee: Era | undefined;
   /** `ref` of who makes it. */
   readonly principal: string;
@@ -30,7 +30,7 @@ export class ModernCall extends ClientCall {
   readonly target: string;
   #meta: Json = {};
   #key: string | undefined;
-  #asks: Map<string, HeldAsk> | undefined;
+  #asks: Map<string, ParkedAsk> | undefined;
   #asked = 0;
   #flush: NodeJS.Immediate | undefined;
   /** Capabilities the callee asked for and the client lacks. */
@@ -42,7 +42,7 @@ export class ModernCall extends ClientCall {
     reply: Reply,
     request: ClientRequest,
     forward: Forward,
-    held: HeldCalls<ModernCall>,
+    held: ParkedCalls<ModernCall>,
   ) {
     super(context, reply, request);
     this.#held = held;

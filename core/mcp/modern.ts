@@ -8,7 +8,7 @@ import type { Message, Request } from "./envelope.ts";
 import type { CallRequest, Forward } from "./forward.ts";
 import { invalid, isCallRequest, isFault, toForward } from "./forward.ts";
 import { checkParamHeaders, checkStandardHeaders, paramHeaders } from "./headers.ts";
-import { HeldCalls } from "./held.ts";
+import { ParkedCalls } from "./parked-calls.ts";
 import { unbindState } from "./request-state.ts";
 import type { ListMethod } from "./list.ts";
 import { isListMethod } from "./list.ts";
@@ -30,7 +30,7 @@ const METHOD_NOT_FOUND: Fault = {
 export class ModernFace {
   readonly #context: EndpointContext;
   readonly #listeners: Listeners;
-  readonly #held = new HeldCalls<ModernCall>();
+  readonly #held = new ParkedCalls<ModernCall>();
 
   constructor(context: EndpointContext, listeners: Listeners) {
     this.#context = context;

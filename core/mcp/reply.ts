@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import type { RpcId } from "../call/types.ts";
 import type { Journal } from "./journal.ts";
 import type { Fault } from "./protocol.ts";
-import type { Pulsed } from "./pulse.ts";
+import type { KeptAlive } from "./keep-alive.ts";
 import type { Session } from "./session.ts";
 import type { StreamSettings } from "./stream.ts";
 import { endWith, EventStream } from "./stream.ts";
@@ -62,9 +62,9 @@ const BOTH: Accepts = { json: true, events: true };
  * A reply on an HTTP response of its own: plain JSON, unless something had to be said before the response. That of a call of a
  * session outlives a broken connection: its client may read on with another one, from the last event it has.
  */
-export class HttpReply implements Reply, Pulsed {
+export class HttpReply implements Reply, KeptAlive {
   owner: ReplyOwner | undefined;
-  seat = -1;
+  slot = -1;
   #res: ServerResponse;
   readonly #accepts: Accepts;
   readonly #settings: StreamSettings;

@@ -2,7 +2,7 @@ import type { Resumable } from "./journal.ts";
 import { setTicker } from "../timers.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal, RpcId } from "../call/types.ts";
-import { Shares } from "./shares.ts";
+import { FairQuota } from "./fair-quota.ts";
 import type { EventStream } from "./stream.ts";
 
 /** A request of ours that a client has not answered yet. */
@@ -134,7 +134,7 @@ export interface SessionTableOptions {
 /** All sessions of one endpoint, in the order of their last use. */
 export class SessionTable {
   readonly #sessions = new Map<string, Session>();
-  readonly #shares = new Shares();
+  readonly #shares = new FairQuota();
   readonly #shapes = new Map<string, Json>();
   readonly #options: SessionTableOptions;
   #oldest: Session | undefined;

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { blankLineBreaks } from "./frame.ts";
 import { cutSoon } from "../http/failure.ts";
 import type { Journals } from "./journal.ts";
-import type { Pulse, Pulsed } from "./pulse.ts";
+import type { KeepAlive, KeptAlive } from "./keep-alive.ts";
 
 const STREAM_HEAD: readonly string[] = [
   "Content-Type",
@@ -20,7 +20,7 @@ const JOIN_LIMIT = 16 * 1024;
 
 /** How event streams behave; the same for all of an endpoint. */
 export interface StreamSettings {
-  readonly pulse: Pulse;
+  readonly pulse: KeepAlive;
   /** Keeps what is sent in answer to calls of sessions. */
   readonly journals: Journals;
   /** Unsent bytes at which a stream is closed. */
@@ -33,8 +33,8 @@ export interface StreamSettings {
  * Server-sent events on a Node response. Only JSON goes into `data`, without line breaks between its tokens, so one
  * message is always one event.
  */
-export class EventStream implements Pulsed {
-  seat = -1;
+export class EventStream implements KeptAlive {
+  slot = -1;
   /** Written at the end of this turn. */
   #frames = "";
   readonly #res: ServerResponse;

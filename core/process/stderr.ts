@@ -1,7 +1,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { Logger } from "pino";
 import { LineFramer } from "./lines.ts";
-import { Tail } from "./tail.ts";
+import { RingBuffer } from "./ring-buffer.ts";
 
 const KEPT = 64 * 1024;
 /** Longest part of a line that is logged or quoted, in characters. */
@@ -18,7 +18,7 @@ export class LastWords extends Error {
 export class StderrLog {
   readonly #log: Logger;
   readonly #server: string;
-  readonly #tail = new Tail(KEPT);
+  readonly #tail = new RingBuffer(KEPT);
   readonly #lines: LineFramer;
   #second = 0;
   #logged = 0;

@@ -8,14 +8,14 @@ import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { negotiate } from "./era.ts";
 import { HttpWire } from "./http.ts";
-import { Link } from "./link.ts";
+import { StdioWire } from "./stdio-wire.ts";
 import { SseWire } from "./sse-legacy.ts";
-import { Turns } from "./turns.ts";
+import { Semaphore } from "./semaphore.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
 import { setTimer } from "../timers.ts";
 
 /** Children that may be starting at once, of all servers of the process: fifty at once starve each other and the gateway. */
-const spawns = new Turns(4);
+const spawns = new Semaphore(4);
 /** How long a child that does not finish its handshake may keep others from starting, in milliseconds. */
 const TURN_MS = 5_000;
 
@@ -106,7 +106,7 @@ async function openWire(
 ): Promise<Wire> {
   const { name, config, cwd, log, clientInfo } = options;
   if ("command" in config) {
-    return Link.open({
+    return StdioWire.open({
       name,
       config,
       cwd: config.cwd === undefined ? cwd : resolve(cwd, config.cwd),

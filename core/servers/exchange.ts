@@ -36,7 +36,7 @@ export interface ExchangeParts {
 
 /** One request to a server, from sending to its outcome. Settles exactly once. */
 export class Exchange implements Awaited {
-  seat = -1;
+  slot = -1;
   below: Awaited | undefined = undefined;
   /** What reads its answer, where that has a stream of its own. */
   stream: Stoppable | undefined = undefined;

@@ -30,7 +30,7 @@ export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
   readonly #exchange: Exchange;
   /** Whether it went out as part of a session; other replies may have ended that meanwhile. */
   readonly #hadSession: boolean;
-  seat = -1;
+  slot = -1;
   #abort: ((error: Error) => void) | undefined;
   #resume: (() => void) | undefined;
   #started = false;

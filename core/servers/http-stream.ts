@@ -35,7 +35,7 @@ export interface StreamHost {
 
 /** An event stream opened by GET (legacy era): the server's own messages, or the rest of an interrupted answer. */
 export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
-  seat = -1;
+  slot = -1;
   /** Resolves when the first attempt has its outcome, or after a short wait. */
   readonly opened: Promise<void>;
   readonly #wire: StreamHost;

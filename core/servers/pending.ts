@@ -1,7 +1,7 @@
-import { Roster, type Seated } from "../call/in-flight.ts";
+import { InFlightSet, type Slotted } from "../call/in-flight.ts";
 
 /** Something found by the id it was sent with. */
-export interface Awaited extends Seated {
+export interface Awaited extends Slotted {
   readonly id: string;
   /** The next one in the same bucket. Belongs to {@link Pending}. */
   below: Awaited | undefined;
@@ -10,9 +10,9 @@ export interface Awaited extends Seated {
 /** Buckets, a power of two; with more requests in flight than that a look-up takes a few steps more. */
 const BUCKETS = 1_024;
 
-/** The requests in flight to one server, by id. Not a `Map`, for the reason that {@link Roster} gives. */
+/** The requests in flight to one server, by id. Not a `Map`, for the reason that {@link InFlightSet} gives. */
 export class Pending<T extends Awaited> {
-  readonly #all = new Roster<T>();
+  readonly #all = new InFlightSet<T>();
   readonly #buckets: (T | undefined)[] = Array.from({ length: BUCKETS });
 
   /** The one with this id. */

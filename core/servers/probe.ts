@@ -9,9 +9,9 @@ import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { greet } from "./greeting.ts";
 import { HttpWire } from "./http.ts";
-import { toRung } from "./rung.ts";
+import { toProbeFailure } from "./probe-failure.ts";
 import { SseWire } from "./sse-legacy.ts";
-import { Turns } from "./turns.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /** How long an answer that came too late is still waited for, so that the session it opens can be ended, in milliseconds. */
 const LINGER_MS = 5_000;
@@ -41,7 +41,7 @@ export interface ProbeOptions {
  */
 export class Probe {
   readonly #options: ProbeOptions;
-  readonly #turns = new Turns(1);
+  readonly #turns = new Semaphore(1);
   readonly #closing = new AbortController();
   /** Era in which the last probe succeeded. */
   #era: Era | undefined;
@@ -66,7 +66,7 @@ export class Probe {
       this.#compare();
       return report;
     } catch (thrown) {
-      const error = toRung(signal.aborted ? abortError(signal) : thrown);
+      const error = toProbeFailure(signal.aborted ? abortError(signal) : thrown);
       this.#isThere &&= error.data?.["answers"] === true;
       throw error;
     }

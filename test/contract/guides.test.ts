@@ -15,7 +15,7 @@ import { PluginSource } from "../../core/config/resolve.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { definePlugin } from "../../core/index.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../core/mcp/protocol.ts";
-import { rehearse } from "../../core/gateway/dry-run.ts";
+import { dryRun } from "../../core/gateway/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FOLDERS = ["docs/guide", "docs/plugins", "docs/decisions"];
@@ -142,7 +142,7 @@ async function problemsOf(place: string, text: string): Promise<string[]> {
     const loaded = await loadConfig(file, { environment: variablesOf(text) });
     const source = resolver(loaded.cwd);
     await requirePlugins(loaded, source);
-    const gateway = await rehearse(loaded, source);
+    const gateway = await dryRun(loaded, source);
     await gateway.close({ grace: 0 });
     return loaded.warnings.map(issueText);
   } catch (thrown) {

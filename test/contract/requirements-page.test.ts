@@ -35,7 +35,9 @@ it("cites no requirement where people read", () => {
     .flatMap((file) =>
       readFileSync(file, "utf8")
         .split("\n")
-        .flatMap((line, index) => (CODE.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+        .flatMap((line, index) =>
+          CODE.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [],
+        ),
     );
   expect(found).toEqual([]);
 });

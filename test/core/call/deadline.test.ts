@@ -8,7 +8,7 @@ import {
   race,
   type Abortion,
 } from "../../../core/call/pipeline.ts";
-import { Roster } from "../../../core/call/in-flight.ts";
+import { InFlightSet } from "../../../core/call/in-flight.ts";
 import { completeCall } from "../../../core/server/plugin/tool-call.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
@@ -85,7 +85,7 @@ describe("a plugin's rule", () => {
 });
 
 describe("the bound on silence", () => {
-  const running = new Roster<Abortion>();
+  const running = new InFlightSet<Abortion>();
   const pipeline = (deadline: Deadline, work: (call: Call) => Promise<Answer>) =>
     composePipeline([{ stage: "deadline", run: createDeadline(() => deadline, running) }], (call) =>
       race(call, () => work(call)),

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Roster, type Seated } from "../../../core/call/in-flight.ts";
+import { InFlightSet, type Slotted } from "../../../core/call/in-flight.ts";
 import { Pending, type Awaited } from "../../../core/servers/pending.ts";
 
 describe("Roster", () => {
   it("holds what a Set would hold, whatever comes and goes", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(9))), (steps) => {
-        const members = Array.from({ length: 10 }, (): Seated => ({ seat: -1 }));
-        const roster = new Roster<Seated>();
-        const model = new Set<Seated>();
+        const members = Array.from({ length: 10 }, (): Slotted => ({ slot: -1 }));
+        const roster = new InFlightSet<Slotted>();
+        const model = new Set<Slotted>();
         for (const [comes, index] of steps) {
           const member = members[index]!;
           const left = !comes && roster.delete(member);
@@ -23,16 +23,16 @@ describe("Roster", () => {
         }
         roster.clear();
         expect([...roster]).toEqual([]);
-        expect(members.every(({ seat }) => seat === -1)).toBe(true);
+        expect(members.every(({ slot }) => slot === -1)).toBe(true);
       }),
     );
   });
 
   it("goes through those that were there when it began, although they leave meanwhile", () => {
-    const roster = new Roster<Seated>();
-    const members = [{ seat: -1 }, { seat: -1 }, { seat: -1 }];
+    const roster = new InFlightSet<Slotted>();
+    const members = [{ slot: -1 }, { slot: -1 }, { slot: -1 }];
     for (const member of members) roster.add(member);
-    const seen: Seated[] = [];
+    const seen: Slotted[] = [];
     for (const member of roster) {
       roster.delete(member);
       seen.push(member);
@@ -42,8 +42,8 @@ describe("Roster", () => {
   });
 
   it("does not take a member of another roster for its own", () => {
-    const [one, other] = [new Roster<Seated>(), new Roster<Seated>()];
-    const [mine, theirs] = [{ seat: -1 }, { seat: -1 }];
+    const [one, other] = [new InFlightSet<Slotted>(), new InFlightSet<Slotted>()];
+    const [mine, theirs] = [{ slot: -1 }, { slot: -1 }];
     one.add(mine);
     other.add(theirs);
     expect(one.delete(theirs)).toBe(false);
@@ -60,7 +60,7 @@ describe("Pending", () => {
         const colliding = all.flatMap((id) => [id, `p${id}`, `q${id}`]);
         const requests = [...new Set(colliding)].map((id): Awaited => ({
           id,
-          seat: -1,
+          slot: -1,
           below: undefined,
         }));
         const pending = new Pending<Awaited>();

@@ -20,7 +20,7 @@ import {
   createDeadline,
   race,
 } from "../../../core/call/pipeline.ts";
-import { Roster } from "../../../core/call/in-flight.ts";
+import { InFlightSet } from "../../../core/call/in-flight.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const OK = Answer.result({ content: [] });
@@ -95,7 +95,7 @@ const hang = (call: Call): Promise<Answer> => race(call, () => new Promise<Answe
 
 describe("the deadline", () => {
   it("P/M038: ends a call after its time with the code timeout and the milliseconds", async () => {
-    const running = new Roster<Abortion>();
+    const running = new InFlightSet<Abortion>();
     const run = composePipeline(
       [{ stage: "deadline", run: createDeadline(() => ({ total: 15 }), running) }],
       hang,
@@ -114,7 +114,7 @@ describe("the deadline", () => {
     const add = vi.spyOn(caller.signal, "addEventListener");
     const remove = vi.spyOn(caller.signal, "removeEventListener");
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => ({ total: 60_000 }), new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 60_000 }), new InFlightSet()) }],
       hang,
     );
     const ended = run(callOf({ signal: caller.signal }));
@@ -128,7 +128,7 @@ describe("the deadline", () => {
 
   it("does not fire at once for a time no timer can hold", async () => {
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => ({ total: 1e12 }), new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 1e12 }), new InFlightSet()) }],
       () => Promise.resolve(OK),
     );
     expect(await run(callOf())).toBe(OK);
@@ -166,7 +166,7 @@ describe("the deadline", () => {
     const run = composePipeline(
       [
         { stage: "breaker", run: breaker },
-        { stage: "deadline", run: createDeadline(() => ({ total: 5 }), new Roster()) },
+        { stage: "deadline", run: createDeadline(() => ({ total: 5 }), new InFlightSet()) },
       ],
       hang,
     );
@@ -186,7 +186,7 @@ describe("the cancellation of a call", () => {
   it("makes no real signal unless somebody looks", async () => {
     const call = completeCall(nobody, new Map());
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => ({ total: 5 }), new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 5 }), new InFlightSet()) }],
       (given) => race(given, () => new Promise<Answer>(() => {})),
     );
     await expect(run(call)).rejects.toMatchObject({ code: "timeout" });
@@ -210,7 +210,7 @@ describe("the cancellation of a call", () => {
     const parent = completeCall(nobody, new Map());
     const child = completeCall({ ...parent }, new Map());
     const run = composePipeline(
-      [{ stage: "deadline", run: createDeadline(() => ({ total: 5 }), new Roster()) }],
+      [{ stage: "deadline", run: createDeadline(() => ({ total: 5 }), new InFlightSet()) }],
       hang,
     );
     await expect(run(child)).rejects.toMatchObject({ code: "timeout" });

@@ -147,7 +147,7 @@ describe("PluginContext.socket", () => {
       setup(gateway) {
         const policy = { access: "viewer", mutates: false } as const;
         const accept = ({ params }: Socket): void => void seen.push(params);
-        gateway.socket("/rooms/:room/seats/:seat", policy, accept);
+        gateway.socket("/rooms/:room/seats/:slot", policy, accept);
         gateway.socket("/rooms/all/seats/1", policy, accept);
       },
     });
@@ -155,7 +155,7 @@ describe("PluginContext.socket", () => {
     for (const path of ["/rooms/a%2Fb%20c/seats/7", "/rooms/all/seats/1", "/rooms/:room/seats/x"])
       await open(`${url}${path}`);
     await expect.poll(() => seen.length).toBe(3);
-    expect(seen).toEqual([{ room: "a/b c", seat: "7" }, {}, { room: ":room", seat: "x" }]);
+    expect(seen).toEqual([{ room: "a/b c", slot: "7" }, {}, { room: ":room", slot: "x" }]);
     for (const path of [
       "/rooms//seats/7",
       "/rooms/a/seats",

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Tail } from "../../../core/process/tail.ts";
+import { RingBuffer } from "../../../core/process/ring-buffer.ts";
 
 describe("tail of a stream", () => {
   it("keeps the last bytes, however they came", () => {
@@ -9,7 +9,7 @@ describe("tail of a stream", () => {
     });
     fc.assert(
       fc.property(chunks, fc.integer({ min: 1, max: 64 }), (texts, size) => {
-        const tail = new Tail(size);
+        const tail = new RingBuffer(size);
         for (const text of texts) tail.append(Buffer.from(text));
         expect(tail.text).toBe(texts.join("").slice(-size));
       }),
@@ -18,13 +18,13 @@ describe("tail of a stream", () => {
   });
 
   it("leaves out a character cut at its start", () => {
-    const tail = new Tail(4);
+    const tail = new RingBuffer(4);
     tail.append(Buffer.from("a€é"));
     expect(tail.text).toBe("é");
   });
 
   it("finds the last line that says anything", () => {
-    const tail = new Tail(100);
+    const tail = new RingBuffer(100);
     expect(tail.lastLine(10)).toBe("");
     tail.append(Buffer.from("first\r\n  second line  \n\r\n\n"));
     expect(tail.lastLine(500)).toBe("second line");

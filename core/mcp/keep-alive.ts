@@ -1,24 +1,24 @@
-import { Roster, type Seated } from "../call/in-flight.ts";
+import { InFlightSet, type Slotted } from "../call/in-flight.ts";
 
 /** Comments on quiet streams: proxies and clients give up on a connection that says nothing for long. */
 const PERIOD_MS = 15_000;
 
 /** Something that wants a sign of life now and then. */
-export interface Pulsed extends Seated {
+export interface KeptAlive extends Slotted {
   pulse(): void;
 }
 
 /** One timer for all streams of an endpoint; runs only while there are any and never keeps the process alive. */
-export class Pulse {
-  readonly #members = new Roster<Pulsed>();
+export class KeepAlive {
+  readonly #members = new InFlightSet<KeptAlive>();
   #timer: NodeJS.Timeout | undefined;
 
-  add(member: Pulsed): void {
+  add(member: KeptAlive): void {
     this.#members.add(member);
     this.#timer ??= setInterval(() => this.#beat(), PERIOD_MS).unref();
   }
 
-  delete(member: Pulsed): void {
+  delete(member: KeptAlive): void {
     this.#members.delete(member);
   }
 

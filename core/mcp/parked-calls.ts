@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Json } from "../call/types.ts";
-import { Shares } from "./shares.ts";
+import { FairQuota } from "./fair-quota.ts";
 
 /** One question of a held call to its client. */
-export interface HeldAsk {
+export interface ParkedAsk {
   readonly method: string;
   readonly params: Json | undefined;
   readonly resolve: (response: Json) => void;
@@ -31,10 +31,10 @@ export interface Holdable {
 }
 
 /** Calls that wait for their client's next request. */
-export class HeldCalls<C extends Holdable> {
+export class ParkedCalls<C extends Holdable> {
   readonly #byState = new Map<string, C>();
   readonly #byCall = new Map<C, Held>();
-  readonly #shares = new Shares();
+  readonly #shares = new FairQuota();
 
   /** Holds a call and returns the handle for the retry. Over the limit, the longest held call of whoever has most is aborted. */
   hold(call: C): string {

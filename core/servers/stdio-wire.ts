@@ -6,8 +6,8 @@ import { Faults } from "./faults.ts";
 import { spawnStdio, type StdioChannel } from "../process/stdio.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
 
-/** What a {@link Link} is made of. */
-export interface LinkOptions {
+/** What a {@link StdioWire} is made of. */
+export interface StdioWireOptions {
   readonly name: string;
   readonly config: StdioServerConfig;
   /** Directory that a relative `cwd` starts from. */
@@ -17,7 +17,7 @@ export interface LinkOptions {
 }
 
 /** A child process as a wire: many requests on one pair of pipes. */
-export class Link implements Wire {
+export class StdioWire implements Wire {
   readonly transport = "stdio";
   readonly #faults: Faults;
   readonly #limit: number;
@@ -25,7 +25,7 @@ export class Link implements Wire {
   #channel: StdioChannel | undefined;
   #closing = false;
 
-  private constructor({ name, config, receiver }: LinkOptions) {
+  private constructor({ name, config, receiver }: StdioWireOptions) {
     this.#faults = new Faults(name);
     this.#limit = config.maxResult;
     this.#receiver = receiver;
@@ -35,9 +35,9 @@ export class Link implements Wire {
    * Starts the child.
    * @throws {GatewayError} `upstream_error` when it cannot be started
    */
-  static async open(options: LinkOptions): Promise<Link> {
+  static async open(options: StdioWireOptions): Promise<StdioWire> {
     const { name, config, cwd, log } = options;
-    const link = new Link(options);
+    const link = new StdioWire(options);
     link.#channel = await spawnStdio({
       name,
       command: config.command,

@@ -20,7 +20,7 @@ import { ProviderWatch } from "./watch.ts";
 const SLICE = 1_000;
 
 /** What lives on an endpoint between requests: sessions, streams, subscriptions, and the news from the servers to them. */
-export class Live {
+export class EndpointState {
   readonly sessions: SessionTable;
   readonly watchers: Subscriptions<Session>;
   readonly levels: LogLevels;

@@ -7,7 +7,7 @@ const LIMIT_MS = 2_000;
  * The time in which servers connect for the first time. Clients that come meanwhile wait for it to end, so that what they
  * see first is not an empty list; nobody waits twice for the same servers. Lists come after a while all the same.
  */
-export class Settling {
+export class FirstConnect {
   #promise: Promise<void> | undefined;
   #end: (() => void) | undefined;
   #open = false;

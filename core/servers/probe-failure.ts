@@ -3,7 +3,7 @@ import type { ProbeRung } from "../server/server.ts";
 import { statusOf } from "./faults.ts";
 
 /** What a probe rejects with: the failure, and in its `data.failed` how far the probe came. */
-export function toRung(thrown: unknown): GatewayError {
+export function toProbeFailure(thrown: unknown): GatewayError {
   const error = toGatewayError(thrown);
   const { code, message, data, hint } = error;
   return new GatewayError(code, message, {

@@ -1,5 +1,5 @@
 /** Lets a few at a time do something; the others wait in the order in which they came. */
-export class Turns {
+export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 

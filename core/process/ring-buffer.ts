@@ -1,5 +1,5 @@
 /** The last bytes of a stream, in a ring of fixed size. */
-export class Tail {
+export class RingBuffer {
   readonly #size: number;
   #ring: Buffer | undefined;
   #written = 0;

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { Turns } from "../../../core/servers/turns.ts";
+import { Semaphore } from "../../../core/servers/semaphore.ts";
 import { makeUpstream, reached } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
 
@@ -10,7 +10,7 @@ const use = closing();
 const never = new AbortController().signal;
 
 it("a turn ends once, and goes to whoever has waited longest and still waits", async () => {
-  const turns = new Turns(1);
+  const turns = new Semaphore(1);
   const order: string[] = [];
   const first = await turns.take(never);
   const gone = new AbortController();

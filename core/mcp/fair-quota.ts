@@ -2,7 +2,7 @@
  * How many things each principal has of what an endpoint bounds. At the bound whoever has most makes way, so that nobody can
  * crowd out others.
  */
-export class Shares {
+export class FairQuota {
   readonly #counts = new Map<string, number>();
 
   /** Counts one more. */

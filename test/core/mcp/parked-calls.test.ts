@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { HeldCalls } from "../../../core/mcp/held.ts";
+import { ParkedCalls } from "../../../core/mcp/parked-calls.ts";
 
 it("T5: at the limit the held calls of whoever has most are aborted, the longest held first", () => {
   const aborted: string[] = [];
-  const held = new HeldCalls();
+  const held = new ParkedCalls();
   const hold = (principal: string, name: string): void =>
     void held.hold({ principal, gone: () => aborted.push(name) });
   hold("bob", "bob's");
