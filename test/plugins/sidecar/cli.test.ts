@@ -46,21 +46,6 @@ let main = "";
 beforeAll(async () => {
   folder = await workFolder();
   main = await buildCommand(folder);
-  // So that the plugins find this build by the package's name, and not one that lies about.
-  await writeFile(
-    join(folder, "dist/package.json"),
-    JSON.stringify({
-      name: "propylon",
-      version: "0.0.0",
-      type: "module",
-      exports: {
-        ".": "./core/index.js",
-        "./contract": "./contract/index.js",
-        "./plugins/*": "./plugins/*/index.js",
-        "./package.json": "./package.json",
-      },
-    }),
-  );
   await writeFile(join(folder, "runtime.mjs"), RUNTIME);
 }, 120_000);
 
