@@ -18,7 +18,9 @@ it("docs/reference/requirements.md has every requirement with the tests that sho
   });
   const intro =
     "What the five specifications demand, and the tests whose titles cite it. Ids stand here and in test titles, nowhere else.";
-  expectPage("requirements.md", page("Requirements", intro, ...parts));
+  const content = page("Requirements", intro, ...parts);
+  expect(content.match(/^\| [PRMTA]\d{3} \|/gm)).toHaveLength(requirements.length);
+  expectPage("requirements.md", content);
 });
 
 /** Where people read: sources, the schema in their editor, the pages of the package. */
