@@ -89,7 +89,7 @@ export class Connection implements ExchangeOwner {
       maxDepth: options.maxDepth,
       reply: (message) => this.#wire?.post(message),
       // The modern era has neither pings nor requests of servers.
-      server: { canAsk: () => this.handshake?.era === "legacy", ping: () => this.#ping() },
+      server: { canAsk: () => this.handshake?.era === "legacy", ping: (done) => this.#ping(done) },
       event: (event) => options.host.event(event),
       listChanged: (list) => options.host.listChanged(list),
     });
@@ -203,7 +203,7 @@ export class Connection implements ExchangeOwner {
   settled(exchange: Exchange): void {
     if (!this.#pending.delete(exchange)) return;
     this.#oversize.release(exchange);
-    if (!exchange.call) return;
+    if (!exchange.call) return exchange.ended?.();
     this.#calls--;
     this.#inbound.release(exchange);
     if (this.#calls === 0) for (const resolve of this.#idle.splice(0)) resolve();
@@ -221,12 +221,15 @@ export class Connection implements ExchangeOwner {
     this.wire.drop(exchange);
   }
 
-  #ping(): Promise<boolean> {
-    const answer = this.request("ping", undefined, { timeout: PING_MS });
-    return answer.then(
-      () => true,
-      () => false,
-    );
+  #ping(done: (hasHeard: boolean) => void): void {
+    const exchange = this.open("ping", undefined);
+    if (exchange.done) return done(false);
+    const error = new GatewayError("timeout", `Server "${this.name}" did not answer a ping.`);
+    const timer = setTimer(() => exchange.fail(error), PING_MS);
+    exchange.ended = () => {
+      clearTimeout(timer);
+      done(exchange.answered);
+    };
   }
 
   /** Waits for the calls in flight, at most `graceMs` where given. */

@@ -57,6 +57,8 @@ export class Exchange implements Awaited {
   owner: ExchangeOwner;
   /** Called when the server acknowledged a subscription stream. */
   acknowledged: (() => void) | undefined;
+  /** Called at the end of a request of the gateway's own, before anything behind its answer is read. */
+  ended: (() => void) | undefined;
   readonly #signal: Abortable | undefined;
   #resolve!: (answer: Answer) => void;
   #reject!: (error: GatewayError) => void;

@@ -12,8 +12,8 @@ export type Owner = Exchange | "conversations" | "principals" | undefined;
 export interface Asker {
   /** Whether it has requests of its own. */
   canAsk(): boolean;
-  /** Whether it answers; never rejects. */
-  ping(): Promise<boolean>;
+  /** Calls back when its answer comes, before anything behind that is read; or when none comes. */
+  ping(done: (hasHeard: boolean) => void): void;
 }
 
 /** Calls that were given up and that are remembered; at this number nothing is told apart. */
@@ -53,7 +53,7 @@ export class Owners {
   release({ id, call, answered }: Exchange): void {
     if (!call || answered || !this.#server.canAsk()) return;
     this.#remember(id, call.peer.key);
-    void this.#check();
+    this.#check();
   }
 
   /** An answer to no call in flight; perhaps to one that was given up. */
@@ -66,15 +66,15 @@ export class Owners {
    * Finds out that the server has heard which calls were given up. Its answer to a ping comes behind what it asked before, and
    * a call that it knows to be given up asks nothing more.
    */
-  async #check(): Promise<void> {
-    while (this.#checked.size === 0 && this.#left.size > 0) {
-      [this.#left, this.#checked] = [this.#checked, this.#left];
-      const hasHeard = await this.#server.ping();
+  #check(): void {
+    if (this.#checked.size > 0 || this.#left.size === 0) return;
+    [this.#left, this.#checked] = [this.#checked, this.#left];
+    this.#server.ping((hasHeard) => {
       const unheard = hasHeard ? [] : [...this.#checked];
       this.#checked.clear();
-      for (const [id, key] of unheard) this.#remember(id, key);
-      if (!hasHeard) return;
-    }
+      for (const [id, conversation] of unheard) this.#remember(id, conversation);
+      if (hasHeard) this.#check();
+    });
   }
 
   #remember(id: string, conversation: string): void {

@@ -25,6 +25,8 @@ const agents = {
 /** The plugins that are told times, each with an entry of every list and record that holds one. */
 const OPTIONS: Readonly<Record<string, Options>> = {
   a2a: {
+    // One of its own would have a fixed port.
+    listener: "main",
     skills: [
       { id: "s", description: "Echoes.", tool: { server: "s", name: "echo", argument: "text" } },
     ],

@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { requireProgram } from "../../fixtures/programs.ts";
 import { childEnvironment } from "../../../core/process/environment.ts";
 import { children, descriptors, fixture, record } from "./kit.ts";
 
@@ -94,6 +95,7 @@ describe("launch of a child", () => {
   });
 
   it("fails cleanly when descriptors run out, and works again when there are some", async () => {
+    requireProgram("prlimit");
     await (await record("node", [child, "echo"])).close();
     await expect.poll(() => children()).toEqual([]);
     const limits = await narrowDescriptors();

@@ -17,7 +17,10 @@ function setUp(...asks: ((method: string) => Promise<Json>)[]) {
   let replied = (): void => {};
   const questions = new Questions({
     pending,
-    owners: new Owners(pending, { canAsk: () => true, ping: () => Promise.resolve(server.hears) }),
+    owners: new Owners(pending, {
+      canAsk: () => true,
+      ping: (done) => queueMicrotask(() => done(server.hears)),
+    }),
     unclear: () => void refused.count++,
     reply: (message) => {
       replies.push(JSON.parse(message) as Json);
