@@ -1,4 +1,4 @@
-import { toGatewayError, type PluginContext } from "propylon";
+import { GatewayError, toGatewayError, type PluginContext } from "propylon";
 import { StateFile } from "./file.ts";
 import { withFlags, withoutStaleServers, withoutStaleTools, type FlagMap } from "./flags.ts";
 import type { Flag, GatingState } from "./service.ts";
@@ -46,6 +46,7 @@ export class Ledger {
   #wishes: Wish[] = [];
   #working: Promise<void> | undefined;
   #news: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(host: LedgerHost) {
     this.#host = host;
@@ -91,9 +92,11 @@ export class Ledger {
    * Sets flags, all or none.
    *
    * @returns those that changed, once they are on the disk and in force
-   * @throws {GatewayError} `io_error` when they cannot be written; then nothing changed
+   * @throws {GatewayError} `io_error` when they cannot be written, `draining` at the end; then nothing changed
    */
   set(flags: readonly Flag[], by: string): Promise<readonly Flag[]> {
+    if (this.#isClosed)
+      return Promise.reject(new GatewayError("draining", "The gateway is closed."));
     return new Promise((resolve, reject) => {
       this.#wishes.push({ flags, by, resolve, reject });
       this.#work();
@@ -127,8 +130,9 @@ export class Ledger {
     this.#drop(withoutStaleServers(this.#flags, exists));
   }
 
-  /** Writes what waits; the end. */
+  /** Writes what waits; the end. What comes later would take the file again, and nobody would give it back. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#working;
     if (this.#news !== undefined) await this.#writeNews();
     await this.#opening?.file?.release();
@@ -193,7 +197,7 @@ export class Ledger {
   }
 
   #postpone(): void {
-    if (this.#news !== undefined || this.#opening?.file?.isForeign) return;
+    if (this.#isClosed || this.#news !== undefined || this.#opening?.file?.isForeign) return;
     this.#news = setTimeout(() => void this.#writeNews(), NEWS_MS).unref();
   }
 

@@ -82,7 +82,7 @@ const showOperation = (doc, path, operation, parent) => {
   output.setAttribute("role", "status");
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void send(new URL("./" + path, here).href, { body, timeout }, output);
+    void send(new URL("." + path, here).href, { body, timeout }, output);
   });
 };
 const load = async () => {

@@ -11,7 +11,7 @@ plugins:
   openapi: {}
   metrics: {}
   events: {}
-  a2a: { skills: [{ id: shout, name: Shout, description: Shouts., function: ./skills/shout.ts }] }
+  a2a: { listener: main, skills: [{ id: shout, name: Shout, description: Shouts., function: ./skills/shout.ts }] }
   ./plugins/echo.ts: { greeting: "\${GREETING:-hello}" }
   gateway-plugin-clock: {}
 `,
