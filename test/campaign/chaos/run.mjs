@@ -17,6 +17,8 @@ const minutes = Number(process.env.CHAOS_MINUTES ?? 15);
 const clients = Number(process.env.CHAOS_CLIENTS ?? 40);
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000_000);
 const WARM_UP_MS = 30_000;
+/** Servers that the last reloads replaced end their calls first, for at most `timeouts.drain` (30 s). */
+const DRAIN_MS = 40_000;
 
 const ledger = new Ledger();
 /** `count` clients, spread over eras and principals, for `duration` ms; the monkey only where `faults`. */
@@ -43,6 +45,7 @@ async function storm(duration, faults, offset) {
  * Connections of principals of their own would end after idle minutes; connecting anew ends them now.
  */
 async function settled() {
+  await sleep(DRAIN_MS);
   await gateway.post("/_meta/reinit");
   const seen = [];
   for (let second = 0; second < 30; second++) {
