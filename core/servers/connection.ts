@@ -222,8 +222,8 @@ export class Connection implements ExchangeOwner {
   }
 
   #ping(done: (hasHeard: boolean) => void): void {
-    // Elsewhere requests overtake each other, so an answer says nothing about those before it.
-    if (this.wire.transport !== "stdio") return done(false);
+    // There requests overtake each other, and every question comes on the one stream.
+    if (this.wire.transport === "sse") return done(false);
     const exchange = this.open("ping", undefined);
     if (exchange.done) return done(false);
     const error = new GatewayError("timeout", `Server "${this.name}" did not answer a ping.`);
