@@ -1,9 +1,8 @@
-import { type GatewayParts } from "./packages.ts";
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { OutputAsset, OutputChunk, Plugin, RolldownOptions } from "rolldown";
 import { GatewayError } from "../errors.ts";
-import { findParts } from "./parts.ts";
+import { findParts, type GatewayParts } from "./parts.ts";
 
 /** How to build. */
 export interface BuildRequest {

@@ -1,4 +1,4 @@
-import type { GatewayParts } from "./packages.ts";
+import type { GatewayParts } from "./parts.ts";
 import { dirname } from "node:path";
 import { replacement, SERVER, writeParts, writeServer } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";

@@ -1,4 +1,4 @@
-import type { GatewayParts } from "./packages.ts";
+import type { GatewayParts } from "./parts.ts";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

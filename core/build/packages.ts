@@ -3,6 +3,12 @@ import { createRequire } from "node:module";
 import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
+/** A build, as far as optional packages go. */
+interface Packaged {
+  /** Folders of plugins that say which optional packages they import, and those packages. */
+  readonly packages: ReadonlyMap<string, readonly string[]>;
+}
+
 /** What is asked of a package's `package.json`. */
 interface Manifest {
   readonly name?: string;
@@ -39,7 +45,7 @@ export interface Target {
 export async function resolvePackage(
   id: string,
   importer: string | undefined,
-  find: () => Promise<Pick<GatewayParts, "packages">>,
+  find: () => Promise<Packaged>,
 ): Promise<Target | undefined> {
   const file = publicFile(id) ?? lent(id, importer);
   if (file !== undefined) return { path: file, external: false };
@@ -86,11 +92,7 @@ function isOptional(name: string, importer: string): boolean {
 }
 
 /** Whether the plugin that a file belongs to imports the package with its present options. */
-function isWanted(
-  name: string,
-  importer: string,
-  { packages }: Pick<GatewayParts, "packages">,
-): boolean {
+function isWanted(name: string, importer: string, { packages }: Packaged): boolean {
   const owner = [...packages].find(([folder]) => importer.startsWith(folder + sep));
   return owner === undefined || owner[1].includes(name);
 }
@@ -113,21 +115,4 @@ function readManifest(folder: string): Manifest | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** What goes into a build of a gateway. */
-export interface GatewayParts {
-  /** Absolute path of the config. */
-  readonly config: string;
-  /** Whether the config is code, and so part of the build. */
-  readonly isCode: boolean;
-  /** Keys of the config's `plugins` that are on, and the file that each is in: an absolute path. */
-  readonly plugins: ReadonlyMap<string, string>;
-  /** Folders of plugins that say which optional packages they import, and those packages. */
-  readonly packages: ReadonlyMap<string, readonly string[]>;
-  /** Modules and texts that plugins read beside the config: absolute paths. */
-  readonly code: readonly string[];
-  readonly texts: readonly string[];
-  /** Every file that a change of would change the build, for builders that watch. */
-  readonly files: readonly string[];
 }

@@ -1,4 +1,3 @@
-import type { GatewayParts } from "./packages.ts";
 import { createRequire } from "node:module";
 import { dirname, extname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../config/checks.ts";
@@ -11,6 +10,23 @@ import { GatewayError, isGatewayError } from "../errors.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { isInstalled, publicFile } from "./packages.ts";
 import { Placeholders } from "./placeholders.ts";
+
+/** What goes into a build of a gateway. */
+export interface GatewayParts {
+  /** Absolute path of the config. */
+  readonly config: string;
+  /** Whether the config is code, and so part of the build. */
+  readonly isCode: boolean;
+  /** Keys of the config's `plugins` that are on, and the file that each is in: an absolute path. */
+  readonly plugins: ReadonlyMap<string, string>;
+  /** Folders of plugins that say which optional packages they import, and those packages. */
+  readonly packages: ReadonlyMap<string, readonly string[]>;
+  /** Modules and texts that plugins read beside the config: absolute paths. */
+  readonly code: readonly string[];
+  readonly texts: readonly string[];
+  /** Every file that a change of would change the build, for builders that watch. */
+  readonly files: readonly string[];
+}
 
 const CODE_CONFIG = /^\.[cm]?[jt]s$/;
 

@@ -1,4 +1,3 @@
-import { type GatewayParts } from "./packages.ts";
 import { createUnplugin, type UnpluginInstance } from "unplugin";
 import { setUpEsbuild } from "./esbuild.ts";
 import { bundlerError } from "./failure.ts";
@@ -13,7 +12,7 @@ import {
   writeServer,
 } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
-import { findParts } from "./parts.ts";
+import { findParts, type GatewayParts } from "./parts.ts";
 import { setUpWebpack } from "./webpack.ts";
 
 /** Options of the bundler plugin. */

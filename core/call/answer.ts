@@ -33,7 +33,7 @@ const HEAD_BYTES = 512;
 /**
  * What came back for one call: a result or a JSON-RPC error.
  *
- * Large answers stay bytes until somebody looks inside (performance.md, rule 5); asking for {@link result}
+ * Large answers stay bytes until somebody looks inside; asking for {@link result}
  * parses them once. Encoding an answer nobody looked at only replaces its id.
  */
 export class Answer {

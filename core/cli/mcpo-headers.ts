@@ -9,8 +9,7 @@ type Value = Record<string, unknown>;
  *
  * @throws {GatewayError} `invalid` for settings of another form
  */
-export function forwardingOf(value: Value, flags: McpoFlags): Value {
-  const byFlag = flags.clientHeaderForwarding;
+export function forwardingOf(value: Value, byFlag: string | undefined): Value {
   const common = byFlag === undefined ? undefined : parse(byFlag);
   const servers = { ...asMap(value["servers"]), ...asMap(value["mcpServers"]) };
   const wanted = Object.entries(servers).flatMap(([name, entry]) => {
@@ -52,33 +51,4 @@ function wrong(message: string): GatewayError {
   return new GatewayError("invalid", message, {
     hint: `Write {"enabled": true, "whitelist": ["X-User-*"], "blacklist": []}.`,
   });
-}
-
-/** Flags as mcpo has them. */
-export interface McpoFlags {
-  readonly config?: string;
-  readonly port: number;
-  readonly host?: string;
-  readonly apiKey?: string;
-  readonly hotReload?: boolean;
-  readonly name?: string;
-  readonly description?: string;
-  readonly env?: readonly string[];
-  readonly envPath?: string;
-  readonly serverType: string;
-  readonly type?: string;
-  readonly header?: string;
-  readonly corsAllowOrigins?: readonly string[];
-  readonly sslCertfile?: string;
-  readonly sslKeyfile?: string;
-  readonly logLevel?: string;
-  readonly plugin?: readonly string[];
-  readonly readOnly?: boolean;
-  readonly rootPath?: string;
-  readonly pathPrefix?: string;
-  readonly clientHeaderForwarding?: string;
-  readonly allowedHost?: readonly string[];
-  readonly allowMutations?: boolean;
-  readonly toolTimeout?: string;
-  readonly toolTimeoutMax?: string;
 }

@@ -1,4 +1,3 @@
-import type { McpoFlags } from "./mcpo-headers.ts";
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { transportOf } from "../config/clients.ts";
@@ -6,6 +5,35 @@ import { isPlainObject } from "../config/environment.ts";
 import { GatewayError } from "../errors.ts";
 import { forwardingOf } from "./mcpo-headers.ts";
 import { start } from "./start.ts";
+
+/** Flags as mcpo has them. */
+export interface McpoFlags {
+  readonly config?: string;
+  readonly port: number;
+  readonly host?: string;
+  readonly apiKey?: string;
+  readonly hotReload?: boolean;
+  readonly name?: string;
+  readonly description?: string;
+  readonly env?: readonly string[];
+  readonly envPath?: string;
+  readonly serverType: string;
+  readonly type?: string;
+  readonly header?: string;
+  readonly corsAllowOrigins?: readonly string[];
+  readonly sslCertfile?: string;
+  readonly sslKeyfile?: string;
+  readonly logLevel?: string;
+  readonly plugin?: readonly string[];
+  readonly readOnly?: boolean;
+  readonly rootPath?: string;
+  readonly pathPrefix?: string;
+  readonly clientHeaderForwarding?: string;
+  readonly allowedHost?: readonly string[];
+  readonly allowMutations?: boolean;
+  readonly toolTimeout?: string;
+  readonly toolTimeoutMax?: string;
+}
 
 type Value = Record<string, unknown>;
 
@@ -155,7 +183,7 @@ function trimmed(path: string): string[] {
 /** mcpo answers with the bare value and takes "1" for 1; a single server is at the root. */
 function openapiOf(value: Value, flags: McpoFlags): Value {
   const servers = isPlainObject(value["servers"]) ? Object.keys(value["servers"]) : [];
-  const forwardHeaders = forwardingOf(value, flags);
+  const forwardHeaders = forwardingOf(value, flags.clientHeaderForwarding);
   return {
     format: "raw",
     coerce: true,

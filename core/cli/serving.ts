@@ -1,4 +1,4 @@
-import type { McpoFlags } from "./mcpo-headers.ts";
+import type { McpoFlags } from "./mcpo.ts";
 import { Option, type Command } from "commander";
 import { collect, keyReader, readDuration, readPort } from "./readers.ts";
 

@@ -7,7 +7,7 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { parseDuration } from "../config/units.ts";
 import { validateConfig } from "../config/validate.ts";
 import { GatewayError } from "../errors.ts";
-import { type Gateway } from "../gateway/gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { exitCodeOf } from "./exit.ts";

@@ -4,7 +4,7 @@ import type { ConfigFile } from "../config/file.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
-import { type Gateway } from "../gateway/gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { keyVariable } from "./clients.ts";

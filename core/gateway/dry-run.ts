@@ -5,7 +5,7 @@ import { markParsed, rememberPlaces } from "../config/parse.ts";
 import type { Resolver } from "../config/plugins.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../errors.ts";
-import { type Gateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import { nameTaken } from "../server/servers.ts";
 
 /**

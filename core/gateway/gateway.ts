@@ -30,7 +30,7 @@ import { UpstreamPool } from "../servers/pool.ts";
 import { VERSION } from "../version.ts";
 
 /** Where an MCP endpoint answers. */
-type EndpointPlace = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
+type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
 
 /** The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`. */
 export class Gateway {
@@ -122,7 +122,7 @@ export class Gateway {
   }
 
   /** MCP endpoints with the URL at which they answer. */
-  get endpoints(): readonly EndpointPlace[] {
+  get endpoints(): readonly EndpointAddress[] {
     return this.describe().endpoints.map(({ name, url, listener }) => ({ name, url, listener }));
   }
 

@@ -1,8 +1,8 @@
 import type { Leases } from "./auth/leases.ts";
 import type { Guard } from "./guard.ts";
 import type { Mutation } from "../plugin/hooks.ts";
-import type { NodeHandler } from "./app.ts";
-import type { Condition } from "../plugin/scope.ts";
+import type { NodeHandler, ListenerApp } from "./app.ts";
+import type { Condition, RegisteredRoute } from "../plugin/scope.ts";
 import type { SocketTable } from "./upgrades.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
@@ -12,14 +12,31 @@ import type { Credentials } from "./auth/service.ts";
 import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
 import { GatewayError, toEnvelope } from "../errors.ts";
 import { logFault } from "./route-log.ts";
-import type { ListenerApp } from "./app.ts";
 import { answerOf } from "./http-answer.ts";
 import { cutSoon } from "./failure.ts";
 import type { RouteEvent } from "./route.ts";
 import { NOBODY } from "./guard.ts";
 import { refuse, toErrorResponse, toOwnError } from "./refusal.ts";
-import type { RegisteredRoute } from "../plugin/scope.ts";
 import type { Principal } from "../call/types.ts";
+
+/** What the app of one listener is made from. */
+export interface AppInput {
+  /** The gateway's name. */
+  readonly name: string;
+  readonly routes: readonly RegisteredRoute[];
+  readonly endpoints: ReadonlyMap<string, NodeHandler>;
+  readonly sockets: SocketTable;
+  /** What plugins make readiness depend on. */
+  readonly conditions: readonly Condition[];
+  readonly guard: Guard;
+  /** Largest body of a route that sets no own limit, in bytes. */
+  readonly bodyLimit: number;
+  /** What is open on whose credential. */
+  readonly leases: Leases;
+  readonly log: Logger;
+  /** Hears of every request to a route that mutates. */
+  readonly onMutation: (mutation: Mutation) => void;
+}
 
 /** What the routes of one listener share. */
 interface RouterInput extends AppInput {
@@ -177,23 +194,4 @@ async function introduce(
 function render(error: GatewayError, { req }: H3Event, log: Logger): Response {
   logFault(log, error);
   return toErrorResponse(error, req.headers.get("accept"));
-}
-
-/** What the app of one listener is made from. */
-export interface AppInput {
-  /** The gateway's name. */
-  readonly name: string;
-  readonly routes: readonly RegisteredRoute[];
-  readonly endpoints: ReadonlyMap<string, NodeHandler>;
-  readonly sockets: SocketTable;
-  /** What plugins make readiness depend on. */
-  readonly conditions: readonly Condition[];
-  readonly guard: Guard;
-  /** Largest body of a route that sets no own limit, in bytes. */
-  readonly bodyLimit: number;
-  /** What is open on whose credential. */
-  readonly leases: Leases;
-  readonly log: Logger;
-  /** Hears of every request to a route that mutates. */
-  readonly onMutation: (mutation: Mutation) => void;
 }

@@ -1,6 +1,9 @@
 import type { RpcId } from "../call/types.ts";
 import type { Fault } from "./protocol.ts";
 
+/** A JSON-RPC message ready to be written. */
+export type Pieces = readonly (string | Buffer)[];
+
 /**
  * A JSON message as it can stand in an event: CR and LF, which in JSON stand only between tokens, become spaces. Servers may
  * send them raw, and in an event they would end it and begin one of the server's own making. Buffers are changed in place.
@@ -18,9 +21,6 @@ function blankBytes(bytes: Buffer): Buffer {
   for (let at = bytes.indexOf(13); at !== -1; at = bytes.indexOf(13, at + 1)) bytes[at] = 32;
   return bytes;
 }
-
-/** A JSON-RPC message ready to be written. */
-export type Pieces = readonly (string | Buffer)[];
 
 /** A JSON-RPC error response. */
 export function faultPieces(

@@ -1,6 +1,5 @@
-import { bytesOf } from "./frame.ts";
+import { bytesOf, faultPieces } from "./frame.ts";
 import type { Pieces } from "./frame.ts";
-import { faultPieces } from "./frame.ts";
 import type { RpcId } from "../call/types.ts";
 import { RPC } from "./protocol.ts";
 import type { ServerResponse } from "node:http";
@@ -19,13 +18,22 @@ const NOT_KEPT = {
 };
 
 /** A reply whose client may read on over another connection. */
-export interface Resumed {
+export interface ResumableReply {
   /** Sends the events after the one with this number. */
   resume(res: ServerResponse, seq: number): void;
 }
 
+/** What of a session's streams can be resumed. */
+export interface Resumable {
+  readonly journals: Map<string, Journal>;
+  /** Streams so far. */
+  count: number;
+  /** Bytes kept for all of them. */
+  bytes: number;
+}
+
 /** The session that streams belong to. */
-export interface Owner {
+export interface ResumableSession {
   /** Its protocol version. */
   readonly version: string;
   resumable: Resumable | undefined;
@@ -42,10 +50,10 @@ interface Kept {
  * "Resumability and Redelivery"). Event ids are `<stream>.<number>`, counted within the session.
  */
 export class Journal {
-  readonly reply: Resumed;
+  readonly reply: ResumableReply;
   readonly stream: string;
   readonly #journals: Journals;
-  readonly #session: Owner;
+  readonly #session: ResumableSession;
   readonly #id: RpcId;
   #kept: Kept[] = [];
   #seq = 0;
@@ -53,7 +61,7 @@ export class Journal {
   #cleared = false;
 
   constructor(
-    parts: { reply: Resumed; session: Owner; id: RpcId; stream: string },
+    parts: { reply: ResumableReply; session: ResumableSession; id: RpcId; stream: string },
     journals: Journals,
   ) {
     this.reply = parts.reply;
@@ -131,7 +139,7 @@ export class Journal {
 export class Journals {
   #bytes = 0;
   /** Sessions that have some, the one that had none for the longest first. */
-  readonly #sessions = new Set<Owner>();
+  readonly #sessions = new Set<ResumableSession>();
 
   /** Bytes kept at the moment. */
   get bytes(): number {
@@ -139,7 +147,7 @@ export class Journals {
   }
 
   /** Begins to keep what is sent on a stream. */
-  begin(reply: Resumed, session: Owner, id: RpcId): Journal {
+  begin(reply: ResumableReply, session: ResumableSession, id: RpcId): Journal {
     const resumable = (session.resumable ??= { journals: new Map(), count: 0, bytes: 0 });
     const stream = (resumable.count++).toString(36);
     const journal = new Journal({ reply, session, id, stream }, this);
@@ -151,14 +159,14 @@ export class Journals {
   }
 
   /** The stream of an event id and the number of the event in it. */
-  find(session: Owner, eventId: string): { journal: Journal; seq: number } | undefined {
+  find(session: ResumableSession, eventId: string): { journal: Journal; seq: number } | undefined {
     const [, stream, seq] = /^([0-9a-z]{1,10})\.(\d{1,10})$/.exec(eventId) ?? [];
     const journal = session.resumable?.journals.get(stream ?? "");
     return journal && { journal, seq: Number(seq) };
   }
 
   /** A journal grew. */
-  grow(session: Owner, bytes: number): void {
+  grow(session: ResumableSession, bytes: number): void {
     const { resumable } = session;
     if (!resumable) return;
     resumable.bytes += bytes;
@@ -171,7 +179,7 @@ export class Journals {
   }
 
   /** A stream cannot be resumed any more. */
-  forget(session: Owner, journal: Journal): void {
+  forget(session: ResumableSession, journal: Journal): void {
     const { resumable } = session;
     if (!resumable?.journals.delete(journal.stream)) return;
     this.#count(session, journal.clear());
@@ -179,11 +187,11 @@ export class Journals {
   }
 
   /** The session ended. */
-  drop(session: Owner): void {
+  drop(session: ResumableSession): void {
     for (const journal of session.resumable?.journals.values() ?? []) this.forget(session, journal);
   }
 
-  #shrink(session: Owner): boolean {
+  #shrink(session: ResumableSession): boolean {
     for (const journal of session.resumable!.journals.values()) {
       const bytes = journal.shrink();
       if (bytes > 0) return this.#count(session, bytes);
@@ -191,18 +199,9 @@ export class Journals {
     return false;
   }
 
-  #count(session: Owner, bytes: number): true {
+  #count(session: ResumableSession, bytes: number): true {
     session.resumable!.bytes -= bytes;
     this.#bytes -= bytes;
     return true;
   }
-}
-
-/** What of a session's streams can be resumed. */
-export interface Resumable {
-  readonly journals: Map<string, Journal>;
-  /** Streams so far. */
-  count: number;
-  /** Bytes kept for all of them. */
-  bytes: number;
 }

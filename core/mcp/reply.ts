@@ -1,5 +1,4 @@
-import { bytesOf } from "./frame.ts";
-import { type Pieces, faultPieces } from "./frame.ts";
+import { bytesOf, type Pieces, faultPieces } from "./frame.ts";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "../call/types.ts";
 import type { Journal } from "./journal.ts";

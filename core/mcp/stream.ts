@@ -1,6 +1,5 @@
-import { bytesOf } from "./frame.ts";
+import { bytesOf, blankLineBreaks } from "./frame.ts";
 import type { ServerResponse } from "node:http";
-import { blankLineBreaks } from "./frame.ts";
 import { cutSoon } from "../http/failure.ts";
 import type { Journals } from "./journal.ts";
 import type { KeepAlive, KeptAlive } from "./keep-alive.ts";

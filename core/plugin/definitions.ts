@@ -88,8 +88,8 @@ export interface PromptDefinition extends Prompt {
 
 /** The parts of a scope that make up a server. */
 export interface LocalDefinitions {
-  readonly tools: readonly { readonly name: string; readonly definition: ToolDefinition }[];
-  readonly resources: readonly ResourceDefinition[];
-  readonly resourceTemplates: readonly ResourceTemplateDefinition[];
-  readonly prompts: readonly PromptDefinition[];
+  readonly tools: { readonly name: string; readonly definition: ToolDefinition }[];
+  readonly resources: ResourceDefinition[];
+  readonly resourceTemplates: ResourceTemplateDefinition[];
+  readonly prompts: PromptDefinition[];
 }

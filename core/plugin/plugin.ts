@@ -1,4 +1,4 @@
-import type { EvictOptions, Evicted } from "./control.ts";
+import type { EvictOptions, Evicted, Control } from "./control.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Call, CallInput, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
@@ -6,7 +6,6 @@ import type { Registry } from "prom-client";
 import type { ZodType, input as ZodInput } from "zod";
 import type { Answer } from "../call/answer.ts";
 import type { endpointSchema, listenerSchema } from "../config/schema.ts";
-import type { Control } from "./control.ts";
 import type {
   PromptDefinition,
   ResourceDefinition,

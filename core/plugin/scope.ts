@@ -6,12 +6,7 @@ import type { HookListener } from "./emitter.ts";
 import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
 import { LocalProvider } from "../server/plugin/plugin-server.ts";
-import type {
-  PromptDefinition,
-  ResourceDefinition,
-  ResourceTemplateDefinition,
-  ToolDefinition,
-} from "./definitions.ts";
+import type { LocalDefinitions } from "./definitions.ts";
 import type {
   AnyPlugin,
   Deadline,
@@ -60,12 +55,8 @@ export interface Condition {
 }
 
 /** What a scope's plugin registered: plain lists, from which `compile` makes what serves requests. */
-export interface Registrations {
+export interface Registrations extends LocalDefinitions {
   readonly routes: RegisteredRoute[];
-  readonly tools: { readonly name: string; readonly definition: ToolDefinition }[];
-  readonly resources: ResourceDefinition[];
-  readonly resourceTemplates: ResourceTemplateDefinition[];
-  readonly prompts: PromptDefinition[];
   readonly providers: Provider[];
   readonly middleware: RegisteredMiddleware[];
   readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];

@@ -169,18 +169,18 @@ export class Connection implements ExchangeOwner {
     if (timeout === undefined) return exchange.answer;
     const timer = setTimer(() => {
       this.cancelled(exchange);
-      exchange.fail(
-        new GatewayError(
-          "timeout",
-          `Server "${this.name}" did not answer ${method} within ${timeout / 1000} s.`,
-        ),
-      );
+      exchange.fail(this.#timeout(method, timeout));
     }, timeout);
     try {
       return await exchange.answer;
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  #timeout(method: string, ms: number): GatewayError {
+    const message = `Server "${this.name}" did not answer ${method} within ${ms / 1000} s.`;
+    return new GatewayError("timeout", message);
   }
 
   /** Sends a request whose answer may take as long as it likes. */
@@ -226,8 +226,7 @@ export class Connection implements ExchangeOwner {
     if (this.wire.transport === "sse") return done(false);
     const exchange = this.open("ping", undefined);
     if (exchange.done) return done(false);
-    const error = new GatewayError("timeout", `Server "${this.name}" did not answer a ping.`);
-    const timer = setTimer(() => exchange.fail(error), PING_MS);
+    const timer = setTimer(() => exchange.fail(this.#timeout("ping", PING_MS)), PING_MS);
     exchange.ended = () => {
       clearTimeout(timer);
       done(exchange.answered);

@@ -1,11 +1,11 @@
 import { createFileGateway, createGateway } from "../gateway/create.ts";
-import { type GatewayOptions } from "../gateway/options.ts";
+import type { GatewayOptions } from "../gateway/options.ts";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { withContainer } from "../cli/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
-import { type Gateway } from "../gateway/gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { isObject } from "../kit/json.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { connectClient, type ClientOptions } from "./client.ts";

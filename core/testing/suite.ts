@@ -2,7 +2,7 @@ import { createGateway } from "../gateway/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { GatewayConfigInput } from "../config/schema.ts";
-import { type Gateway } from "../gateway/gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { toRecords, type PluginEntry } from "./gateway.ts";
 import { leakedResources, openResources } from "./handles.ts";

@@ -9,7 +9,7 @@ import { checkMcp, type McpKitOptions } from "../../conformance/mcp/kit.ts";
 import { loadPeer } from "../../conformance/mcp/peer.ts";
 import { serveFixture, type Served } from "../../conformance/mcp/fixture/serve.ts";
 import { isConformant, type Report } from "../../conformance/report.ts";
-import { type Gateway } from "../../core/gateway/gateway.ts";
+import type { Gateway } from "../../core/gateway/gateway.ts";
 import { whenReady } from "../contract/kit.ts";
 import { troubleIn } from "./runtime.ts";
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Gateway } from "../../core/gateway/gateway.ts";
+import type { Gateway } from "../../core/gateway/gateway.ts";
 import { definePlugin } from "../../core/plugin/plugin.ts";
 import { rawRequest, shot, type Shot } from "./nonsense.ts";
 import { Speaker, type Era, type Message, type Reply } from "./speaker.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createKey, digestOf } from "../../core/http/auth/key.ts";
-import { type Gateway } from "../../core/gateway/gateway.ts";
+import type { Gateway } from "../../core/gateway/gateway.ts";
 import { createPrincipal } from "../../core/index.ts";
 import type { Era } from "../../core/call/types.ts";
 import { connectLegacy } from "../../conformance/mcp/client-legacy.ts";

@@ -1,5 +1,5 @@
 import { createFileGateway, createGateway } from "../../core/gateway/create.ts";
-import { type GatewayOptions } from "../../core/gateway/options.ts";
+import type { GatewayOptions } from "../../core/gateway/options.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { GatewayConfig, GatewayConfigInput } from "../../core/config/schema.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import { type Gateway } from "../../core/gateway/gateway.ts";
+import type { Gateway } from "../../core/gateway/gateway.ts";
 import { definePlugin } from "../../core/plugin/plugin.ts";
 import { Speaker, type Era, type OpenStream } from "./speaker.ts";
 

@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { once } from "node:events";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Gateway } from "../../core/gateway/gateway.ts";
+import type { Gateway } from "../../core/gateway/gateway.ts";
 import { definePlugin } from "../../core/plugin/plugin.ts";
 import { Speaker, type Era } from "./speaker.ts";
 

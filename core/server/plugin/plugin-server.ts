@@ -1,15 +1,15 @@
-import type { LocalDefinitions } from "../../plugin/definitions.ts";
+import type {
+  LocalDefinitions,
+  PromptDefinition,
+  ResourceContent,
+  ResourceDefinition,
+} from "../../plugin/definitions.ts";
 import type { Call } from "../../call/call.ts";
 import type { Logger } from "pino";
 import { Answer } from "../../call/answer.ts";
 import { makeCatalogue } from "../catalogue.ts";
 import { complete } from "./completion.ts";
 import { LocalTool } from "./tool.ts";
-import type {
-  PromptDefinition,
-  ResourceContent,
-  ResourceDefinition,
-} from "../../plugin/definitions.ts";
 import {
   EMPTY_CATALOGUE,
   type Catalogue,

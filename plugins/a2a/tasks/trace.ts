@@ -1,22 +1,24 @@
-import type { SendOptions } from "../service.ts";
-import type { Skill } from "../skills.ts";
-import type { Work } from "./work.ts";
-import type { Json, PluginContext, Principal } from "propylon";
-import type { Logger } from "pino";
-import type { Part, TaskState } from "propylon/contract";
 import { SpanKind } from "@opentelemetry/api";
+import type { Json } from "propylon";
+import type { TaskState } from "propylon/contract";
 import { failSpan, withSpan } from "propylon/plugins/telemetry";
 import type { LiveTask } from "./live-task.ts";
+
+/** What a span tells of the end of a turn. */
+interface Traced {
+  readonly state: TaskState;
+  readonly metadata?: Json | undefined;
+}
 
 /**
  * Works on one message within a span of the A2A conventions, below the trace context it came with. A message without
  * any begins a trace: the engine starts it in whatever context the moment has.
  */
-export function traceTurn(
+export function traceTurn<C extends { readonly meta?: Json | undefined }, E extends Traced>(
   task: LiveTask,
-  context: TurnContext,
-  work: (context: TurnContext) => Promise<Ending>,
-): Promise<Ending> {
+  context: C,
+  work: (context: C) => Promise<E>,
+): Promise<E> {
   const input = {
     kind: SpanKind.SERVER,
     meta: context.meta ?? {},
@@ -34,23 +36,4 @@ export function traceTurn(
     if (state === "failed") failSpan(span, typeof code === "string" ? code : "task_failed");
     return end;
   });
-}
-
-/** How the work on a message ended. */
-export interface Ending {
-  readonly state: TaskState;
-  readonly parts?: readonly Part[] | undefined;
-  readonly metadata?: Json | undefined;
-}
-
-/** What the work on one message needs. */
-export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
-  readonly principal: Principal;
-  readonly skill: Skill | undefined;
-  readonly call: PluginContext["call"];
-  readonly options: { readonly ending: number };
-  readonly log: Logger;
-  /** Where our own tools find the work that a call is about. */
-  readonly works: Map<string, Work>;
-  isDraining(): boolean;
 }

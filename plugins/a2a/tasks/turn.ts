@@ -1,4 +1,3 @@
-import type { Ending, TurnContext } from "./trace.ts";
 import { randomUUID } from "node:crypto";
 import {
   GatewayError,
@@ -8,15 +7,39 @@ import {
   type Answer,
   type Cancellation,
   type Json,
+  type PluginContext,
+  type Principal,
   type Progress,
   setTimer,
 } from "propylon";
-import type { Part } from "propylon/contract";
+import type { Part, TaskState } from "propylon/contract";
+import type { Logger } from "pino";
+import type { SendOptions } from "../service.ts";
+import type { Skill } from "../skills.ts";
 import { failedWordsOf, partsOf } from "../executors/parts.ts";
 import type { LiveTask } from "./live-task.ts";
 import { TaskPeer } from "./peer.ts";
 import { traceTurn } from "./trace.ts";
 import type { Work } from "./work.ts";
+
+/** What the work on one message needs. */
+export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
+  readonly principal: Principal;
+  readonly skill: Skill | undefined;
+  readonly call: PluginContext["call"];
+  readonly options: { readonly ending: number };
+  readonly log: Logger;
+  /** Where our own tools find the work that a call is about. */
+  readonly works: Map<string, Work>;
+  isDraining(): boolean;
+}
+
+/** How the work on a message ended. */
+export interface Ending {
+  readonly state: TaskState;
+  readonly parts?: readonly Part[] | undefined;
+  readonly metadata?: Json | undefined;
+}
 
 /** Has one message worked on by one call through the pipeline. Never rejects. */
 export function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {

@@ -5,7 +5,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Gateway } from "../../../core/gateway/gateway.ts";
+import type { Gateway } from "../../../core/gateway/gateway.ts";
 import type { Json } from "../../../core/call/types.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import { rpc, type Running, serveHttp } from "../../core/servers/support/servers.ts";

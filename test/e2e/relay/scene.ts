@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
-import { type Gateway } from "../../../core/gateway/gateway.ts";
+import type { Gateway } from "../../../core/gateway/gateway.ts";
 import type { Era } from "../../../core/call/types.ts";
 
 /** Where the server of a matrix cell is and what it speaks. */
