@@ -86,20 +86,20 @@ export type {
   RouteMethod,
   RouteOptions,
 } from "./http/route.ts";
-export type { ManagedProvider, ServerType } from "./server/server-type.ts";
+export type { ManagedServer, ServerType } from "./server/server-type.ts";
 export type { Socket } from "./http/socket.ts";
 export {
   EMPTY_CATALOGUE,
   type Catalogue,
   type ProbeReport,
   type ProbeRung,
-  type Provider,
-  type ProviderEvent,
-  type ProviderState,
-  type ProviderStatus,
+  type Server,
+  type ServerEvent,
+  type ServerState,
+  type ServerStatus,
 } from "./server/server.ts";
-export { Reading, type ReadingOptions } from "./server/refresher.ts";
-export { Standing, type Circumstances, type StandingOptions } from "./server/status.ts";
+export { Refresher, type RefresherOptions } from "./server/refresher.ts";
+export { StatusTracker, type StatusDetails, type StatusTrackerOptions } from "./server/status.ts";
 export {
   defineService,
   optional,

@@ -3,7 +3,7 @@ import { amendCall } from "./amend.ts";
 import { Answer } from "./answer.ts";
 import { logCalls } from "./call-log.ts";
 import { GatewayError } from "../errors.ts";
-import type { LocalProvider } from "../server/plugin/plugin-server.ts";
+import type { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { InFlightSet } from "./in-flight.ts";
@@ -63,8 +63,8 @@ function toolTimeouts(
   const own = new Map<string, (tool: string) => number | undefined>();
   for (const [server, local] of localsOf(scopes))
     own.set(server, (tool) => local.tool(tool)?.timeout);
-  for (const provider of scopes.flatMap(({ providers }) => providers))
-    if (provider.timeoutOf) own.set(provider.name, (tool) => provider.timeoutOf!(tool));
+  for (const server of scopes.flatMap(({ servers }) => servers))
+    if (server.timeoutOf) own.set(server.name, (tool) => server.timeoutOf!(tool));
   return own;
 }
 
@@ -92,14 +92,14 @@ function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | unde
   );
 }
 
-function localsOf(scopes: readonly Scope[]): ReadonlyMap<string, LocalProvider> {
+function localsOf(scopes: readonly Scope[]): ReadonlyMap<string, PluginServer> {
   return new Map(
     scopes.filter(({ local }) => !local.isEmpty).map(({ name, local }) => [name, local]),
   );
 }
 
 /** Checks the arguments of plugin tools; an upstream answers for its own. */
-function validateLocally(locals: ReadonlyMap<string, LocalProvider>): Middleware {
+function validateLocally(locals: ReadonlyMap<string, PluginServer>): Middleware {
   return (call, next) => {
     const tool =
       call.method === "tools/call" ? locals.get(call.server)?.tool(call.name) : undefined;

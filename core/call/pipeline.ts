@@ -38,7 +38,7 @@ export function attempt(next: Next, call: Call): Promise<Answer> {
 }
 
 /**
- * Rejects as soon as the call is aborted, whatever the work does. For providers that cannot be trusted to watch the signal
+ * Rejects as soon as the call is aborted, whatever the work does. For servers that cannot be trusted to watch the signal
  * themselves; upstreams do, and are not raced.
  */
 export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {

@@ -3,12 +3,12 @@ import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
-import type { ProviderStatus } from "../server/server.ts";
+import type { ServerStatus } from "../server/server.ts";
 import { claudeCommand, clientName } from "./clients.ts";
 import { setTimer } from "../timers.ts";
 import { VERSION } from "../version.ts";
 
-const UNSETTLED: ReadonlySet<ProviderStatus["state"]> = new Set(["idle", "connecting"]);
+const UNSETTLED: ReadonlySet<ServerStatus["state"]> = new Set(["idle", "connecting"]);
 
 /** Resolves when no server is still making its first connection, at the latest after a time in milliseconds. */
 export async function whenSettled(gateway: Gateway, limit: number): Promise<void> {
@@ -18,7 +18,7 @@ export async function whenSettled(gateway: Gateway, limit: number): Promise<void
   let finish = (): void => {};
   const settled = new Promise<void>((resolve) => (finish = resolve));
   const timer = setTimer(finish, limit);
-  const unhook = gateway.hook("upstream:state", () => isSettled() && finish());
+  const unhook = gateway.hook("server:state", () => isSettled() && finish());
   await settled;
   clearTimeout(timer);
   unhook();

@@ -18,8 +18,8 @@ import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/in-flight.ts";
 import type { Listed } from "../plugin/plugin.ts";
-import type { Provider } from "../server/server.ts";
-import { collectProviders } from "../server/servers.ts";
+import type { Server } from "../server/server.ts";
+import { collectServers } from "../server/servers.ts";
 import { assignRoutes } from "../http/route-table.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
 import { assignSockets, type SocketTable } from "../http/upgrades.ts";
@@ -30,9 +30,9 @@ export interface CompileInput {
   /** In graph order. */
   readonly scopes: readonly Scope[];
   /** Servers that speak MCP themselves. */
-  readonly upstreams: ReadonlyMap<string, Provider>;
+  readonly upstreams: ReadonlyMap<string, Server>;
   /** Those and the ones of plugin types, in config order; default: the former. */
-  readonly servers?: ReadonlyMap<string, Provider>;
+  readonly servers?: ReadonlyMap<string, Server>;
   /** Receives every call in flight. */
   readonly running: InFlightSet<Abortion>;
   readonly log: Logger;
@@ -43,7 +43,7 @@ export interface Compiled {
   /** The whole pipeline, down to the server. */
   readonly call: Next;
   /** Every server by name: upstreams in config order, then plugins. */
-  readonly providers: ReadonlyMap<string, Provider>;
+  readonly servers: ReadonlyMap<string, Server>;
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
   /** Whether the config lets a server's tool out. */
   exposes(server: string, tool: string): boolean;
@@ -70,8 +70,8 @@ export interface Compiled {
  * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
  */
 export function compile(input: CompileInput): Compiled {
-  const { config, scopes, upstreams, servers = upstreams, running, log } = input;
-  const providers = collectProviders(config, scopes, servers);
+  const { config, scopes, upstreams, servers: configured = upstreams, running, log } = input;
+  const servers = collectServers(config, scopes, configured);
   const provided = providedAuthenticator(scopes);
   const authenticator = createAuthenticator(config.auth, provided);
   const open = authenticator === undefined;
@@ -81,19 +81,19 @@ export function compile(input: CompileInput): Compiled {
   checkMetrics(scopes);
   const exposes = createExposure(config);
   const shows = combineFilters(scopes, exposes);
-  const endpoints = compileEndpoints(config, providers, shows);
+  const endpoints = compileEndpoints(config, servers, shows);
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const allowance = createAllowance({ config, scopes });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
   const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
-  const pipeline = composePipeline(middleware, createTerminal(providers, upstreams));
+  const pipeline = composePipeline(middleware, createTerminal(servers, upstreams));
   // The core's own stages make no call wait before the deadline, which counts it; those of plugins may.
   const call = ofPlugins.length > 0 ? createEntry(pipeline, running) : pipeline;
   return {
     call,
-    providers,
+    servers,
     endpoints,
     exposes,
     shows,
@@ -132,8 +132,8 @@ function groupHooks(
 }
 
 function providedAuthenticator(scopes: readonly Scope[]): Authenticator | undefined {
-  const provider = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
-  return provider?.service as Authenticator | undefined;
+  const server = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
+  return server?.service as Authenticator | undefined;
 }
 
 function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {
@@ -176,14 +176,14 @@ function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scop
 
 /** The end of the pipeline. Upstreams watch the signal themselves; everyone else is raced against it. */
 function createTerminal(
-  providers: ReadonlyMap<string, Provider>,
-  upstreams: ReadonlyMap<string, Provider>,
+  servers: ReadonlyMap<string, Server>,
+  upstreams: ReadonlyMap<string, Server>,
 ): Next {
   return (call) => {
     const upstream = upstreams.get(call.server);
     if (upstream) return upstream.request(call);
-    const provider = providers.get(call.server);
-    if (provider) return race(call, () => provider.request(call));
+    const server = servers.get(call.server);
+    if (server) return race(call, () => server.request(call));
     return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
   };
 }

@@ -77,14 +77,14 @@ function routesOf(scope: Scope, { routes }: Generation["compiled"]): PluginCompo
   }));
 }
 
-function serversOf({ local, providers, name }: Scope): PluginComposition["servers"] {
+function serversOf({ local, servers, name }: Scope): PluginComposition["servers"] {
   const names = (tools: readonly Tool[]): readonly string[] => tools.map((tool) => tool.name);
   const own = names(local.catalogue.tools);
   return [
     ...(own.length === 0 ? [] : [{ name, tools: own }]),
-    ...providers.map((provider) => ({
-      name: provider.name,
-      tools: names(provider.catalogue.tools),
+    ...servers.map((server) => ({
+      name: server.name,
+      tools: names(server.catalogue.tools),
     })),
   ];
 }

@@ -40,23 +40,19 @@ export function createControl(parts: () => GatewayParts): Control {
 
 async function reconnect(
   { generation }: GatewayParts,
-  server: string,
+  name: string,
 ): ReturnType<Control["reconnect"]> {
-  const provider = generation.compiled.providers.get(server);
-  if (!provider) throw new GatewayError("not_found", `No server named "${server}".`);
-  await provider.reconnect?.();
-  const { status } = provider;
+  const server = generation.compiled.servers.get(name);
+  if (!server) throw new GatewayError("not_found", `No server named "${name}".`);
+  await server.reconnect?.();
+  const { status } = server;
   if (status.state === "ready" || status.state === "degraded") return status;
-  throw new GatewayError(
-    "reinit_failed",
-    `Server "${server}" did not come back: ${status.reason}`,
-    {
-      data: {
-        server,
-        state: status.state,
-        ...(status.nextRetryAt && { nextRetryAt: status.nextRetryAt }),
-      },
-      hint: "Check the server itself; the gateway keeps trying.",
+  throw new GatewayError("reinit_failed", `Server "${name}" did not come back: ${status.reason}`, {
+    data: {
+      server: name,
+      state: status.state,
+      ...(status.nextRetryAt && { nextRetryAt: status.nextRetryAt }),
     },
-  );
+    hint: "Check the server itself; the gateway keeps trying.",
+  });
 }

@@ -25,9 +25,9 @@ export function describeGateway(
       url: `${urlOf(listener)}${path}`,
       listener,
       open,
-      servers: content.providers.map((provider) => provider.name),
+      servers: content.servers.map((server) => server.name),
     })),
-    servers: [...compiled.providers.values()].map(
+    servers: [...compiled.servers.values()].map(
       ({ name, status, catalogue: { tools, resources, resourceTemplates, prompts } }) => ({
         name,
         status,

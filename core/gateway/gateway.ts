@@ -22,7 +22,7 @@ import { tapLog } from "../log.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
 import { Queue } from "./queue.ts";
 import { emptyGeneration, serveGeneration, type GatewayParts } from "./parts.ts";
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
 import { Sockets, type Address } from "../http/listeners.ts";
 import type { Principal } from "../call/types.ts";
@@ -127,8 +127,8 @@ export class Gateway {
   }
 
   /** Every server by name: upstreams in config order, then plugins. */
-  get servers(): ReadonlyMap<string, Provider> {
-    return this.#parts.generation.compiled.providers;
+  get servers(): ReadonlyMap<string, Server> {
+    return this.#parts.generation.compiled.servers;
   }
 
   /**

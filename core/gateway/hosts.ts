@@ -47,7 +47,7 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
     log,
     cwd,
     get servers() {
-      return parts().generation.compiled.providers;
+      return parts().generation.compiled.servers;
     },
     shows: (item) => parts().generation.compiled.shows(item),
     timeouts: (call) => parts().generation.compiled.allowance(call),
@@ -77,7 +77,7 @@ export async function callLocally(
     throw new GatewayError("not_found", `Server "${server}" has no tool "${name}" to call.`, {
       hint: `The config leaves it out; see servers.${server}.tools.`,
     });
-  const complete = (next: typeof input): Call => completeCall(next, generation.compiled.providers);
+  const complete = (next: typeof input): Call => completeCall(next, generation.compiled.servers);
   const call = complete(input);
   // Its face may have waited for a body, or for a server to connect.
   if (leases.isWithdrawn(call.principal)) throw new GatewayError("unauthorized", WITHDRAWN);
@@ -92,6 +92,6 @@ export function reportEvent(
   { hooks }: GatewayParts,
   ...[name, event]: Parameters<ScopeHost["onEvent"]>
 ): void {
-  if (event.type === "state") hooks.emit("upstream:state", name, event.status);
-  else if (event.type === "changed") hooks.emit("upstream:catalogue", name, event.lists);
+  if (event.type === "state") hooks.emit("server:state", name, event.status);
+  else if (event.type === "changed") hooks.emit("server:catalogue", name, event.lists);
 }

@@ -6,7 +6,7 @@ import { Answer } from "../call/answer.ts";
 import { addSignal, Cancellation } from "../call/cancellation.ts";
 import type { GatewayError } from "../errors.ts";
 import { toGatewayError, toRpcError } from "../errors.ts";
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import { adoptTrace } from "../trace.ts";
 import type { CallMethod, Era, Json, Peer, Principal, Progress, RpcId } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
@@ -42,7 +42,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   protected reply: Reply | undefined;
   protected done = false;
   protected readonly runner: CallRunner;
-  #provider: Provider | undefined;
+  #server: Server | undefined;
   readonly #cancellation = new Cancellation();
   #token: string | number | undefined;
   #order: ProgressOrder | undefined;
@@ -99,13 +99,13 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
   /** Starts the call; its end reaches the client. Never throws. */
   run({ params, principal, headers }: ClientRequest, forward: Forward): void {
-    this.#provider = forward.route.provider;
+    this.#server = forward.route.server;
     const call: Call = addSignal({
       id: this.context.nextCallId(),
       method: this.method,
       source: "mcp" as const,
       endpoint: this.context.name,
-      server: forward.route.provider.name,
+      server: forward.route.server.name,
       name: forward.route.name,
       tool: forward.route.tool,
       args: forward.args,
@@ -187,7 +187,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
   /** Era of the server, if it has one. */
   protected get callee(): Era | undefined {
-    return this.#provider?.status.era;
+    return this.#server?.status.era;
   }
 
   get congested(): boolean {

@@ -1,4 +1,4 @@
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
 import { isObject } from "../kit/json.ts";
 
@@ -6,8 +6,8 @@ import { isObject } from "../kit/json.ts";
  * What an endpoint declares to its clients: everything any of its servers can do. Tools are always there, because plugins
  * and servers may add them at any time. Tasks are not relayed, so not declared.
  */
-export function mergeCapabilities(providers: readonly Provider[]): Json {
-  const all = providers.map((provider) => provider.catalogue.capabilities);
+export function mergeCapabilities(servers: readonly Server[]): Json {
+  const all = servers.map((server) => server.catalogue.capabilities);
   const has = (key: string): boolean => all.some((capabilities) => isObject(capabilities[key]));
   const extensions = mergeExtensions(all);
   return {
@@ -34,8 +34,8 @@ function mergeExtensions(all: readonly Json[]): Json {
 }
 
 /** The usage notes of all servers; with a heading each when there are several. */
-export function mergeInstructions(providers: readonly Provider[]): string | undefined {
-  const notes = providers.flatMap(({ name, catalogue }) =>
+export function mergeInstructions(servers: readonly Server[]): string | undefined {
+  const notes = servers.flatMap(({ name, catalogue }) =>
     catalogue.instructions ? [{ name, text: catalogue.instructions }] : [],
   );
   if (notes.length <= 1) return notes[0]?.text;

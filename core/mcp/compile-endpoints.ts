@@ -4,7 +4,7 @@ import type { ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { EndpointContent } from "./host.ts";
 import type { Listed } from "../plugin/plugin.ts";
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import { matchesWildcard } from "../kit/wildcard.ts";
 
 /** One MCP endpoint of a generation. */
@@ -22,7 +22,7 @@ export interface CompiledEndpoint {
  */
 export function compileEndpoints(
   config: GatewayConfig,
-  providers: ReadonlyMap<string, Provider>,
+  servers: ReadonlyMap<string, Server>,
   shows: (item: Listed) => boolean,
 ): ReadonlyMap<string, CompiledEndpoint> {
   const selection = compileSelection(config.servers);
@@ -30,7 +30,7 @@ export function compileEndpoints(
   const endpoints = new Map<string, CompiledEndpoint>();
   for (const [name, endpoint] of Object.entries(config.endpoints)) {
     const listener = endpoint.listener ?? defaultListener(config);
-    checkEndpoint(name, endpoint, config, providers);
+    checkEndpoint(name, endpoint, config, servers);
     const place = `${listener} ${endpoint.path}`;
     const other = taken.get(place);
     if (other)
@@ -39,31 +39,31 @@ export function compileEndpoints(
         `Endpoints "${other}" and "${name}" are both at ${endpoint.path} of listener "${listener}".`,
       );
     taken.set(place, name);
-    const shown = shownProviders(endpoint, providers);
+    const shown = shownServers(endpoint, servers);
     if (endpoint.naming === "none") checkCollisions(name, shown);
     endpoints.set(name, {
       listener,
       path: endpoint.path,
-      content: { config: endpoint, providers: shown, selection, shows },
+      content: { config: endpoint, servers: shown, selection, shows },
     });
   }
   return endpoints;
 }
 
 /** Those that the endpoint names, in its order, so that it decides who of two has a name; else all but those that stay apart. */
-function shownProviders(
-  { servers }: EndpointConfig,
-  providers: ReadonlyMap<string, Provider>,
-): Provider[] {
-  if (!servers) return [...providers.values()].filter(({ isApart }) => isApart !== true);
-  return [...new Set(servers)].flatMap((name) => providers.get(name) ?? []);
+function shownServers(
+  { servers: names }: EndpointConfig,
+  servers: ReadonlyMap<string, Server>,
+): Server[] {
+  if (!names) return [...servers.values()].filter(({ isApart }) => isApart !== true);
+  return [...new Set(names)].flatMap((name) => servers.get(name) ?? []);
 }
 
 function checkEndpoint(
   name: string,
-  { listener, servers }: EndpointConfig,
+  { listener, servers: names }: EndpointConfig,
   config: GatewayConfig,
-  providers: ReadonlyMap<string, Provider>,
+  servers: ReadonlyMap<string, Server>,
 ): void {
   if (listener !== undefined && !Object.hasOwn(config.listeners, listener)) {
     throw new GatewayError(
@@ -75,18 +75,16 @@ function checkEndpoint(
       },
     );
   }
-  const unknown = servers?.find(
-    (server) => !providers.has(server) && !Object.hasOwn(config.servers, server),
-  );
+  const unknown = names?.find((each) => !servers.has(each) && !Object.hasOwn(config.servers, each));
   if (unknown === undefined) return;
   throw new GatewayError("invalid", `Endpoint "${name}" names an unknown server "${unknown}".`, {
-    hint: `Servers and plugins with tools: ${[...providers.keys()].join(", ") || "none"}.`,
+    hint: `Servers and plugins with tools: ${[...servers.keys()].join(", ") || "none"}.`,
     data: { path: `endpoints.${name}.servers` },
   });
 }
 
 /** Tools of upstreams come and go; those of plugins are known, and two of one name would hide each other. */
-function checkCollisions(endpoint: string, shown: readonly Provider[]): void {
+function checkCollisions(endpoint: string, shown: readonly Server[]): void {
   const owners = new Map<string, string>();
   for (const { name, status, catalogue } of shown) {
     if (status.transport !== "local") continue;

@@ -95,7 +95,7 @@ export class EarlyCalls {
   }
 
   #starting(): Fault {
-    const names = this.#context.view.providers.filter(isSettling).map(({ name }) => name);
+    const names = this.#context.view.servers.filter(isSettling).map(({ name }) => name);
     const some = names.slice(0, 5).join(", ") + (names.length > 5 ? ", ..." : "");
     const message = `Nobody has this name yet, and servers are still connecting (${some}): try again.`;
     return toFault(new GatewayError("upstream_error", message));

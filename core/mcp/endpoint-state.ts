@@ -1,6 +1,6 @@
 import { SEVERITIES } from "../kit/severities.ts";
 import { sessionOf } from "../http/http-answer.ts";
-import type { Provider, ProviderEvent } from "../server/server.ts";
+import type { Server, ServerEvent } from "../server/server.ts";
 import type { Json, Tool } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { EndpointContent } from "./host.ts";
@@ -14,7 +14,7 @@ import type { Session, SessionEnd } from "./session.ts";
 import { CHANGEABLE, CHANGED, SessionTable } from "./session.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { View } from "./view.ts";
-import { ProviderWatch } from "./watch.ts";
+import { ServerWatch } from "./watch.ts";
 
 /** Entries serialised in one go; more would hold up the calls in between. */
 const SLICE = 1_000;
@@ -26,7 +26,7 @@ export class EndpointState {
   readonly levels: LogLevels;
   readonly listeners: Listeners;
   readonly #context: EndpointContext;
-  readonly #watch = new ProviderWatch((provider, event) => this.#onEvent(provider, event));
+  readonly #watch = new ServerWatch((server, event) => this.#onEvent(server, event));
   #content: EndpointContent | undefined;
   #rebuilding = false;
   #dirty = false;
@@ -40,7 +40,7 @@ export class EndpointState {
       onEnd: (session, reason) => this.#endSession(session, reason),
     });
     this.levels = new LogLevels((level) => {
-      for (const provider of context.view.providers) provider.setLogLevel?.(level, this);
+      for (const server of context.view.servers) server.setLogLevel?.(level, this);
     });
     this.watchers = new Subscriptions<Session>(() => context.view);
     this.listeners = new Listeners(context, new Subscriptions<Listener>(() => context.view));
@@ -48,13 +48,13 @@ export class EndpointState {
 
   /** Shows something else from now on; clients are told what differs. */
   show(content: EndpointContent): void {
-    for (const provider of this.#content?.providers ?? [])
-      if (!content.providers.includes(provider)) provider.setLogLevel?.(undefined, this);
+    for (const server of this.#content?.servers ?? [])
+      if (!content.servers.includes(server)) server.setLogLevel?.(undefined, this);
     this.#content = content;
-    this.#watch.set(content.providers);
+    this.#watch.set(content.servers);
     this.#replace(new View(content));
-    for (const provider of content.providers) provider.setLogLevel?.(this.levels.current, this);
-    this.#context.firstConnect.start(content.providers);
+    for (const server of content.servers) server.setLogLevel?.(this.levels.current, this);
+    this.#context.firstConnect.start(content.servers);
     this.#context.early.retry();
   }
 
@@ -74,7 +74,7 @@ export class EndpointState {
     this.#context.streams.pulse.close();
   }
 
-  #onEvent(provider: Provider, event: ProviderEvent): void {
+  #onEvent(server: Server, event: ServerEvent): void {
     switch (event.type) {
       case "changed":
         this.relist();
@@ -83,7 +83,7 @@ export class EndpointState {
         this.#checkSettled();
         break;
       case "updated":
-        this.#tellUpdated(provider, event.params);
+        this.#tellUpdated(server, event.params);
         break;
       case "log":
         this.#broadcastLog(event.params, event.principal);
@@ -111,11 +111,11 @@ export class EndpointState {
   }
 
   /** Long lists are serialised in slices, then the view is put together in one go from the newest content. */
-  async #rebuildOnce({ providers }: EndpointContent): Promise<void> {
+  async #rebuildOnce({ servers }: EndpointContent): Promise<void> {
     await nextTurn();
     // What was reported in this turn is in the rebuild that begins now.
     this.#dirty = false;
-    for (const { catalogue } of providers) await warm(catalogue.tools);
+    for (const { catalogue } of servers) await warm(catalogue.tools);
     if (this.#content !== undefined) this.#replace(new View(this.#content));
   }
 
@@ -149,10 +149,10 @@ export class EndpointState {
     for (const list of lists) this.listeners.changed(`${list}ListChanged`);
   }
 
-  #tellUpdated(provider: Provider, params: Json): void {
+  #tellUpdated(server: Server, params: Json): void {
     const message = notification("notifications/resources/updated", params);
-    this.watchers.updated(provider, params, (session) => session.stream?.send(message));
-    this.listeners.updated(provider, params);
+    this.watchers.updated(server, params, (session) => session.stream?.send(message));
+    this.listeners.updated(server, params);
   }
 
   /** A message that belongs to no call goes to the sessions that asked for log messages at all, and may see it. */
@@ -169,7 +169,7 @@ export class EndpointState {
   /** A server that answered is only settled once the view shows it. */
   #checkSettled(): void {
     if (!this.#rebuilding && this.#content !== undefined)
-      this.#context.firstConnect.check(this.#content.providers);
+      this.#context.firstConnect.check(this.#content.servers);
     this.#context.early.retry();
   }
 

@@ -1,4 +1,4 @@
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 
 /** How long the first requests wait for servers that are still connecting for the first time. */
 const LIMIT_MS = 2_000;
@@ -22,9 +22,9 @@ export class FirstConnect {
     return this.#open;
   }
 
-  /** Starts to wait if any of these providers is still to answer for the first time. */
-  start(providers: readonly Provider[]): void {
-    if (!providers.some(isSettling)) return;
+  /** Starts to wait if any of these servers is still to answer for the first time. */
+  start(servers: readonly Server[]): void {
+    if (!servers.some(isSettling)) return;
     this.#open = true;
     this.#promise ??= new Promise((resolve) => {
       const timer = setTimeout(() => this.#release(), LIMIT_MS).unref();
@@ -35,9 +35,9 @@ export class FirstConnect {
     });
   }
 
-  /** Ends the wait if all of these providers have answered or failed. */
-  check(providers: readonly Provider[]): void {
-    if (this.#open && !providers.some(isSettling)) this.end();
+  /** Ends the wait if all of these servers have answered or failed. */
+  check(servers: readonly Server[]): void {
+    if (this.#open && !servers.some(isSettling)) this.end();
   }
 
   /** Ends the wait. */
@@ -53,7 +53,7 @@ export class FirstConnect {
   }
 }
 
-/** Whether a provider has never answered yet, but is about to. */
-export function isSettling({ status, catalogue }: Provider): boolean {
+/** Whether a server has never answered yet, but is about to. */
+export function isSettling({ status, catalogue }: Server): boolean {
   return catalogue.hash === "" && (status.state === "connecting" || status.state === "idle");
 }

@@ -86,8 +86,8 @@ function byReference(view: View, params: Json): Forward | Fault {
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
     return invalid("params.ref is neither ref/prompt nor ref/resource.");
-  const provider = view.templates.owner(ref["uri"]);
-  const route = provider === undefined ? view.resource(ref["uri"]) : { provider, name: ref["uri"] };
+  const server = view.templates.owner(ref["uri"]);
+  const route = server === undefined ? view.resource(ref["uri"]) : { server, name: ref["uri"] };
   if (route === undefined)
     return invalid(`Unknown resource template: ${ref["uri"].slice(0, 200)}`, { uri: ref["uri"] });
   return { route, args: undefined, params: otherParams(params) };

@@ -7,7 +7,7 @@ import type { Abortion } from "../call/pipeline.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
 import type { Listed } from "../plugin/plugin.ts";
 import type { Backlog } from "../http/backlog.ts";
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
 
 /** One generation of the gateway, as far as its calls go. */
@@ -44,10 +44,10 @@ export interface EndpointHost {
 export interface EndpointContent {
   readonly config: EndpointConfig;
   /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
-  readonly providers: readonly Provider[];
+  readonly servers: readonly Server[];
   /** Whether the plugins' filters show something. */
   shows(item: Listed): boolean;
-  /** Per provider: which of its tools are exposed, from `servers.<name>.tools`, and the prefix. Absent = all, own name. */
+  /** Per server: which of its tools are exposed, from `servers.<name>.tools`, and the prefix. Absent = all, own name. */
   readonly selection: ReadonlyMap<
     string,
     { readonly prefix: string; accepts(tool: string): boolean }

@@ -1,6 +1,6 @@
 import { faultPieces } from "./frame.ts";
 import type { ServerResponse } from "node:http";
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import type { Json, Principal, RpcId } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Request } from "./envelope.ts";
@@ -109,8 +109,8 @@ export class Listeners {
   }
 
   /** Tells those who watch a resource that it was updated. */
-  updated(provider: Provider, params: Json): void {
-    this.#subscriptions.updated(provider, params, (listener) => {
+  updated(server: Server, params: Json): void {
+    this.#subscriptions.updated(server, params, (listener) => {
       if (!listener.acknowledged) return;
       listener.stream.send(this.#stamp(listener, "notifications/resources/updated", params));
     });

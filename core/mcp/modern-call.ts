@@ -46,7 +46,7 @@ export class ModernCall extends ClientCall {
   ) {
     super(context, reply, request);
     this.#held = held;
-    this.#callee = forward.route.provider.status.era;
+    this.#callee = forward.route.server.status.era;
     this.principal = request.principal.ref;
     this.#owner = { principal: request.principal, method: request.method, route: forward.route };
     this.target = targetOf(request.params);

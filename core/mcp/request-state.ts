@@ -35,6 +35,6 @@ export function unbindState(bound: string, owner: StateOwner): string | undefine
 
 function macOf(state: string, { principal, method, route }: StateOwner): Buffer {
   // As JSON, so that no two different lists are one text.
-  const what = JSON.stringify([principal.ref, method, route.provider.name, route.name, state]);
+  const what = JSON.stringify([principal.ref, method, route.server.name, route.name, state]);
   return createHmac("sha256", KEY).update(what).digest();
 }

@@ -1,4 +1,4 @@
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
 import { toGatewayError } from "../errors.ts";
 import { invalid } from "./forward.ts";
@@ -8,7 +8,7 @@ import type { View } from "./view.ts";
 
 interface Entry<S> {
   /** `undefined` while no server has the resource. */
-  provider: Provider | undefined;
+  server: Server | undefined;
   readonly subscribers: Set<S>;
   /** The server's own answer to the first subscription. */
   readonly ready: Promise<void>;
@@ -55,12 +55,12 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
   }
 
   #open(uri: string): Entry<S> | undefined {
-    const provider = this.#view().watchable(uri);
-    if (provider === undefined) return undefined;
+    const server = this.#view().watchable(uri);
+    if (server === undefined) return undefined;
     const entry = {
-      provider,
+      server,
       subscribers: new Set<S>(),
-      ready: provider.subscribe?.(uri) ?? Promise.resolve(),
+      ready: server.subscribe?.(uri) ?? Promise.resolve(),
     };
     this.#entries.set(uri, entry);
     return entry;
@@ -73,7 +73,7 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
     const entry = this.#entries.get(uri);
     if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return;
     this.#entries.delete(uri);
-    entry.ready.then(() => entry.provider?.unsubscribe?.(uri)).catch(ignore);
+    entry.ready.then(() => entry.server?.unsubscribe?.(uri)).catch(ignore);
   }
 
   /** Removes all subscriptions of one subscriber. */
@@ -82,13 +82,12 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
   }
 
   /** Calls back for everyone who watches the updated resource, or a resource it is a part of. */
-  updated(provider: Provider, params: Json, tell: (subscriber: S) => void): void {
+  updated(server: Server, params: Json, tell: (subscriber: S) => void): void {
     const uri = params["uri"];
     if (typeof uri !== "string") return;
     const told = new Set<S>();
     for (const [watched, entry] of this.#entries) {
-      if (entry.provider !== provider || (watched !== uri && !uri.startsWith(`${watched}/`)))
-        continue;
+      if (entry.server !== server || (watched !== uri && !uri.startsWith(`${watched}/`))) continue;
       for (const subscriber of entry.subscribers) told.add(subscriber);
     }
     told.forEach(tell);
@@ -97,11 +96,11 @@ export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }
   /** Moves subscriptions whose resource now belongs to another server object (a reload replaced it), or to none (it was hidden). */
   rebind(): void {
     for (const [uri, entry] of this.#entries) {
-      const provider = this.#view().watchable(uri);
-      if (provider === entry.provider) continue;
-      entry.provider?.unsubscribe?.(uri).catch(ignore);
-      provider?.subscribe?.(uri).catch(ignore);
-      entry.provider = provider;
+      const server = this.#view().watchable(uri);
+      if (server === entry.server) continue;
+      entry.server?.unsubscribe?.(uri).catch(ignore);
+      server?.subscribe?.(uri).catch(ignore);
+      entry.server = server;
     }
   }
 }

@@ -1,9 +1,9 @@
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import { matchesGlob } from "./names.ts";
 
 interface Entry {
   readonly template: string;
-  readonly provider: Provider;
+  readonly server: Server;
   /** The text between the expressions. */
   readonly literals: readonly string[];
   readonly weight: number;
@@ -16,23 +16,23 @@ interface Entry {
 export class UriTemplates {
   readonly #entries: Entry[] = [];
 
-  add(template: string, provider: Provider): void {
+  add(template: string, server: Server): void {
     const literals = literalsOf(template);
-    this.#entries.push({ template, provider, literals, weight: literals.join("").length });
+    this.#entries.push({ template, server, literals, weight: literals.join("").length });
   }
 
   /** The server that listed exactly this template. */
-  owner(template: string): Provider | undefined {
-    return this.#entries.find((entry) => entry.template === template)?.provider;
+  owner(template: string): Server | undefined {
+    return this.#entries.find((entry) => entry.template === template)?.server;
   }
 
   /** The server whose template a URI fits. */
-  find(uri: string): Provider | undefined {
+  find(uri: string): Server | undefined {
     let best: Entry | undefined;
     for (const entry of this.#entries) {
       if (entry.weight > (best?.weight ?? -1) && matchesGlob(entry.literals, uri)) best = entry;
     }
-    return best?.provider;
+    return best?.server;
   }
 }
 

@@ -1,6 +1,6 @@
 import { endpointSchema } from "../config/schema.ts";
 import type { Listed } from "../plugin/plugin.ts";
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import type { Json, Tool } from "../call/types.ts";
 import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
 import type { EndpointContent } from "./host.ts";
@@ -12,7 +12,7 @@ import { UriTemplates } from "./templates.ts";
 
 /** Where a call goes: the server, and the name of the thing there. */
 export interface Route {
-  readonly provider: Provider;
+  readonly server: Server;
   readonly name: string;
   readonly tool?: Tool;
 }
@@ -24,7 +24,7 @@ const LIST_NOUN: Partial<Record<ListMethod, string>> = {
 
 /** Something that wants a name here; what is not listed still has a way to it. */
 interface Nameable {
-  readonly provider: Provider;
+  readonly server: Server;
   readonly prefix: string;
   readonly name: string;
   readonly tool?: Tool;
@@ -33,7 +33,7 @@ interface Nameable {
 
 /** A resource or template with its server. */
 interface Candidate<T> {
-  readonly provider: Provider;
+  readonly server: Server;
   readonly entry: T;
   readonly isListed: boolean;
 }
@@ -60,32 +60,30 @@ class Draft {
 
   tools(): Map<string, Route> {
     const shown = nameFilter(this.#content.config.tools);
-    const candidates = this.#content.providers.flatMap((provider) => {
-      const selection = this.#content.selection.get(provider.name);
-      const tools = provider.catalogue.tools.filter(
-        (tool) => selection?.accepts(tool.name) ?? true,
-      );
+    const candidates = this.#content.servers.flatMap((server) => {
+      const selection = this.#content.selection.get(server.name);
+      const tools = server.catalogue.tools.filter((tool) => selection?.accepts(tool.name) ?? true);
       return tools.map((tool) => ({
-        provider,
-        prefix: selection?.prefix ?? provider.name,
+        server,
+        prefix: selection?.prefix ?? server.name,
         name: tool.name,
         tool,
-        isListed: this.#shows(provider, "tool", tool.name),
+        isListed: this.#shows(server, "tool", tool.name),
       }));
     });
-    const usable = candidates.filter(({ provider, tool }) => this.#hasSchema(provider, tool));
+    const usable = candidates.filter(({ server, tool }) => this.#hasSchema(server, tool));
     return this.#name(usable, "tools/list", ({ tool }) => tool, shown);
   }
 
   prompts(): Map<string, Route> {
-    const candidates = this.#content.providers.flatMap((provider) => {
-      const prefix = this.#content.selection.get(provider.name)?.prefix ?? provider.name;
-      return provider.catalogue.prompts.map((prompt) => ({
-        provider,
+    const candidates = this.#content.servers.flatMap((server) => {
+      const prefix = this.#content.selection.get(server.name)?.prefix ?? server.name;
+      return server.catalogue.prompts.map((prompt) => ({
+        server,
         prefix,
         name: prompt.name,
         prompt,
-        isListed: this.#shows(provider, "prompt", prompt.name),
+        isListed: this.#shows(server, "prompt", prompt.name),
       }));
     });
     return this.#name(
@@ -103,12 +101,12 @@ class Draft {
       "resource",
       ({ uri }) => uri,
     );
-    for (const { provider, entry, isListed } of all) {
-      const other = routes.get(entry.uri)?.provider;
+    for (const { server, entry, isListed } of all) {
+      const other = routes.get(entry.uri)?.server;
       if (other === undefined) {
-        routes.set(entry.uri, { provider, name: entry.uri });
+        routes.set(entry.uri, { server, name: entry.uri });
         if (isListed) this.#fragments["resources/list"].push(toFragment(entry, undefined));
-      } else if (isListed) this.#collides("resource", entry.uri, provider, other);
+      } else if (isListed) this.#collides("resource", entry.uri, server, other);
     }
     return routes;
   }
@@ -120,28 +118,28 @@ class Draft {
       "resourceTemplate",
       ({ uriTemplate }) => uriTemplate,
     );
-    for (const { provider, entry, isListed } of all) {
+    for (const { server, entry, isListed } of all) {
       const other = templates.owner(entry.uriTemplate);
       if (other === undefined) {
-        templates.add(entry.uriTemplate, provider);
+        templates.add(entry.uriTemplate, server);
         if (isListed)
           this.#fragments["resources/templates/list"].push(toFragment(entry, undefined));
-      } else if (isListed) this.#collides("resource template", entry.uriTemplate, provider, other);
+      } else if (isListed) this.#collides("resource template", entry.uriTemplate, server, other);
     }
     return templates;
   }
 
   /** Everything of one kind; what is listed comes first, so that nothing hidden can take its place. */
   #candidates<T>(
-    entriesOf: (catalogue: Provider["catalogue"]) => readonly T[],
+    entriesOf: (catalogue: Server["catalogue"]) => readonly T[],
     kind: Listed["kind"],
     keyOf: (entry: T) => string,
   ): readonly Candidate<T>[] {
-    const all = this.#content.providers.flatMap((provider) =>
-      entriesOf(provider.catalogue).map((entry) => ({
-        provider,
+    const all = this.#content.servers.flatMap((server) =>
+      entriesOf(server.catalogue).map((entry) => ({
+        server,
         entry,
-        isListed: this.#shows(provider, kind, keyOf(entry)),
+        isListed: this.#shows(server, kind, keyOf(entry)),
       })),
     );
     return listedFirst(all);
@@ -166,11 +164,11 @@ class Draft {
     const ordered = listedFirst(candidates);
     exposeNames(ordered, this.#content.config).forEach((result, index) => {
       const candidate = ordered[index]!;
-      const { provider, name, tool, isListed } = candidate;
+      const { server, name, tool, isListed } = candidate;
       if ("problem" in result) {
         if (isListed) this.problems.push(`${LIST_NOUN[method]} ${result.problem}`);
       } else if (shown(result.exposed)) {
-        const route = tool === undefined ? { provider, name } : { provider, name, tool };
+        const route = tool === undefined ? { server, name } : { server, name, tool };
         routes.set(result.exposed, route);
         if (isListed) this.#fragments[method].push(toFragment(entry(candidate), result.exposed));
       }
@@ -178,37 +176,37 @@ class Draft {
     return routes;
   }
 
-  #shows(provider: Provider, kind: Listed["kind"], name: string): boolean {
-    return this.#content.shows({ server: provider.name, kind, name });
+  #shows(server: Server, kind: Listed["kind"], name: string): boolean {
+    return this.#content.shows({ server: server.name, kind, name });
   }
 
   /** Clients refuse a whole list for one tool without an object schema. */
-  #hasSchema(provider: Provider, tool: Tool): boolean {
+  #hasSchema(server: Server, tool: Tool): boolean {
     const valid = isObject(tool.inputSchema) && tool.inputSchema["type"] === "object";
     if (!valid)
       this.problems.push(
-        `Tool "${tool.name}" of ${provider.name} is left out: its inputSchema is not of type object.`,
+        `Tool "${tool.name}" of ${server.name} is left out: its inputSchema is not of type object.`,
       );
     return valid;
   }
 
-  #collides(what: string, key: string, provider: Provider, other: Provider): void {
-    const owner = other === provider ? "itself" : other.name;
+  #collides(what: string, key: string, server: Server, other: Server): void {
+    const owner = other === server ? "itself" : other.name;
     this.problems.push(
-      `The ${what} "${key}" of ${provider.name} is left out: ${owner} has it already.`,
+      `The ${what} "${key}" of ${server.name} is left out: ${owner} has it already.`,
     );
   }
 }
 
 /**
- * What one endpoint shows, as one immutable snapshot: the providers' catalogues, selected, named and serialised. Replaced
+ * What one endpoint shows, as one immutable snapshot: the servers' catalogues, selected, named and serialised. Replaced
  * as a whole when a catalogue or the config changes.
  */
 export class View {
   /** Shows nothing; what an endpoint has before its first content. */
   static readonly EMPTY = new View({
     config: endpointSchema.parse({}),
-    providers: [],
+    servers: [],
     selection: new Map(),
     shows: () => true,
   });
@@ -221,7 +219,7 @@ export class View {
   readonly lists: Readonly<Record<ListMethod, List>>;
   readonly capabilities: Json;
   readonly instructions: string | undefined;
-  readonly providers: readonly Provider[];
+  readonly servers: readonly Server[];
   /** What is left out and why, as sentences for `propylon check` and the log. */
   readonly problems: readonly string[];
   readonly #shows: EndpointContent["shows"];
@@ -229,37 +227,35 @@ export class View {
   constructor(content: EndpointContent) {
     const draft = new Draft(content);
     this.#shows = (item) => content.shows(item);
-    this.providers = content.providers;
+    this.servers = content.servers;
     this.tools = draft.tools();
     this.prompts = draft.prompts();
     this.resources = draft.resources();
     this.templates = draft.templates();
     this.lists = draft.lists();
     this.problems = draft.problems;
-    this.capabilities = mergeCapabilities(content.providers);
-    this.instructions = content.config.instructions ?? mergeInstructions(content.providers);
+    this.capabilities = mergeCapabilities(content.servers);
+    this.instructions = content.config.instructions ?? mergeInstructions(content.servers);
   }
 
   /** The server that owns a resource; a resource nobody lists goes to the only server that has resources at all. */
   resource(uri: string): Route | undefined {
     const listed = this.resources.get(uri);
     if (listed !== undefined) return listed;
-    const provider = this.templates.find(uri) ?? this.#onlyResourceProvider();
-    return provider && { provider, name: uri };
+    const server = this.templates.find(uri) ?? this.#onlyResourceServer();
+    return server && { server, name: uri };
   }
 
   /** The server whose updates of a resource clients may watch: none for a resource that is hidden. */
-  watchable(uri: string): Provider | undefined {
-    const provider = this.resource(uri)?.provider;
-    if (provider === undefined) return undefined;
-    return this.#shows({ server: provider.name, kind: "resource", name: uri })
-      ? provider
-      : undefined;
+  watchable(uri: string): Server | undefined {
+    const server = this.resource(uri)?.server;
+    if (server === undefined) return undefined;
+    return this.#shows({ server: server.name, kind: "resource", name: uri }) ? server : undefined;
   }
 
-  #onlyResourceProvider(): Provider | undefined {
-    const able = this.providers.filter((provider) =>
-      isObject(provider.catalogue.capabilities["resources"]),
+  #onlyResourceServer(): Server | undefined {
+    const able = this.servers.filter((server) =>
+      isObject(server.catalogue.capabilities["resources"]),
     );
     return able.length === 1 ? able[0] : undefined;
   }

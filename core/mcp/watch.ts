@@ -1,27 +1,27 @@
-import type { Provider, ProviderEvent } from "../server/server.ts";
+import type { Server, ServerEvent } from "../server/server.ts";
 
-/** Listens to a changing set of providers. */
-export class ProviderWatch {
-  readonly #listener: (provider: Provider, event: ProviderEvent) => void;
-  readonly #watched = new Map<Provider, () => void>();
+/** Listens to a changing set of servers. */
+export class ServerWatch {
+  readonly #listener: (server: Server, event: ServerEvent) => void;
+  readonly #watched = new Map<Server, () => void>();
 
-  constructor(listener: (provider: Provider, event: ProviderEvent) => void) {
+  constructor(listener: (server: Server, event: ServerEvent) => void) {
     this.#listener = listener;
   }
 
-  /** Watches exactly these providers from now on. */
-  set(providers: readonly Provider[]): void {
-    const wanted = new Set(providers);
-    for (const [provider, stop] of this.#watched) {
-      if (wanted.has(provider)) continue;
+  /** Watches exactly these servers from now on. */
+  set(servers: readonly Server[]): void {
+    const wanted = new Set(servers);
+    for (const [server, stop] of this.#watched) {
+      if (wanted.has(server)) continue;
       stop();
-      this.#watched.delete(provider);
+      this.#watched.delete(server);
     }
-    for (const provider of wanted) {
-      if (!this.#watched.has(provider))
+    for (const server of wanted) {
+      if (!this.#watched.has(server))
         this.#watched.set(
-          provider,
-          provider.on((event) => this.#listener(provider, event)),
+          server,
+          server.on((event) => this.#listener(server, event)),
         );
     }
   }

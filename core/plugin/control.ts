@@ -1,7 +1,7 @@
 import type { GatewayDescription } from "./description.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
-import type { ProviderStatus } from "../server/server.ts";
+import type { ServerStatus } from "../server/server.ts";
 
 /** What a reload would do, found out without doing it. Names are sorted. */
 export interface ReloadPlan {
@@ -62,7 +62,7 @@ export interface Control {
    * Drops a server's connection and makes a new one; resolves when that is known to work.
    * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect
    */
-  reconnect(server: string): Promise<ProviderStatus>;
+  reconnect(server: string): Promise<ServerStatus>;
 }
 
 /** How somebody is to be evicted. */

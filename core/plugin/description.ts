@@ -1,5 +1,5 @@
 import type { Access, RouteMethod } from "../http/route.ts";
-import type { ProviderStatus } from "../server/server.ts";
+import type { ServerStatus } from "../server/server.ts";
 
 /** Something that works but that whoever runs the gateway should know. Holds no secret. */
 export interface GatewayWarning {
@@ -36,7 +36,7 @@ export interface GatewayDescription {
   }[];
   readonly servers: readonly {
     readonly name: string;
-    readonly status: ProviderStatus;
+    readonly status: ServerStatus;
     readonly tools: number;
     readonly resources: number;
     readonly prompts: number;

@@ -1,6 +1,7 @@
 import type { ErrorCode, GatewayError } from "../errors.ts";
 import type { Cut } from "../http/backlog.ts";
-import type { ProviderStatus } from "../server/server.ts";
+import type { ServerStatus } from "../server/server.ts";
+import type { Logger } from "pino";
 
 /** What one reload did. Names are sorted. */
 export interface ReloadReport {
@@ -59,12 +60,9 @@ export interface GatewayHooks {
   /** New work is being refused; calls in flight still run, and so does what a listener has waited for. */
   "gateway:drain": (shutdown: Shutdown) => void;
   /** A server changed its state. */
-  "upstream:state": (name: string, status: ProviderStatus) => void;
+  "server:state": (name: string, status: ServerStatus) => void;
   /** A server's lists changed. */
-  "upstream:catalogue": (
-    name: string,
-    lists: readonly ("tools" | "resources" | "prompts")[],
-  ) => void;
+  "server:catalogue": (name: string, lists: readonly ("tools" | "resources" | "prompts")[]) => void;
   /** A new configuration is serving. */
   "reload:done": (report: ReloadReport) => void;
   /** A new configuration was refused; the old one serves on. */
@@ -83,4 +81,17 @@ export interface GatewayHooks {
   mutation: (mutation: Mutation) => void;
   /** A line was written to the log: one JSON object without line break, redacted. Must not log itself. */
   "log:line": (line: string) => void;
+}
+
+/** Hooks under the names they had in 0.1. */
+const RENAMED: Readonly<Record<string, keyof GatewayHooks>> = {
+  "upstream:state": "server:state",
+  "upstream:catalogue": "server:catalogue",
+};
+
+/** The hook that is meant: a plugin may still say the name of before, which the log tells. */
+export function currentHook<K extends keyof GatewayHooks>(hook: K, log: Logger): K {
+  const renamed = RENAMED[hook] as K | undefined;
+  if (renamed) log.warn({ hook }, `hook "${hook}" is "${renamed}" now; the old name goes with 0.3`);
+  return renamed ?? hook;
 }

@@ -14,7 +14,7 @@ import type {
   ToolSchema,
 } from "./definitions.ts";
 import type { GatewayHooks } from "./hooks.ts";
-import type { Provider } from "../server/server.ts";
+import type { Server } from "../server/server.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
@@ -31,7 +31,7 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Values of the `inject` map. */
   readonly services: Injected<I>;
   /** Every server of the running gateway by name, upstreams and plugins alike; live. */
-  readonly servers: ReadonlyMap<string, Provider>;
+  readonly servers: ReadonlyMap<string, Server>;
   readonly log: Logger;
   /** Directory that relative paths in the config start from: that of the file, if there is one. */
   readonly cwd: string;
@@ -59,7 +59,7 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Tells subscribed clients that a resource of this plugin changed. */
   updated(uri: string): void;
   /** Adds a whole server, e.g. one whose tools come and go; it joins the catalogue like an upstream. */
-  server(provider: Provider): void;
+  server(server: Server): void;
   route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
   /**
    * Tells whoever runs the gateway of something that works but should not stay so: `propylon check`, the start-up summary and

@@ -1,3 +1,4 @@
+import { currentHook } from "./hooks.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Call, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
@@ -5,7 +6,7 @@ import type { Registry } from "prom-client";
 import type { HookListener } from "./emitter.ts";
 import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
-import { LocalProvider } from "../server/plugin/plugin-server.ts";
+import { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { LocalDefinitions } from "./definitions.ts";
 import type {
   AnyPlugin,
@@ -17,10 +18,10 @@ import type {
   Undo,
 } from "./plugin.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
-import type { ManagedProvider, ServerType } from "../server/server-type.ts";
+import type { ManagedServer, ServerType } from "../server/server-type.ts";
 import type { Socket } from "../http/socket.ts";
-import type { Provider, ProviderEvent } from "../server/server.ts";
-import { PluginProvider } from "../servers/plugin-provider.ts";
+import type { Server, ServerEvent } from "../server/server.ts";
+import { GuardedServer } from "../servers/guarded-server.ts";
 import { Sources } from "./sources.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
 
@@ -57,7 +58,7 @@ export interface Condition {
 /** What a scope's plugin registered: plain lists, from which `compile` makes what serves requests. */
 export interface Registrations extends LocalDefinitions {
   readonly routes: RegisteredRoute[];
-  readonly providers: Provider[];
+  readonly servers: Server[];
   readonly middleware: RegisteredMiddleware[];
   readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];
   readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
@@ -90,9 +91,9 @@ export interface Scope extends Registrations {
   readonly abort: AbortController;
   readonly log: Logger;
   /** The plugin's own tools, resources and prompts, as a server. */
-  readonly local: LocalProvider;
+  readonly local: PluginServer;
   /** Servers of types that this plugin brings, made and not closed yet. */
-  readonly managed: Set<ManagedProvider>;
+  readonly managed: Set<ManagedServer>;
   /** What `setup` returned. */
   service: unknown;
 }
@@ -106,7 +107,7 @@ export type ScopeHost = Pick<
   /** Builds the lists of every face anew, because a filter changed its answers. */
   relist(): void;
   /** Hears what the plugin's own servers report. */
-  onEvent(name: string, event: ProviderEvent): void;
+  onEvent(name: string, event: ServerEvent): void;
   /** Keeps a value for the plugin of that config key. */
   keep<T>(
     key: string,
@@ -129,7 +130,7 @@ export function createScope(
     resources: [],
     resourceTemplates: [],
     prompts: [],
-    providers: [],
+    servers: [],
     middleware: [],
     listeners: [],
     endpoints: [],
@@ -150,7 +151,7 @@ export function createScope(
     sources: new Sources(host.cwd),
     cleanups: [],
     abort: new AbortController(),
-    local: new LocalProvider(name, registrations, log),
+    local: new PluginServer(name, registrations, log),
     managed: new Set(),
     service: undefined,
   };
@@ -179,7 +180,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     prompt: (definition) => void scope.prompts.push(definition),
     changed: (list) => scope.local.changed(list),
     updated: (uri) => scope.local.updated(uri),
-    server: (provider) => void scope.providers.push(new PluginProvider(provider, scope.log)),
+    server: (server) => void scope.servers.push(new GuardedServer(server, scope.log)),
     route: (method, path, options, handler) =>
       void scope.routes.push({ plugin: name, method, path, options, handler }),
     use(stage, run) {
@@ -206,7 +207,8 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     get control() {
       return host.control;
     },
-    hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
+    hook: (hook, listener) =>
+      void scope.hooks.push({ owner: name, hook: currentHook(hook, scope.log), listener }),
     emit: host.emit,
     call: host.call,
     evict: host.evict,

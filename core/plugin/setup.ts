@@ -44,10 +44,10 @@ export async function buildScopes({
   onCreate,
 }: BuildInput): Promise<Scope[]> {
   const ordered = await resolveInOrder(config, resolve);
-  const providers = new Map<string, Scope>();
+  const servers = new Map<string, Scope>();
   const scopes: Scope[] = [];
   for (const { key, plugin, options } of ordered) {
-    const injected = new Map(injections(plugin).map(({ id }) => [id, providers.get(id)]));
+    const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
     let scope = current.find((old) => isUnchanged(old, key, plugin, options, injected));
     if (!scope) {
       const registry = await createRegistry();
@@ -55,7 +55,7 @@ export async function buildScopes({
       onCreate(scope);
       await setUp(scope, host, config);
     }
-    if (plugin.provides) providers.set(plugin.provides.id, scope);
+    if (plugin.provides) servers.set(plugin.provides.id, scope);
     scopes.push(scope);
   }
   return scopes;
@@ -72,14 +72,14 @@ export async function planScopes({
   current,
 }: Pick<BuildInput, "config" | "resolve" | "current">): Promise<Changes> {
   const ordered = await resolveInOrder(config, resolve);
-  const providers = new Map<string, object>();
+  const servers = new Map<string, object>();
   const kept = new Set<string>();
   for (const { key, plugin, options } of ordered) {
-    const injected = new Map(injections(plugin).map(({ id }) => [id, providers.get(id)]));
+    const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
     const old = current.find((scope) => isUnchanged(scope, key, plugin, options, injected));
     if (old) kept.add(key);
     // A new one is none of those that were injected before.
-    if (plugin.provides) providers.set(plugin.provides.id, old ?? {});
+    if (plugin.provides) servers.set(plugin.provides.id, old ?? {});
   }
   const before = new Set(current.map(({ key }) => key));
   const keys = ordered.map(({ key }) => key).toSorted();
@@ -193,7 +193,7 @@ function isUnchanged(
   if (old.key !== key || old.plugin !== plugin || !isDeepStrictEqual(old.options, options))
     return false;
   if (old.sources.isChanged()) return false;
-  return [...injected].every(([id, provider]) => old.injected.get(id) === provider);
+  return [...injected].every(([id, server]) => old.injected.get(id) === server);
 }
 
 async function setUp(scope: Scope, host: ScopeHost, config: GatewayConfig): Promise<void> {
@@ -208,8 +208,8 @@ async function setUp(scope: Scope, host: ScopeHost, config: GatewayConfig): Prom
         `setup returned nothing for the service "${plugin.provides.id}"`,
       );
     scope.local.compile();
-    for (const provider of [scope.local, ...scope.providers])
-      scope.cleanups.push(provider.on((event) => host.onEvent(provider.name, event)));
+    for (const server of [scope.local, ...scope.servers])
+      scope.cleanups.push(server.on((event) => host.onEvent(server.name, event)));
   } catch (error) {
     throw blame(name, "could not be set up", error, { key, config });
   }

@@ -2,14 +2,14 @@ import { changedLists } from "./catalogue.ts";
 import { setTimer, timeoutSignal, within } from "../timers.ts";
 import { GatewayError, toGatewayError, wordsOf } from "../errors.ts";
 import { type Catalogue, EMPTY_CATALOGUE } from "./server.ts";
-import type { Standing } from "./status.ts";
+import type { StatusTracker } from "./status.ts";
 
 /** First and longest wait before what could not be reached is read again, in milliseconds. */
 const RETRY_MS = { first: 2_000, longest: 60_000 };
 
-/** What a {@link Reading} is made of. */
-export interface ReadingOptions<T> {
-  readonly standing: Standing;
+/** What a {@link Refresher} is made of. */
+export interface RefresherOptions<T> {
+  readonly tracker: StatusTracker;
   /** What is read, as it stands within a sentence: `the OpenAPI document`. */
   readonly subject: string;
   /** Lists to show until it was read. Default: empty ones. */
@@ -34,8 +34,8 @@ export interface ReadingOptions<T> {
  * anyway. What was read last stays in use meanwhile, and the server is `degraded`; one that was never read is in `backoff` or
  * `failed`.
  */
-export class Reading<T extends { readonly catalogue: Catalogue }> {
-  readonly #options: ReadingOptions<T>;
+export class Refresher<T extends { readonly catalogue: Catalogue }> {
+  readonly #options: RefresherOptions<T>;
   readonly #stop = new AbortController();
   #catalogue: Catalogue;
   #latest: T | undefined;
@@ -45,7 +45,7 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
   #lent = 0;
   #idle: (() => void)[] = [];
 
-  constructor(options: ReadingOptions<T>) {
+  constructor(options: RefresherOptions<T>) {
     this.#options = options;
     this.#catalogue = options.catalogue ?? EMPTY_CATALOGUE;
   }
@@ -62,13 +62,13 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
 
   /** Begins; returns at once. */
   start(): void {
-    const { standing, subject } = this.#options;
-    standing.become("connecting", { reason: `${subject} is being read` });
-    void this.again();
+    const { tracker, subject } = this.#options;
+    tracker.set("connecting", { reason: `${subject} is being read` });
+    void this.refresh();
   }
 
   /** Reads now, or waits for the reading under way; resolves when the outcome is known, good or bad. Never rejects. */
-  again(): Promise<void> {
+  refresh(): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.resolve();
     this.#running ??= this.#read().finally(() => {
       this.#running = undefined;
@@ -81,7 +81,7 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
    *
    * @throws {GatewayError} `upstream_error` when there is nothing to work with; what `work` throws
    */
-  async lend<R>(work: (latest: T) => Promise<R>): Promise<R> {
+  async use<R>(work: (latest: T) => Promise<R>): Promise<R> {
     this.#lent++;
     try {
       if (!this.#latest) await this.#running;
@@ -107,15 +107,15 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
 
   async #read(): Promise<void> {
     clearTimeout(this.#timer);
-    const { standing, timeout, refresh } = this.#options;
-    const attempts = standing.status.attempts + 1;
+    const { tracker, timeout, refresh } = this.#options;
+    const attempts = tracker.status.attempts + 1;
     const late = timeoutSignal(timeout);
     const signal = AbortSignal.any([this.#stop.signal, late]);
     try {
       const read = await this.#options.read(signal, this.#latest);
       if (this.#stop.signal.aborted) return;
       this.#use(read);
-      if (standing.status.state !== "ready") standing.become("ready");
+      if (tracker.status.state !== "ready") tracker.set("ready");
       this.#later(refresh);
     } catch (thrown) {
       if (!this.#stop.signal.aborted) this.#onFailure(this.#explain(thrown, late), attempts);
@@ -127,23 +127,23 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
     this.#latest = read;
     const lists = changedLists(this.#catalogue, read.catalogue);
     this.#catalogue = read.catalogue;
-    if (lists.length > 0) this.#options.standing.emit({ type: "changed", lists });
+    if (lists.length > 0) this.#options.tracker.emit({ type: "changed", lists });
   }
 
   #onFailure(error: GatewayError, attempts: number): void {
-    const { standing, refresh } = this.#options;
+    const { tracker, refresh } = this.#options;
     const isAway = error.code === "upstream_error";
     const wait = isAway
       ? Math.min(RETRY_MS.first * 2 ** (attempts - 1), RETRY_MS.longest)
       : refresh;
     const state = this.#latest ? "degraded" : isAway ? "backoff" : "failed";
-    standing.become(state, { reason: wordsOf(error), attempts, wait });
+    tracker.set(state, { reason: wordsOf(error), attempts, wait });
     this.#later(wait);
   }
 
   #explain(thrown: unknown, late: AbortSignal): GatewayError {
-    const { standing, subject } = this.#options;
-    const { server } = standing;
+    const { tracker, subject } = this.#options;
+    const { server } = tracker;
     const error = toGatewayError(thrown);
     const isOwn = error.code === "internal";
     if (late.aborted && (isOwn || error.code === "upstream_error"))
@@ -153,18 +153,18 @@ export class Reading<T extends { readonly catalogue: Catalogue }> {
         { data: { server }, cause: thrown },
       );
     if (!isOwn) return error;
-    standing.log.error({ err: error.cause ?? error, server }, `${subject} could not be used`);
+    tracker.log.error({ err: error.cause ?? error, server }, `${subject} could not be used`);
     const start = subject.charAt(0).toUpperCase();
     return new GatewayError("internal", `${start}${subject.slice(1)} cannot be understood.`);
   }
 
   #later(ms: number): void {
     clearTimeout(this.#timer);
-    if (ms > 0 && !this.#isClosing) this.#timer = setTimer(() => void this.again(), ms).unref();
+    if (ms > 0 && !this.#isClosing) this.#timer = setTimer(() => void this.refresh(), ms).unref();
   }
 
   #unusable(): GatewayError {
-    const { server, status } = this.#options.standing;
+    const { server, status } = this.#options.tracker;
     const why = status.reason ?? (this.#isClosing ? "it was closed" : "it was not started");
     return new GatewayError("upstream_error", `Server "${server}" cannot be used: ${why}`, {
       data: { server, state: status.state },

@@ -10,7 +10,7 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { entryCommon, type TypedServerConfig } from "../config/server-schema.ts";
 import type { Shape } from "../config/shape.ts";
 import { GatewayError } from "../errors.ts";
-import type { ManagedProvider, ServerType } from "./server-type.ts";
+import type { ManagedServer, ServerType } from "./server-type.ts";
 import type { Catalogue } from "./server.ts";
 import type { Scope } from "../plugin/scope.ts";
 
@@ -64,7 +64,7 @@ export function createTyped(
   name: string,
   { scope, definition, options }: TypedServer,
   before: Catalogue | undefined,
-): ManagedProvider {
+): ManagedServer {
   try {
     const server = definition.create(name, options, before);
     scope.managed.add(server);

@@ -19,7 +19,7 @@ export interface Catalogue {
 }
 
 /** Life of a server as seen from the gateway. */
-export type ProviderState =
+export type ServerState =
   | "idle"
   | "connecting"
   | "ready"
@@ -29,8 +29,8 @@ export type ProviderState =
   | "closed";
 
 /** State with everything a person needs to understand it. Times are ISO 8601. */
-export interface ProviderStatus {
-  readonly state: ProviderState;
+export interface ServerStatus {
+  readonly state: ServerState;
   /** Why it is in this state, as a sentence; always set unless `ready` or `idle`. */
   readonly reason?: string | undefined;
   readonly since: string;
@@ -61,9 +61,9 @@ export interface ProbeReport {
   readonly era?: Era | undefined;
 }
 
-/** What a provider reports on its own, outside any call. */
-export type ProviderEvent =
-  | { readonly type: "state"; readonly status: ProviderStatus }
+/** What a server reports on its own, outside any call. */
+export type ServerEvent =
+  | { readonly type: "state"; readonly status: ServerStatus }
   /** The catalogue was replaced; `lists` names the lists whose content differs. */
   | { readonly type: "changed"; readonly lists: readonly ("tools" | "resources" | "prompts")[] }
   /** A subscribed resource was updated (`notifications/resources/updated` params). */
@@ -80,14 +80,14 @@ export type ProviderEvent =
  * Something that owns tools, resources and prompts and answers calls for them: an upstream, or a plugin's own registrations.
  * The MCP faces know only this.
  */
-export interface Provider {
+export interface Server {
   readonly name: string;
   /** Whether it is shown only at endpoints that name it in `servers`; default false. For agents, which have endpoints of their own. */
   readonly isApart?: boolean;
   /** Longest run of a tool in milliseconds, for one that takes longer than `timeouts.default`; `undefined` = nothing special. */
   timeoutOf?(tool: string): number | undefined;
   readonly catalogue: Catalogue;
-  readonly status: ProviderStatus;
+  readonly status: ServerStatus;
   /** Messages of the server thrown away so far: invalid, too deep, or nobody's. Absent: nothing is counted. */
   readonly dropped?: number;
   /**
@@ -117,7 +117,7 @@ export interface Provider {
    */
   probe?(signal: AbortSignal): Promise<ProbeReport>;
   /** Registers a listener; the return value removes it. */
-  on(listener: (event: ProviderEvent) => void): () => void;
+  on(listener: (event: ServerEvent) => void): () => void;
 }
 
 /** An empty snapshot, for a server that never answered. */

@@ -1,7 +1,7 @@
 import { placeIn } from "../config/parse.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import type { Provider } from "./server.ts";
+import type { Server } from "./server.ts";
 import type { Scope } from "../plugin/scope.ts";
 
 /**
@@ -34,23 +34,23 @@ function takenText(name: string, owners: readonly string[]): string {
  *
  * @throws {GatewayError} `exists` for a name that is taken twice
  */
-export function collectProviders(
+export function collectServers(
   config: GatewayConfig,
   scopes: readonly Scope[],
-  upstreams: ReadonlyMap<string, Provider>,
-): ReadonlyMap<string, Provider> {
-  const providers = new Map(upstreams);
+  upstreams: ReadonlyMap<string, Server>,
+): ReadonlyMap<string, Server> {
+  const servers = new Map(upstreams);
   const owners = new Map<string, string>();
-  const add = (provider: Provider, owner: string): void => {
-    const other = owners.get(provider.name);
-    if (other !== undefined) throw nameTaken(config, provider.name, [other, owner]);
-    if (upstreams.has(provider.name)) throw nameTaken(config, provider.name, [owner]);
-    owners.set(provider.name, owner);
-    providers.set(provider.name, provider);
+  const add = (server: Server, owner: string): void => {
+    const other = owners.get(server.name);
+    if (other !== undefined) throw nameTaken(config, server.name, [other, owner]);
+    if (upstreams.has(server.name)) throw nameTaken(config, server.name, [owner]);
+    owners.set(server.name, owner);
+    servers.set(server.name, server);
   };
   for (const scope of scopes) {
     if (!scope.local.isEmpty) add(scope.local, scope.name);
-    for (const provider of scope.providers) add(provider, scope.name);
+    for (const server of scope.servers) add(server, scope.name);
   }
-  return providers;
+  return servers;
 }

@@ -1,23 +1,23 @@
 import type { Logger } from "pino";
-import type { ProviderEvent, ProviderState, ProviderStatus } from "./server.ts";
+import type { ServerEvent, ServerState, ServerStatus } from "./server.ts";
 
 /** States in which a server does not serve as it should. */
-const TROUBLE: ReadonlySet<ProviderState> = new Set(["degraded", "backoff", "failed"]);
+const TROUBLE: ReadonlySet<ServerState> = new Set(["degraded", "backoff", "failed"]);
 
-/** What a {@link Standing} is made of. */
-export interface StandingOptions {
+/** What a {@link StatusTracker} is made of. */
+export interface StatusTrackerOptions {
   /** Name of the server. */
   readonly server: string;
-  /** How it is reached, as in {@link ProviderStatus}; the type, for a server of a plugin's type. */
+  /** How it is reached, as in {@link ServerStatus}; the type, for a server of a plugin's type. */
   readonly transport: string;
   /** `gateway.log` of the plugin. */
   readonly log: Logger;
   /** What it begins as. Default `idle`; `ready` for a server that has nothing to connect to. */
-  readonly state?: ProviderState;
+  readonly state?: ServerState;
 }
 
-/** Why a server is in a state; see {@link Standing.become}. */
-export interface Circumstances {
+/** Why a server is in a state; see {@link StatusTracker.set}. */
+export interface StatusDetails {
   /** As a sentence; needed for every state but `ready`. Default: none. */
   readonly reason?: string | undefined;
   /** Failed attempts in a row. Default 0. */
@@ -31,31 +31,31 @@ export interface Circumstances {
  * server has.
  *
  * @example
- * readonly #standing = new Standing({ server: name, transport: "phrases", log: gateway.log });
- * get status() { return this.#standing.status; }
- * on(listener) { return this.#standing.on(listener); }
+ * readonly #tracker = new StatusTracker({ server: name, transport: "phrases", log: gateway.log });
+ * get status() { return this.#tracker.status; }
+ * on(listener) { return this.#tracker.on(listener); }
  */
-export class Standing {
+export class StatusTracker {
   readonly server: string;
   readonly log: Logger;
-  /** What is spoken with the server, once known; in the status from the next {@link become} on. */
+  /** What is spoken with the server, once known; in the status from the next {@link set} on. */
   protocolVersion: string | undefined;
-  readonly #listeners = new Set<(event: ProviderEvent) => void>();
-  #status: ProviderStatus;
+  readonly #listeners = new Set<(event: ServerEvent) => void>();
+  #status: ServerStatus;
 
-  constructor({ server, transport, log, state = "idle" }: StandingOptions) {
+  constructor({ server, transport, log, state = "idle" }: StatusTrackerOptions) {
     this.server = server;
     this.log = log;
     this.#status = { state, since: new Date().toISOString(), attempts: 0, transport };
   }
 
   /** The state with why and since when. */
-  get status(): ProviderStatus {
+  get status(): ServerStatus {
     return this.#status;
   }
 
   /** Enters a state, writes it into the log and tells the listeners. A server that is `closed` stays so. */
-  become(state: ProviderState, { reason, attempts = 0, wait = 0 }: Circumstances = {}): void {
+  set(state: ServerState, { reason, attempts = 0, wait = 0 }: StatusDetails = {}): void {
     if (this.#status.state === "closed") return;
     const { protocolVersion } = this;
     const nextRetryAt = wait > 0 ? new Date(Date.now() + wait).toISOString() : undefined;
@@ -72,7 +72,7 @@ export class Standing {
   }
 
   /** Likewise with a status that tells more, such as the id of a process. */
-  announce(status: ProviderStatus): void {
+  announce(status: ServerStatus): void {
     this.#status = status;
     const { state, reason, nextRetryAt } = status;
     this.log[TROUBLE.has(state) ? "warn" : "info"](
@@ -83,13 +83,13 @@ export class Standing {
   }
 
   /** Registers a listener; the return value removes it. */
-  on(listener: (event: ProviderEvent) => void): () => void {
+  on(listener: (event: ServerEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   /** Tells the listeners. One that throws is written into the log and keeps nothing from the others. */
-  emit(event: ProviderEvent): void {
+  emit(event: ServerEvent): void {
     for (const listener of this.#listeners) {
       try {
         listener(event);

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import { abortableOf, abortError } from "../call/cancellation.ts";
 import { GatewayError } from "../errors.ts";
-import type { ProviderEvent } from "../server/server.ts";
+import type { ServerEvent } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
 import type { Dropped } from "./dropped.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
@@ -25,7 +25,7 @@ export interface ConnectionHost {
   lost(connection: Connection, error: GatewayError, resend: Exchange | undefined): void;
   /** The server says that one of its lists changed. */
   listChanged(list: "tools" | "resources" | "prompts"): void;
-  event(event: ProviderEvent): void;
+  event(event: ServerEvent): void;
 }
 
 /** What a server said about itself in the handshake. */

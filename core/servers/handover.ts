@@ -1,10 +1,10 @@
 import { LISTS } from "../server/catalogue.ts";
-import type { Catalogue, ProviderEvent, ProviderStatus } from "../server/server.ts";
-import type { ManagedProvider } from "../server/server-type.ts";
+import type { Catalogue, ServerEvent, ServerStatus } from "../server/server.ts";
+import type { ManagedServer } from "../server/server-type.ts";
 
 /** A server that a reload replaces, and how it leaves. */
 export interface Leave {
-  readonly before: ManagedProvider;
+  readonly before: ManagedServer;
   /** Resolves when no call is on its way to it any more. */
   readonly arrived: Promise<unknown>;
   /** How long its calls may still run once it is replaced, in milliseconds. */
@@ -16,14 +16,14 @@ export interface Leave {
 /** What a {@link Handover} works with. */
 export interface HandoverOptions {
   /** How the new server stands by itself. */
-  status(): ProviderStatus;
+  status(): ServerStatus;
   /** What is shown: the lists of whoever serves. */
   catalogue(): Catalogue;
   /** Tells that the status is another, and what else is told. */
-  announce(status: ProviderStatus): void;
-  tell(event: ProviderEvent): void;
+  announce(status: ServerStatus): void;
+  tell(event: ServerEvent): void;
   /** The new server is the one that serves from now on. */
-  tookOver(before: ManagedProvider): void;
+  tookOver(before: ManagedServer): void;
 }
 
 /**
@@ -36,19 +36,19 @@ export class Handover {
   /** The same while its calls run out. */
   #leaving: Leave | undefined;
   #unlisten = (): void => {};
-  #told: ProviderStatus | undefined;
+  #told: ServerStatus | undefined;
 
   constructor(options: HandoverOptions) {
     this.#options = options;
   }
 
   /** The server that serves in place of the new one, while that is needed. */
-  get before(): ManagedProvider | undefined {
+  get before(): ManagedServer | undefined {
     return this.#leave?.before;
   }
 
   /** What is shown of both: that one serves, and what keeps the other from it. */
-  get status(): ProviderStatus {
+  get status(): ServerStatus {
     const own = this.#options.status();
     return this.#leave ? statusOfBoth(this.#leave.before, own) : own;
   }
@@ -106,21 +106,16 @@ export class Handover {
       .finally(() => (this.#leaving = undefined));
   }
 
-  #announce(status: ProviderStatus): void {
+  #announce(status: ServerStatus): void {
     this.#told = status;
     this.#options.announce(status);
   }
 }
 
 function statusOfBoth(
-  { status }: ManagedProvider,
-  {
-    state,
-    reason,
-    lastError = state === "failed" ? reason : undefined,
-    nextRetryAt,
-  }: ProviderStatus,
-): ProviderStatus {
+  { status }: ManagedServer,
+  { state, reason, lastError = state === "failed" ? reason : undefined, nextRetryAt }: ServerStatus,
+): ServerStatus {
   if (lastError === undefined) return status;
   return {
     ...status,
@@ -132,11 +127,11 @@ function statusOfBoth(
 }
 
 /** Whether calls reach a server in this state. */
-function serves({ state }: ProviderStatus): boolean {
+function serves({ state }: ServerStatus): boolean {
   return state === "ready" || state === "degraded";
 }
 
 /** Whether a server that was started does not serve yet. One that stays idle connects when it is called. */
-function isComing(status: ProviderStatus): boolean {
+function isComing(status: ServerStatus): boolean {
   return !serves(status) && status.state !== "idle";
 }

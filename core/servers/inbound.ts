@@ -2,7 +2,7 @@ import type { Call } from "../call/call.ts";
 import { SEVERITIES } from "../kit/severities.ts";
 import type { Logger } from "pino";
 import { Answer } from "../call/answer.ts";
-import type { ProviderEvent } from "../server/server.ts";
+import type { ServerEvent } from "../server/server.ts";
 import type { Json, Progress, RpcError } from "../call/types.ts";
 import type { Exchange } from "./exchange.ts";
 import { isObject } from "../kit/json.ts";
@@ -36,7 +36,7 @@ export interface InboundOptions {
   readonly maxDepth: () => number;
   reply(message: string): void;
   readonly server: Asker;
-  event(event: ProviderEvent): void;
+  event(event: ServerEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;
 }
 

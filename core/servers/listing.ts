@@ -33,7 +33,7 @@ export class Listing {
   readonly #stale = new Set<ListName>();
   /** Lists that changed on other connections while one is read there. */
   readonly #beside = new Map<Connection, Set<ListName>>();
-  #reading: Connection | undefined;
+  #refresher: Connection | undefined;
   #cancelRetry: (() => void) | undefined;
   readonly #leftOut: LeftOutLog;
 
@@ -53,7 +53,7 @@ export class Listing {
   outdated(list: ListName): void {
     this.#stale.add(list);
     const connection = this.#options.current();
-    if (connection && connection !== this.#reading) void this.#again(connection);
+    if (connection && connection !== this.#refresher) void this.#again(connection);
   }
 
   /**
@@ -97,15 +97,15 @@ export class Listing {
 
   async #readStale(connection: Connection): Promise<string | undefined> {
     this.#cancelRetry?.();
-    this.#reading = connection;
+    this.#refresher = connection;
     let problem: string | undefined;
-    while (this.#stale.size > 0 && problem === undefined && this.#reading === connection) {
+    while (this.#stale.size > 0 && problem === undefined && this.#refresher === connection) {
       const only = new Set(this.#stale);
       this.#stale.clear();
       problem = await this.#fetch(connection, only);
       if (problem !== undefined) this.#retryLater(connection, only);
     }
-    if (this.#reading === connection) this.#reading = undefined;
+    if (this.#refresher === connection) this.#refresher = undefined;
     return problem;
   }
 

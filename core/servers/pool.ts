@@ -4,8 +4,8 @@ import type { ServerConfig, UpstreamConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Changes } from "../plugin/hooks.ts";
 import { createTyped, type TypedServer } from "../server/server-types.ts";
-import type { ManagedProvider } from "../server/server-type.ts";
-import type { ProviderEvent } from "../server/server.ts";
+import type { ManagedServer } from "../server/server-type.ts";
+import type { ServerEvent } from "../server/server.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { Successor } from "./successor.ts";
 import { Upstream } from "./upstream.ts";
@@ -20,7 +20,7 @@ export interface UpstreamPoolOptions {
   /** `limits.depth` of the config in use; holds for what servers send too. */
   readonly maxDepth?: () => number;
   /** Receives the events of the servers in use, not of those only planned. */
-  onEvent(name: string, event: ProviderEvent): void;
+  onEvent(name: string, event: ServerEvent): void;
 }
 
 /** A change of the set of servers, begun but not in use yet. Ends with exactly one `commit` or `abort`. */
@@ -29,7 +29,7 @@ export interface UpstreamPlan {
   /** The servers that speak MCP themselves, as they will be. Those that did not change are the very same objects. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
   /** Those and the servers of plugin types, in the order of the config. */
-  readonly servers: ReadonlyMap<string, ManagedProvider>;
+  readonly servers: ReadonlyMap<string, ManagedServer>;
   /** Starts the new servers of plugin types; for when their plugins have started. */
   startTyped(): void;
   /**
@@ -48,8 +48,8 @@ interface Member {
   /** Set for a server of a plugin's type. */
   readonly typed: TypedServer | undefined;
   /** As its plugin made it; the same as {@link server} for one of the core. */
-  readonly made: ManagedProvider;
-  readonly server: ManagedProvider;
+  readonly made: ManagedServer;
+  readonly server: ManagedServer;
 }
 
 type Members = ReadonlyMap<string, Member>;

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { HttpServerConfig, UpstreamConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import { abortError } from "../call/cancellation.ts";
-import type { ProbeReport, ProviderStatus } from "../server/server.ts";
+import type { ProbeReport, ServerStatus } from "../server/server.ts";
 import type { Era } from "../call/types.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "./dropped.ts";
@@ -28,7 +28,7 @@ export interface ProbeOptions {
   readonly dropped: Dropped;
   readonly maxDepth: () => number;
   /** Of the connection that carries calls. */
-  readonly status: () => ProviderStatus;
+  readonly status: () => ServerStatus;
   /** That connection, once it is there. */
   whenConnected(signal: AbortSignal): Promise<Connection>;
   /** Dials without waiting for the next attempt. */

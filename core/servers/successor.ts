@@ -1,15 +1,15 @@
 import type { Logger } from "pino";
-import type { Provider, ProviderEvent, ProviderStatus } from "../server/server.ts";
-import type { ManagedProvider } from "../server/server-type.ts";
+import type { Server, ServerEvent, ServerStatus } from "../server/server.ts";
+import type { ManagedServer } from "../server/server-type.ts";
 import { Handover, type Leave } from "./handover.ts";
-import { PluginProvider } from "./plugin-provider.ts";
+import { GuardedServer } from "./guarded-server.ts";
 
 /** A server of a plugin's type in its place, which may have been another's: what a plugin writes need not know of reloads. */
-export class Successor extends PluginProvider<ManagedProvider> implements ManagedProvider {
+export class Successor extends GuardedServer<ManagedServer> implements ManagedServer {
   readonly #handover: Handover;
-  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  readonly #listeners = new Set<(event: ServerEvent) => void>();
 
-  constructor(server: ManagedProvider, log: Logger) {
+  constructor(server: ManagedServer, log: Logger) {
     super(server, log);
     this.#handover = new Handover({
       status: () => server.status,
@@ -24,7 +24,7 @@ export class Successor extends PluginProvider<ManagedProvider> implements Manage
     });
   }
 
-  override get status(): ProviderStatus {
+  override get status(): ServerStatus {
     return this.#handover.status;
   }
 
@@ -36,7 +36,7 @@ export class Successor extends PluginProvider<ManagedProvider> implements Manage
     await Promise.all([this.server.close(graceMs), this.#handover.close(graceMs)]);
   }
 
-  override on(listener: (event: ProviderEvent) => void): () => void {
+  override on(listener: (event: ServerEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -46,11 +46,11 @@ export class Successor extends PluginProvider<ManagedProvider> implements Manage
     return this.#handover.replace(leave);
   }
 
-  protected override get serving(): Provider {
+  protected override get serving(): Server {
     return this.#handover.before ?? this.server;
   }
 
-  #emit(event: ProviderEvent): void {
+  #emit(event: ServerEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }

@@ -1,5 +1,5 @@
 import { GatewayError, toGatewayError } from "../errors.ts";
-import type { ProviderState, ProviderStatus } from "../server/server.ts";
+import type { ServerState, ServerStatus } from "../server/server.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { abortError } from "../call/cancellation.ts";
@@ -25,7 +25,7 @@ export interface SupervisionOptions {
   /** Does what a new connection needs; resolves with what is wrong with it as a sentence, if anything. */
   prepare(connection: Connection): Promise<string | undefined>;
   /** The state changed. */
-  changed(status: ProviderStatus): void;
+  changed(status: ServerStatus): void;
 }
 
 interface Attempt {
@@ -40,7 +40,7 @@ interface Attempt {
 export class Supervision {
   /** The connection that takes calls now. */
   connection: Connection | undefined;
-  status: ProviderStatus;
+  status: ServerStatus;
   readonly #options: SupervisionOptions;
   /** Connections that lost their session; calls may still run on them. */
   readonly #retired = new Set<Connection>();
@@ -286,7 +286,7 @@ export class Supervision {
       .finally(() => this.#retired.delete(connection));
   }
 
-  #enter(state: ProviderState, facts: Partial<ProviderStatus>): void {
+  #enter(state: ServerState, facts: Partial<ServerStatus>): void {
     const since = state === this.status.state ? this.status.since : this.#iso();
     const before = this.status;
     this.status = { ...before, ...facts, state, since };

@@ -8,12 +8,12 @@ import {
   type Catalogue,
   EMPTY_CATALOGUE,
   type ProbeReport,
-  type Provider,
-  type ProviderEvent,
-  type ProviderStatus,
+  type Server,
+  type ServerEvent,
+  type ServerStatus,
 } from "../server/server.ts";
-import type { ManagedProvider } from "../server/server-type.ts";
-import { Standing } from "../server/status.ts";
+import type { ManagedServer } from "../server/server-type.ts";
+import { StatusTracker } from "../server/status.ts";
 import type { Era } from "../call/types.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
@@ -52,7 +52,7 @@ export interface UpstreamOptions {
  * One MCP server behind the gateway: keeps at most one connection to it, brings it back when it is lost, and shows its last known
  * lists while it is away.
  */
-export class Upstream implements Provider {
+export class Upstream implements Server {
   readonly name: string;
   readonly config: UpstreamConfig;
   readonly #options: UpstreamOptions;
@@ -62,9 +62,9 @@ export class Upstream implements Provider {
     reopened: () => {
       for (const list of LISTS) this.#listing.outdated(list);
     },
-    updated: (params) => this.#standing.emit({ type: "updated", params }),
+    updated: (params) => this.#tracker.emit({ type: "updated", params }),
   });
-  readonly #standing: Standing;
+  readonly #tracker: StatusTracker;
   readonly #dropped: Dropped;
   readonly #host: ConnectionHost;
   readonly #listing: Listing;
@@ -77,8 +77,8 @@ export class Upstream implements Provider {
   readonly #handover = new Handover({
     status: () => this.#supervision.status,
     catalogue: () => this.catalogue,
-    announce: (status) => this.#standing.announce(status),
-    tell: (event) => this.#standing.emit(event),
+    announce: (status) => this.#tracker.announce(status),
+    tell: (event) => this.#tracker.emit(event),
     tookOver: (before) => this.#inherit(before),
   });
 
@@ -91,13 +91,13 @@ export class Upstream implements Provider {
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#dropped = new Dropped(name, log);
     this.#logLevel = new LogLevel(name, log);
-    this.#standing = new Standing({ server: name, transport, log });
+    this.#tracker = new StatusTracker({ server: name, transport, log });
     this.#host = {
       lost: (connection, error, resend) => this.#onLost(connection, error, resend),
       listChanged: (list) => this.#listing.outdated(list),
       event: (event) => {
         if (event.type !== "updated" || !this.#subscriptions.hold(event.params))
-          this.#standing.emit(event);
+          this.#tracker.emit(event);
       },
     };
     this.#listing = new Listing({
@@ -109,7 +109,7 @@ export class Upstream implements Provider {
       catalogue: options.catalogue ?? EMPTY_CATALOGUE,
       current: () => this.#supervision.connection,
       judge: (connection, problem) => this.#supervision.judge(connection, problem),
-      changed: (lists) => this.#standing.emit({ type: "changed", lists }),
+      changed: (lists) => this.#tracker.emit({ type: "changed", lists }),
     });
     const { maxDepth = () => MAX_DEPTH } = options;
     const inbound = { maxDepth, dropped: this.#dropped };
@@ -156,7 +156,7 @@ export class Upstream implements Provider {
     return this.#handover.before?.catalogue ?? this.#listing.catalogue;
   }
 
-  get status(): ProviderStatus {
+  get status(): ServerStatus {
     return this.#handover.status;
   }
 
@@ -232,8 +232,8 @@ export class Upstream implements Provider {
         connection.notify("notifications/roots/list_changed");
   }
 
-  on(listener: (event: ProviderEvent) => void): () => void {
-    return this.#standing.on(listener);
+  on(listener: (event: ServerEvent) => void): () => void {
+    return this.#tracker.on(listener);
   }
 
   /** Takes the place of another; see {@link Handover.replace}. */
@@ -242,7 +242,7 @@ export class Upstream implements Provider {
   }
 
   /** Takes over what clients watch at the server it replaces; the endpoints set the log level themselves. */
-  #inherit(before: ManagedProvider): void {
+  #inherit(before: ManagedServer): void {
     if (before instanceof Upstream) this.#subscriptions.inherit(before.#subscriptions);
     const { connection } = this.#supervision;
     if (connection) void this.#restore(connection);

@@ -3,7 +3,7 @@ import {
   GatewayError,
   type PluginContext,
   type Principal,
-  type Provider,
+  type Server,
   type Tool,
 } from "propylon";
 import type { BreakerService, BreakerStatus } from "propylon/plugins/breaker";
@@ -17,7 +17,7 @@ export interface ServerView {
   readonly enabled: boolean;
   /** Whether calls can reach it now. */
   readonly connected: boolean;
-  readonly state: Provider["status"]["state"];
+  readonly state: Server["status"]["state"];
   /** Why it is not ready, as a sentence; for operators. */
   readonly reason: string | null;
   /** ISO 8601; `null` while the config leaves it out. */
@@ -85,7 +85,7 @@ export class Administration {
     const leftOut = Object.entries(entries.servers)
       .filter(([name]) => this.#isLeftOut(name))
       .map(([name, entry]) => leftOutView(name, entry as Entry, asker));
-    return [...running.map((provider) => this.#view(provider, asker)), ...leftOut];
+    return [...running.map((server) => this.#view(server, asker)), ...leftOut];
   }
 
   /** @throws {GatewayError} `not_found` */
@@ -109,9 +109,9 @@ export class Administration {
   }
 
   /** @throws {GatewayError} `not_found`, `disabled` for one that the config leaves out */
-  find(name: string): Provider {
-    const provider = this.#gateway.servers.get(name);
-    if (provider) return provider;
+  find(name: string): Server {
+    const server = this.#gateway.servers.get(name);
+    if (server) return server;
     if (this.#isLeftOut(name))
       throw new GatewayError("disabled", `The server "${name}" is switched off in the config.`, {
         data: { server: name },
@@ -141,8 +141,8 @@ export class Administration {
   }
 
   /** What went wrong may quote the last words of a child, so it is for those who run the gateway. */
-  #view(provider: Provider, asker: Principal): ServerView {
-    const { name, status, catalogue } = provider;
+  #view(server: Server, asker: Principal): ServerView {
+    const { name, status, catalogue } = server;
     const { tools, resources, resourceTemplates, prompts, serverInfo } = catalogue;
     const mayKnow = admits(asker, "operator");
     const enabledTools = tools.filter((tool) => this.#gating.isToolEnabled(name, tool.name));

@@ -41,7 +41,7 @@ async function reconnectAll(
   asker: Principal,
 ): Promise<object> {
   const names = [...gateway.servers.values()]
-    .filter((provider) => provider.reconnect !== undefined)
+    .filter((server) => server.reconnect !== undefined)
     .map(({ name }) => name);
   const outcomes = await Promise.all(names.map((name) => attempt(administration, name)));
   const failed = outcomes.filter(({ ok }) => !ok);

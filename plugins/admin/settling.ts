@@ -1,6 +1,6 @@
-import { type PluginContext, type ProviderState, setTimer } from "propylon";
+import { type PluginContext, type ServerState, setTimer } from "propylon";
 
-const UNSETTLED: ReadonlySet<ProviderState> = new Set(["idle", "connecting"]);
+const UNSETTLED: ReadonlySet<ServerState> = new Set(["idle", "connecting"]);
 
 /** Waits until a server's first attempt to connect has an outcome and its tools are known, at most so many milliseconds. */
 export async function whenSettled(
@@ -8,8 +8,8 @@ export async function whenSettled(
   name: string,
   limit: number,
 ): Promise<void> {
-  const provider = gateway.servers.get(name);
-  if (!provider || !UNSETTLED.has(provider.status.state)) return;
+  const server = gateway.servers.get(name);
+  if (!server || !UNSETTLED.has(server.status.state)) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
@@ -17,8 +17,8 @@ export async function whenSettled(
       unlisten();
       resolve();
     };
-    const unlisten = provider.on(() => {
-      if (!UNSETTLED.has(provider.status.state)) end();
+    const unlisten = server.on(() => {
+      if (!UNSETTLED.has(server.status.state)) end();
     });
     const timer = setTimer(end, limit);
     gateway.signal.addEventListener("abort", end, { once: true });

@@ -4,7 +4,7 @@ import type { ProgressService } from "propylon/plugins/progress";
 import { inputSchema, toContent, toConversation } from "./conversation.ts";
 import type { Message } from "./model.ts";
 import type { AgentOptions } from "./options.ts";
-import type { Desk } from "./provider.ts";
+import type { Desk } from "./server.ts";
 import type { RunOptions, RunResult } from "./service.ts";
 import { traceRun } from "./trace.ts";
 import { lineage } from "./workbench.ts";

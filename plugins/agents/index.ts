@@ -32,8 +32,8 @@ export default definePlugin({
     const { config, services } = gateway;
     const { progress } = services;
     const members = await createMembers({ gateway, config, progress, offers, chronicle });
-    for (const { provider, place } of members.values()) {
-      gateway.server(provider);
+    for (const { server, place } of members.values()) {
+      gateway.server(server);
       if (place.listener) gateway.listener(place.name, place.listener);
       gateway.endpoint(place.name, place.endpoint);
     }

@@ -7,7 +7,7 @@ import type { Offers } from "./offers.ts";
 import type { AgentOptions, AgentsOptions } from "./options.ts";
 import { orderByNeed } from "./order.ts";
 import { placeAgent } from "./place.ts";
-import { AgentProvider } from "./provider.ts";
+import { AgentServer } from "./server.ts";
 import type { Member } from "./team.ts";
 import { Workbench } from "./workbench.ts";
 
@@ -66,7 +66,7 @@ async function createMember(
   });
   return {
     agent,
-    provider: new AgentProvider(name, agent, offers, gateway.log),
+    server: new AgentServer(name, agent, offers, gateway.log),
     place: placeAgent(name, options),
     model,
     updatedAt: chronicle.timeOf(name, [options, config.model, config.limits, source]),

@@ -3,13 +3,13 @@ import type { Agent } from "./agent.ts";
 import type { Message, Model, ModelPreflight } from "./model.ts";
 import type { Offers } from "./offers.ts";
 import { createAtlas, type AgentPlace } from "./place.ts";
-import type { AgentProvider } from "./provider.ts";
+import type { AgentServer } from "./server.ts";
 import type { AgentInfo, AgentsService, OfferedTool, RunOptions, RunResult } from "./service.ts";
 
 /** One agent with all that stands around it. */
 export interface Member {
   readonly agent: Agent;
-  readonly provider: AgentProvider;
+  readonly server: AgentServer;
   readonly place: AgentPlace;
   readonly model: Model | undefined;
   /** ISO 8601. */

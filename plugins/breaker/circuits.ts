@@ -1,4 +1,4 @@
-import { GatewayError, type PluginContext, type Provider } from "propylon";
+import { GatewayError, type PluginContext, type Server } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
 import { Circuit, newMemory, statusOf, type CircuitHost, type CircuitMemory } from "./circuit.ts";
 import type { BreakerOptions } from "./options.ts";
@@ -53,15 +53,15 @@ export class Circuits implements BreakerService {
   }
 
   /** @throws {GatewayError} `not_found` */
-  #find(server: string): Provider {
-    const provider = this.#gateway.servers.get(server);
-    if (!provider) throw new GatewayError("not_found", `No server named "${server}".`);
-    return provider;
+  #find(server: string): Server {
+    const found = this.#gateway.servers.get(server);
+    if (!found) throw new GatewayError("not_found", `No server named "${server}".`);
+    return found;
   }
 
   #make(server: string): Circuit | undefined {
-    const provider = this.#gateway.servers.get(server);
-    if (!provider || provider.status.transport === "local") return undefined;
+    const found = this.#gateway.servers.get(server);
+    if (!found || found.status.transport === "local") return undefined;
     const memory = this.#memories.get(server) ?? newMemory();
     const circuit = new Circuit(server, memory, this.#host);
     this.#memories.set(server, memory);
@@ -97,12 +97,12 @@ export class Circuits implements BreakerService {
 }
 
 /** @throws {GatewayError} `upstream_error` when the server does not come back */
-async function redial(provider: Provider): Promise<void> {
-  await provider.reconnect?.();
-  const { state } = provider.status;
+async function redial(server: Server): Promise<void> {
+  await server.reconnect?.();
+  const { state } = server.status;
   if (state === "backoff" || state === "failed" || state === "closed")
     // The reason is for operators: it may quote what a child wrote before it died.
-    throw new GatewayError("upstream_error", `Server "${provider.name}" did not come back.`, {
-      data: { server: provider.name, state },
+    throw new GatewayError("upstream_error", `Server "${server.name}" did not come back.`, {
+      data: { server: server.name, state },
     });
 }

@@ -1,4 +1,4 @@
-import { definePlugin, toGatewayError, type Provider, type Socket } from "propylon";
+import { definePlugin, toGatewayError, type Server, type Socket } from "propylon";
 import { Channel } from "./channel.ts";
 import type { Audience } from "./event.ts";
 import type { ServerSnapshot } from "./kinds.ts";
@@ -103,7 +103,7 @@ function cutTo(text: string, bytes: number): string {
 }
 
 function snapshot(
-  servers: ReadonlyMap<string, Provider>,
+  servers: ReadonlyMap<string, Server>,
   audience: Audience,
 ): readonly ServerSnapshot[] {
   return [...servers.values()].map(({ name, status, catalogue }) => ({

@@ -1,4 +1,4 @@
-import type { Mutation, Outcome, ProviderState, ProviderStatus, ReloadReport } from "propylon";
+import type { Mutation, Outcome, ServerState, ServerStatus, ReloadReport } from "propylon";
 import type { BreakerStatus } from "propylon/plugins/breaker";
 
 /** What every event says besides what its kind does. */
@@ -10,7 +10,7 @@ export interface EventTime {
 /** A server as `hello` shows it. */
 export interface ServerSnapshot {
   readonly name: string;
-  readonly state: ProviderState;
+  readonly state: ServerState;
   readonly since: string;
   readonly tools: number;
   /** Why it is in this state; only for operators. */
@@ -53,7 +53,7 @@ export interface EventData {
   tool_list_changed: { readonly server: string; readonly tools: number };
   /** A server's connection changed; `reason` for operators. */
   upstream_state: { readonly server: string } & Pick<
-    ProviderStatus,
+    ServerStatus,
     "state" | "since" | "nextRetryAt" | "attempts" | "transport" | "era" | "reason"
   >;
   /** A circuit opened, half-opened or closed; `reason` for operators. */

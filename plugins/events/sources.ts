@@ -35,13 +35,13 @@ export function registerSources(
       column: place?.column ?? null,
     }),
   );
-  gateway.hook("upstream:state", (server, status) => {
+  gateway.hook("server:state", (server, status) => {
     if (!servers.meet(server)) return;
     const { state, since, reason, nextRetryAt, attempts, transport, era } = status;
     const shown = { server, state, since, reason, nextRetryAt, attempts, transport, era };
     publish("upstream_state", shown);
   });
-  gateway.hook("upstream:catalogue", (server, lists) => {
+  gateway.hook("server:catalogue", (server, lists) => {
     if (!lists.includes("tools") || !servers.meet(server)) return;
     const tools = gateway.servers.get(server)!.catalogue.tools.length;
     publish("tool_list_changed", { server, tools });

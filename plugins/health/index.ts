@@ -62,7 +62,7 @@ function keepChecking(
       servers.forget(server);
     look();
   });
-  gateway.hook("upstream:state", (server, status) => servers.hear(server, status));
+  gateway.hook("server:state", (server, status) => servers.hear(server, status));
   gateway.onStart(() => {
     const timer = setInterval(look, Math.min(LOOK_MS, gateway.config.interval / 5)).unref();
     return () => {

@@ -1,4 +1,4 @@
-import { admits, type PluginContext, type Provider, type RouteEvent } from "propylon";
+import { admits, type PluginContext, type Server, type RouteEvent } from "propylon";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { GatewayHealth } from "./health.ts";
 import type { ModelHealth } from "./models.ts";
@@ -39,9 +39,7 @@ async function page(
     ...(mayKnow && message !== undefined && { message }),
     generation: gateway.control.generation,
     lastReload: lastReload(),
-    servers: Object.fromEntries(
-      upstreams(gateway).map((provider) => [provider.name, view(provider)]),
-    ),
+    servers: Object.fromEntries(upstreams(gateway).map((server) => [server.name, view(server)])),
     llm: model && viewOf(model, mayKnow),
   };
 }
@@ -62,20 +60,20 @@ async function details(
     lastReload: lastReload(),
     agents: Object.fromEntries(await Promise.all(reports)),
     servers: Object.fromEntries(
-      upstreams(gateway).map((provider) => {
-        const { name } = provider;
-        return [name, { ...view(provider), ...health.ofServer(name) }];
+      upstreams(gateway).map((server) => {
+        const { name } = server;
+        return [name, { ...view(server), ...health.ofServer(name) }];
       }),
     ),
     models: health.models,
   };
 }
 
-function upstreams({ servers }: Pick<PluginContext, "servers">): Provider[] {
+function upstreams({ servers }: Pick<PluginContext, "servers">): Server[] {
   return [...servers.values()].filter(({ status }) => status.transport !== "local");
 }
 
-function view({ status: { state, transport } }: Provider): object {
+function view({ status: { state, transport } }: Server): object {
   return { connected: state === "ready" || state === "degraded", type: transport };
 }
 

@@ -3,7 +3,7 @@ import {
   toGatewayError,
   type PluginContext,
   type ProbeRung,
-  type Provider,
+  type Server,
   setTimer,
 } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
@@ -47,7 +47,7 @@ export class ServerChecks {
   /** Names of the servers to probe: those that can be asked and are switched on. */
   get probed(): string[] {
     return [...this.#options.gateway.servers.values()]
-      .filter((provider) => provider.probe !== undefined && this.isEnabled(provider.name))
+      .filter((server) => server.probe !== undefined && this.isEnabled(server.name))
       .map(({ name }) => name);
   }
 
@@ -58,13 +58,13 @@ export class ServerChecks {
 
   /** What is known of a server; one that cannot be probed is what its status says. */
   of(server: string): ServerHealth | undefined {
-    const provider = this.#options.gateway.servers.get(server);
-    if (provider === undefined || provider.probe) return this.checks.latest(server);
-    return fromStatus(provider);
+    const found = this.#options.gateway.servers.get(server);
+    if (found === undefined || found.probe) return this.checks.latest(server);
+    return fromStatus(found);
   }
 
   /** Its state changed: what is known of it may be wrong now. */
-  hear(server: string, { state }: Provider["status"]): void {
+  hear(server: string, { state }: Server["status"]): void {
     const known = this.checks.latest(server);
     if (known === undefined || state === "idle" || state === "connecting" || state === "closed")
       return;
@@ -82,12 +82,12 @@ export class ServerChecks {
   }
 
   async #ask(server: string, dispose: AbortSignal): Promise<ServerHealth | undefined> {
-    const provider = this.#options.gateway.servers.get(server);
-    if (!provider?.probe) return undefined;
+    const found = this.#options.gateway.servers.get(server);
+    if (!found?.probe) return undefined;
     const { log } = this.#options.gateway;
     const before = this.checks.latest(server);
     const begun = performance.now();
-    const health = await this.#probe(provider, dispose);
+    const health = await this.#probe(found, dispose);
     if (dispose.aborted) return undefined;
     this.#options.probed(server, performance.now() - begun);
     if (health.reachable !== before?.reachable && (before || !health.reachable))
@@ -98,15 +98,15 @@ export class ServerChecks {
     return health;
   }
 
-  async #probe(provider: Provider, dispose: AbortSignal): Promise<ServerHealth> {
-    const { name } = provider;
+  async #probe(server: Server, dispose: AbortSignal): Promise<ServerHealth> {
+    const { name } = server;
     const { timeout } = this.#options.gateway.config;
     const limit = new AbortController();
     const end = (): void => limit.abort(dispose.reason);
     const timer = setTimer(() => limit.abort(lateError(name, timeout)), timeout);
     dispose.addEventListener("abort", end, { once: true });
     try {
-      const { latency } = await provider.probe!(limit.signal);
+      const { latency } = await server.probe!(limit.signal);
       return this.#judge(name, latency);
     } catch (thrown) {
       return fromFailure(name, toGatewayError(thrown));
@@ -149,7 +149,7 @@ function fromFailure(server: string, { message, data }: GatewayError): ServerHea
   };
 }
 
-function fromStatus({ name, status: { state } }: Provider): ServerHealth {
+function fromStatus({ name, status: { state } }: Server): ServerHealth {
   const reachable = state === "ready" || state === "degraded" || state === "idle";
   return {
     server: name,

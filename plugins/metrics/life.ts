@@ -1,4 +1,4 @@
-import type { GatewayHooks, PluginContext, Provider } from "propylon";
+import type { GatewayHooks, PluginContext, Server } from "propylon";
 import type { BreakerStatus } from "propylon/plugins/breaker";
 import { Family } from "./distribution.ts";
 
@@ -28,7 +28,7 @@ export class GatewayLife {
     const listeners: Partial<GatewayHooks> = {
       "reload:done": () => void this.reloads.done++,
       "reload:failed": () => void this.reloads.failed++,
-      "upstream:state": (name, { state }) => {
+      "server:state": (name, { state }) => {
         if (state === "connecting") this.#dial(name);
         else if (state !== "idle") this.#dialled.add(name);
       },
@@ -42,7 +42,7 @@ export class GatewayLife {
   }
 
   /** Remembers which servers have tried to connect already, when the first thing heard of them may be a reconnect. */
-  meet(servers: ReadonlyMap<string, Provider>): void {
+  meet(servers: ReadonlyMap<string, Server>): void {
     for (const [name, { status }] of servers) if (status.state !== "idle") this.#dialled.add(name);
   }
 

@@ -1,12 +1,12 @@
-import type { Provider } from "propylon";
+import type { Server } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
 
 /** How many servers and tools are switched on; everything is, without the gating plugin. */
 export class Switches {
-  readonly #servers: () => ReadonlyMap<string, Provider>;
+  readonly #servers: () => ReadonlyMap<string, Server>;
   readonly #gating: GatingService | undefined;
 
-  constructor(servers: () => ReadonlyMap<string, Provider>, gating: GatingService | undefined) {
+  constructor(servers: () => ReadonlyMap<string, Server>, gating: GatingService | undefined) {
     this.#servers = servers;
     this.#gating = gating;
   }
@@ -33,7 +33,7 @@ export class Switches {
       .reduce((sum, count) => sum + count, 0);
   }
 
-  #enabled(): (readonly [string, Provider])[] {
+  #enabled(): (readonly [string, Server])[] {
     return [...this.#servers()].filter(([server]) => this.#gating?.isServerEnabled(server) ?? true);
   }
 }

@@ -2,7 +2,7 @@ import {
   checkInput,
   GatewayError,
   type PluginContext,
-  type Provider,
+  type Server,
   type RouteEvent,
   type RouteHandler,
 } from "propylon";
@@ -30,14 +30,14 @@ export function callTool(
   };
   return async (event) => {
     const [server, name] = targetOf(event.url.pathname, parts.options.root);
-    const provider = findServer(gateway.servers, server);
-    const waited = isAwaited(provider) ? await connected(host, event, provider, name) : 0;
+    const found = findServer(gateway.servers, server);
+    const waited = isAwaited(found) ? await connected(host, event, found, name) : 0;
     const body = await readObject(event);
     // A tool of that very name is not shadowed by the route.
-    if (name !== "invoke" || toolsOf(provider.catalogue).has(name))
-      return new Invocation(host, event, findTool(provider, name), body, waited).run();
+    if (name !== "invoke" || toolsOf(found.catalogue).has(name))
+      return new Invocation(host, event, findTool(found, name), body, waited).run();
     const { tool, arguments: args } = checkInput(body, invokeBody);
-    return new Invocation(host, event, findTool(provider, tool), args, waited).run();
+    return new Invocation(host, event, findTool(found, tool), args, waited).run();
   };
 }
 
@@ -50,24 +50,24 @@ export function callTool(
 async function connected(
   { gating, timeouts }: InvocationHost,
   { req, url }: RouteEvent,
-  provider: Provider,
+  found: Server,
   name: string,
 ): Promise<number> {
   const from = performance.now();
   const timeout = requestedTimeout(req.headers.get("x-tool-timeout"), url.search);
   const call = {
     method: "tools/call",
-    server: provider.name,
+    server: found.name,
     name,
     timeout,
     meta: undefined,
   } as const;
   const limit = limitOf(gating, timeouts, call);
-  await settled(provider, limit);
-  if (isAwaited(provider))
+  await settled(found, limit);
+  if (isAwaited(found))
     throw new GatewayError(
       "timeout",
-      `"${provider.name}" was not connected within ${limit} ms, which is all that the call may take.`,
+      `"${found.name}" was not connected within ${limit} ms, which is all that the call may take.`,
       { hint: "Try again later; the gateway keeps connecting." },
     );
   return performance.now() - from;

@@ -35,10 +35,10 @@ export function callDirectly(
     for (const header of SPECIAL) if (headers[header] !== undefined) return undefined;
     const { accept } = headers;
     if (accept !== undefined && prefersEvents(accept)) return undefined;
-    const provider = gateway.servers.get(server);
-    const tool = provider && toolsOf(provider.catalogue).get(name);
-    if (!provider || !tool) return undefined;
-    const target = { provider, tool };
+    const found = gateway.servers.get(server);
+    const tool = found && toolsOf(found.catalogue).get(name);
+    if (!found || !tool) return undefined;
+    const target = { server: found, tool };
     if (!limits) return (request) => answer(gateway, options, target, request, accept);
     return async (request) => {
       const answered = await answer(gateway, options, target, request, accept);
@@ -57,7 +57,7 @@ async function answer(
 ): Promise<DirectAnswer> {
   const args = toObject(body.toString("utf8"));
   const reply = await gateway.call({
-    server: target.provider.name,
+    server: target.server.name,
     name: target.tool.name,
     source: "http",
     args,

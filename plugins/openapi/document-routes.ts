@@ -21,9 +21,9 @@ export function routeDocuments(
     return sendDocument(event, root ? documents.ofServer(root, true) : documents.ofGateway());
   });
   gateway.route("GET", "/:server/openapi.json", VIEWER, async (event) => {
-    const provider = findServer(gateway.servers, serverOf(event));
-    await settled(provider);
-    return sendDocument(event, documents.ofServer(provider));
+    const server = findServer(gateway.servers, serverOf(event));
+    await settled(server);
+    return sendDocument(event, documents.ofServer(server));
   });
   if (!options.docs) return;
   gateway.route("GET", "/docs", PUBLIC, sendPage);

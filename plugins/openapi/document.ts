@@ -1,4 +1,4 @@
-import type { Json, Provider, Tool } from "propylon";
+import type { Json, Server, Tool } from "propylon";
 import {
   CALL_FAILURES,
   CALL_PARAMETERS,
@@ -23,7 +23,7 @@ export interface DocumentHead {
 
 /** A server with those of its tools that are shown. */
 export interface Shown {
-  readonly provider: Provider;
+  readonly server: Server;
   readonly tools: readonly Tool[];
 }
 
@@ -33,15 +33,15 @@ export interface Shown {
  * @param isRoot whether that is the gateway's
  */
 export function serverDocument(head: DocumentHead, shown: Shown, isRoot = false): Json {
-  const { provider, tools } = shown;
-  const { instructions, serverInfo } = provider.catalogue;
+  const { server, tools } = shown;
+  const { instructions, serverInfo } = server.catalogue;
   const draft = new Draft(head);
   draft.addServer(shown, { path: "", id: "" });
   return draft.finish({
-    title: textOr(serverInfo?.["title"] ?? serverInfo?.["name"], provider.name),
+    title: textOr(serverInfo?.["title"] ?? serverInfo?.["name"], server.name),
     version: textOr(serverInfo?.["version"], "0"),
-    description: instructions ?? `${tools.length} tools of the MCP server "${provider.name}".`,
-    url: `${head.baseUrl}${isRoot ? "" : `/${encodeURIComponent(provider.name)}`}` || "/",
+    description: instructions ?? `${tools.length} tools of the MCP server "${server.name}".`,
+    url: `${head.baseUrl}${isRoot ? "" : `/${encodeURIComponent(server.name)}`}` || "/",
   });
 }
 
@@ -49,7 +49,7 @@ export function serverDocument(head: DocumentHead, shown: Shown, isRoot = false)
 export function gatewayDocument(head: DocumentHead, servers: readonly Shown[]): Json {
   const draft = new Draft(head);
   for (const shown of servers) {
-    const { name } = shown.provider;
+    const { name } = shown.server;
     draft.addServer(shown, { path: `/${encodeURIComponent(name)}`, id: `${name}_` });
   }
   if (offersJobs(head)) draft.addJobs();
@@ -83,8 +83,8 @@ class Draft {
     this.#components = commonComponents({ open: head.open, format, jobs: offersJobs(head) });
   }
 
-  addServer({ provider, tools }: Shown, at: Placement): void {
-    const { name, catalogue } = provider;
+  addServer({ server, tools }: Shown, at: Placement): void {
+    const { name, catalogue } = server;
     this.#tags.push({
       name,
       description: catalogue.instructions || `The tools of the server "${name}".`,

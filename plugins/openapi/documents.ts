@@ -4,7 +4,7 @@ import {
   type GatewayConfig,
   type Json,
   type PluginContext,
-  type Provider,
+  type Server,
 } from "propylon";
 import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
 import type { Options } from "./options.ts";
@@ -41,18 +41,16 @@ export class Documents {
    *
    * @param isRoot whether it is to be the gateway's
    */
-  ofServer(provider: Provider, isRoot = false): Rendered {
-    const shown = this.#show(provider);
+  ofServer(server: Server, isRoot = false): Rendered {
+    const shown = this.#show(server);
     const head = this.#head();
     const key = `${JSON.stringify(head)}\n${keyOf(shown)}`;
-    return this.#render(isRoot ? "" : provider.name, key, () =>
-      serverDocument(head, shown, isRoot),
-    );
+    return this.#render(isRoot ? "" : server.name, key, () => serverDocument(head, shown, isRoot));
   }
 
   /** The document of all servers that have tools. */
   ofGateway(): Rendered {
-    const servers = [...this.#gateway.servers.values()].map((provider) => this.#show(provider));
+    const servers = [...this.#gateway.servers.values()].map((server) => this.#show(server));
     const shown = servers.filter(({ tools }) => tools.length > 0);
     const head = this.#head();
     for (const name of this.#kept.keys())
@@ -71,12 +69,11 @@ export class Documents {
     return rendered;
   }
 
-  #show(provider: Provider): Shown {
-    const { name: server, catalogue } = provider;
-    const tools = catalogue.tools.filter(({ name }) =>
-      this.#gateway.shows({ server, kind: "tool", name }),
+  #show(server: Server): Shown {
+    const tools = server.catalogue.tools.filter(({ name: tool }) =>
+      this.#gateway.shows({ server: server.name, kind: "tool", name: tool }),
     );
-    return { provider, tools };
+    return { server, tools };
   }
 }
 
@@ -95,8 +92,8 @@ function headOf({ control }: Pick<PluginContext, "control">, options: Options): 
   };
 }
 
-function keyOf({ provider, tools }: Shown): string {
-  const { name, catalogue } = provider;
+function keyOf({ server, tools }: Shown): string {
+  const { name, catalogue } = server;
   const { hash, instructions, serverInfo } = catalogue;
   // A name is enough: what the tools are like is in the hash.
   const shown = tools.length === catalogue.tools.length ? "all" : tools.map((tool) => tool.name);

@@ -51,13 +51,13 @@ export class Invocation {
    */
   constructor(host: InvocationHost, event: RouteEvent, target: Target, args: Json, waited = 0) {
     const { headers } = event.req;
-    const rule = host.options.forwardHeaders[target.provider.name];
+    const rule = host.options.forwardHeaders[target.server.name];
     this.#host = host;
     this.#event = event;
     this.#target = target;
     this.#format = formatOf(headers.get("x-result-format"), host.options.format);
     const input = {
-      server: target.provider.name,
+      server: target.server.name,
       name: target.tool.name,
       method: "tools/call" as const,
       source: "http" as const,
@@ -110,10 +110,10 @@ export class Invocation {
   }
 
   #later(): Response {
-    const { provider, tool } = this.#target;
+    const { server, tool } = this.#target;
     const { jobs } = this.#host;
     const job = jobs.start(
-      { server: provider.name, tool: tool.name },
+      { server: server.name, tool: tool.name },
       this.#event.context.principal,
       (signal, progress) => this.#complete(signal, progress),
     );

@@ -5,12 +5,12 @@ import type { Target } from "./target.ts";
 /** `RateLimit-Policy` and `RateLimit` for an answer; none without the plugin ratelimit, or where no rate is about the tool. */
 export function limitHeaders(
   limits: RateLimitsService | undefined,
-  { provider, tool }: Target,
+  { server, tool }: Target,
   principal: Principal,
 ): Readonly<Record<string, string>> | undefined {
   return limits?.headersOf({
     method: "tools/call",
-    server: provider.name,
+    server: server.name,
     name: tool.name,
     principal,
   });

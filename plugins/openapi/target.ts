@@ -1,11 +1,11 @@
-import { GatewayError, setTimer, type Catalogue, type Provider, type Tool } from "propylon";
+import { GatewayError, setTimer, type Catalogue, type Server, type Tool } from "propylon";
 
 /** Longest wait of a document for a server that was never connected yet, in milliseconds. */
 const FIRST_CONNECT_MS = 10_000;
 
 /** What a path names: a tool, and who has it. */
 export interface Target {
-  readonly provider: Provider;
+  readonly server: Server;
   readonly tool: Tool;
 }
 
@@ -26,10 +26,10 @@ export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
  *
  * @throws {GatewayError} `not_found`
  */
-export function findServer(servers: ReadonlyMap<string, Provider>, segment: string): Provider {
-  const provider =
+export function findServer(servers: ReadonlyMap<string, Server>, segment: string): Server {
+  const server =
     servers.get(segment) ?? (segment.startsWith("_") ? servers.get(segment.slice(1)) : undefined);
-  if (provider) return provider;
+  if (server) return server;
   throw new GatewayError("not_found", `There is no server ${quote(segment)}.`, {
     hint: "GET /openapi.json lists the servers and their tools.",
   });
@@ -40,23 +40,23 @@ export function findServer(servers: ReadonlyMap<string, Provider>, segment: stri
  *
  * @throws {GatewayError} `not_found`; `upstream_error` when the server never told what it has
  */
-export function findTool(provider: Provider, name: string): Target {
-  const tool = toolsOf(provider.catalogue).get(name);
-  if (tool) return { provider, tool };
-  if (isUnknown(provider)) throw notConnected(provider);
-  throw new GatewayError("not_found", `Server "${provider.name}" has no tool ${quote(name)}.`, {
-    hint: `GET /${encodeURIComponent(provider.name)}/openapi.json lists its tools.`,
+export function findTool(server: Server, name: string): Target {
+  const tool = toolsOf(server.catalogue).get(name);
+  if (tool) return { server, tool };
+  if (isUnknown(server)) throw notConnected(server);
+  throw new GatewayError("not_found", `Server "${server.name}" has no tool ${quote(name)}.`, {
+    hint: `GET /${encodeURIComponent(server.name)}/openapi.json lists its tools.`,
   });
 }
 
 /** Whether the server never told what it has. */
-function isUnknown({ catalogue, status }: Provider): boolean {
+function isUnknown({ catalogue, status }: Server): boolean {
   return catalogue.hash === "" && status.state !== "ready";
 }
 
 /** Whether a server is on its way up for the first time, so that a moment later its tools may be known. */
-export function isAwaited(provider: Provider): boolean {
-  return isUnknown(provider) && isRising(provider);
+export function isAwaited(server: Server): boolean {
+  return isUnknown(server) && isRising(server);
 }
 
 /**
@@ -64,8 +64,8 @@ export function isAwaited(provider: Provider): boolean {
  *
  * @param limit in milliseconds
  */
-export async function settled(provider: Provider, limit = FIRST_CONNECT_MS): Promise<void> {
-  if (!isAwaited(provider)) return;
+export async function settled(server: Server, limit = FIRST_CONNECT_MS): Promise<void> {
+  if (!isAwaited(server)) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
@@ -73,16 +73,16 @@ export async function settled(provider: Provider, limit = FIRST_CONNECT_MS): Pro
       resolve();
     };
     const timer = setTimer(end, limit);
-    const off = provider.on(() => isAwaited(provider) || end());
+    const off = server.on(() => isAwaited(server) || end());
   });
 }
 
 /** On its first attempt; one that failed before may fail for hours. */
-function isRising({ status: { state, attempts } }: Provider): boolean {
+function isRising({ status: { state, attempts } }: Server): boolean {
   return (state === "idle" || state === "connecting") && attempts === 0;
 }
 
-function notConnected({ name, status }: Provider): GatewayError {
+function notConnected({ name, status }: Server): GatewayError {
   const { state, reason, nextRetryAt } = status;
   return new GatewayError("upstream_error", `Server "${name}" is not connected (${state}).`, {
     data: { state, ...(reason && { reason }), ...(nextRetryAt && { nextRetryAt }) },

@@ -1,5 +1,5 @@
 import { SpanKind, type Attributes } from "@opentelemetry/api";
-import { outcomeOf, type Answer, type Call, type Provider } from "propylon";
+import { outcomeOf, type Answer, type Call, type Server } from "propylon";
 
 /** Most characters of arguments in a span. */
 const MAX_ARGUMENTS = 4_096;
@@ -38,7 +38,7 @@ export function describeCall(call: Call): Attributes {
 }
 
 /** Who is called: the transport and protocol version of a server. */
-export function describeServer({ status }: Provider): Attributes {
+export function describeServer({ status }: Server): Attributes {
   const { transport, protocolVersion } = status;
   return {
     "network.transport": transport === "stdio" ? "pipe" : "tcp",

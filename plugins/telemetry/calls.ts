@@ -14,7 +14,7 @@ import {
   type Call,
   type Middleware,
   type Next,
-  type Provider,
+  type Server,
 } from "propylon";
 import {
   describeArguments,
@@ -36,7 +36,7 @@ export interface Observation {
   /** Whether spans are the gateway's own to export; else they are the SDK's of the application around it. */
   readonly exportsTraces: () => boolean;
   readonly durations: () => Durations;
-  readonly servers: ReadonlyMap<string, Provider>;
+  readonly servers: ReadonlyMap<string, Server>;
   readonly captureArguments: boolean;
 }
 

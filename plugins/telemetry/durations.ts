@@ -52,7 +52,7 @@ export function timeSessions(
       }),
     ),
   );
-  gateway.hook("upstream:state", (server, { state, transport }) => {
+  gateway.hook("server:state", (server, { state, transport }) => {
     const attributes: Attributes = {
       "propylon.server": server,
       "network.transport": transport === "stdio" ? "pipe" : "tcp",

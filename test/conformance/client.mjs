@@ -38,7 +38,7 @@ try {
 /** Waits until the server has answered, as start-up does not. */
 async function ready() {
   const changes = new EventEmitter();
-  gateway.hook("upstream:state", () => changes.emit("state"));
+  gateway.hook("server:state", () => changes.emit("state"));
   while (gateway.servers.get("suite")?.status.state !== "ready") await once(changes, "state");
 }
 

@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";
-import type { Provider, ProviderState } from "../../core/server/server.ts";
+import type { Server, ServerState } from "../../core/server/server.ts";
 import { rpc, serveHttp, serveOld, type Running } from "../core/servers/support/servers.ts";
 
 /** A real old server with an `echo` tool; remembers every request with its headers. Closed when the test ends. */
@@ -48,12 +48,12 @@ export async function startRevocable(): Promise<Running & { revoke(): void }> {
 }
 
 /** Resolves when a server is ready. */
-export function whenReady(server: Provider): Promise<void> {
+export function whenReady(server: Server): Promise<void> {
   return whenState(server, "ready");
 }
 
 /** Resolves when a server is in a state. */
-export function whenState(server: Provider, state: ProviderState): Promise<void> {
+export function whenState(server: Server, state: ServerState): Promise<void> {
   return new Promise((resolve) => {
     const check = (): boolean => server.status.state === state;
     if (check()) return resolve();

@@ -15,7 +15,7 @@ test("a plugin adds hooks of its own, under the package's public name", () => {
       gateway.emit("cache:hit", "k");
       // @ts-expect-error: the key is a string
       gateway.emit("cache:hit", 7);
-      gateway.hook("upstream:state", (name) => expectTypeOf(name).toEqualTypeOf<string>());
+      gateway.hook("server:state", (name) => expectTypeOf(name).toEqualTypeOf<string>());
     },
   });
   expectTypeOf<GatewayHooks>().toHaveProperty("gateway:ready");

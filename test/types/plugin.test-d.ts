@@ -40,7 +40,7 @@ test("config, services and arguments have the types that were declared", () => {
         expectTypeOf(next(call)).toEqualTypeOf<Promise<Answer>>();
         return next(call);
       });
-      gateway.hook("upstream:state", (name, status) => {
+      gateway.hook("server:state", (name, status) => {
         expectTypeOf(name).toEqualTypeOf<string>();
         expectTypeOf(status.attempts).toEqualTypeOf<number>();
       });
@@ -91,7 +91,7 @@ test("what must not compile does not", () => {
       // @ts-expect-error: there is no such hook
       gateway.hook("upstream:status", () => {});
       // @ts-expect-error: this hook passes a name and a status
-      gateway.emit("upstream:state", 7);
+      gateway.emit("server:state", 7);
       // @ts-expect-error: a tool says what it does
       gateway.tool("t", { run: () => "" });
       // @ts-expect-error: a tool returns text or an object

@@ -13,11 +13,11 @@ import { LocalTool } from "./tool.ts";
 import {
   EMPTY_CATALOGUE,
   type Catalogue,
-  type Provider,
-  type ProviderEvent,
-  type ProviderStatus,
+  type Server,
+  type ServerEvent,
+  type ServerStatus,
 } from "../server.ts";
-import { Standing } from "../status.ts";
+import { StatusTracker } from "../status.ts";
 import { compileTemplate, type UriTemplate } from "./template.ts";
 import type { Json } from "../../call/types.ts";
 
@@ -28,11 +28,11 @@ interface LocalTemplate {
 }
 
 /** One plugin's tools, resources, templates and prompts, served like any upstream. */
-export class LocalProvider implements Provider {
+export class PluginServer implements Server {
   readonly name: string;
   readonly #definitions: LocalDefinitions;
   readonly #log: Logger;
-  readonly #standing: Standing;
+  readonly #tracker: StatusTracker;
   readonly #subscriptions = new Map<string, number>();
   #tools: ReadonlyMap<string, LocalTool> = new Map();
   #templates: readonly LocalTemplate[] = [];
@@ -42,15 +42,15 @@ export class LocalProvider implements Provider {
     this.name = name;
     this.#definitions = definitions;
     this.#log = log;
-    this.#standing = new Standing({ server: name, transport: "local", log, state: "ready" });
+    this.#tracker = new StatusTracker({ server: name, transport: "local", log, state: "ready" });
   }
 
   get catalogue(): Catalogue {
     return this.#catalogue;
   }
 
-  get status(): ProviderStatus {
-    return this.#standing.status;
+  get status(): ServerStatus {
+    return this.#tracker.status;
   }
 
   /** Whether there is anything to serve. A plugin that only brings routes or middleware is no server. */
@@ -136,12 +136,12 @@ export class LocalProvider implements Provider {
   /** Compiles again what was registered since, and tells the clients. */
   changed(list: "tools" | "resources" | "prompts"): void {
     this.compile();
-    this.#standing.emit({ type: "changed", lists: [list] });
+    this.#tracker.emit({ type: "changed", lists: [list] });
   }
 
   /** Tells the clients that subscribed to a resource that it changed. */
   updated(uri: string): void {
-    if (this.#subscriptions.has(uri)) this.#standing.emit({ type: "updated", params: { uri } });
+    if (this.#subscriptions.has(uri)) this.#tracker.emit({ type: "updated", params: { uri } });
   }
 
   subscribe(uri: string): Promise<void> {
@@ -156,8 +156,8 @@ export class LocalProvider implements Provider {
     return Promise.resolve();
   }
 
-  on(listener: (event: ProviderEvent) => void): () => void {
-    return this.#standing.on(listener);
+  on(listener: (event: ServerEvent) => void): () => void {
+    return this.#tracker.on(listener);
   }
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createPrincipal } from "../../http/auth/principal.ts";
 import { addSignal, Cancellation } from "../../call/cancellation.ts";
 import { GatewayError } from "../../errors.ts";
-import type { Provider } from "../server.ts";
+import type { Server } from "../server.ts";
 import { cleanTrace } from "../../trace.ts";
 import type { Peer, Role } from "../../call/types.ts";
 
@@ -21,7 +21,7 @@ const NOBODY: Peer = {
 };
 
 /** Fills in everything that a caller inside the process left out. */
-export function completeCall(input: CallInput, servers: ReadonlyMap<string, Provider>): Call {
+export function completeCall(input: CallInput, servers: ReadonlyMap<string, Server>): Call {
   const method = input.method ?? "tools/call";
   const tool =
     method === "tools/call"

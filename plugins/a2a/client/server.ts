@@ -1,15 +1,15 @@
 import {
   Answer,
   GatewayError,
-  Reading,
-  Standing,
+  Refresher,
+  StatusTracker,
   type Call,
   type Catalogue,
-  type ManagedProvider,
+  type ManagedServer,
   type PluginContext,
   type ProbeReport,
-  type ProviderEvent,
-  type ProviderStatus,
+  type ServerEvent,
+  type ServerStatus,
 } from "propylon";
 import type { RemoteCard } from "./card.ts";
 import { CardReader } from "./cards.ts";
@@ -47,13 +47,13 @@ interface Agent {
 }
 
 /** An A2A agent as a server: every skill of its card is a tool. */
-export class AgentServer implements ManagedProvider {
+export class AgentServer implements ManagedServer {
   readonly name: string;
   readonly #settings: AgentServerOptions;
   readonly #exchange: Exchange;
   readonly #cards: CardReader;
-  readonly #standing: Standing;
-  readonly #reading: Reading<Agent>;
+  readonly #tracker: StatusTracker;
+  readonly #refresher: Refresher<Agent>;
   readonly #conversations = new Conversations();
 
   constructor(settings: AgentServerOptions) {
@@ -63,9 +63,9 @@ export class AgentServer implements ManagedProvider {
     this.#settings = settings;
     this.#exchange = new Exchange({ server: name, connectTimeout, maxResult });
     this.#cards = new CardReader(this.#exchange, options);
-    this.#standing = new Standing({ server: name, transport: "a2a", log });
-    this.#reading = new Reading({
-      standing: this.#standing,
+    this.#tracker = new StatusTracker({ server: name, transport: "a2a", log });
+    this.#refresher = new Refresher({
+      tracker: this.#tracker,
       subject: "the agent card",
       catalogue,
       refresh,
@@ -75,27 +75,27 @@ export class AgentServer implements ManagedProvider {
   }
 
   get catalogue(): Catalogue {
-    return this.#reading.catalogue;
+    return this.#refresher.catalogue;
   }
 
-  get status(): ProviderStatus {
-    return this.#standing.status;
+  get status(): ServerStatus {
+    return this.#tracker.status;
   }
 
   start(): void {
-    this.#reading.start();
+    this.#refresher.start();
   }
 
   /** Reads the card again. */
   async reconnect(): Promise<void> {
-    await this.#reading.again();
+    await this.#refresher.refresh();
   }
 
   /** Asks for the card; a runtime of contract v1 whether it is healthy. */
   probe(signal: AbortSignal): Promise<ProbeReport> {
     return probeAgent({
       ...this.#settings,
-      dialect: this.#reading.latest?.card.interface.dialect,
+      dialect: this.#refresher.latest?.card.interface.dialect,
       exchange: this.#exchange,
       cards: this.#cards,
       signal,
@@ -105,7 +105,7 @@ export class AgentServer implements ManagedProvider {
   async request(call: Call): Promise<Answer> {
     if (call.method !== "tools/call")
       return Answer.error({ code: -32601, message: "An agent has tools only." });
-    return this.#reading.lend(async (agent) => {
+    return this.#refresher.use(async (agent) => {
       const tool = agent.tools.get(call.name);
       if (!tool) return Answer.error({ code: -32602, message: `Unknown tool: ${call.name}` });
       return this.#converse(call, agent, tool.skill);
@@ -113,15 +113,15 @@ export class AgentServer implements ManagedProvider {
   }
 
   async close(graceMs: number): Promise<void> {
-    await Promise.all([this.#reading.close(graceMs), this.#conversations.settled(graceMs)]);
+    await Promise.all([this.#refresher.close(graceMs), this.#conversations.settled(graceMs)]);
     this.#conversations.abandon(new GatewayError("cancelled", `Server "${this.name}" was closed.`));
     await this.#conversations.settled(FAREWELL_MS);
     await this.#exchange.destroy();
-    this.#standing.become("closed", { reason: "it was closed" });
+    this.#tracker.set("closed", { reason: "it was closed" });
   }
 
-  on(listener: (event: ProviderEvent) => void): () => void {
-    return this.#standing.on(listener);
+  on(listener: (event: ServerEvent) => void): () => void {
+    return this.#tracker.on(listener);
   }
 
   async #converse(call: Call, { channel }: Agent, skill: string): Promise<Answer> {
@@ -132,7 +132,7 @@ export class AgentServer implements ManagedProvider {
       return await this.#conversations.run(conversation, call.signal);
     } catch (error) {
       // What a call found out, the status should say before the card is next read anyway.
-      if (isBroken(error) && this.status.state === "ready") void this.#reading.again();
+      if (isBroken(error) && this.status.state === "ready") void this.#refresher.refresh();
       throw error;
     }
   }
@@ -144,7 +144,7 @@ export class AgentServer implements ManagedProvider {
     const channel = await this.#open(card);
     const tools = toolsOf(card.skills);
     const catalogue = catalogueOf(card, tools);
-    this.#standing.protocolVersion = card.interface.dialect;
+    this.#tracker.protocolVersion = card.interface.dialect;
     return { card, tools, catalogue, channel };
   }
 

@@ -1,13 +1,13 @@
 import {
   Answer,
-  Reading,
-  Standing,
+  Refresher,
+  StatusTracker,
   type Call,
   type Catalogue,
-  type ManagedProvider,
+  type ManagedServer,
   type PluginContext,
-  type ProviderEvent,
-  type ProviderStatus,
+  type ServerEvent,
+  type ServerStatus,
 } from "propylon";
 import { makeApi, type Api } from "./api.ts";
 import { readDocument } from "./document.ts";
@@ -29,12 +29,12 @@ export interface ApiServerOptions {
 }
 
 /** An HTTP API as a server: every operation of its OpenAPI document is a tool. */
-export class ApiServer implements ManagedProvider {
+export class ApiServer implements ManagedServer {
   readonly name: string;
   readonly #settings: ApiServerOptions;
   readonly #exchange: Exchange;
-  readonly #standing: Standing;
-  readonly #reading: Reading<Api>;
+  readonly #tracker: StatusTracker;
+  readonly #refresher: Refresher<Api>;
 
   constructor(settings: ApiServerOptions) {
     const { name, log, catalogue, options } = settings;
@@ -42,9 +42,9 @@ export class ApiServer implements ManagedProvider {
     this.name = name;
     this.#settings = settings;
     this.#exchange = new Exchange({ server: name, connectTimeout, maxResult });
-    this.#standing = new Standing({ server: name, transport: "openapi", log });
-    this.#reading = new Reading({
-      standing: this.#standing,
+    this.#tracker = new StatusTracker({ server: name, transport: "openapi", log });
+    this.#refresher = new Refresher({
+      tracker: this.#tracker,
       subject: "the OpenAPI document",
       catalogue,
       refresh,
@@ -54,36 +54,36 @@ export class ApiServer implements ManagedProvider {
   }
 
   get catalogue(): Catalogue {
-    return this.#reading.catalogue;
+    return this.#refresher.catalogue;
   }
 
-  get status(): ProviderStatus {
-    return this.#standing.status;
+  get status(): ServerStatus {
+    return this.#tracker.status;
   }
 
   start(): void {
-    this.#reading.start();
+    this.#refresher.start();
   }
 
   /** Reads the document again. */
   async reconnect(): Promise<void> {
-    await this.#reading.again();
+    await this.#refresher.refresh();
   }
 
   async request(call: Call): Promise<Answer> {
     if (call.method !== "tools/call")
       return Answer.error({ code: -32601, message: "An API has tools only." });
-    return this.#reading.lend((api) => this.#call(call, api));
+    return this.#refresher.use((api) => this.#call(call, api));
   }
 
   async close(graceMs: number): Promise<void> {
-    await this.#reading.close(graceMs);
+    await this.#refresher.close(graceMs);
     await this.#exchange.destroy();
-    this.#standing.become("closed", { reason: "it was closed" });
+    this.#tracker.set("closed", { reason: "it was closed" });
   }
 
-  on(listener: (event: ProviderEvent) => void): () => void {
-    return this.#standing.on(listener);
+  on(listener: (event: ServerEvent) => void): () => void {
+    return this.#tracker.on(listener);
   }
 
   async #call(call: Call, { base, tools }: Api): Promise<Answer> {

@@ -20,7 +20,7 @@ function ready() {
 
 if (allReady()) ready();
 else {
-  const stop = gateway.hook("upstream:state", () => {
+  const stop = gateway.hook("server:state", () => {
     if (!allReady()) return;
     stop();
     ready();

@@ -9,7 +9,7 @@ import { Answer } from "../../../core/call/answer.ts";
 import { isGatewayError } from "../../../core/errors.ts";
 import { contains, needsInput } from "../../../core/mcp/bridge.ts";
 import {
-  FakeProvider,
+  FakeServer,
   legacyClient,
   modernMeta,
   openSession,
@@ -39,8 +39,8 @@ const SAMPLE = {
 };
 
 /** A callee that asks while it runs, as legacy servers and plugins do. */
-function asking(): FakeProvider {
-  return new FakeProvider("one").tool("ask", async (call) => {
+function asking(): FakeServer {
+  return new FakeServer("one").tool("ask", async (call) => {
     const [who, sample] = await Promise.all([
       call.peer.ask("elicitation/create", ELICIT),
       call.peer.ask("sampling/createMessage", SAMPLE),
@@ -51,8 +51,8 @@ function asking(): FakeProvider {
 }
 
 /** A callee that answers `input_required`, as modern servers do. */
-function requiring(rounds: number, server = "one", tool = "ask"): FakeProvider {
-  return new FakeProvider(server).tool(tool, (call) => {
+function requiring(rounds: number, server = "one", tool = "ask"): FakeServer {
+  return new FakeServer(server).tool(tool, (call) => {
     const round = Number(call.params?.["requestState"] ?? 0);
     if (round >= rounds) return text(JSON.stringify(call.params?.["inputResponses"]));
     const inputRequests = { who: { method: "elicitation/create", params: ELICIT } };
@@ -113,13 +113,13 @@ describe("legacy client", () => {
 
   it("a client without the capability makes the ask fail, with the capability named", async () => {
     const seen: unknown[] = [];
-    const provider = new FakeProvider("one").tool("ask", async (call) => {
+    const server = new FakeServer("one").tool("ask", async (call) => {
       await call.peer
         .ask("sampling/createMessage", SAMPLE)
         .catch((error: unknown) => seen.push(isGatewayError(error) && error.data));
       return text("done");
     });
-    served = await serve([provider]);
+    served = await serve([server]);
     const client = await legacyClient(served.url);
     await client.callTool({ name: "ask" });
     expect(seen).toEqual([{ requiredCapabilities: { sampling: {} } }]);
@@ -128,13 +128,13 @@ describe("legacy client", () => {
 
   it("a client's refusal carries its own error to the callee", async () => {
     const seen: unknown[] = [];
-    const provider = new FakeProvider("one").tool("ask", async (call) => {
+    const server = new FakeServer("one").tool("ask", async (call) => {
       await call.peer
         .ask("roots/list", undefined)
         .catch((error: unknown) => seen.push(isGatewayError(error) && error.data?.["rpcError"]));
       return text("done");
     });
-    served = await serve([provider]);
+    served = await serve([server]);
     const client = await legacyClient(served.url, { roots: {} });
     client.setRequestHandler(ListRootsRequestSchema, () =>
       Promise.reject(Object.assign(new Error("no roots"), { code: -1 })),
@@ -212,8 +212,8 @@ describe("modern client", () => {
   };
 
   it("SDK 2.4 answers what a callee asks while it runs", async () => {
-    const provider = asking();
-    served = await serve([provider]);
+    const server = asking();
+    served = await serve([server]);
     const client = await sdk2Client(served.url, "modern", CAPABILITIES);
     client.setRequestHandler("elicitation/create", () => ({
       action: "accept",
@@ -270,8 +270,8 @@ describe("modern client", () => {
   });
 
   it("T4: a handle works once, for its principal and its tool, and never when changed", async () => {
-    const provider = asking().tool("other", () => text("x"));
-    served = await serve([provider]);
+    const server = asking().tool("other", () => text("x"));
+    served = await serve([server]);
     const { requestState } = await resultOf(
       call(served.url, {}, CAPABILITIES, { "x-user": "alice" }),
     );

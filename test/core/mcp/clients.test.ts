@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeProvider, legacyClient, sdk2Client, serve, text } from "./kit.ts";
+import { FakeServer, legacyClient, sdk2Client, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -8,15 +8,15 @@ afterEach(async () => {
   served = undefined;
 });
 
-function echoProvider(): FakeProvider {
-  return new FakeProvider("one", { instructions: "Use echo." }).tool("echo", (call) =>
+function echoServer(): FakeServer {
+  return new FakeServer("one", { instructions: "Use echo." }).tool("echo", (call) =>
     text(String(call.args?.["text"])),
   );
 }
 
 describe("real clients", () => {
   it("SDK 1.32 initialises, lists and calls", async () => {
-    served = await serve([echoProvider()]);
+    served = await serve([echoServer()]);
     const client = await legacyClient(served.url);
     expect(client.getServerVersion()).toMatchObject({ name: "test-gateway", version: "1.2.3" });
     expect(client.getInstructions()).toBe("Use echo.");
@@ -29,7 +29,7 @@ describe("real clients", () => {
   it.each(["legacy", "modern"] as const)(
     "SDK 2.4 in %s mode initialises, lists and calls",
     async (era) => {
-      served = await serve([echoProvider()]);
+      served = await serve([echoServer()]);
       const client = await sdk2Client(served.url, era);
       expect(client.getProtocolEra()).toBe(era);
       expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["echo"]);

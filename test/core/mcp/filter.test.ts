@@ -4,7 +4,7 @@ import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/mcp/host.ts";
 import { View } from "../../../core/mcp/view.ts";
 import type { Listed } from "../../../core/plugin/plugin.ts";
-import { FakeProvider, legacyClient, sdk2Client, serve, text } from "./kit.ts";
+import { FakeServer, legacyClient, sdk2Client, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -22,9 +22,9 @@ const shows = ({ server, kind, name }: Listed): boolean => {
 let asked = 0;
 afterEach(() => hidden.clear());
 
-function view(providers: FakeProvider[], naming: "none" | "auto" = "auto") {
+function view(servers: FakeServer[], naming: "none" | "auto" = "auto") {
   const config: EndpointContent["config"] = { ...endpointSchema.parse({}), naming };
-  return new View({ config, providers, selection: new Map(), shows });
+  return new View({ config, servers, selection: new Map(), shows });
 }
 
 const listed = (made: View, method: keyof View["lists"]): unknown[] => {
@@ -42,55 +42,55 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 
 describe("what a filter hides", () => {
   it("is in no list, keeps its way, and does not rename its neighbours", () => {
-    const providers = [
-      new FakeProvider("one").tool("echo", reply),
-      new FakeProvider("two").tool("echo", reply).tool("add", reply),
+    const servers = [
+      new FakeServer("one").tool("echo", reply),
+      new FakeServer("two").tool("echo", reply).tool("add", reply),
     ];
     hidden.add("one tool echo");
-    const made = view(providers);
+    const made = view(servers);
     expect(listed(made, "tools/list")).toEqual(["two__echo", "add"]);
-    expect(made.tools.get("one__echo")?.provider.name).toBe("one");
+    expect(made.tools.get("one__echo")?.server.name).toBe("one");
   });
 
   it("never takes the place of something that is shown", () => {
     const content = { resources: [{ uri: "x://a", name: "a" }], capabilities: { resources: {} } };
-    const one = new FakeProvider("one", content).tool("echo", reply);
-    const two = new FakeProvider("two", content).tool("echo", reply);
+    const one = new FakeServer("one", content).tool("echo", reply);
+    const two = new FakeServer("two", content).tool("echo", reply);
     hidden.add("one");
     const made = view([one, two], "none");
-    expect(made.tools.get("echo")?.provider).toBe(two);
-    expect(made.resource("x://a")?.provider).toBe(two);
+    expect(made.tools.get("echo")?.server).toBe(two);
+    expect(made.resource("x://a")?.server).toBe(two);
     expect(made.problems).toEqual([]);
   });
 
   it("is not watched: subscriptions end at its server while it is hidden, and begin again with it", async () => {
     const note = { uri: "x://a", name: "a" };
-    const provider = new FakeProvider("one", {
+    const server = new FakeServer("one", {
       resources: [note],
       capabilities: { resources: { subscribe: true } },
     });
-    served = await serve([provider]);
-    served.endpoint.update({ ...served.content([provider]), shows });
+    served = await serve([server]);
+    served.endpoint.update({ ...served.content([server]), shows });
     const client = await legacyClient(served.url);
     await client.subscribeResource({ uri: note.uri });
     hidden.add("one");
     served.endpoint.relist();
-    await until(() => provider.subscribed.join() === "+x://a,-x://a");
+    await until(() => server.subscribed.join() === "+x://a,-x://a");
     await expect(client.subscribeResource({ uri: "x://other" })).rejects.toThrow(
       "Resource not found",
     );
     hidden.delete("one");
     served.endpoint.relist();
-    await until(() => provider.subscribed.join() === "+x://a,-x://a,+x://a");
+    await until(() => server.subscribed.join() === "+x://a,-x://a,+x://a");
     await client.close();
   });
 
   it.each(["legacy", "modern"] as const)(
     "clients of the %s era are told and see the new lists; a thousand changes at once are one rebuild",
     async (era) => {
-      const provider = new FakeProvider("one").tool("echo", reply).tool("add", reply);
-      served = await serve([provider]);
-      served.endpoint.update({ ...served.content([provider]), shows });
+      const server = new FakeServer("one").tool("echo", reply).tool("add", reply);
+      served = await serve([server]);
+      served.endpoint.update({ ...served.content([server]), shows });
       const client = await sdk2Client(served.url, era);
       const old = await legacyClient(served.url);
       let told = 0;
@@ -110,9 +110,9 @@ describe("what a filter hides", () => {
   );
 
   it("the modern era's listener hears of it too", async () => {
-    const provider = new FakeProvider("one").tool("echo", reply);
-    served = await serve([provider]);
-    served.endpoint.update({ ...served.content([provider]), shows });
+    const server = new FakeServer("one").tool("echo", reply);
+    served = await serve([server]);
+    served.endpoint.update({ ...served.content([server]), shows });
     const client = await sdk2Client(served.url, "modern");
     let told = 0;
     client.setNotificationHandler("notifications/tools/list_changed", () => void told++);

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGateway } from "../../../core/index.ts";
 import type { Json } from "../../../core/call/types.ts";
-import { FakeProvider, openSession, serve, text } from "./kit.ts";
+import { FakeServer, openSession, serve, text } from "./kit.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -153,7 +153,7 @@ describe("a client that reads more slowly than it is sent to", () => {
 
   it("loses progress, but neither the last report nor the answer, where the callee cannot be held up", async () => {
     let longestQueue = 0;
-    const provider = new FakeProvider("one").tool("work", async (call) => {
+    const server = new FakeServer("one").tool("work", async (call) => {
       for (let progress = 1; progress <= COUNT; progress++) {
         call.progress?.({ progress, message: FILLER });
         if (progress % 100 > 0) continue;
@@ -162,7 +162,7 @@ describe("a client that reads more slowly than it is sent to", () => {
       }
       return text("done");
     });
-    const served = await serve([provider], { limits: { streamQueue: "64KiB" } });
+    const served = await serve([server], { limits: { streamQueue: "64KiB" } });
     cleanups.push(() => served.close());
     const before = process.memoryUsage().arrayBuffers;
     const finished = new Promise<void>((resolve) => {

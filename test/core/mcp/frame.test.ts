@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { blankLineBreaks } from "../../../core/mcp/frame.ts";
-import { FakeProvider, openSession, post, serve } from "./kit.ts";
+import { FakeServer, openSession, post, serve } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -39,11 +39,11 @@ it.each([
     `${head}"result":\n\n{"content":[\r\n\r\n],"filler":"${"y".repeat(size)}"}\n\n}`,
   );
   const idStart = message.indexOf('"x"');
-  const provider = new FakeProvider("one").tool("work", (call) => {
+  const server = new FakeServer("one").tool("work", (call) => {
     call.progress?.({ progress: 1 });
     return Answer.raw({ chunks: [message], idStart, idEnd: idStart + 3 });
   });
-  served = await serve([provider]);
+  served = await serve([server]);
   const params = { name: "work", _meta: { progressToken: 1 } };
   const response = await post(
     served.url,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import { FakeProvider, openSession, post, postModern, serve, text } from "./kit.ts";
+import { FakeServer, openSession, post, postModern, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -58,13 +58,13 @@ describe("what is refused at the door", () => {
   });
 
   it("a client without Accept header is served", async () => {
-    served = await serve([new FakeProvider("one").tool("echo", () => text("hi"))]);
+    served = await serve([new FakeServer("one").tool("echo", () => text("hi"))]);
     const headers = await openSession(served.url);
     expect((await post(served.url, CALL, { ...headers, accept: "*/*" })).status).toBe(200);
   });
 
   it("a draining gateway refuses new requests with 503, in both eras", async () => {
-    served = await serve([new FakeProvider("one").tool("echo", () => text("hi"))]);
+    served = await serve([new FakeServer("one").tool("echo", () => text("hi"))]);
     const headers = await openSession(served.url);
     served.host.draining = true;
     expect((await post(served.url, CALL, headers)).status).toBe(503);
@@ -78,7 +78,7 @@ describe("what is refused at the door", () => {
 
 describe("errors of calls", () => {
   const failing = () =>
-    new FakeProvider("one")
+    new FakeServer("one")
       .tool("echo", () => Promise.reject(new GatewayError("timeout", "Too slow.")))
       .tool("wrong", () => Promise.reject(new GatewayError("invalid", "text is missing.")))
       .tool("denied", () =>
@@ -128,8 +128,8 @@ describe("errors of calls", () => {
 });
 
 describe("modern headers", () => {
-  const provider = () =>
-    new FakeProvider("one").tool("echo", () => text("hi"), {
+  const server = () =>
+    new FakeServer("one").tool("echo", () => text("hi"), {
       inputSchema: {
         type: "object",
         properties: {
@@ -146,7 +146,7 @@ describe("modern headers", () => {
     ["version", { "mcp-protocol-version": "2025-11-25" }],
     ["base64", { "mcp-name": "=?base64?!!?=" }],
   ])("T12: %s that differs from the body is 400, -32020", async (_what, headers) => {
-    served = await serve([provider()]);
+    served = await serve([server()]);
     const response = await postModern(served.url, 1, "tools/call", { name: "echo" }, headers);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ id: 1, error: { code: -32020 } });
@@ -166,7 +166,7 @@ describe("modern headers", () => {
     ["different", { "mcp-param-region": "us" }, { region: "eu" }, 400],
     ["null needs none", {}, { region: null }, 200],
   ])("parameter header %s", async (_what, headers, args, status) => {
-    served = await serve([provider()]);
+    served = await serve([server()]);
     const response = await postModern(
       served.url,
       1,
@@ -178,7 +178,7 @@ describe("modern headers", () => {
   });
 
   it("unknown methods and those of older revisions are 404, -32601", async () => {
-    served = await serve([provider()]);
+    served = await serve([server()]);
     for (const method of ["nope", "ping", "initialize", "logging/setLevel", "prompts/list"]) {
       const response = await postModern(served.url, 7, method);
       expect([method, response.status]).toEqual([method, 404]);
@@ -192,7 +192,7 @@ describe("fuzz", () => {
     "no message, however broken, gives a 5xx or an answer under a foreign id",
     { timeout: 120_000 },
     async () => {
-      served = await serve([new FakeProvider("one").tool("echo", () => text("hi"))]);
+      served = await serve([new FakeServer("one").tool("echo", () => text("hi"))]);
       const { url } = served;
       const session = await openSession(url);
       const id = fc.oneof(

@@ -3,7 +3,7 @@ import { Backlog } from "../../../core/http/backlog.ts";
 import { Leases } from "../../../core/http/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
   Client as ModernClient,
@@ -18,23 +18,18 @@ import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/sch
 import { GatewayError } from "../../../core/errors.ts";
 import { Endpoint } from "../../../core/mcp/endpoint.ts";
 import type { EndpointContent, EndpointHost } from "../../../core/mcp/host.ts";
-import type {
-  Catalogue,
-  Provider,
-  ProviderEvent,
-  ProviderStatus,
-} from "../../../core/server/server.ts";
+import type { Catalogue, Server, ServerEvent, ServerStatus } from "../../../core/server/server.ts";
 import { EMPTY_CATALOGUE } from "../../../core/server/server.ts";
 import type { Json, Principal, Tool } from "../../../core/call/types.ts";
 
-/** Answers a call of a {@link FakeProvider}. */
+/** Answers a call of a {@link FakeServer}. */
 export type Handler = (call: Call) => Answer | Promise<Answer>;
 
-/** A provider in the test's own process; everything it is told is on record. */
-export class FakeProvider implements Provider {
+/** A server in the test's own process; everything it is told is on record. */
+export class FakeServer implements Server {
   readonly name: string;
   catalogue: Catalogue = { ...EMPTY_CATALOGUE, hash: "1" };
-  status: ProviderStatus = {
+  status: ServerStatus = {
     state: "ready",
     since: "2026-01-01T00:00:00.000Z",
     attempts: 0,
@@ -44,7 +39,7 @@ export class FakeProvider implements Provider {
   readonly subscribed: string[] = [];
   readonly levels: (string | undefined)[] = [];
   rootChanges = 0;
-  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  readonly #listeners = new Set<(event: ServerEvent) => void>();
 
   constructor(name: string, catalogue: Partial<Catalogue> = {}) {
     this.name = name;
@@ -64,7 +59,7 @@ export class FakeProvider implements Provider {
   }
 
   /** Answers every other call by its target. */
-  on(listener: (event: ProviderEvent) => void): () => void {
+  on(listener: (event: ServerEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -73,7 +68,7 @@ export class FakeProvider implements Provider {
     return this.#listeners.size;
   }
 
-  emit(event: ProviderEvent): void {
+  emit(event: ServerEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 
@@ -105,14 +100,11 @@ export interface Served {
   readonly url: URL;
   readonly endpoint: Endpoint;
   readonly host: TestHost;
-  readonly providers: FakeProvider[];
+  readonly servers: FakeServer[];
   /** Requests that have arrived so far. */
   readonly requests: () => number;
-  /** Content with these providers and settings, for `endpoint.update`. */
-  content(
-    providers: readonly Provider[],
-    config?: Partial<EndpointContent["config"]>,
-  ): EndpointContent;
+  /** Content with these servers and settings, for `endpoint.update`. */
+  content(servers: readonly Server[], config?: Partial<EndpointContent["config"]>): EndpointContent;
   close(): Promise<void>;
 }
 
@@ -133,9 +125,9 @@ function principalOf(req: IncomingMessage): Principal {
   });
 }
 
-/** Starts an endpoint that shows these providers. */
+/** Starts an endpoint that shows these servers. */
 export async function serve(
-  providers: FakeProvider[],
+  servers: FakeServer[],
   options: {
     config?: Partial<EndpointContent["config"]>;
     limits?: GatewayConfigInput["limits"];
@@ -144,15 +136,15 @@ export async function serve(
 ): Promise<Served> {
   const { callTimeout = 60_000 } = options;
   const parsed = configSchema.parse({ limits: options.limits ?? {} });
-  const host = { ...testHost(providers, parsed), callTimeout };
+  const host = { ...testHost(servers, parsed), callTimeout };
   const endpoint = new Endpoint("main", host);
   const content: Served["content"] = (shown, config = options.config) => ({
     config: { ...endpointSchema.parse({}), ...config },
-    providers: shown,
+    servers: shown,
     selection: new Map(),
     shows: () => true,
   });
-  endpoint.update(content(providers));
+  endpoint.update(content(servers));
   let arrived = 0;
   const server = createServer((req: IncomingMessage, res: ServerResponse) => {
     arrived++;
@@ -161,17 +153,17 @@ export async function serve(
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
   const requests = (): number => arrived;
-  return { url, endpoint, host, providers, requests, content, close: () => stop(server, endpoint) };
+  return { url, endpoint, host, servers, requests, content, close: () => stop(server, endpoint) };
 }
 
-async function stop(server: Server, endpoint: Endpoint): Promise<void> {
+async function stop(server: HttpServer, endpoint: Endpoint): Promise<void> {
   endpoint.close("shutdown");
   const closed = new Promise((resolve) => server.close(resolve));
   server.closeAllConnections();
   await closed;
 }
 
-function testHost(providers: readonly FakeProvider[], config: GatewayConfig): TestHost {
+function testHost(servers: readonly FakeServer[], config: GatewayConfig): TestHost {
   const events: unknown[][] = [];
   const calls: Call[] = [];
   return {
@@ -187,10 +179,9 @@ function testHost(providers: readonly FakeProvider[], config: GatewayConfig): Te
     current: {
       async call(call) {
         calls.push(call);
-        const provider = providers.find(({ name }) => name === call.server);
-        if (provider === undefined)
-          throw new GatewayError("not_found", `No server ${call.server}.`);
-        return provider.request(call);
+        const server = servers.find(({ name }) => name === call.server);
+        if (server === undefined) throw new GatewayError("not_found", `No server ${call.server}.`);
+        return server.request(call);
       },
       hold: () => () => {},
     },

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import { afterEach, expect, it } from "vitest";
 import type { Json } from "../../../core/call/types.ts";
-import { FakeProvider, postModern, serve, type Served } from "./kit.ts";
+import { FakeServer, postModern, serve, type Served } from "./kit.ts";
 
 const WATCHED = { uri: "x://a", name: "a" };
 
@@ -9,7 +9,7 @@ let served: Served;
 afterEach(() => served.close());
 
 /** A server that answers subscriptions only when the test lets it. */
-class SlowProvider extends FakeProvider {
+class SlowServer extends FakeServer {
   readonly #answers: { resolve: () => void; reject: (error: Error) => void }[] = [];
   readonly #emitter = new EventEmitter();
   /** Resolves with the first subscription. */
@@ -43,32 +43,32 @@ async function listen(notifications: Json): Promise<() => Promise<Json>> {
 }
 
 it("acknowledges a resource only when its server knows, and sends nothing before", async () => {
-  const provider = new SlowProvider();
-  served = await serve([provider]);
+  const server = new SlowServer();
+  served = await serve([server]);
   const next = await listen({ resourceSubscriptions: [WATCHED.uri], toolsListChanged: true });
-  await provider.asked;
-  provider.emit({ type: "updated", params: { uri: WATCHED.uri } });
+  await server.asked;
+  server.emit({ type: "updated", params: { uri: WATCHED.uri } });
   served.endpoint.update(
-    served.content([provider.tool("new", () => Promise.reject(new Error("never called")))]),
+    served.content([server.tool("new", () => Promise.reject(new Error("never called")))]),
   );
-  provider.agree();
+  server.agree();
   expect(await next()).toMatchObject({
     method: "notifications/subscriptions/acknowledged",
     params: { notifications: { toolsListChanged: true, resourceSubscriptions: [WATCHED.uri] } },
   });
-  provider.emit({ type: "updated", params: { uri: WATCHED.uri } });
+  server.emit({ type: "updated", params: { uri: WATCHED.uri } });
   expect(await next()).toMatchObject({ method: "notifications/resources/updated" });
 });
 
 it("leaves out of the acknowledgement what a server refused", async () => {
-  const provider = new SlowProvider();
-  served = await serve([provider]);
+  const server = new SlowServer();
+  served = await serve([server]);
   const next = await listen({
     resourceSubscriptions: [WATCHED.uri],
     toolsListChanged: true,
   });
-  await provider.asked;
-  provider.refuse();
+  await server.asked;
+  server.refuse();
   const acknowledged = await next();
   expect(acknowledged["params"]).toMatchObject({ notifications: { toolsListChanged: true } });
   expect((acknowledged["params"] as Json)["notifications"]).not.toHaveProperty(

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exposeNames, matchesGlob, nameFilter } from "../../../core/mcp/names.ts";
 import { UriTemplates } from "../../../core/mcp/templates.ts";
-import { FakeProvider } from "./kit.ts";
+import { FakeServer } from "./kit.ts";
 
 const part = fc.stringMatching(/^[A-Za-z0-9_.-]{1,40}$/);
 const rule = fc.record({
@@ -88,7 +88,7 @@ describe("patterns", () => {
 
   it("T23: a template of many expressions is matched in no time", () => {
     const templates = new UriTemplates();
-    templates.add(`x:${"{a},".repeat(5_000)}end`, new FakeProvider("one"));
+    templates.add(`x:${"{a},".repeat(5_000)}end`, new FakeServer("one"));
     const started = performance.now();
     expect(templates.find(`x:${",".repeat(100_000)}`)).toBeUndefined();
     // Backtracking over 5,000 expressions would take longer than anyone waits.
@@ -96,7 +96,7 @@ describe("patterns", () => {
   });
 
   it("the template with the most literal text wins", () => {
-    const [one, two] = [new FakeProvider("one"), new FakeProvider("two")];
+    const [one, two] = [new FakeServer("one"), new FakeServer("two")];
     const templates = new UriTemplates();
     templates.add("file:///{path}", one);
     templates.add("file:///docs/{name}", two);

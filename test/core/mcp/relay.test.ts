@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   modernMeta,
-  FakeProvider,
+  FakeServer,
   legacyClient,
   openSession,
   post,
@@ -36,13 +36,13 @@ describe("progress", () => {
   it.each(["sdk1", "legacy", "modern"] as const)(
     "P101-P103: reaches a %s client in order, with its own token",
     async (kind) => {
-      const provider = new FakeProvider("one").tool("work", (call) => {
+      const server = new FakeServer("one").tool("work", (call) => {
         call.progress?.({ progress: 1, total: 3, message: "a" });
         call.progress?.({ progress: 1, total: 3 });
         call.progress?.({ progress: 2, total: 3, message: "b" });
         return text("done");
       });
-      served = await serve([provider]);
+      served = await serve([server]);
       const seen: number[] = [];
       const onprogress = ({ progress }: { progress: number }) => void seen.push(progress);
       if (kind === "sdk1") {
@@ -61,7 +61,7 @@ describe("progress", () => {
   it("P101: without a token there is none, and the answer is plain JSON", async () => {
     let asked: Call["progress"] | "unset" = "unset";
     served = await serve([
-      new FakeProvider("one").tool("work", (call) => {
+      new FakeServer("one").tool("work", (call) => {
         asked = call.progress;
         return text("done");
       }),
@@ -80,7 +80,7 @@ describe("progress", () => {
     "P102: the token %j keeps its value and type",
     async (progressToken) => {
       served = await serve([
-        new FakeProvider("one").tool("work", (call) => {
+        new FakeServer("one").tool("work", (call) => {
           call.progress?.({ progress: 1 });
           return text("done");
         }),
@@ -106,7 +106,7 @@ describe("cancellation", () => {
   function hanging() {
     const started = deferred();
     const aborted = deferred();
-    const provider = new FakeProvider("one").tool("hang", async (call) => {
+    const server = new FakeServer("one").tool("hang", async (call) => {
       started.resolve();
       await new Promise<void>((resolve) =>
         call.signal.addEventListener("abort", () => resolve(), { once: true }),
@@ -114,12 +114,12 @@ describe("cancellation", () => {
       aborted.resolve();
       return text("late");
     });
-    return { provider, started: started.promise, aborted: aborted.promise };
+    return { server, started: started.promise, aborted: aborted.promise };
   }
 
   it.each(["legacy", "modern"] as const)("a %s client's abort reaches the callee", async (era) => {
-    const { provider, started, aborted } = hanging();
-    served = await serve([provider]);
+    const { server, started, aborted } = hanging();
+    served = await serve([server]);
     const client = await sdk2Client(served.url, era);
     const controller = new AbortController();
     const call = client.callTool({ name: "hang" }, { signal: controller.signal });
@@ -131,8 +131,8 @@ describe("cancellation", () => {
   });
 
   it("a modern client that hangs up aborts its call: there, closing the stream is the cancellation", async () => {
-    const { provider, started, aborted } = hanging();
-    served = await serve([provider]);
+    const { server, started, aborted } = hanging();
+    served = await serve([server]);
     const controller = new AbortController();
     const params = { name: "hang", _meta: modernMeta() };
     const request = fetch(served.url, {
@@ -154,8 +154,8 @@ describe("cancellation", () => {
   });
 
   it("a second request with the id of one that runs is refused, and the first can still be cancelled", async () => {
-    const { provider, started } = hanging();
-    served = await serve([provider]);
+    const { server, started } = hanging();
+    served = await serve([server]);
     const alice = await openSession(served.url);
     const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hang" } };
     const first = post(served.url, request, alice);
@@ -171,10 +171,10 @@ describe("cancellation", () => {
   });
 
   it("a task that a client asks for stays here, because the gateway declares no tasks", async () => {
-    const provider = new FakeProvider("one").tool("work", (call) =>
+    const server = new FakeServer("one").tool("work", (call) =>
       text(JSON.stringify(call.params ?? null)),
     );
-    served = await serve([provider]);
+    served = await serve([server]);
     const params = { name: "work", arguments: {}, task: { ttl: 1_000 } };
     const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
     const response = await post(served.url, request, await openSession(served.url));
@@ -182,7 +182,7 @@ describe("cancellation", () => {
   });
 
   it("T5: a call that asks its client without end is refused after 100 open questions", async () => {
-    const provider = new FakeProvider("one").tool("ask", async (call) => {
+    const server = new FakeServer("one").tool("ask", async (call) => {
       const asked = Array.from({ length: 101 }, () =>
         call.peer.ask("roots/list", undefined).then(
           () => "answered",
@@ -191,7 +191,7 @@ describe("cancellation", () => {
       );
       return text(await Promise.race(asked));
     });
-    served = await serve([provider]);
+    served = await serve([server]);
     const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ask" } };
     const session = await openSession(served.url, { roots: {} });
     const answer = events(await (await post(served.url, request, session)).text()).at(-1);
@@ -201,8 +201,8 @@ describe("cancellation", () => {
   });
 
   it("T5: one session cannot cancel the call of another", async () => {
-    const { provider, started } = hanging();
-    served = await serve([provider]);
+    const { server, started } = hanging();
+    served = await serve([server]);
     const [alice, bob] = [await openSession(served.url), await openSession(served.url)];
     const call = post(
       served.url,
@@ -221,13 +221,13 @@ describe("cancellation", () => {
 
 describe("isolation", () => {
   it("T5: 50 clients with equal ids and tokens each get only what is theirs", async () => {
-    const provider = new FakeProvider("one").tool("work", async (call) => {
+    const server = new FakeServer("one").tool("work", async (call) => {
       call.progress?.({ progress: 1, message: String(call.args?.["who"]) });
       await new Promise((resolve) => setImmediate(resolve));
       call.peer.tell("notifications/message", { level: "error", data: call.args?.["who"] });
       return text(String(call.args?.["who"]));
     });
-    served = await serve([provider]);
+    served = await serve([server]);
     const { url } = served;
     const sessions = await Promise.all(Array.from({ length: 50 }, () => openSession(url)));
     const rounds = sessions.flatMap((headers, who) =>
@@ -273,11 +273,11 @@ describe("isolation", () => {
       .array(fc.oneof(hostile, fc.string()), { maxLength: 8 })
       .map((parts) => parts.join(""));
     const messages = fc.sample(message, 2_000);
-    const provider = new FakeProvider("one").tool("work", (call) => {
+    const server = new FakeServer("one").tool("work", (call) => {
       messages.forEach((sent, index) => call.progress?.({ progress: index + 1, message: sent }));
       return text(messages.join(""));
     });
-    served = await serve([provider]);
+    served = await serve([server]);
     const params = { name: "work", _meta: { progressToken: 1 } };
     const response = await post(
       served.url,
@@ -294,10 +294,10 @@ describe("isolation", () => {
 
 describe("arguments", () => {
   it("null is no arguments, as clients that write a nil map send it; any other non-object is refused", async () => {
-    const provider = new FakeProvider("one").tool("work", (call) =>
+    const server = new FakeServer("one").tool("work", (call) =>
       text(JSON.stringify(call.args ?? "none")),
     );
-    served = await serve([provider]);
+    served = await serve([server]);
     const session = await openSession(served.url);
     const call = async (args: unknown) => {
       const params = { name: "work", arguments: args };
@@ -318,15 +318,12 @@ describe("arguments", () => {
 
 describe("logging", () => {
   it("calls log to their own client from its level on; others go to sessions that asked", async () => {
-    const provider = new FakeProvider("one", { capabilities: { logging: {} } }).tool(
-      "log",
-      (call) => {
-        for (const level of ["debug", "warning"])
-          call.peer.tell("notifications/message", { level, data: level });
-        return text("done");
-      },
-    );
-    served = await serve([provider]);
+    const server = new FakeServer("one", { capabilities: { logging: {} } }).tool("log", (call) => {
+      for (const level of ["debug", "warning"])
+        call.peer.tell("notifications/message", { level, data: level });
+      return text("done");
+    });
+    served = await serve([server]);
     const [asked, silent] = [await legacyClient(served.url), await legacyClient(served.url)];
     const seen: Record<string, unknown[]> = { asked: [], silent: [] };
     asked.setNotificationHandler(
@@ -338,17 +335,17 @@ describe("logging", () => {
       ({ params }) => void seen["silent"]!.push(params.data),
     );
     await asked.setLoggingLevel("warning");
-    expect(provider.levels.at(-1)).toBe("warning");
+    expect(server.levels.at(-1)).toBe("warning");
     await asked.callTool({ name: "log" });
-    provider.emit({ type: "log", params: { level: "info", data: "quiet" } });
-    provider.emit({ type: "log", params: { level: "error", data: "loud" } });
+    server.emit({ type: "log", params: { level: "info", data: "quiet" } });
+    server.emit({ type: "log", params: { level: "error", data: "loud" } });
     await expect.poll(() => seen).toEqual({ asked: ["warning", "loud"], silent: [] });
     await Promise.all([asked.close(), silent.close()]);
   });
 
   it("a modern client gets log messages only if the request names a level", async () => {
     served = await serve([
-      new FakeProvider("one").tool("log", (call) => {
+      new FakeServer("one").tool("log", (call) => {
         call.peer.tell("notifications/message", { level: "info", data: "x" });
         return text("done");
       }),
@@ -369,8 +366,8 @@ describe("changes", () => {
   const resource = { uri: "x://a", name: "a" };
 
   it("M106: a changed list is told to streams, an unchanged one to nobody", async () => {
-    const provider = new FakeProvider("one").tool("a", () => text("a"));
-    served = await serve([provider]);
+    const server = new FakeServer("one").tool("a", () => text("a"));
+    served = await serve([server]);
     const client = await legacyClient(served.url);
     const changes: string[] = [];
     client.setNotificationHandler(
@@ -378,33 +375,33 @@ describe("changes", () => {
       ({ method }) => void changes.push(method),
     );
     await client.listTools();
-    provider.emit({ type: "changed", lists: ["tools"] });
-    provider.tool("b", () => text("b"));
-    provider.emit({ type: "changed", lists: ["tools"] });
+    server.emit({ type: "changed", lists: ["tools"] });
+    server.tool("b", () => text("b"));
+    server.emit({ type: "changed", lists: ["tools"] });
     await expect.poll(() => changes).toHaveLength(1);
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["a", "b"]);
     const before = changes.length;
-    served.endpoint.update(served.content([provider]));
+    served.endpoint.update(served.content([server]));
     expect(changes).toHaveLength(before);
     await client.close();
   });
 
   it("a session without stream learns of the change when it opens one", async () => {
-    const provider = new FakeProvider("one");
-    served = await serve([provider]);
+    const server = new FakeServer("one");
+    served = await serve([server]);
     const headers = { ...(await openSession(served.url)), accept: "text/event-stream" };
-    served.endpoint.update(served.content([provider.tool("b", () => text("b"))]));
+    served.endpoint.update(served.content([server.tool("b", () => text("b"))]));
     const stream = await fetch(served.url, { headers });
     const { value } = await stream.body!.getReader().read();
     expect(new TextDecoder().decode(value)).toContain("notifications/tools/list_changed");
   });
 
   it("resource updates reach subscribers only, and the server sees one subscription for all of them", async () => {
-    const provider = new FakeProvider("one", {
+    const server = new FakeServer("one", {
       resources: [resource],
       capabilities: { resources: { subscribe: true } },
     });
-    served = await serve([provider]);
+    served = await serve([server]);
     const clients = await Promise.all([0, 1, 2].map(() => legacyClient(served!.url)));
     const seen = clients.map(() => 0);
     clients.forEach((client, index) =>
@@ -412,24 +409,24 @@ describe("changes", () => {
     );
     await clients[0]!.subscribeResource({ uri: resource.uri });
     await clients[1]!.subscribeResource({ uri: resource.uri });
-    provider.emit({ type: "updated", params: { uri: resource.uri } });
+    server.emit({ type: "updated", params: { uri: resource.uri } });
     await expect.poll(() => seen).toEqual([1, 1, 0]);
     await clients[0]!.unsubscribeResource({ uri: resource.uri });
-    expect(provider.subscribed).toEqual(["+x://a"]);
+    expect(server.subscribed).toEqual(["+x://a"]);
     await fetch(served.url, {
       method: "DELETE",
       headers: { "mcp-session-id": (clients[1]!.transport as { sessionId?: string }).sessionId! },
     });
-    await expect.poll(() => provider.subscribed).toEqual(["+x://a", "-x://a"]);
+    await expect.poll(() => server.subscribed).toEqual(["+x://a", "-x://a"]);
     await Promise.all(clients.map((client) => client.close()));
   });
 
   it("subscriptions/listen: acknowledges first, honours the filter, stamps its id", async () => {
-    const provider = new FakeProvider("one", {
+    const server = new FakeServer("one", {
       resources: [resource],
       capabilities: { resources: {} },
     }).tool("a", () => text("a"));
-    served = await serve([provider]);
+    served = await serve([server]);
     const notifications = {
       toolsListChanged: true,
       promptsListChanged: true,
@@ -449,22 +446,22 @@ describe("changes", () => {
         },
       },
     ]);
-    provider.emit({ type: "updated", params: { uri: "x://other" } });
-    provider.emit({ type: "updated", params: { uri: "x://a" } });
+    server.emit({ type: "updated", params: { uri: "x://other" } });
+    server.emit({ type: "updated", params: { uri: "x://a" } });
     expect(await next()).toMatchObject([
       { method: "notifications/resources/updated", params: { uri: "x://a", _meta } },
     ]);
-    served.endpoint.update(served.content([provider.tool("b", () => text("b"))]));
+    served.endpoint.update(served.content([server.tool("b", () => text("b"))]));
     expect(await next()).toMatchObject([
       { method: "notifications/tools/list_changed", params: { _meta } },
     ]);
     await reader.cancel();
-    await expect.poll(() => provider.subscribed).toEqual(["+x://a", "-x://a"]);
+    await expect.poll(() => server.subscribed).toEqual(["+x://a", "-x://a"]);
   });
 
   it("the SDK 2.4 client's listen works, and a shutdown ends it with a result", async () => {
-    const provider = new FakeProvider("one").tool("a", () => text("a"));
-    served = await serve([provider]);
+    const server = new FakeServer("one").tool("a", () => text("a"));
+    served = await serve([server]);
     const stream = await postModern(served.url, 5, "subscriptions/listen", {
       notifications: { toolsListChanged: true },
     });
@@ -479,8 +476,8 @@ describe("changes", () => {
 
 describe("slow readers", () => {
   it("a stream whose client does not read is closed at limits.streamQueue, not buffered", async () => {
-    const provider = new FakeProvider("one");
-    served = await serve([provider], { limits: { streamQueue: "64KiB" } });
+    const server = new FakeServer("one");
+    served = await serve([server], { limits: { streamQueue: "64KiB" } });
     const headers = await openSession(served.url);
     await post(
       served.url,
@@ -499,7 +496,7 @@ describe("slow readers", () => {
     socket.pause();
     const data = "x".repeat(10_000);
     for (let i = 0; i < 5_000; i++) {
-      provider.emit({ type: "log", params: { level: "info", data } });
+      server.emit({ type: "log", params: { level: "info", data } });
       if (i % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     socket.resume();

@@ -10,7 +10,7 @@ import { Journals } from "../../../core/mcp/journal.ts";
 import type { HttpReply } from "../../../core/mcp/reply.ts";
 import { Session } from "../../../core/mcp/session.ts";
 import { until } from "../../fixtures/until.ts";
-import { FakeProvider, openSession, serve } from "./kit.ts";
+import { FakeServer, openSession, serve } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -25,7 +25,7 @@ function steps() {
   const ended: string[] = [];
   let go!: () => void;
   const free = new Promise<void>((resolve) => (go = resolve));
-  const provider = new FakeProvider("s").tool("steps", async (call) => {
+  const server = new FakeServer("s").tool("steps", async (call) => {
     calls.push(call);
     call.progress?.({ progress: 1, message: "one" });
     await free;
@@ -33,7 +33,7 @@ function steps() {
     ended.push(call.signal.aborted ? "aborted" : "finished");
     return Answer.result({ content: [{ type: "text", text: "done" }] });
   });
-  return { provider, calls, ended, go };
+  return { server, calls, ended, go };
 }
 
 const CALL = {
@@ -70,7 +70,7 @@ async function breakOff(headers: Record<string, string>) {
 const idsOf = (text: string): string[] => [...text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id!);
 
 async function begin(tool: ReturnType<typeof steps>) {
-  served = await serve([tool.provider]);
+  served = await serve([tool.server]);
   const session = await openSession(served.url);
   return { accept: "application/json, text/event-stream", ...session };
 }
@@ -107,7 +107,7 @@ it("a stream is resumed while the call runs, and goes on there", async () => {
 
 it("an official client gets its answer over a connection that was cut in the middle", async () => {
   const tool = steps();
-  served = await serve([tool.provider]);
+  served = await serve([tool.server]);
   const sockets = new Set<Socket>();
   const proxy = createServer((socket) => {
     const server = connect(Number(served!.url.port), "127.0.0.1");

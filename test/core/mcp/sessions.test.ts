@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Cancellable, Session, SessionEnd } from "../../../core/mcp/session.ts";
 import { SessionTable } from "../../../core/mcp/session.ts";
-import { FakeProvider, openSession, post, serve, text } from "./kit.ts";
+import { FakeServer, openSession, post, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -204,7 +204,7 @@ describe("sessions over HTTP", () => {
 
   it("batches: answered up to 2025-03-26, refused after, and never above 100", async () => {
     served = await serve([
-      new FakeProvider("one").tool("echo", (call) => text(String(call.args?.["n"]))),
+      new FakeServer("one").tool("echo", (call) => text(String(call.args?.["n"]))),
     ]);
     const params = {
       protocolVersion: "2025-03-26",

@@ -7,7 +7,7 @@ import type { EndpointContent } from "../../../core/mcp/host.ts";
 import { EMPTY_CATALOGUE } from "../../../core/server/server.ts";
 import { lowest } from "../../fixtures/lowest.ts";
 import {
-  FakeProvider,
+  FakeServer,
   legacyClient,
   modernMeta,
   openSession,
@@ -26,13 +26,13 @@ afterEach(async () => {
 });
 
 function view(
-  providers: FakeProvider[],
+  servers: FakeServer[],
   config: Partial<EndpointContent["config"]> = {},
   selection: EndpointContent["selection"] = new Map(),
 ) {
   return new View({
     config: { ...endpointSchema.parse({}), ...config },
-    providers,
+    servers,
     selection,
     shows: () => true,
   });
@@ -43,13 +43,11 @@ const reply = () => text("x");
 describe("View", () => {
   it("routes exposed names to the server's own", () => {
     const [one, two] = [
-      new FakeProvider("one").tool("echo", reply),
-      new FakeProvider("two").tool("echo", reply).tool("add", reply),
+      new FakeServer("one").tool("echo", reply),
+      new FakeServer("two").tool("echo", reply).tool("add", reply),
     ];
     const shown = view([one, two]);
-    expect(
-      [...shown.tools].map(([name, route]) => [name, route.provider.name, route.name]),
-    ).toEqual([
+    expect([...shown.tools].map(([name, route]) => [name, route.server.name, route.name])).toEqual([
       ["one__echo", "one", "echo"],
       ["two__echo", "two", "echo"],
       ["add", "two", "add"],
@@ -57,54 +55,54 @@ describe("View", () => {
   });
 
   it("applies the server's selection and prefix, then the endpoint's filter on exposed names", () => {
-    const provider = new FakeProvider("one")
+    const server = new FakeServer("one")
       .tool("get_a", reply)
       .tool("get_b", reply)
       .tool("set_a", reply);
     const selection = new Map([
       ["one", { prefix: "p", accepts: (name: string) => name !== "get_b" }],
     ]);
-    expect([...view([provider], { naming: "server" }, selection).tools.keys()]).toEqual([
+    expect([...view([server], { naming: "server" }, selection).tools.keys()]).toEqual([
       "p__get_a",
       "p__set_a",
     ]);
     expect([
-      ...view([provider], { naming: "server", tools: ["p__get_*"] }, selection).tools.keys(),
+      ...view([server], { naming: "server", tools: ["p__get_*"] }, selection).tools.keys(),
     ]).toEqual(["p__get_a"]);
   });
 
   it("leaves out and reports what no client could use", () => {
-    const provider = new FakeProvider("one")
+    const server = new FakeServer("one")
       .tool("x".repeat(65), reply)
       .tool("has blank", reply)
       .tool("no schema", reply, { inputSchema: {} })
       .tool("fine", reply);
-    const shown = view([provider]);
+    const shown = view([server]);
     expect([...shown.tools.keys()]).toEqual(["fine"]);
     expect(shown.problems).toHaveLength(3);
   });
 
   it("resources: the first server wins a URI, templates lead to their server, the rest to the only one that has any", () => {
-    const one = new FakeProvider("one", {
+    const one = new FakeServer("one", {
       resources: [{ uri: "x://a", name: "a" }],
       capabilities: { resources: {} },
     });
-    const two = new FakeProvider("two", {
+    const two = new FakeServer("two", {
       resources: [{ uri: "x://a", name: "again" }],
       resourceTemplates: [{ uriTemplate: "y://{id}", name: "y" }],
     });
     const shown = view([one, two]);
-    expect(shown.resource("x://a")?.provider).toBe(one);
-    expect(shown.resource("y://7")?.provider).toBe(two);
-    expect(shown.resource("z://unlisted")?.provider).toBe(one);
+    expect(shown.resource("x://a")?.server).toBe(one);
+    expect(shown.resource("y://7")?.server).toBe(two);
+    expect(shown.resource("z://unlisted")?.server).toBe(one);
     expect(shown.problems).toEqual([expect.stringContaining("one has it already")]);
   });
 
   it("legacy clients never see an output schema that is no object", () => {
-    const provider = new FakeProvider("one").tool("list", reply, {
+    const server = new FakeServer("one").tool("list", reply, {
       outputSchema: { type: "array" },
     });
-    const { "tools/list": list } = view([provider]).lists;
+    const { "tools/list": list } = view([server]).lists;
     const parse = (era: "legacy" | "modern") =>
       JSON.parse(list.encode(1, era, {}).join("")) as { result: { tools: object[] } };
     expect(parse("legacy").result.tools[0]).not.toHaveProperty("outputSchema");
@@ -112,28 +110,28 @@ describe("View", () => {
   });
 
   it("M106: lists of the same tools are equal, of a changed tool not", () => {
-    const provider = new FakeProvider("one").tool("a", reply);
-    const before = view([provider]);
-    expect(view([provider]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(true);
-    provider.catalogue = { ...provider.catalogue, tools: [{ ...provider.catalogue.tools[0]! }] };
-    expect(view([provider]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(true);
-    provider.catalogue = {
-      ...provider.catalogue,
-      tools: [{ ...provider.catalogue.tools[0]!, description: "new" }],
+    const server = new FakeServer("one").tool("a", reply);
+    const before = view([server]);
+    expect(view([server]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(true);
+    server.catalogue = { ...server.catalogue, tools: [{ ...server.catalogue.tools[0]! }] };
+    expect(view([server]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(true);
+    server.catalogue = {
+      ...server.catalogue,
+      tools: [{ ...server.catalogue.tools[0]!, description: "new" }],
     };
-    expect(view([provider]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(false);
+    expect(view([server]).lists["tools/list"].equals(before.lists["tools/list"])).toBe(false);
   });
 
   it("unknown members of tools reach the client, and `__proto__` stays data", async () => {
     const inputSchema = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"string"}}}',
     ) as Record<string, unknown>;
-    const provider = new FakeProvider("one").tool(
+    const server = new FakeServer("one").tool(
       "a",
       (call) => text(JSON.stringify([call.args, call.params])),
       { inputSchema, "x-vendor": 1 },
     );
-    served = await serve([provider]);
+    served = await serve([server]);
     const headers = await openSession(served.url);
     const list = await (
       await post(served.url, { jsonrpc: "2.0", id: 1, method: "tools/list" }, headers)
@@ -151,8 +149,8 @@ describe("View", () => {
   it("a completion's reference is mapped to the server's own name", async () => {
     const prompts = [{ name: "p" }];
     const [one, two] = [
-      new FakeProvider("one", { prompts }),
-      new FakeProvider("two", { prompts, capabilities: { completions: {}, prompts: {} } }),
+      new FakeServer("one", { prompts }),
+      new FakeServer("two", { prompts, capabilities: { completions: {}, prompts: {} } }),
     ];
     two.handlers.set("p", (call) => text(JSON.stringify(call.params)));
     served = await serve([one, two]);
@@ -176,18 +174,18 @@ describe("View", () => {
         description: `${round}`.repeat(300),
         inputSchema: { type: "object" },
       }));
-    const provider = new FakeProvider("one", { tools: make() });
-    served = await serve([provider]);
+    const server = new FakeServer("one", { tools: make() });
+    served = await serve([server]);
     const client = await legacyClient(served.url);
     const longest = async (): Promise<number> => {
       const changed = new Promise<void>((resolve) =>
         client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
       );
       round = (round + 1) % 10;
-      provider.catalogue = { ...provider.catalogue, tools: make() };
+      server.catalogue = { ...server.catalogue, tools: make() };
       const delay = monitorEventLoopDelay({ resolution: 5 });
       delay.enable();
-      provider.emit({ type: "changed", lists: ["tools"] });
+      server.emit({ type: "changed", lists: ["tools"] });
       await changed;
       delay.disable();
       return delay.max / 1e6;
@@ -200,26 +198,26 @@ describe("View", () => {
 
 describe("first connect", () => {
   const connecting = () => {
-    const provider = new FakeProvider("slow");
-    provider.catalogue = EMPTY_CATALOGUE;
-    provider.status = { ...provider.status, state: "connecting", reason: "Starting." };
-    return provider;
+    const server = new FakeServer("slow");
+    server.catalogue = EMPTY_CATALOGUE;
+    server.status = { ...server.status, state: "connecting", reason: "Starting." };
+    return server;
   };
-  const ready = (provider: FakeProvider) => {
-    provider.catalogue = { ...EMPTY_CATALOGUE, hash: "1" };
-    provider.tool("late", reply);
-    provider.status = { ...provider.status, state: "ready" };
-    provider.emit({ type: "changed", lists: ["tools"] });
-    provider.emit({ type: "state", status: provider.status });
+  const ready = (server: FakeServer) => {
+    server.catalogue = { ...EMPTY_CATALOGUE, hash: "1" };
+    server.tool("late", reply);
+    server.status = { ...server.status, state: "ready" };
+    server.emit({ type: "changed", lists: ["tools"] });
+    server.emit({ type: "state", status: server.status });
   };
 
   it("the first list and the first call wait for a server that is still connecting", async () => {
-    const provider = connecting();
-    served = await serve([provider]);
+    const server = connecting();
+    served = await serve([server]);
     const list = postModern(served.url, 1, "tools/list");
     const call = postModern(served.url, 2, "tools/call", { name: "late" });
     await expect.poll(() => served!.requests()).toBe(2);
-    ready(provider);
+    ready(server);
     expect(await (await list).json()).toMatchObject({ result: { tools: [{ name: "late" }] } });
     expect(await (await call).json()).toMatchObject({ result: { content: [{ text: "x" }] } });
   });
@@ -228,10 +226,10 @@ describe("first connect", () => {
     served = await serve([]);
     const { url } = served;
     const session = await openSession(url);
-    const provider = connecting();
+    const server = connecting();
     let runs = 0;
-    served.providers.push(provider);
-    served.endpoint.update(served.content([provider]));
+    served.servers.push(server);
+    served.endpoint.update(served.content([server]));
     const leaving = new AbortController();
     const before = served.requests();
     const calls = [modernMeta(), undefined].map((_meta) =>
@@ -263,8 +261,8 @@ describe("first connect", () => {
     leaving.abort();
     expect(await Promise.all(calls)).toEqual(["AbortError", "AbortError"]);
     for (let id = 3; id < 6; id++) await post(url, { jsonrpc: "2.0", id, method: "ping" }, session);
-    ready(provider);
-    provider.handlers.set("late", () => {
+    ready(server);
+    server.handlers.set("late", () => {
       runs++;
       return text("x");
     });
@@ -291,16 +289,16 @@ describe("first connect", () => {
 
   /** An endpoint whose server never answers, after its lists have given up on it. */
   const pastTheLists = async (limits?: { callTimeout?: number }) => {
-    const provider = connecting();
-    served = await serve([provider], { ...limits });
+    const server = connecting();
+    served = await serve([server], { ...limits });
     await postModern(served.url, 1, "tools/list");
-    return { provider, url: served.url, session: await openSession(served.url) };
+    return { server, url: served.url, session: await openSession(served.url) };
   };
   const callLegacy = (url: URL, session: Record<string, string>, id: number, name: string) =>
     post(url, { jsonrpc: "2.0", id, method: "tools/call", params: { name } }, session);
 
   it("a call waits for a server that takes longer than the lists wait, in either era", async () => {
-    const { provider, url, session } = await pastTheLists();
+    const { server, url, session } = await pastTheLists();
     const before = served!.requests();
     const calls = [
       postModern(url, 2, "tools/call", { name: "late" }),
@@ -309,34 +307,34 @@ describe("first connect", () => {
     await expect.poll(() => served!.requests()).toBe(before + 2);
     for (let id = 10; id < 13; id++)
       await post(url, { jsonrpc: "2.0", id, method: "ping" }, session);
-    ready(provider);
+    ready(server);
     for (const answer of await Promise.all(calls))
       expect(await answer.json()).toMatchObject({ result: { content: [{ text: "x" }] } });
   });
 
   it("a call goes as soon as somebody has its name, whoever else is still connecting", async () => {
-    const provider = connecting();
-    served = await serve([provider, connecting()]);
+    const server = connecting();
+    served = await serve([server, connecting()]);
     const call = postModern(served.url, 2, "tools/call", { name: "late" });
     await expect.poll(() => served!.requests()).toBe(1);
-    ready(provider);
+    ready(server);
     expect(await (await call).json()).toMatchObject({ result: { content: [{ text: "x" }] } });
   });
 
   it("a call that waited in vain is told that servers are starting, and is unknown once they have", async () => {
-    const { provider, url, session } = await pastTheLists({ callTimeout: 50 });
+    const { server, url, session } = await pastTheLists({ callTimeout: 50 });
     const told = { error: { message: expect.stringMatching(/still connecting \(slow\)/) } };
     expect(await (await postModern(url, 2, "tools/call", { name: "late" })).json()).toMatchObject(
       told,
     );
     expect(await (await callLegacy(url, session, 3, "late")).json()).toMatchObject(told);
-    ready(provider);
+    ready(server);
     const unknown = { error: { code: -32602, message: "Unknown tool: other" } };
     expect(await (await callLegacy(url, session, 4, "other")).json()).toMatchObject(unknown);
   });
 
   it("a call that was cancelled, or whose session ended, while it waited never reaches the server", async () => {
-    const { provider, url, session } = await pastTheLists();
+    const { server, url, session } = await pastTheLists();
     const second = await openSession(url);
     let runs = 0;
     const before = served!.requests();
@@ -350,8 +348,8 @@ describe("first connect", () => {
     await fetch(url, { method: "DELETE", headers: second });
     // Both end at once, not only when the server is there.
     await Promise.all([cancelled, deleted]);
-    ready(provider);
-    provider.handlers.set("late", () => {
+    ready(server);
+    server.handlers.set("late", () => {
       runs++;
       return text("x");
     });
@@ -360,22 +358,22 @@ describe("first connect", () => {
   });
 
   it("how many calls of one principal wait is bounded", async () => {
-    const { url, session, provider } = await pastTheLists();
+    const { url, session, server } = await pastTheLists();
     const calls = Array.from({ length: 101 }, (_, id) => callLegacy(url, session, id + 10, "late"));
     const refused = await Promise.race(calls);
     expect(await refused.json()).toMatchObject({
       error: { message: expect.stringContaining("still connecting") },
     });
-    ready(provider);
+    ready(server);
     const results = (await Promise.all(calls)).filter((answer) => answer !== refused);
     for (const answer of results) expect(await answer.json()).toHaveProperty("result");
   });
 
-  it("providers that leave are listened to no longer", async () => {
-    const provider = new FakeProvider("one");
-    served = await serve([provider]);
-    expect(provider.listeners).toBe(1);
+  it("servers that leave are listened to no longer", async () => {
+    const server = new FakeServer("one");
+    served = await serve([server]);
+    expect(server.listeners).toBe(1);
     served.endpoint.update(served.content([]));
-    expect(provider.listeners).toBe(0);
+    expect(server.listeners).toBe(0);
   });
 });

@@ -4,10 +4,10 @@ import {
   Answer,
   definePlugin,
   makeCatalogue,
-  Standing,
+  StatusTracker,
   type AnyPlugin,
   type Gateway,
-  type ManagedProvider,
+  type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
@@ -19,26 +19,26 @@ import { closing } from "../servers/support/use.ts";
 const use = closing();
 
 /** A server that says a word once it is let; tells what becomes of it. */
-class Speaker implements ManagedProvider {
+class Speaker implements ManagedServer {
   readonly name: string;
   readonly word: string;
   readonly catalogue = makeCatalogue({
     tools: [{ name: "who", inputSchema: { type: "object" } }],
   });
-  readonly standing: Standing;
+  readonly standing: StatusTracker;
   isClosed = false;
   finish = (): void => {};
 
   constructor(name: string, word: string, log: PluginContext["log"]) {
     this.name = name;
     this.word = word;
-    this.standing = new Standing({ server: name, transport: "speaker", log });
+    this.standing = new StatusTracker({ server: name, transport: "speaker", log });
   }
   get status() {
     return this.standing.status;
   }
   start(): void {
-    this.standing.become("connecting", { reason: "it is warming up" });
+    this.standing.set("connecting", { reason: "it is warming up" });
   }
   async request({ args }: { args?: object | undefined }): Promise<Answer> {
     if (args && "slow" in args) await new Promise<void>((resolve) => (this.finish = resolve));
@@ -46,10 +46,10 @@ class Speaker implements ManagedProvider {
   }
   close(): Promise<void> {
     this.isClosed = true;
-    this.standing.become("closed", { reason: "it was closed" });
+    this.standing.set("closed", { reason: "it was closed" });
     return Promise.resolve();
   }
-  on(listener: Parameters<Standing["on"]>[0]): () => void {
+  on(listener: Parameters<StatusTracker["on"]>[0]): () => void {
     return this.standing.on(listener);
   }
 }
@@ -83,7 +83,7 @@ async function start(word = "old") {
     config: { servers: { house: { type: "speaker", word } } },
     client: false,
   });
-  made[0]!.standing.become("ready");
+  made[0]!.standing.set("ready");
   const apply = (house: object): Promise<unknown> =>
     gateway.apply({ ...gateway.config, servers: { house: house as never } });
   return { gateway, made, apply, who: () => tool(gateway, "who") };
@@ -98,13 +98,13 @@ describe("a changed server of a plugin's type", () => {
     expect([await who(), await who()]).toEqual(["old", "old"]);
     expect(stateOf(gateway).state).toBe("ready");
     expect(made[0]!.isClosed).toBe(false);
-    made[1]!.standing.become("ready");
+    made[1]!.standing.set("ready");
     expect(await who()).toBe("new");
     await expect.poll(() => made[0]!.isClosed).toBe(true);
     // Nothing of the one before is left to be replaced or closed again.
     await apply({ type: "speaker", word: "newest" });
     expect(await who()).toBe("new");
-    made[2]!.standing.become("ready");
+    made[2]!.standing.set("ready");
     expect(await who()).toBe("newest");
     await gateway.close();
     expect(made.map(({ isClosed }) => isClosed)).toEqual([true, true, true]);
@@ -113,7 +113,7 @@ describe("a changed server of a plugin's type", () => {
   it("takes nothing away where it does not work, and says so", async () => {
     const { gateway, made, apply, who } = await start();
     await apply({ type: "speaker", word: "new" });
-    made[1]!.standing.become("backoff", { reason: "the house is locked", attempts: 1 });
+    made[1]!.standing.set("backoff", { reason: "the house is locked", attempts: 1 });
     expect(stateOf(gateway)).toMatchObject({
       state: "degraded",
       reason: "The changed entry does not work: the house is locked. The one before serves on.",
@@ -121,7 +121,7 @@ describe("a changed server of a plugin's type", () => {
     expect(await who()).toBe("old");
     await apply({ type: "speaker", word: "old again" });
     expect(await who()).toBe("old");
-    made[2]!.standing.become("ready");
+    made[2]!.standing.set("ready");
     expect(await who()).toBe("old again");
     await expect.poll(() => made.map(({ isClosed }) => isClosed)).toEqual([true, true, false]);
   });
@@ -129,7 +129,7 @@ describe("a changed server of a plugin's type", () => {
   it("takes over when the one before goes away by itself, and both end with the gateway", async () => {
     const { gateway, made, apply, who } = await start();
     await apply({ type: "speaker", word: "new" });
-    made[0]!.standing.become("backoff", { reason: "it fell over" });
+    made[0]!.standing.set("backoff", { reason: "it fell over" });
     expect(stateOf(gateway)).toMatchObject({ state: "connecting", reason: "it is warming up" });
     expect(await who()).toBe("new");
     await apply({ type: "speaker", word: "newest" });
@@ -141,7 +141,7 @@ describe("a changed server of a plugin's type", () => {
     const { gateway, made, apply, who } = await start();
     const slow = tool(gateway, "who", { slow: true });
     await apply({ type: "speaker", word: "new" });
-    made[1]!.standing.become("ready");
+    made[1]!.standing.set("ready");
     expect(await who()).toBe("new");
     made[0]!.finish();
     expect(await slow).toBe("old");
@@ -159,7 +159,7 @@ describe("a changed server of a plugin's type", () => {
     await expect.poll(() => made[0]!.isClosed).toBe(true);
     await apply({ type: "speaker", word: "new" });
     expect(await who()).toBe("mcp");
-    made[1]!.standing.become("ready");
+    made[1]!.standing.set("ready");
     expect(await who()).toBe("new");
   });
 });

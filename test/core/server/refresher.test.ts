@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   GatewayError,
   makeCatalogue,
-  Reading,
-  Standing,
+  Refresher,
+  StatusTracker,
   type Catalogue,
-  type ProviderEvent,
-  type ReadingOptions,
+  type ServerEvent,
+  type RefresherOptions,
 } from "../../../core/index.ts";
 
 interface Book {
@@ -24,20 +24,20 @@ const wrong = () => new GatewayError("invalid", "It is no book.");
 
 /** A reading whose outcomes are those of `read`, with what its server tells. */
 function makeReading(
-  read: ReadingOptions<Book>["read"],
-  options: Partial<ReadingOptions<Book>> = {},
+  read: RefresherOptions<Book>["read"],
+  options: Partial<RefresherOptions<Book>> = {},
 ) {
   const lines: Record<string, unknown>[] = [];
   const log = pino(
     { base: null, timestamp: false },
     { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
   );
-  const standing = new Standing({ server: "shelf", transport: "book", log });
-  const events: ProviderEvent[] = [];
-  standing.on((event) => void events.push(event));
+  const tracker = new StatusTracker({ server: "shelf", transport: "book", log });
+  const events: ServerEvent[] = [];
+  tracker.on((event) => void events.push(event));
   const subject = "the book";
-  const reading = new Reading<Book>({
-    standing,
+  const reading = new Refresher<Book>({
+    tracker,
     subject,
     refresh: 300_000,
     timeout: 10_000,
@@ -47,12 +47,12 @@ function makeReading(
   /** The states it was in, and the lists that changed. */
   const told = () =>
     events.map((event) => (event.type === "state" ? event.status.state : event.type));
-  return { reading, standing, told, lines };
+  return { reading, tracker, told, lines };
 }
 
 /** Reads what stands in a row, each once. */
 function inTurn(...outcomes: (Book | GatewayError)[]) {
-  return vi.fn<ReadingOptions<Book>["read"]>(() => {
+  return vi.fn<RefresherOptions<Book>["read"]>(() => {
     const next = outcomes.shift();
     if (next === undefined) throw new Error("read once too often");
     return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
@@ -72,14 +72,14 @@ afterEach(() => void vi.useRealTimers());
 describe("a reading", () => {
   it("makes the server ready, and its lists those of what was read", async () => {
     const old = makeCatalogue({ prompts: [{ name: "old" }] });
-    const { reading, standing, told } = makeReading(inTurn(bookOf("poems")), { catalogue: old });
+    const { reading, tracker, told } = makeReading(inTurn(bookOf("poems")), { catalogue: old });
     expect(reading.catalogue).toBe(old);
     reading.start();
-    expect(standing.status).toMatchObject({
+    expect(tracker.status).toMatchObject({
       state: "connecting",
       reason: "the book is being read",
     });
-    await reading.again();
+    await reading.refresh();
     expect(reading.latest?.title).toBe("poems");
     expect(reading.catalogue.tools.map(({ name }) => name)).toEqual(["poems"]);
     expect(told()).toEqual(["connecting", "changed", "ready"]);
@@ -89,7 +89,7 @@ describe("a reading", () => {
     const book = bookOf("poems");
     const read = inTurn(book, book, bookOf("tales"));
     const { reading, told } = makeReading(read);
-    await reading.again();
+    await reading.refresh();
     await vi.advanceTimersByTimeAsync(299_999);
     expect(read).toHaveBeenCalledTimes(1);
     await vi.advanceTimersByTimeAsync(1);
@@ -103,49 +103,49 @@ describe("a reading", () => {
   it("happens once, however many ask meanwhile, and without refresh only for them", async () => {
     const read = inTurn(bookOf("poems"), bookOf("tales"));
     const { reading } = makeReading(read, { refresh: 0 });
-    await Promise.all([reading.again(), reading.again(), reading.again()]);
+    await Promise.all([reading.refresh(), reading.refresh(), reading.refresh()]);
     expect(read).toHaveBeenCalledTimes(1);
     expect(vi.getTimerCount()).toBe(0);
-    await reading.again();
+    await reading.refresh();
     expect(reading.latest?.title).toBe("tales");
   });
 
   it("of what cannot be reached is tried again soon, then ever later, up to a minute", async () => {
     const failures = Array.from({ length: 7 }, away);
-    const { reading, standing } = makeReading(inTurn(...failures, bookOf("poems")));
+    const { reading, tracker } = makeReading(inTurn(...failures, bookOf("poems")));
     const waits: number[] = [];
-    await reading.again();
+    await reading.refresh();
     for (const _ of failures) {
-      const { state, reason, nextRetryAt, since } = standing.status;
+      const { state, reason, nextRetryAt, since } = tracker.status;
       expect([state, reason]).toEqual(["backoff", "Nobody answers. Call again."]);
       const wait = Date.parse(nextRetryAt!) - Date.parse(since);
       waits.push(wait);
       await vi.advanceTimersByTimeAsync(wait);
     }
     expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
-    expect(standing.status).toMatchObject({ state: "ready", attempts: 0 });
+    expect(tracker.status).toMatchObject({ state: "ready", attempts: 0 });
   });
 
   it("of what is wrong in itself is tried again at refresh; what was read before stays in use", async () => {
     const read = inTurn(wrong(), bookOf("poems"), wrong(), away());
-    const { reading, standing } = makeReading(read);
-    await reading.again();
-    expect(standing.status).toMatchObject({ state: "failed", reason: "It is no book." });
+    const { reading, tracker } = makeReading(read);
+    await reading.refresh();
+    expect(tracker.status).toMatchObject({ state: "failed", reason: "It is no book." });
     await vi.advanceTimersByTimeAsync(299_999);
     expect(read).toHaveBeenCalledTimes(1);
     await vi.advanceTimersByTimeAsync(1);
-    expect(standing.status.state).toBe("ready");
+    expect(tracker.status.state).toBe("ready");
     for (const attempts of [1, 2]) {
-      await reading.again();
-      expect(standing.status).toMatchObject({ state: "degraded", attempts });
-      expect(await reading.lend(({ title }) => Promise.resolve(title))).toBe("poems");
+      await reading.refresh();
+      expect(tracker.status).toMatchObject({ state: "degraded", attempts });
+      expect(await reading.use(({ title }) => Promise.resolve(title))).toBe("poems");
     }
   });
 
   it("that throws something of its own is a fault for the log, not for the reader", async () => {
-    const { reading, standing, lines } = makeReading(() => Promise.reject(new Error("secret")));
-    await reading.again();
-    expect(standing.status).toMatchObject({
+    const { reading, tracker, lines } = makeReading(() => Promise.reject(new Error("secret")));
+    await reading.refresh();
+    expect(tracker.status).toMatchObject({
       state: "failed",
       reason: "The book cannot be understood.",
     });
@@ -156,15 +156,15 @@ describe("a reading", () => {
   });
 
   it("that takes too long is ended, and counts as one that could not be reached", async () => {
-    const { reading, standing } = makeReading(
+    const { reading, tracker } = makeReading(
       (signal) =>
         new Promise((_, reject) =>
           signal.addEventListener("abort", () => reject(signal.reason as Error)),
         ),
       { timeout: 5 },
     );
-    await reading.again();
-    expect(standing.status).toMatchObject({
+    await reading.refresh();
+    expect(tracker.status).toMatchObject({
       state: "backoff",
       reason: 'Server "shelf" did not send the book in time.',
     });
@@ -176,14 +176,14 @@ describe("a call", () => {
     const { promise, resolve } = promised<Book>();
     const { reading } = makeReading(() => promise);
     reading.start();
-    const call = reading.lend(({ title }) => Promise.resolve(title));
+    const call = reading.use(({ title }) => Promise.resolve(title));
     resolve(bookOf("poems"));
     expect(await call).toBe("poems");
   });
 
   it("is told why there is nothing to work with", async () => {
     const { reading } = makeReading(inTurn(away()));
-    const call = () => reading.lend(() => Promise.resolve());
+    const call = () => reading.use(() => Promise.resolve());
     await expect(call()).rejects.toThrow('Server "shelf" cannot be used: it was not started');
     reading.start();
     await expect(call()).rejects.toMatchObject({
@@ -198,9 +198,9 @@ describe("an end", () => {
   it("waits for the calls, reads no more, and takes none", async () => {
     const read = inTurn(bookOf("poems"));
     const { reading } = makeReading(read);
-    await reading.again();
+    await reading.refresh();
     const work = promised<string>();
-    const call = reading.lend(() => work.promise);
+    const call = reading.use(() => work.promise);
     const closing = reading.close(60_000);
     let isClosed = false;
     void closing.then(() => (isClosed = true));
@@ -209,16 +209,16 @@ describe("an end", () => {
     work.resolve("read out");
     expect(await call).toBe("read out");
     await closing;
-    await reading.again();
+    await reading.refresh();
     expect(vi.getTimerCount()).toBe(0);
     expect(read).toHaveBeenCalledTimes(1);
-    await expect(reading.lend(() => Promise.resolve())).rejects.toThrow(/: it was closed$/);
+    await expect(reading.use(() => Promise.resolve())).rejects.toThrow(/: it was closed$/);
   });
 
   it("waits no longer than it may, also when it is asked for again with less", async () => {
     const { reading } = makeReading(inTurn(bookOf("poems")));
-    await reading.again();
-    void reading.lend(() => new Promise<never>(() => {}));
+    await reading.refresh();
+    void reading.use(() => new Promise<never>(() => {}));
     const first = reading.close(60_000);
     let isClosed = false;
     void reading.close(0).then(() => (isClosed = true));

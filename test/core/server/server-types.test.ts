@@ -14,22 +14,22 @@ import {
   type Catalogue,
   type GatewayConfigInput,
   type Json,
-  type ManagedProvider,
-  type ProviderEvent,
-  type ProviderStatus,
+  type ManagedServer,
+  type ServerEvent,
+  type ServerStatus,
 } from "../../../core/index.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { propylon } from "../cli/propylon.ts";
 
 /** A server that writes down its life and says its greeting. */
-class Greeter implements ManagedProvider {
+class Greeter implements ManagedServer {
   readonly name: string;
   readonly greeting: string;
   readonly #events: string[];
-  readonly #listeners = new Set<(event: ProviderEvent) => void>();
+  readonly #listeners = new Set<(event: ServerEvent) => void>();
   catalogue: Catalogue;
-  status: ProviderStatus = { state: "idle", since: "", attempts: 0, transport: "greeter" };
+  status: ServerStatus = { state: "idle", since: "", attempts: 0, transport: "greeter" };
   release = (): void => {};
 
   constructor(name: string, greeting: string, events: string[], before: Catalogue | undefined) {
@@ -68,11 +68,11 @@ class Greeter implements ManagedProvider {
     return Promise.resolve();
   }
 
-  emit(event: ProviderEvent): void {
+  emit(event: ServerEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 
-  on(listener: (event: ProviderEvent) => void): () => void {
+  on(listener: (event: ServerEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -126,7 +126,7 @@ describe("an entry of servers with a plugin's type", () => {
     const hooked = definePlugin({
       name: "hooked",
       setup(gateway) {
-        gateway.hook("upstream:state", (name, { state }) => void told.push(`${name} ${state}`));
+        gateway.hook("server:state", (name, { state }) => void told.push(`${name} ${state}`));
         gateway.tool("again", {
           description: "Reconnects.",
           run: async () => (await gateway.control.reconnect("hi")).state,
@@ -151,7 +151,7 @@ describe("an entry of servers with a plugin's type", () => {
       tools: 1,
       status: { transport: "greeter" },
     });
-    (gateway.servers.get("hi") as ManagedProvider).start();
+    (gateway.servers.get("hi") as ManagedServer).start();
     expect(told).toEqual(["hi ready"]);
     expect(await client.callTool({ name: "hooked__again" })).toMatchObject({
       content: [{ text: "ready" }],

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
-import { Standing, type ProviderEvent } from "../../../core/index.ts";
+import { StatusTracker, type ServerEvent } from "../../../core/index.ts";
 
 function makeStanding() {
   const lines: Record<string, unknown>[] = [];
@@ -8,7 +8,7 @@ function makeStanding() {
     { base: null, timestamp: false, formatters: { level: (level) => ({ level }) } },
     { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
   );
-  return { lines, standing: new Standing({ server: "book", transport: "phrases", log }) };
+  return { lines, standing: new StatusTracker({ server: "book", transport: "phrases", log }) };
 }
 
 describe("the standing of a server", () => {
@@ -16,16 +16,16 @@ describe("the standing of a server", () => {
     const { standing } = makeStanding();
     expect(standing.status).toMatchObject({ state: "idle", attempts: 0, transport: "phrases" });
     const { log } = standing;
-    const local = new Standing({ server: "here", transport: "local", log, state: "ready" });
+    const local = new StatusTracker({ server: "here", transport: "local", log, state: "ready" });
     expect(local.status.state).toBe("ready");
   });
 
   it("changes with its reason and the time of the next attempt, in the log and for whoever listens", () => {
     const { lines, standing } = makeStanding();
-    const told: ProviderEvent[] = [];
+    const told: ServerEvent[] = [];
     const leave = standing.on((event) => void told.push(event));
     const begun = Date.now();
-    standing.become("backoff", { reason: "Nobody answers.", attempts: 2, wait: 60_000 });
+    standing.set("backoff", { reason: "Nobody answers.", attempts: 2, wait: 60_000 });
     const { status } = standing;
     expect(status).toMatchObject({
       state: "backoff",
@@ -47,7 +47,7 @@ describe("the standing of a server", () => {
     ]);
     leave();
     standing.protocolVersion = "2";
-    standing.become("ready");
+    standing.set("ready");
     expect(told).toHaveLength(1);
     expect(lines[1]).toEqual({
       level: "info",
@@ -66,10 +66,10 @@ describe("the standing of a server", () => {
 
   it("is closed for good", () => {
     const { lines, standing } = makeStanding();
-    standing.become("closed", { reason: "it was closed" });
+    standing.set("closed", { reason: "it was closed" });
     const { status } = standing;
-    standing.become("ready");
-    standing.become("closed");
+    standing.set("ready");
+    standing.set("closed");
     expect(standing.status).toBe(status);
     expect(lines).toHaveLength(1);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ProviderEvent } from "../../../core/server/server.ts";
+import type { ServerEvent } from "../../../core/server/server.ts";
 import type { Clock } from "../../../core/servers/clock.ts";
 import type { Upstream } from "../../../core/servers/upstream.ts";
 import { makeUpstream, nextEvent, reached } from "./support/calls.ts";
@@ -145,7 +145,7 @@ describe("lists", () => {
     const upstream = begin(server);
     await reached(upstream, "ready");
     const before = upstream.catalogue;
-    const events: ProviderEvent[] = [];
+    const events: ServerEvent[] = [];
     upstream.on((event) => void events.push(event));
     server.notify("notifications/tools/list_changed");
     // A second, real change is the proof that the first was read.

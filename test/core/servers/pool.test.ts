@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { serverSchema, type ServerConfig } from "../../../core/config/server-schema.ts";
-import type { ProviderEvent } from "../../../core/server/server.ts";
+import type { ServerEvent } from "../../../core/server/server.ts";
 import { UpstreamPool } from "../../../core/servers/pool.ts";
 import { callText, log, reached } from "./support/calls.ts";
 import { serveOld } from "./support/servers.ts";
@@ -9,8 +9,8 @@ import { closing } from "./support/use.ts";
 
 const use = closing();
 
-function makePool(): { pool: UpstreamPool; events: [string, ProviderEvent][] } {
-  const events: [string, ProviderEvent][] = [];
+function makePool(): { pool: UpstreamPool; events: [string, ServerEvent][] } {
+  const events: [string, ServerEvent][] = [];
   const pool = new UpstreamPool({
     log,
     clientInfo: { name: "test", version: "1" },

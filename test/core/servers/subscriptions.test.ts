@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";
-import type { ProviderEvent } from "../../../core/server/server.ts";
+import type { ServerEvent } from "../../../core/server/server.ts";
 import { makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import { rpc, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
@@ -37,7 +37,7 @@ async function serveStreams() {
   upstream.start();
   await reached(upstream, "ready");
   const updates: string[] = [];
-  upstream.on((event: ProviderEvent) => {
+  upstream.on((event: ServerEvent) => {
     if (event.type === "updated") updates.push(String(event.params["uri"]));
   });
   const stream = async (count: number): Promise<Listen> => {

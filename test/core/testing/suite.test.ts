@@ -34,7 +34,7 @@ const everything = definePlugin({
       calls.inc();
       return next(call);
     });
-    gateway.hook("upstream:state", (name) => void seen.add(name));
+    gateway.hook("server:state", (name) => void seen.add(name));
     gateway.onStart(async () => {
       const timer = setInterval(() => {}, gateway.config.interval);
       const server = createServer();

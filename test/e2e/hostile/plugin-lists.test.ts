@@ -8,10 +8,10 @@ import {
   createGateway,
   definePlugin,
   EMPTY_CATALOGUE,
-  Standing,
+  StatusTracker,
   type Catalogue,
   type Json,
-  type ManagedProvider,
+  type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
@@ -33,14 +33,14 @@ const LISTS = {
 };
 
 /** A server whose lists are as given. */
-class Careless implements ManagedProvider {
+class Careless implements ManagedServer {
   readonly name: string;
   readonly catalogue: Catalogue;
-  readonly #standing: Standing;
+  readonly #standing: StatusTracker;
 
   constructor(name: string, log: PluginContext["log"]) {
     this.name = name;
-    this.#standing = new Standing({ server: name, transport: "careless", log });
+    this.#standing = new StatusTracker({ server: name, transport: "careless", log });
     const capabilities = { tools: {}, resources: {}, prompts: {} };
     const content = { ...LISTS, capabilities, hash: name };
     this.catalogue = { ...EMPTY_CATALOGUE, ...(content as unknown as Partial<Catalogue>) };
@@ -49,7 +49,7 @@ class Careless implements ManagedProvider {
     return this.#standing.status;
   }
   start(): void {
-    this.#standing.become("ready");
+    this.#standing.set("ready");
   }
   request(): Promise<Answer> {
     return Promise.resolve(Answer.result({ content: [{ type: "text", text: this.name }] }));
@@ -57,7 +57,7 @@ class Careless implements ManagedProvider {
   close(): Promise<void> {
     return Promise.resolve();
   }
-  on(listener: Parameters<Standing["on"]>[0]): () => void {
+  on(listener: Parameters<StatusTracker["on"]>[0]): () => void {
     return this.#standing.on(listener);
   }
 }

@@ -70,7 +70,7 @@ async function startRemote(program: string): Promise<{ url: string; stop(): void
 function ready(gateway: Gateway): Promise<void> {
   const isReady = (): boolean => gateway.servers.get("everything")?.status.state === "ready";
   return new Promise((resolve) => {
-    const off = gateway.hook("upstream:state", () => {
+    const off = gateway.hook("server:state", () => {
       if (!isReady()) return;
       off();
       resolve();

@@ -176,7 +176,7 @@ describe("a card", () => {
     const server = gateway.servers.get("agent")!;
     const { catalogue } = server;
     let told = 0;
-    gateway.hook("upstream:catalogue", () => void told++);
+    gateway.hook("server:catalogue", () => void told++);
     const conditional = () =>
       agent.received.filter(({ headers }) => headers["if-none-match"] !== undefined).length;
     await until(() => conditional() >= 3);

@@ -88,7 +88,7 @@ beforeAll(async () => {
       const names = ["memory", "filesystem"];
       if (names.every((name) => gateway.servers.get(name)?.status.state === "ready")) resolve();
     };
-    gateway.hook("upstream:state", look);
+    gateway.hook("server:state", look);
     look();
   });
 }, 30_000);

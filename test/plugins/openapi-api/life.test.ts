@@ -137,7 +137,7 @@ describe("a document that changes", () => {
     const server = gateway.servers.get("pets")!;
     const { catalogue } = server;
     let told = 0;
-    gateway.hook("upstream:catalogue", () => void told++);
+    gateway.hook("server:catalogue", () => void told++);
     const read = api.reads;
     await until(() => api.reads >= read + 3);
     expect(server.catalogue).toBe(catalogue);

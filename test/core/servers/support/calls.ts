@@ -3,7 +3,7 @@ import { createPrincipal } from "../../../../core/index.ts";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { serverSchema, type UpstreamConfig } from "../../../../core/config/server-schema.ts";
-import type { ProviderEvent, ProviderState } from "../../../../core/server/server.ts";
+import type { ServerEvent, ServerState } from "../../../../core/server/server.ts";
 import type { Json, Peer } from "../../../../core/call/types.ts";
 import { Upstream, type UpstreamOptions } from "../../../../core/servers/upstream.ts";
 
@@ -75,7 +75,7 @@ export function makeUpstream(config: object, options: Partial<UpstreamOptions> =
 }
 
 /** Waits until the upstream is in a state. */
-export function reached(upstream: Upstream, ...states: ProviderState[]): Promise<void> {
+export function reached(upstream: Upstream, ...states: ServerState[]): Promise<void> {
   if (states.includes(upstream.status.state)) return Promise.resolve();
   return new Promise((resolve) => {
     const off = upstream.on((event) => {
@@ -87,16 +87,16 @@ export function reached(upstream: Upstream, ...states: ProviderState[]): Promise
 }
 
 /** Waits for the first event that matches. */
-export function nextEvent<T extends ProviderEvent["type"]>(
+export function nextEvent<T extends ServerEvent["type"]>(
   upstream: Upstream,
   type: T,
-  matches: (event: Extract<ProviderEvent, { type: T }>) => boolean = () => true,
-): Promise<Extract<ProviderEvent, { type: T }>> {
+  matches: (event: Extract<ServerEvent, { type: T }>) => boolean = () => true,
+): Promise<Extract<ServerEvent, { type: T }>> {
   return new Promise((resolve) => {
     const off = upstream.on((event) => {
-      if (event.type !== type || !matches(event as Extract<ProviderEvent, { type: T }>)) return;
+      if (event.type !== type || !matches(event as Extract<ServerEvent, { type: T }>)) return;
       off();
-      resolve(event as Extract<ProviderEvent, { type: T }>);
+      resolve(event as Extract<ServerEvent, { type: T }>);
     });
   });
 }

@@ -1,7 +1,7 @@
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
-import type { Catalogue, Provider, ProviderEvent, ProviderStatus } from "../server/server.ts";
+import type { Catalogue, Server, ServerEvent, ServerStatus } from "../server/server.ts";
 import { type LeftOut, usableCatalogue } from "./entries.ts";
 import { LeftOutLog } from "./left-out.ts";
 
@@ -9,15 +9,15 @@ import { LeftOutLog } from "./left-out.ts";
  * A server that a plugin wrote, as the rest of the gateway sees it: malformed entries of its lists are left out, because clients
  * refuse the tools of all servers for one of them.
  */
-export class PluginProvider<T extends Provider = Provider> implements Provider {
+export class GuardedServer<T extends Server = Server> implements Server {
   readonly name: string;
-  readonly timeoutOf?: NonNullable<Provider["timeoutOf"]>;
-  readonly subscribe?: NonNullable<Provider["subscribe"]>;
-  readonly unsubscribe?: NonNullable<Provider["unsubscribe"]>;
-  readonly setLogLevel?: NonNullable<Provider["setLogLevel"]>;
-  readonly rootsChanged?: NonNullable<Provider["rootsChanged"]>;
-  readonly reconnect?: NonNullable<Provider["reconnect"]>;
-  readonly probe?: NonNullable<Provider["probe"]>;
+  readonly timeoutOf?: NonNullable<Server["timeoutOf"]>;
+  readonly subscribe?: NonNullable<Server["subscribe"]>;
+  readonly unsubscribe?: NonNullable<Server["unsubscribe"]>;
+  readonly setLogLevel?: NonNullable<Server["setLogLevel"]>;
+  readonly rootsChanged?: NonNullable<Server["rootsChanged"]>;
+  readonly reconnect?: NonNullable<Server["reconnect"]>;
+  readonly probe?: NonNullable<Server["probe"]>;
   protected readonly server: T;
   readonly #leftOut: LeftOutLog;
   #checked: { readonly given: Catalogue; readonly usable: Catalogue } | undefined;
@@ -53,7 +53,7 @@ export class PluginProvider<T extends Provider = Provider> implements Provider {
     return serving === this.server ? this.#check(serving.catalogue) : serving.catalogue;
   }
 
-  get status(): ProviderStatus {
+  get status(): ServerStatus {
     return this.server.status;
   }
 
@@ -61,12 +61,12 @@ export class PluginProvider<T extends Provider = Provider> implements Provider {
     return this.serving.request(call);
   }
 
-  on(listener: (event: ProviderEvent) => void): () => void {
+  on(listener: (event: ServerEvent) => void): () => void {
     return this.server.on(listener);
   }
 
   /** The one that answers calls. */
-  protected get serving(): Provider {
+  protected get serving(): Server {
     return this.server;
   }
 
@@ -81,7 +81,7 @@ export class PluginProvider<T extends Provider = Provider> implements Provider {
   }
 
   /** The one that serves, if it offers something; else this one, which does. */
-  #offering(what: "subscribe" | "unsubscribe" | "probe"): Provider {
+  #offering(what: "subscribe" | "unsubscribe" | "probe"): Server {
     return this.serving[what] ? this.serving : this.server;
   }
 }

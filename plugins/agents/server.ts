@@ -2,14 +2,14 @@ import {
   Answer,
   isGatewayError,
   makeCatalogue,
-  Standing,
+  StatusTracker,
   toResult,
   wordsOf,
   type Call,
   type Catalogue,
-  type Provider,
-  type ProviderEvent,
-  type ProviderStatus,
+  type Server,
+  type ServerEvent,
+  type ServerStatus,
   type Tool,
   type ToolReturn,
 } from "propylon";
@@ -28,12 +28,12 @@ export interface Desk {
 }
 
 /** An agent as an MCP server: its own tool, and those that every agent has. */
-export class AgentProvider implements Provider {
+export class AgentServer implements Server {
   readonly name: string;
   readonly isApart = true;
   readonly #desk: Desk;
   readonly #log: Logger;
-  readonly #standing: Standing;
+  readonly #tracker: StatusTracker;
   #offered: ReadonlyMap<string, OfferedTool>;
   #catalogue: Catalogue;
 
@@ -41,7 +41,7 @@ export class AgentProvider implements Provider {
     this.name = name;
     this.#desk = desk;
     this.#log = log;
-    this.#standing = new Standing({ server: name, transport: "local", log, state: "ready" });
+    this.#tracker = new StatusTracker({ server: name, transport: "local", log, state: "ready" });
     this.#offered = offers.current;
     this.#catalogue = toCatalogue(desk.tool, this.#offered);
     offers.follow(() => this.#update(offers.current));
@@ -51,8 +51,8 @@ export class AgentProvider implements Provider {
     return this.#catalogue;
   }
 
-  get status(): ProviderStatus {
-    return this.#standing.status;
+  get status(): ServerStatus {
+    return this.#tracker.status;
   }
 
   /** Has other tools beside the agent's own from now on, and tells clients. */
@@ -60,7 +60,7 @@ export class AgentProvider implements Provider {
     this.#offered = offered;
     const { hash } = this.#catalogue;
     this.#catalogue = toCatalogue(this.#desk.tool, offered);
-    if (hash !== this.#catalogue.hash) this.#standing.emit({ type: "changed", lists: ["tools"] });
+    if (hash !== this.#catalogue.hash) this.#tracker.emit({ type: "changed", lists: ["tools"] });
   }
 
   timeoutOf(tool: string): number | undefined {
@@ -88,8 +88,8 @@ export class AgentProvider implements Provider {
     }
   }
 
-  on(listener: (event: ProviderEvent) => void): () => void {
-    return this.#standing.on(listener);
+  on(listener: (event: ServerEvent) => void): () => void {
+    return this.#tracker.on(listener);
   }
 }
 
