@@ -18,7 +18,7 @@ export function evict(
   let calls = 0;
   // A call that came before a reload is in flight like any other.
   if (inFlight === "cancel")
-    for (const each of new Set([generation, ...outgoing])) calls += each.abortThose(matches, error);
+    for (const each of [generation, ...outgoing.keys()]) calls += each.abortThose(matches, error);
   const streams = leases.evict(match, reason);
   return { sessions: faces.revoke(match), streams, calls };
 }
@@ -29,7 +29,7 @@ export function evictDropped(parts: GatewayParts, old: Generation): void {
   const dropped = droppedBetween(creditsOf(old), creditsOf(parts.generation));
   if (!dropped) return;
   parts.leases.withdraw(dropped);
-  const ended = evict({ ...parts, outgoing: new Set([...parts.outgoing, old]) }, dropped, REASON);
+  const ended = evict(parts, dropped, REASON);
   parts.log.info(ended, "credentials were taken away: what was open on them has ended");
 }
 

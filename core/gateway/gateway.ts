@@ -70,7 +70,7 @@ export class Gateway {
       scopeHost: createScopeHost(log, cwd, parts),
       retiring: new Set(),
       leaving: new Set(),
-      outgoing: new Set(),
+      outgoing: new Map(),
       generation: emptyGeneration(config, log),
       listening: false,
       draining: false,

@@ -40,8 +40,8 @@ export interface GatewayParts {
   readonly retiring: Set<Promise<void>>;
   /** Listeners that a reload took away; answers may still be in flight on them. */
   readonly leaving: Set<Listener>;
-  /** Old generations whose calls may still be in flight. */
-  readonly outgoing: Set<Generation>;
+  /** Old generations whose calls may still be in flight, with the wait for these; `false` = the drain time is over. */
+  readonly outgoing: Map<Generation, Promise<boolean>>;
   generation: Generation;
   listening: boolean;
   draining: boolean;

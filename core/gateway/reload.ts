@@ -134,9 +134,10 @@ async function swap(
   parts.hooks.swap(generation.compiled.hooks);
   parts.faces.update(generation.compiled.endpoints);
   serveGeneration(parts);
+  parts.outgoing.set(old, old.whenIdle(drain));
   evictDropped(parts, old);
-  // A middleware may still hold a call that the old generation will send to a replaced server.
-  const arrived = Promise.all([...earlier, old.whenIdle(drain)]);
+  // A middleware may still hold a call that an old generation will send to a replaced server.
+  const arrived = Promise.all(parts.outgoing.values());
   void track(parts, upstreams.commit(drain, arrived));
   for (const listener of closing) {
     parts.leaving.add(listener);
@@ -145,8 +146,7 @@ async function swap(
   const keys = new Set(generation.scopes.map(({ key }) => key));
   const dropped = parts.kept.take(parts.kept.plugins.filter((key) => !keys.has(key)));
   const leaving = old.scopes.filter((scope) => !generation.scopes.includes(scope));
-  parts.outgoing.add(old);
-  const retired = track(parts, retire(parts, old, { earlier, leaving, dropped, drain }));
+  const retired = track(parts, retire(parts, old, { earlier, leaving, dropped }));
   // A call may apply a config itself, so one that is still in flight must not be waited for.
   if (old.inFlight === 0 && earlier.length === 0) await retired;
 }
@@ -164,21 +164,19 @@ function track({ retiring, log }: GatewayParts, work: Promise<void>): Promise<vo
 
 /** What leaves with an old generation. */
 interface Leaving {
-  /** Retirements under way: their calls may use the same scopes. */
+  /** Retirements under way: their calls may use the same scopes. Their drain times run beside this one's. */
   readonly earlier: readonly Promise<void>[];
   readonly leaving: readonly Scope[];
   readonly dropped: Unwinding;
-  readonly drain: number;
 }
 
 /** Waits for the calls of an old generation, then undoes what the new one did not take over, last first. */
 async function retire(
   { log, outgoing }: Pick<GatewayParts, "log" | "outgoing">,
   old: Generation,
-  { earlier, leaving, dropped, drain }: Leaving,
+  { earlier, leaving, dropped }: Leaving,
 ): Promise<void> {
-  await Promise.all(earlier);
-  if (!(await old.whenIdle(drain))) {
+  if (!(await outgoing.get(old))) {
     log.warn(
       { calls: old.inFlight },
       "the drain time is over: calls of the old configuration are aborted",
@@ -186,6 +184,7 @@ async function retire(
     old.abort();
   }
   outgoing.delete(old);
+  await Promise.all(earlier);
   for (const scope of leaving.toReversed()) await disposeScope(scope);
   for (const error of await dropped.run())
     log.error({ err: error }, "a kept value could not be disposed");

@@ -34,7 +34,7 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
   // What was accepted in this very turn may be a turn away from its call.
   await new Promise((resolve) => void setImmediate(resolve));
   // A call that came before a reload is one in flight like any other.
-  await Promise.all([generation, ...parts.outgoing].map((each) => finish(each, grace, log)));
+  await Promise.all([generation, ...parts.outgoing.keys()].map((each) => finish(each, grace, log)));
   const step = async (work: () => unknown): Promise<void> => {
     try {
       await work();

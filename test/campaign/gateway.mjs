@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const CLI = fileURLToPath(new URL("../../dist/core/cli/main.js", import.meta.url));
+/** SIGUSR2 collects garbage: what is left of the heap is what the process holds. */
+const COLLECTS = ["--expose-gc", "--import", `data:text/javascript,process.on("SIGUSR2",()=>gc())`];
 const META = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
   "io.modelcontextprotocol/clientInfo": { name: "campaign", version: "1" },
@@ -69,7 +71,7 @@ export async function startGateway(config, { key, expect = [] }) {
   async function start() {
     child = spawn(
       process.execPath,
-      [CLI, "start", file, "--log-level", process.env.CAMPAIGN_LOG ?? "error"],
+      [...COLLECTS, CLI, "start", file, "--log-level", process.env.CAMPAIGN_LOG ?? "error"],
       {
         stdio: ["ignore", "inherit", "inherit"],
       },

@@ -1,6 +1,6 @@
 /** The gateway under chaos: its config, reloads, and what its process holds. */
 import { createHash } from "node:crypto";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, readlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { startGateway } from "../gateway.mjs";
 
@@ -49,7 +49,9 @@ export async function startChaosGateway(servers) {
       return post("/_meta/reload");
     },
     children: () => childrenOf(gateway.pid),
+    descriptors: () => descriptorsOf(gateway.pid),
     async measure() {
+      process.kill(gateway.pid, "SIGUSR2");
       const answer = await fetch(`${gateway.origin}/metrics`, {
         headers: { authorization: `Bearer ${ADMIN}` },
       });
@@ -64,6 +66,31 @@ export async function startChaosGateway(servers) {
     },
   };
 }
+
+/** What the descriptors of a process are, counted; sockets with their state and the port at either end. */
+function descriptorsOf(pid) {
+  const sockets = new Map();
+  for (const table of ["tcp", "tcp6"])
+    for (const line of readFileSync(`/proc/${pid}/net/${table}`, "utf8").split("\n").slice(1)) {
+      const [, local, remote, state, , , , , , inode] = line.trim().split(/\s+/);
+      if (inode)
+        sockets.set(`socket:[${inode}]`, `tcp ${portOf(local)}-${portOf(remote)} ${state}`);
+    }
+  const counts = {};
+  for (const each of readdirSync(`/proc/${pid}/fd`)) {
+    let target = "gone";
+    try {
+      target = readlinkSync(`/proc/${pid}/fd/${each}`);
+    } catch {
+      // Closed meanwhile.
+    }
+    const kind = sockets.get(target) ?? target.replace(/\[\d+\]/, "");
+    counts[kind] = (counts[kind] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const portOf = (address) => Number.parseInt(address.split(":")[1], 16);
 
 function childrenOf(parent) {
   const read = (pid, file) => {

@@ -41,7 +41,7 @@ async function storm(duration, faults, offset) {
 }
 
 /**
- * What the process holds once nothing is under way: the least of some seconds, because a heap also waits for its collector.
+ * What the process holds once nothing is under way: the least of some seconds, each behind a collection of garbage.
  * Connections of principals of their own would end after idle minutes; connecting anew ends them now.
  */
 async function settled() {
@@ -57,7 +57,11 @@ async function settled() {
     Math.min(...seen.map((each) => each[key])),
   ]);
   const commands = gateway.children().map(({ pid, command }) => `${pid} ${command}`);
-  return { ...Object.fromEntries(least), commands: commands.join("; ").replaceAll("\0", " ") };
+  return {
+    ...Object.fromEntries(least),
+    kinds: gateway.descriptors(),
+    commands: commands.join("; ").replaceAll("\0", " "),
+  };
 }
 
 async function measured() {

@@ -230,6 +230,39 @@ describe("a reload", () => {
     await expect(call).rejects.toMatchObject({ code: "cancelled" });
   });
 
+  it("gives each old configuration its own drain time, however long one before may take", async () => {
+    const entered: (() => void)[] = [];
+    const stuck = definePlugin({
+      name: "stuck",
+      config: z.strictObject({ level: z.number().default(0) }),
+      setup(gateway) {
+        gateway.tool("hang", {
+          description: "",
+          run() {
+            entered.shift()!();
+            return new Promise<string>(() => {});
+          },
+        });
+      },
+    });
+    const { gateway } = await setupGateway({ plugins: [stuck] });
+    const hang = async (): Promise<{ call: Promise<unknown> }> => {
+      const inside = new Promise<void>((resolve) => void entered.push(resolve));
+      const call = gateway.call({ server: "stuck", name: "hang" });
+      await inside;
+      return { call };
+    };
+    const times = (drain: string): GatewayConfigInput["timeouts"] => ({ drain, grace: "10ms" });
+    const first = await hang();
+    await gateway.apply({ ...configOf({ stuck: { level: 1 } }), timeouts: times("10m") });
+    const second = await hang();
+    await gateway.apply({ ...configOf({ stuck: { level: 2 } }), timeouts: times("10ms") });
+    await expect(second.call).rejects.toMatchObject({ code: "cancelled" });
+    const end = expect(first.call).rejects.toMatchObject({ code: "cancelled" });
+    await gateway.close();
+    await end;
+  });
+
   it("applies one config at a time, in the order asked", async () => {
     const { gateway } = await setupGateway({ plugins: [recorder("one", [])] });
     const reports: ReloadReport[] = [];
