@@ -9,9 +9,6 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** What a number has that JavaScript cannot hold; a text may have it too. */
-const LONG_NUMBER = /\d{16}|e\+?\d{3}/i;
-
 /** Why {@link parseJson} refused a body; in `data.reason` of its error. */
 export type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
 
@@ -45,19 +42,17 @@ export function readJson(
   body: Buffer,
   maxDepth: number,
 ): { readonly value: unknown; readonly inexact: string | undefined } {
+  const text = decode(body);
   // Before parsing, because what walks the value later (JSON.stringify, schema checks) recurses and would overflow the stack.
-  if (!isWithinDepth(body, maxDepth)) {
+  if (hasBrackets(text, maxDepth) && !isWithinDepth(body, maxDepth)) {
     throw refusal("depth", `The request body nests deeper than ${maxDepth} levels.`);
   }
-  const text = decode(body);
   if (text.trimStart() === "")
     throw refusal("empty", "The request body is empty; a JSON value was expected.");
   try {
     const value: unknown = JSON.parse(text);
-    // Most bodies have no such number, which a search tells; only a scan knows whether it stands in a string.
-    const inexact = LONG_NUMBER.test(text)
-      ? scanJson([Buffer.from(text)], DEEPEST).inexact
-      : undefined;
+    // The value does not tell whether its number stood there so; a scan does.
+    const inexact = hasLargeNumber(value) ? scanJson([body], DEEPEST).inexact : undefined;
     return { value, inexact };
   } catch (error) {
     throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);
@@ -73,6 +68,24 @@ function decode(body: Buffer): string {
 
 function hasByteOrderMark(body: Buffer): boolean {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+}
+
+/** Whether a JSON text has more than so many opening brackets, in strings too: most have too few to be deep. */
+export function hasBrackets(text: string, most: number): boolean {
+  let left = most;
+  for (const bracket of "{[")
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
+      if (--left < 0) return true;
+  return false;
+}
+
+/** Whether a parsed value holds a number beyond 2^53, which may have been another one in its text. */
+export function hasLargeNumber(value: unknown): boolean {
+  if (typeof value === "number") return !(Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(hasLargeNumber);
+  for (const key in value) if (hasLargeNumber((value as Record<string, unknown>)[key])) return true;
+  return false;
 }
 
 /**

@@ -135,6 +135,51 @@ it("finds in a result what a parser finds, and gives the same to the client", ()
   );
 });
 
+it("reads a message in one piece as it reads it in two, whatever is changed in it", () => {
+  const id = nextId();
+  const inserts = [
+    '"',
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\n",
+    "9".repeat(20),
+    "é",
+    `,"id":"${id}"`,
+    ',"result":{}',
+    "",
+  ];
+  const edit = fc.tuple(fc.nat(), fc.constantFrom(...inserts), fc.nat(1));
+  const results = fc.dictionary(fc.string(), fc.jsonValue());
+  const read = (chunks: readonly Buffer[]): unknown => {
+    const { answer, ...rest } = readMessage(chunks, 8);
+    return { ...rest, bytes: answer?.encode(7).map(String).join("") };
+  };
+  fc.assert(
+    fc.property(
+      results,
+      fc.boolean(),
+      fc.array(edit, { maxLength: 2 }),
+      (result, isFirst, edits) => {
+        let text = JSON.stringify(
+          isFirst ? { jsonrpc: "2.0", id, result } : { result, jsonrpc: "2.0", id },
+        );
+        for (const [at, insert, cut] of edits) {
+          const place = at % text.length;
+          text = text.slice(0, place) + insert + text.slice(place + cut);
+        }
+        const bytes = Buffer.from(text);
+        expect(read([bytes])).toEqual(read([bytes.subarray(0, 1), bytes.subarray(1)]));
+      },
+    ),
+    { numRuns: 3_000 },
+  );
+});
+
 it("the head of a message tells its id, or that it answers nothing", () => {
   const id = nextId();
   expect(findId(Buffer.from(`{"jsonrpc":"2.0","id":"${id}","result":{"x":"`))).toBe(id);
