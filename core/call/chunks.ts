@@ -18,6 +18,31 @@ export function latin1Of(chunks: readonly Buffer[], start: number, end: number):
   return text;
 }
 
+/** The first bytes of a list of chunks, at most `count`. */
+export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
+  const first = chunks[0] ?? Buffer.alloc(0);
+  if (first.length >= count || chunks.length < 2) return first.subarray(0, count);
+  const parts: Buffer[] = [];
+  let missing = count;
+  for (let index = 0; missing > 0 && index < chunks.length; index++) {
+    parts.push(chunks[index]!.subarray(0, missing));
+    missing -= parts.at(-1)!.length;
+  }
+  return Buffer.concat(parts);
+}
+
+/** The last bytes of a list of chunks, at most `count`, copied. */
+export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
+  const parts: Buffer[] = [];
+  let missing = count;
+  for (let index = chunks.length - 1; missing > 0 && index >= 0; index--) {
+    const chunk = chunks[index]!;
+    parts.unshift(chunk.subarray(Math.max(0, chunk.length - missing)));
+    missing -= parts[0]!.length;
+  }
+  return Buffer.concat(parts);
+}
+
 /** Whether the bytes occur, also across the border of two or more chunks. */
 export function includes(chunks: readonly Buffer[], bytes: Buffer): boolean {
   let tail: Buffer = Buffer.alloc(0);

@@ -21,7 +21,7 @@ import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
 import type { ManagedServer, ServerType } from "../server/server-type.ts";
 import type { Socket } from "../http/socket.ts";
 import type { Server, ServerEvent } from "../server/server.ts";
-import { GuardedServer } from "../servers/guarded-server.ts";
+import { GuardedServer } from "../server/guarded-server.ts";
 import { Sources } from "./sources.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
 

@@ -1,4 +1,4 @@
-import { lastBytes } from "../servers/message.ts";
+import { lastBytes } from "../call/chunks.ts";
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;

@@ -4,7 +4,7 @@ import { toGatewayError } from "../errors.ts";
 import type { Catalogue } from "../server/server.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
-import { LeftOutLog } from "./left-out.ts";
+import { LeftOutLog } from "../server/left-out.ts";
 import { fetchLists } from "./lists.ts";
 
 /** What a {@link Listing} works with. */

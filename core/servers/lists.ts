@@ -3,7 +3,7 @@ import { GatewayError } from "../errors.ts";
 import type { Catalogue } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
 import type { Connection } from "./connection.ts";
-import { type EntryKind, type LeftOut, usableEntries } from "./entries.ts";
+import { type EntryKind, type LeftOut, usableEntries } from "../server/entries.ts";
 import { withoutInexact } from "./exact.ts";
 import { isObject } from "../kit/json.ts";
 import { type Mirrors, readMirrors } from "./mirror.ts";

@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { Answer } from "../call/answer.ts";
-import { latin1Of } from "../call/chunks.ts";
+import { lastBytes, latin1Of } from "../call/chunks.ts";
 import { type JsonScan, scanJson } from "../kit/json-scan.ts";
 import { hasBrackets, hasLargeNumber } from "../kit/parse-json.ts";
 
@@ -192,29 +192,4 @@ export function isNotice(head: Buffer): boolean {
 export function parseMessage(chunks: readonly Buffer[]): unknown {
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   return JSON.parse(bytes.toString("utf8"));
-}
-
-/** The first bytes of a list of chunks, at most `count`. */
-export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
-  const first = chunks[0] ?? Buffer.alloc(0);
-  if (first.length >= count || chunks.length < 2) return first.subarray(0, count);
-  const parts: Buffer[] = [];
-  let missing = count;
-  for (let index = 0; missing > 0 && index < chunks.length; index++) {
-    parts.push(chunks[index]!.subarray(0, missing));
-    missing -= parts.at(-1)!.length;
-  }
-  return Buffer.concat(parts);
-}
-
-/** The last bytes of a list of chunks, at most `count`, copied. */
-export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
-  const parts: Buffer[] = [];
-  let missing = count;
-  for (let index = chunks.length - 1; missing > 0 && index >= 0; index--) {
-    const chunk = chunks[index]!;
-    parts.unshift(chunk.subarray(Math.max(0, chunk.length - missing)));
-    missing -= parts[0]!.length;
-  }
-  return Buffer.concat(parts);
 }

@@ -1,4 +1,4 @@
-import { firstBytes } from "./message.ts";
+import { firstBytes } from "../call/chunks.ts";
 
 const LF = 10;
 const CR = 13;

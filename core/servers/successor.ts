@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Server, ServerEvent, ServerStatus } from "../server/server.ts";
 import type { ManagedServer } from "../server/server-type.ts";
 import { Handover, type Leave } from "./handover.ts";
-import { GuardedServer } from "./guarded-server.ts";
+import { GuardedServer } from "../server/guarded-server.ts";
 
 /** A server of a plugin's type in its place, which may have been another's: what a plugin writes need not know of reloads. */
 export class Successor extends GuardedServer<ManagedServer> implements ManagedServer {

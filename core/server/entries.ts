@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isObject } from "../kit/json.ts";
-import type { Catalogue } from "../server/server.ts";
+import type { Catalogue } from "./server.ts";
 import type { Json } from "../call/types.ts";
 
 /** The lists of a server, by their member in the result. */

@@ -1,7 +1,7 @@
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
-import type { Catalogue, Server, ServerEvent, ServerStatus } from "../server/server.ts";
+import type { Catalogue, Server, ServerEvent, ServerStatus } from "./server.ts";
 import { type LeftOut, usableCatalogue } from "./entries.ts";
 import { LeftOutLog } from "./left-out.ts";
 
