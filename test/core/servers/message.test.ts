@@ -176,7 +176,7 @@ it("reads a message in one piece as it reads it in two, whatever is changed in i
         expect(read([bytes])).toEqual(read([bytes.subarray(0, 1), bytes.subarray(1)]));
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   );
 });
 
