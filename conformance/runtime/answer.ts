@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { taskSchema, textOf, type Part, type Task } from "../../contract/index.ts";
+import { taskSchema, textOf, type Part, type Task } from "propylon/contract";
 import { Deviation, Unobservable, shown } from "../check.ts";
 import { parsed, type Reply } from "./exchange.ts";
 

@@ -1,4 +1,4 @@
-import { MANIFEST_FILE, manifestSchema, type Manifest } from "../../contract/index.ts";
+import { MANIFEST_FILE, manifestSchema, type Manifest } from "propylon/contract";
 import { demand, Unobservable, type Check } from "../check.ts";
 import type { CheckResult, Level } from "../report.ts";
 import { parsed } from "./exchange.ts";

@@ -1,4 +1,4 @@
-import { agentCardSchema, MANIFEST_FILE, manifestSchema } from "../../contract/index.ts";
+import { agentCardSchema, MANIFEST_FILE, manifestSchema } from "propylon/contract";
 import { atLevel, demand, shown, Unobservable, type Check } from "../check.ts";
 import { readAs } from "./answer.ts";
 import { demandJson, memberOf, parsed } from "./exchange.ts";

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { agentCardSchema, type Task } from "../../contract/index.ts";
+import { agentCardSchema, type Task } from "propylon/contract";
 import { atLevel, Deviation, demand, shown, Unobservable } from "../check.ts";
 import { readTask, taskIn, wordsOf } from "./answer.ts";
 import { parsed, typeOf } from "./exchange.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { taskSchema } from "../../contract/index.ts";
+import { taskSchema } from "propylon/contract";
 import { lazy } from "../lazy.ts";
 import { wordsOf } from "./answer.ts";
 import type { Child } from "./child.ts";

@@ -5,7 +5,7 @@ import {
   taskSchema,
   taskStatusUpdateSchema,
   type StreamEvent,
-} from "../../contract/index.ts";
+} from "propylon/contract";
 import { Deviation, shown } from "../check.ts";
 import { parsed } from "./exchange.ts";
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { CARD_PATH, MANIFEST_FILE, manifestSchema, type Part } from "../../contract/index.ts";
+import { CARD_PATH, MANIFEST_FILE, manifestSchema, type Part } from "propylon/contract";
 import { describeExit, type Child } from "./child.ts";
 import { exchange, NoAnswer, parsed, type Outgoing, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-import { STATES } from "../../contract/index.ts";
+import { STATES } from "propylon/contract";
 import { atLevel, demand, shown, Unobservable } from "../check.ts";
 import { readTask, taskIn } from "./answer.ts";
 import { demandJson, memberOf } from "./exchange.ts";

@@ -8,10 +8,10 @@ import {
   manifestSchema,
   sendMessageRequestSchema,
   taskSchema,
-} from "../../contract/index.ts";
-import { jsonSchemas } from "../../contract/schemas.ts";
+} from "../../plugins/a2a/contract/index.ts";
+import { jsonSchemas } from "../../plugins/a2a/contract/schemas.ts";
 
-const FOLDER = new URL("../../contract/schemas/", import.meta.url);
+const FOLDER = new URL("../../plugins/a2a/contract/schemas/", import.meta.url);
 
 /** The samples of the contract's own text, word for word. */
 const SEED = {
