@@ -1,5 +1,6 @@
 import type { CommandDefinition } from "propylon";
 
+/** Configs made from the files of other programs. */
 export const commands = {
   import: {
     description: "Print a config made from the files of another program: pallas.",

@@ -88,6 +88,7 @@ const FIXTURE: CommandDefinition = {
   },
 };
 
+/** The checks, and the server that a gateway is checked with. */
 export const commands = {
   conformance: {
     description: "Check a runtime or a gateway against what it promises.",

@@ -2,8 +2,8 @@ import type { CommandDefinition, CommandInput } from "propylon";
 import { API_KEY_FLAG, RUN_FLAGS } from "propylon/cli";
 import type { McpoFlags } from "./mcpo/mcpo.ts";
 
+/** The command line of mcpo (docs/guide/from-mcpo.md). */
 export const commands = {
-  /** The command line of mcpo (docs/guide/from-mcpo.md). */
   mcpo: {
     description: "Run as mcpo does: every tool at POST /{server}/{tool}, with mcpo's own flags.",
     flags: [

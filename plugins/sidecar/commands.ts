@@ -2,6 +2,7 @@ import type { CommandDefinition, CommandInput } from "propylon";
 import { API_KEY_FLAG, LOG_LEVEL_FLAG } from "propylon/cli";
 import type { SidecarFlags } from "./process.ts";
 
+/** A sidecar as a process of its own. */
 export const commands = {
   sidecar: {
     description:
