@@ -63,6 +63,7 @@ export type {
   ToolReturn,
   ToolSchema,
 } from "./plugin/definitions.ts";
+export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/command.ts";
 export {
   definePlugin,
   type AnyPlugin,

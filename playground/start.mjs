@@ -10,7 +10,7 @@ build();
 process.env.MONITOR_PORT = await startMonitor("0");
 // In this process, so that a signal meets the gateway once, however npm and the terminal pass it on.
 process.argv.splice(2, 0, "start", join(root, "playground/gateway.yaml"), "--watch");
-await import("../dist/core/cli/main.js");
+await import("../dist/plugins/cli.js");
 
 /**
  * Starts the second server of the playground, @modelcontextprotocol/server-system-monitor, over HTTP on a free port. When it

@@ -17,4 +17,4 @@ if (process.env.MODEL_URL === undefined) {
 process.env.MEMORY_FILE ??= join(tmpdir(), "propylon-team-memory.jsonl");
 process.env.FOLDER ??= join(root, "playground/team/files");
 process.argv.splice(2, 0, "start", join(root, "playground/team/gateway.yaml"));
-await import("../dist/core/cli/main.js");
+await import("../dist/plugins/cli.js");

@@ -6,7 +6,7 @@ import { code } from "virtual:gateway/plugins";
 import { tellFailure } from "../cli/exit.ts";
 import type { ServeFlags } from "../cli/flags.ts";
 import { start } from "../cli/start.ts";
-import { CONFIG_NAMES } from "../config/load.ts";
+import { CONFIG_NAMES } from "../config/file-names.ts";
 import { GatewayError } from "../errors.ts";
 import { setConfigFolder } from "./sealed/folder.ts";
 

@@ -1,4 +1,4 @@
-import { Option, type Command } from "commander";
+import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
 import type { KeyOptions } from "./key.ts";
 
 /** Flags of `check`. */
@@ -9,75 +9,89 @@ interface CheckFlags {
 }
 
 /** The commands that work on a config and its plugins. */
-export function describeAuthoring(program: Command): void {
-  program
-    .command("check [config]")
-    .description("Check a config, its plugins and its names; prints one line for every problem.")
-    .option("--connect", "also connect to every server")
-    .option("--explain <plugin>", "print what a plugin brings, and how it is joined to the others")
-    .option("--json", "print JSON")
-    .action(async (config: string | undefined, options: CheckFlags) => {
-      if (options.explain !== undefined) {
+export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
+  check: {
+    description: "Check a config, its plugins and its names; prints one line for every problem.",
+    arguments: "[config]",
+    flags: [
+      { flag: "--connect", description: "also connect to every server" },
+      {
+        flag: "--explain <plugin>",
+        description: "print what a plugin brings, and how it is joined to the others",
+      },
+      { flag: "--json", description: "print JSON" },
+    ],
+    async run({ arguments: [config], flags }: CommandInput<CheckFlags>) {
+      if (flags.explain !== undefined) {
         const { explain } = await import("./explain.ts");
-        return explain(options.explain, config, options);
+        return explain(flags.explain, config, flags);
       }
       const { check } = await import("./check.ts");
-      process.exitCode = await check(config, options);
-    });
-  program
-    .command("plugin")
-    .description("Work on plugins of your own.")
-    .command("new <name> [config]")
-    .description("Add a plugin to a gateway: its file, a test, and its line in the config.")
-    .action(async (name: string, config: string | undefined) => {
-      const { newPlugin } = await import("./plugin-new.ts");
-      await newPlugin(name, config);
-    });
-  program
-    .command("graph [config]")
-    .description("Print the composed gateway as a Mermaid flow chart.")
-    .action(async (config: string | undefined) => {
+      return check(config, flags);
+    },
+  },
+  plugin: {
+    description: "Work on plugins of your own.",
+    commands: {
+      new: {
+        description: "Add a plugin to a gateway: its file, a test, and its line in the config.",
+        arguments: "<name> [config]",
+        async run({ arguments: [name, config] }) {
+          const { newPlugin } = await import("./plugin-new.ts");
+          await newPlugin(name!, config);
+        },
+      },
+    },
+  },
+  graph: {
+    description: "Print the composed gateway as a Mermaid flow chart.",
+    arguments: "[config]",
+    async run({ arguments: [config] }) {
       const { graph } = await import("./graph.ts");
       await graph(config);
-    });
-  program
-    .command("build [config]")
-    .description("Build a gateway to one file that runs without node_modules.")
-    .option("--out <folder>", "folder to write", ".output")
-    .option("--readable", "leave names and spaces as they are")
-    .option("--sourcemap", "write a source map too")
-    .action(async (config: string | undefined, options: Record<string, unknown>) => {
+    },
+  },
+  build: {
+    description: "Build a gateway to one file that runs without node_modules.",
+    arguments: "[config]",
+    flags: [
+      { flag: "--out <folder>", description: "folder to write", default: ".output" },
+      { flag: "--readable", description: "leave names and spaces as they are" },
+      { flag: "--sourcemap", description: "write a source map too" },
+    ],
+    async run({ arguments: [config], flags }) {
       const { build } = await import("./build.ts");
-      await build({ ...options, config });
-    });
-  program
-    .command("schema [config]")
-    .description(
+      await build({ ...flags, config });
+    },
+  },
+  schema: {
+    description:
       "Print the JSON Schema of the config; with a config also of the options of its plugins.",
-    )
-    .action(async (config: string | undefined) => {
+    arguments: "[config]",
+    async run({ arguments: [config] }) {
       const { schema } = await import("./schema.ts");
       await schema(config);
-    });
-  program
-    .command("import <program> [folder]")
-    .description("Print a config made from the files of another program: pallas.")
-    .action(async (from: string, folder: string | undefined) => {
-      const { importConfig } = await import("./import.ts");
-      await importConfig(from, folder ?? process.cwd());
-    });
-  program
-    .command("key")
-    .description("Make a key with a role: prints it once, and the line for the config.")
-    .addOption(
-      new Option("--role <role>", "what its holder may do")
-        .choices(["viewer", "caller", "operator", "admin", "service"])
-        .makeOptionMandatory(),
-    )
-    .requiredOption("--name <name>", "name of the key in the config, logs and audit")
-    .option("--json", "print JSON")
-    .action(async (options: KeyOptions) => {
+    },
+  },
+  key: {
+    description: "Make a key with a role: prints it once, and the line for the config.",
+    flags: [
+      {
+        flag: "--role <role>",
+        description: "what its holder may do",
+        choices: ["viewer", "caller", "operator", "admin", "service"],
+        required: true,
+      },
+      {
+        flag: "--name <name>",
+        description: "name of the key in the config, logs and audit",
+        required: true,
+      },
+      { flag: "--json", description: "print JSON" },
+    ],
+    async run({ flags }: CommandInput<KeyOptions>) {
       const { printKey } = await import("./key.ts");
-      printKey(options);
-    });
-}
+      printKey(flags);
+    },
+  },
+};

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { hasCredentials } from "../http/auth/authenticator.ts";
 import { choose } from "../config/checks.ts";
-import { CONFIG_NAMES, loadConfig } from "../config/load.ts";
+import { CONFIG_NAMES } from "../config/file-names.ts";
+import { loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
 import { endpointUrl, parseTarget } from "./client.ts";
 import { clientName, CLIENTS, keyVariable } from "./clients.ts";

@@ -25,14 +25,15 @@ export function exitCodeOf(error: GatewayError): number {
 
 /** Tells a person on standard error what went wrong and what to do next: sentences, no stack. Returns the exit code. */
 export function tellFailure(thrown: unknown): number {
-  const error = toGatewayError(thrown);
-  const issues = issuesOf(error);
-  if (issues.length > 0) for (const issue of issues) console.error(issueText(issue));
-  else console.error(failureText(error, thrown));
-  return exitCodeOf(error);
+  console.error(failureText(thrown));
+  return exitCodeOf(toGatewayError(thrown));
 }
 
-function failureText(error: GatewayError, thrown: unknown): string {
+/** What went wrong and what to do next, as sentences: a line for each issue of a config. */
+export function failureText(thrown: unknown): string {
+  const error = toGatewayError(thrown);
+  const issues = issuesOf(error);
+  if (issues.length > 0) return issues.map(issueText).join("\n");
   // What is no GatewayError is a bug: its own words help more than "Internal error.".
   if (error.code === "internal" && thrown instanceof Error)
     return `This is a bug in Propylon or a plugin: ${thrown.message}`;

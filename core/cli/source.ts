@@ -25,7 +25,15 @@ export function commandConfig(words: readonly string[], flags: ServeFlags): Load
     throw new GatewayError("invalid", "Nothing stands behind --.", {
       hint: "Write the command of a server, e.g. propylon -- npx -y @modelcontextprotocol/server-everything.",
     });
-  const value = applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags);
+  return valueConfig(applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags));
+}
+
+/**
+ * The config that a command made of its words.
+ *
+ * @throws {GatewayError} `invalid` with every problem; its place is the command line
+ */
+export function valueConfig(value: Record<string, unknown>): LoadedConfig {
   const { config, issues } = validateConfig(value);
   const cwd = process.cwd();
   const place: LoadedConfig["place"] = ({ message, hint }) => ({

@@ -1,50 +1,49 @@
-import { Option, type Command } from "commander";
-import { keyReader } from "./readers.ts";
+import type { CommandDefinition, CommandFlag } from "../plugin/command.ts";
+import { SEND_KEY_FLAG } from "./common-flags.ts";
+
+const ASKING: readonly CommandFlag[] = [
+  SEND_KEY_FLAG,
+  {
+    flag: "--timeout <duration>",
+    description: "longest wait, e.g. 30s (a bare number is seconds)",
+    default: "60s",
+  },
+  { flag: "--json", description: "print JSON" },
+];
 
 /** The commands that talk to a running gateway. */
-export function describeTalking(program: Command): void {
-  asClient(
-    program
-      .command("tools [target]")
-      .description("List the tools of a running gateway. The target is a URL or a config."),
-  ).action(async (target: string | undefined, options: Record<string, unknown>) => {
-    const { tools } = await import("./tools.ts");
-    process.exitCode = await tools({ ...options, target });
-  });
-  asClient(
-    program
-      .command("call <tool> [arguments...]")
-      .description("Call a tool of a running gateway. Arguments: JSON, or key=value ..."),
-  )
-    .option("--target <url|config>", "gateway to call")
-    .action(async (tool: string, words: string[], options: Record<string, unknown>) => {
+export const TALKING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
+  tools: {
+    description: "List the tools of a running gateway. The target is a URL or a config.",
+    arguments: "[target]",
+    flags: ASKING,
+    async run({ arguments: [target], flags }) {
+      const { tools } = await import("./tools.ts");
+      return tools({ ...flags, target });
+    },
+  },
+  call: {
+    description: "Call a tool of a running gateway. Arguments: JSON, or key=value ...",
+    arguments: "<tool> [arguments...]",
+    flags: [...ASKING, { flag: "--target <url|config>", description: "gateway to call" }],
+    async run({ arguments: [tool, ...words], flags }) {
       const { call } = await import("./call.ts");
-      process.exitCode = await call({ ...options, tool, words });
-    });
-  program
-    .command("client-config <client> [target]")
-    .description("Print what to put into claude, cursor or vscode to use the gateway.")
-    .option("--key", "the gateway wants a key (known when the target is a config)")
-    .option("--json", "print only the JSON")
-    .action(
-      async (
-        client: string,
-        target: string | undefined,
-        options: { json?: boolean; key?: boolean },
-      ) => {
-        const { clientConfig } = await import("./client-config.ts");
-        await clientConfig(client, target, options);
+      return call({ ...flags, tool: tool!, words });
+    },
+  },
+  "client-config": {
+    description: "Print what to put into claude, cursor or vscode to use the gateway.",
+    arguments: "<client> [target]",
+    flags: [
+      {
+        flag: "--key",
+        description: "the gateway wants a key (known when the target is a config)",
       },
-    );
-}
-
-function asClient(command: Command): Command {
-  return command
-    .addOption(
-      new Option("--api-key <key>", "bearer token to send")
-        .env("PROPYLON_API_KEY")
-        .argParser(keyReader("--api-key")),
-    )
-    .option("--timeout <duration>", "longest wait, e.g. 30s (a bare number is seconds)", "60s")
-    .option("--json", "print JSON");
-}
+      { flag: "--json", description: "print only the JSON" },
+    ],
+    async run({ arguments: [client, target], flags }) {
+      const { clientConfig } = await import("./client-config.ts");
+      await clientConfig(client!, target, flags);
+    },
+  },
+};

@@ -12,21 +12,12 @@ import { expand, isPlainObject, readEnvironment } from "./environment.ts";
 import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
 import { invalidConfig, pathText } from "./issue.ts";
 import { maskText } from "./mask.ts";
+import { CONFIG_NAMES } from "./file-names.ts";
 import { checkNames } from "./names.ts";
 import { rememberPlaces } from "./parse.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
 import { validateConfig } from "./validate.ts";
-
-/** Names looked for, in this order, when no file is given. */
-export const CONFIG_NAMES = [
-  "gateway.yaml",
-  "gateway.yml",
-  "gateway.json",
-  "gateway.ts",
-  "gateway.mts",
-  "gateway.js",
-] as const;
 
 const TEXT_FORMATS: ReadonlySet<string> = new Set([".yaml", ".yml", ".json"]);
 const CODE_FORMATS: ReadonlySet<string> = new Set([".ts", ".mts", ".js", ".mjs"]);
@@ -131,6 +122,20 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     expanded,
     place,
   };
+}
+
+/**
+ * Keys of the plugins that a config switches on, whatever else it says and however wrong that is.
+ *
+ * @throws {GatewayError} as {@link loadConfig}, for a file that cannot be read or parsed
+ */
+export async function readPluginKeys(file: string): Promise<readonly string[]> {
+  const path = resolve(file);
+  const { value, issues } = await readSource(path, shownName(path), undefined);
+  if (issues.length > 0) throw invalidConfig(issues);
+  const plugins = (value as Record<string, unknown>)["plugins"];
+  if (!isPlainObject(plugins)) return [];
+  return Object.keys(plugins).filter((key) => plugins[key] !== false);
 }
 
 interface Source {

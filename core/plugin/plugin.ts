@@ -1,3 +1,4 @@
+import type { CommandDefinition } from "./command.ts";
 import type { EvictOptions, Evicted, Control } from "./control.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Call, CallInput, Middleware } from "../call/call.ts";
@@ -172,6 +173,11 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly provides?: Service<P>;
   /** Schemas of the kinds of server that it brings, by `type`, for editors; those given to {@link PluginContext.serverType}. */
   readonly serverTypes?: Readonly<Record<string, ZodType>>;
+  /**
+   * Commands for the command line `propylon`, by name: lower-case words with hyphens. They run without a gateway: nothing is set
+   * up for them, not even this plugin. Import what only they need when they run.
+   */
+  readonly commands?: Readonly<Record<string, CommandDefinition>>;
   /**
    * Names of the optional packages (optional peers of the plugin's own package) that it imports with these options. A build to
    * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs

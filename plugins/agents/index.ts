@@ -1,6 +1,7 @@
 import { definePlugin, optional } from "propylon";
 import { AgentProgress } from "propylon/plugins/progress";
 import { Chronicle } from "./chronicle.ts";
+import { commands } from "./commands.ts";
 import { createMembers } from "./members.ts";
 import { packagesOf } from "./models/provider.ts";
 import { Offers } from "./offers.ts";
@@ -22,6 +23,7 @@ export type * from "./model.ts";
 export default definePlugin({
   name: "agents",
   config: optionsSchema,
+  commands,
   inject: { progress: optional(AgentProgress) },
   provides: Agents,
   packages: ({ providers }) => packagesOf(providers),

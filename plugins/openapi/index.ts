@@ -6,6 +6,7 @@ import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
 import { coerceArguments } from "./coerce.ts";
+import { commands } from "./commands.ts";
 import { callDirectly } from "./direct.ts";
 import { routeDocuments } from "./document-routes.ts";
 import { Jobs, renderJob } from "./jobs.ts";
@@ -18,6 +19,7 @@ const CALLER = { access: "caller", mutates: false } as const;
 export default definePlugin({
   name: "openapi",
   config: options,
+  commands,
   serverTypes: { openapi: apiOptions },
   inject: { gating: optional(Gating), limits: optional(RateLimits) },
   setup(gateway) {

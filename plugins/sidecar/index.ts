@@ -1,4 +1,5 @@
 import { definePlugin, type GatewayError, type PluginContext } from "propylon";
+import { commands } from "./commands.ts";
 import type { Ending } from "./execution.ts";
 import { PACKAGES } from "./jetstream/packages.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
@@ -35,6 +36,7 @@ declare module "propylon" {
 export default definePlugin({
   name: "sidecar",
   config: optionsSchema,
+  commands,
   provides: TaskQueue,
   // $NATS_URL may name servers where it runs.
   packages: ({ nats }) => (nats.url === undefined ? undefined : PACKAGES),

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const CLI = fileURLToPath(new URL("../../dist/core/cli/main.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
 /** SIGUSR2 collects garbage: what is left of the heap is what the process holds. */
 const COLLECTS = ["--expose-gc", "--import", `data:text/javascript,process.on("SIGUSR2",()=>gc())`];
 const META = {

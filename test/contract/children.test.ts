@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { startChild } from "../../conformance/runtime/child.ts";
+import { startChild } from "../../plugins/conformance/runtime/child.ts";
 import { definePlugin, spawnChild } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import sidecar from "../../plugins/sidecar/index.ts";
@@ -85,7 +85,7 @@ it.each(Object.entries(kinds))("%s sees its own variables and no secret", async 
 });
 
 it("nothing else starts a process", async () => {
-  const folders = ["core", "plugins", "conformance", "contract"];
+  const folders = ["core", "plugins"];
   const listed = await Promise.all(
     folders.map(async (name) =>
       (await readdir(name, { recursive: true }))
@@ -100,9 +100,9 @@ it("nothing else starts a process", async () => {
     }),
   );
   expect(starting.flat().toSorted()).toEqual([
-    "conformance/runtime/child.ts",
     "core/process/child.ts",
     "core/process/launch.ts",
     "core/process/reaper.ts",
+    "plugins/conformance/runtime/child.ts",
   ]);
 });

@@ -8,17 +8,17 @@ import { expectPage, page } from "./page.ts";
 const COMMANDS = [
   "start",
   "dev",
-  "mcpo",
-  "sidecar",
   "check",
   "graph",
   "build",
   "schema",
-  "import",
   "key",
   "tools",
   "call",
   "client-config",
+  "mcpo",
+  "sidecar",
+  "import",
 ];
 
 /** Listed below a command of their own. */
@@ -44,7 +44,10 @@ it("the page of the command line is current and has every command", async () => 
       async (name) => `## propylon ${name}\n\n${block(await help(...name.split(" ")))}`,
     ),
   );
-  expectPage("cli.md", page("Command line", block(overview), ...sections));
+  expectPage("cli.md", page("Command line", block(overview), OF_PLUGINS, ...sections));
 });
+
+const OF_PLUGINS =
+  "A plugin of your own can [bring commands](../guide/write-a-plugin.md#a-command). In the folder of its config, `propylon --help` lists them as well, and `propylon <command>` runs them; the commands above keep their names.";
 
 const block = (text: string): string => `\`\`\`text\n${text}\n\`\`\``;

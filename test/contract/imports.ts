@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
 /** Folders whose imports are looked at. */
-const FOLDERS = ["core", "plugins", "contract", "conformance"];
+const FOLDERS = ["core", "plugins"];
 /** `from "x"`, `import("x")` and `import "x"`: values and types alike. */
 const IMPORT = /\bfrom\s*"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\)|^\s*import\s+"([^"]+)"/gm;
 const COMMENT = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;

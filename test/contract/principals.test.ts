@@ -29,7 +29,7 @@ it.each([
 });
 
 it("T4: no source reads the id of a principal; its ref is what is compared, kept and shown", () => {
-  const files = ["core", "plugins", "contract", "playground"]
+  const files = ["core", "plugins", "playground"]
     .flatMap((folder) =>
       readdirSync(ROOT + folder, { recursive: true, encoding: "utf8" }).map(
         (file) => `${folder}/${file}`,

@@ -27,8 +27,10 @@ it("docs/reference/requirements.md has every requirement with the tests that sho
 const READ = ["core", "plugins", "templates", "gateway.schema.json", "docs/guide", "docs/plugins"];
 /** A requirement of the five sources, a resolution, a threat. */
 const CODE = /(?<![\w-])(?:[PRMTA]\d{3}|[CT]\d{1,2}|PT\d{1,2})(?![\w-])/;
-/** The kit's checks have these ids, and its reports show them. */
+/** The kit's checks have these ids, and its reports show them: on its page, and in its code but not in comments. */
 const CHECKS = "docs/guide/conformance.md";
+const KIT = "plugins/conformance/";
+const COMMENT = /^\s*(?:\/\*\*|\*|\/\/)/;
 
 it("cites no requirement where people read", () => {
   const files = execFileSync("git", ["ls-files", ...READ], { encoding: "utf8" }).split("\n");
@@ -38,7 +40,9 @@ it("cites no requirement where people read", () => {
       readFileSync(file, "utf8")
         .split("\n")
         .flatMap((line, index) =>
-          CODE.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [],
+          CODE.test(line) && (!file.startsWith(KIT) || COMMENT.test(line))
+            ? [`${file}:${index + 1}: ${line.trim()}`]
+            : [],
         ),
     );
   expect(found).toEqual([]);

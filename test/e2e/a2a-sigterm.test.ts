@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as pace } from "node:timers/promises";
 import { Agent, Client, fetch, Pool } from "undici";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { Task } from "../../contract/index.ts";
+import type { Task } from "../../plugins/a2a/contract/index.ts";
 import { eventsIn, messageOf } from "../plugins/a2a-contract/kit.ts";
 import { startRuntimeProcess, writeConfig, type RuntimeProcess } from "./a2a-runtime.ts";
 import { buildCommand, workFolder } from "./build.ts";

@@ -4,6 +4,7 @@ import type { PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import breaker from "../../plugins/breaker/index.ts";
+import conformance from "../../plugins/conformance/index.ts";
 import events from "../../plugins/events/index.ts";
 import gating from "../../plugins/gating/index.ts";
 import history from "../../plugins/history/index.ts";
@@ -27,6 +28,7 @@ const PLUGINS: readonly PluginEntry[] = [
   admin,
   agents,
   breaker,
+  conformance,
   events,
   gating,
   health,

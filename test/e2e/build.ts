@@ -37,7 +37,7 @@ export async function buildCommand(folder: string): Promise<string> {
     join(folder, "dist"),
   ]);
   await writeFile(join(folder, "package.json"), await describePackage());
-  return join(folder, "dist/core/cli/main.js");
+  return join(folder, "dist/plugins/cli.js");
 }
 
 /** What makes the folder the package itself: its plugins would come from the last build of the working tree otherwise. */

@@ -93,7 +93,7 @@ describe("the release workflow, in a clean clone and without a network", () => {
 
   it("22: publishes both packages, each with its program and its repository", () => {
     const published = ran.filter(({ step }) => step.startsWith("npm publish"));
-    const programs = ["dist/core/cli/main.js", "dist/create-gateway.mjs"];
+    const programs = ["dist/plugins/cli.js", "dist/create-gateway.mjs"];
     expect(published).toHaveLength(2);
     for (const [index, program] of programs.entries())
       expect(published[index]!.output).toContain(` ${program}\n`);

@@ -68,7 +68,7 @@ async function linkModules(directory: string, propylon: string): Promise<void> {
   for (const each of await readdir(join(MODULES, ".bin")))
     if (!own.has(each)) await symlink(join(MODULES, ".bin", each), join(modules, ".bin", each));
   await symlink(propylon, join(modules, "propylon"));
-  await symlink(join(propylon, "dist/core/cli/main.js"), join(modules, ".bin/propylon"));
+  await symlink(join(propylon, "dist/plugins/cli.js"), join(modules, ".bin/propylon"));
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   optional,
   type Answer,
   type Call,
+  type CommandInput,
 } from "../../core/index.ts";
 
 interface Store {
@@ -104,4 +105,25 @@ test("what must not compile does not", () => {
   void createGateway({ listeners: { main: { port: "x" } } });
   // @ts-expect-error: an unknown setting
   void createGateway({ listenrs: {} });
+});
+
+test("a command has the flags that it says", () => {
+  definePlugin({
+    name: "commanding",
+    commands: {
+      typed: {
+        description: "",
+        run({ arguments: [first], flags, rest }: CommandInput<{ readonly loud?: boolean }>) {
+          expectTypeOf(first).toEqualTypeOf<string | undefined>();
+          expectTypeOf(flags.loud).toEqualTypeOf<boolean | undefined>();
+          expectTypeOf(rest).toEqualTypeOf<readonly string[] | undefined>();
+        },
+      },
+      // @ts-expect-error: an exit code is a number
+      text: { description: "", run: () => "0" },
+      // @ts-expect-error: there is no such kind of flag
+      kind: { description: "", flags: [{ flag: "--x <x>", description: "", read: "number" }] },
+    },
+    setup() {},
+  });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Process, freePort } from "../process.mjs";
 
-const CLI = fileURLToPath(new URL("../../../dist/core/cli/main.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
 
 /** What a hub has: the file of a build is measured with plugins in it, since they are what it is made for. */
 const PLUGINS = { openapi: {}, gating: {}, health: {}, metrics: {}, admin: {} };

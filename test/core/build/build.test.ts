@@ -62,7 +62,7 @@ describe("what fails a build", () => {
 
   it("says which packages a build needs", async () => {
     const cwd = await folders.project({ "gateway.yaml": MAIN, "hide.mjs": HIDE });
-    const main = join(cwd, "node_modules/propylon/dist/core/cli/main.js");
+    const main = join(cwd, "node_modules/propylon/dist/plugins/cli.js");
     const built = await run(["--import", "./hide.mjs", main, "build"], cwd);
     expect(built.code).toBe(1);
     expect(built.stderr).toBe(

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const CLI = join(ROOT, "dist/core/cli/main.js");
+const CLI = join(ROOT, "dist/plugins/cli.js");
 const BUNDLE = fileURLToPath(new URL("bundle.mjs", import.meta.url));
 
 /** Command line of an MCP server over stdio; the file is no part of any build. */

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-const MAIN = fileURLToPath(new URL("../../../dist/core/cli/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
 
 /** What a finished command line did. */
 export interface Finished {

@@ -1,5 +1,5 @@
-import { connectLegacy } from "../../../conformance/mcp/client-legacy.ts";
-import { connectModern } from "../../../conformance/mcp/client-modern.ts";
+import { connectLegacy } from "../../../plugins/conformance/mcp/client-legacy.ts";
+import { connectModern } from "../../../plugins/conformance/mcp/client-modern.ts";
 import type { Era } from "../../../core/call/types.ts";
 import { personOf, type RelayClient } from "./person.ts";
 

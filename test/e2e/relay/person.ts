@@ -1,4 +1,4 @@
-import type { KitClient, Person } from "../../../conformance/mcp/client.ts";
+import type { KitClient, Person } from "../../../plugins/conformance/mcp/client.ts";
 
 /** A client of the conformance kit, with what the relay matrix asks for most. */
 export interface RelayClient extends KitClient {

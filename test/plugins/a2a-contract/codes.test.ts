@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { taskSchema } from "../../../contract/index.ts";
+import { taskSchema } from "../../../plugins/a2a/contract/index.ts";
 import { expectPage, table } from "../../contract/page.ts";
 import { messageOf, post, startScripted, type PostOptions } from "./kit.ts";
 

@@ -1,7 +1,11 @@
 import { request, type IncomingMessage } from "node:http";
 import { fileURLToPath } from "node:url";
 import { startRuntime, type RuntimeSetup, type TestRuntime } from "../a2a/kit.ts";
-import { streamEventSchema, type StreamEvent, type Task } from "../../../contract/index.ts";
+import {
+  streamEventSchema,
+  type StreamEvent,
+  type Task,
+} from "../../../plugins/a2a/contract/index.ts";
 
 /** A skill whose message says how it behaves. */
 export const SCRIPTED = fileURLToPath(

@@ -10,7 +10,7 @@ import {
   taskSchema,
   textOf,
   type Task,
-} from "../../../contract/index.ts";
+} from "../../../plugins/a2a/contract/index.ts";
 import { definePlugin, type Call } from "../../../core/index.ts";
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";

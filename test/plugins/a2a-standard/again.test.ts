@@ -1,7 +1,7 @@
 import { Role, TaskState, type Message, type Task } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import { describe, expect, it } from "vitest";
-import type { Task as ContractTask } from "../../../contract/index.ts";
+import type { Task as ContractTask } from "../../../plugins/a2a/contract/index.ts";
 import { messageOf, post, startScripted } from "../a2a-contract/kit.ts";
 import { BINDINGS, connect, say, sending, startTck, text } from "./kit.ts";
 

@@ -1,4 +1,4 @@
-import type { StreamEvent, Task, TaskStatus } from "../../../contract/index.ts";
+import type { StreamEvent, Task, TaskStatus } from "../../../plugins/a2a/contract/index.ts";
 import type { Json } from "../../../core/index.ts";
 import { messageFromStandard, stateFromStandard } from "../../../plugins/a2a/standard/mapping.ts";
 

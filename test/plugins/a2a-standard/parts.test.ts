@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { TASK_STATES, type StreamEvent, type Task } from "../../../contract/index.ts";
+import { TASK_STATES, type StreamEvent, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { TaskEvents } from "../../../plugins/a2a/standard/events.ts";
 import { pageOf } from "../../../plugins/a2a/standard/list.ts";
 import {

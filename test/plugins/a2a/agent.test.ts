@@ -1,7 +1,12 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
-import { textOf, type Message, type StreamEvent, type Task } from "../../../contract/index.ts";
+import {
+  textOf,
+  type Message,
+  type StreamEvent,
+  type Task,
+} from "../../../plugins/a2a/contract/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer, Script } from "../../fixtures/model/types.ts";

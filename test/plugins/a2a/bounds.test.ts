@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { textOf, type Message, type Task } from "../../../contract/index.ts";
+import { textOf, type Message, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { ALICE, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const FILES = {

@@ -1,7 +1,7 @@
 import { createPrincipal } from "../../../core/index.ts";
 import { get } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { agentCardSchema } from "../../../contract/index.ts";
+import { agentCardSchema } from "../../../plugins/a2a/contract/index.ts";
 import { createGateway } from "../../../core/index.ts";
 import { freePort, testPlugin } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";

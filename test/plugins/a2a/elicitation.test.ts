@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { textOf, type Message, type Part, type Task } from "../../../contract/index.ts";
+import { textOf, type Message, type Part, type Task } from "../../../plugins/a2a/contract/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";

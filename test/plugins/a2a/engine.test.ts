@@ -7,7 +7,7 @@ import {
   type Message,
   type StreamEvent,
   type Task,
-} from "../../../contract/index.ts";
+} from "../../../plugins/a2a/contract/index.ts";
 import type { RunningTask, TaskFilter } from "../../../plugins/a2a/index.ts";
 import { ALICE, BOB, folder, gate, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 

@@ -1,6 +1,11 @@
 import { realpath } from "node:fs/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { textOf, type Message, type StreamEvent, type Task } from "../../../contract/index.ts";
+import {
+  textOf,
+  type Message,
+  type StreamEvent,
+  type Task,
+} from "../../../plugins/a2a/contract/index.ts";
 import type { RunningTask } from "../../../plugins/a2a/index.ts";
 import { isAlive } from "../../e2e/descendants.ts";
 import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";

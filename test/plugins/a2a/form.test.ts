@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Part } from "../../../contract/index.ts";
+import type { Part } from "../../../plugins/a2a/contract/index.ts";
 import { partsOfForm, readAnswer } from "../../../plugins/a2a/tasks/form.ts";
 
 const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };

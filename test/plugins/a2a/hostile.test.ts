@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { textOf, type Task } from "../../../contract/index.ts";
+import { textOf, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { toolSkill } from "../../../plugins/a2a/executors/tool.ts";
 import { skillOptionsSchema } from "../../../plugins/a2a/options.ts";
 import type { Work } from "../../../plugins/a2a/tasks/work.ts";

@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 import { definePlugin, type GatewayConfigInput, type Principal } from "../../../core/index.ts";
 import { setupGateway, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
 import a2a, { Runtime, type RuntimeService } from "../../../plugins/a2a/index.ts";
-import type { Message, StreamEvent } from "../../../contract/index.ts";
+import type { Message, StreamEvent } from "../../../plugins/a2a/contract/index.ts";
 
 /** A gateway with the plugin, and its tasks. */
 export interface TestRuntime extends TestGateway {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { textOf, type Task } from "../../../contract/index.ts";
+import { textOf, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { messageOf, post, SCRIPTED } from "../a2a-contract/kit.ts";
 import { rpc } from "../a2a-standard/kit.ts";
 import { ALICE, say, startRuntime, type TestRuntime } from "./kit.ts";

@@ -10,7 +10,7 @@ import {
   type Task,
   type TaskArtifactUpdate,
   type TaskState,
-} from "../../../contract/index.ts";
+} from "../../../plugins/a2a/contract/index.ts";
 import { compact } from "../../../plugins/a2a/tasks/compaction.ts";
 import { LiveTask } from "../../../plugins/a2a/tasks/live-task.ts";
 import { estimateTokens } from "../../../plugins/a2a/tasks/transcript.ts";

@@ -6,7 +6,7 @@ import {
   type Part,
   type StreamEvent,
   type Task,
-} from "../../../contract/index.ts";
+} from "../../../plugins/a2a/contract/index.ts";
 import { partsOf } from "../../../plugins/a2a/executors/parts.ts";
 import { ALICE, say, startRuntime, type TestRuntime } from "./kit.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { StreamEvent } from "../../../contract/index.ts";
+import type { StreamEvent } from "../../../plugins/a2a/contract/index.ts";
 import { ALICE, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 /** A runtime whose skill asks until it is told "done". */

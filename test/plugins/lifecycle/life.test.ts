@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { textOf } from "../../../contract/index.ts";
+import { textOf } from "../../../plugins/a2a/contract/index.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
 import { instructionsFor, REMINDER } from "../../../plugins/lifecycle/instructions.ts";
 import { Output } from "../../../plugins/lifecycle/output.ts";

@@ -1,0 +1,28 @@
+import { usableName } from "propylon/cli";
+
+/** Servers or agents by name. */
+type Named = Readonly<Record<string, unknown>>;
+
+/** Names that a gateway takes, by those of the deployment. */
+export function usableNames(
+  kind: "server" | "agent",
+  named: Named,
+  notes: string[],
+): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  const taken = new Set(Object.keys(named));
+  for (const name of Object.keys(named)) {
+    const usable = usableName(kind, name, (other) => taken.has(other));
+    names.set(name, usable);
+    taken.add(usable);
+    if (usable !== name) notes.push(`The ${kind} "${name}" is called "${usable}" now.`);
+  }
+  return names;
+}
+
+/** The same under the new names. */
+export function renamed(named: Named, names: ReadonlyMap<string, string>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(named).map(([name, value]) => [names.get(name)!, value]),
+  );
+}

@@ -1,0 +1,25 @@
+import type { BundledCommands } from "../core/cli/main.ts";
+
+/** The commands that the plugins in this folder declare. The plugins are not loaded for a list, and one command loads one alone. */
+export const COMMANDS: BundledCommands = {
+  mcpo: {
+    description: "Run as mcpo does: every tool at POST /{server}/{tool}, with mcpo's own flags.",
+    usage: "[options]",
+    load: async () => (await import("./openapi/commands.ts")).commands.mcpo,
+  },
+  sidecar: {
+    description:
+      "Feed a runtime of contract v1 from a durable queue; behind -- its command, to run it as well.",
+    usage: "[options]",
+    load: async () => (await import("./sidecar/commands.ts")).commands.sidecar,
+  },
+  import: {
+    description: "Print a config made from the files of another program: pallas.",
+    usage: "<program> [folder]",
+    load: async () => (await import("./agents/commands.ts")).commands.import,
+  },
+  conformance: {
+    description: "Check a runtime or a gateway against what it promises.",
+    load: async () => (await import("./conformance/commands.ts")).commands.conformance,
+  },
+};

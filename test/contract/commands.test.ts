@@ -1,0 +1,88 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Command } from "commander";
+import { expect, it, onTestFinished } from "vitest";
+import { addCommand } from "../../core/cli/program.ts";
+import { firstPartyPlugins } from "../../core/config/first-party.ts";
+import { COMMANDS } from "../../plugins/commands.ts";
+import { startPropylon } from "../core/cli/propylon.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
+
+it("the table of the command line has what the plugins declare, word for word", async () => {
+  const declared = Object.values(await firstPartyPlugins()).flatMap(({ commands = {} }) =>
+    Object.entries(commands),
+  );
+  expect(declared.length).toBeGreaterThan(3);
+  expect(Object.keys(COMMANDS).toSorted()).toEqual(declared.map(([name]) => name).toSorted());
+  for (const [name, definition] of declared) {
+    const known = COMMANDS[name]!;
+    const program = new Command();
+    addCommand(program, name, definition, undefined);
+    const line = program.createHelp().subcommandTerm(program.commands[0]!);
+    expect({ ...known, line: [name, known.usage].filter(Boolean).join(" ") }).toMatchObject({
+      description: definition.description,
+      line,
+    });
+    // The very one, so that nothing can be said twice.
+    expect(await known.load()).toBe(definition);
+  }
+});
+
+/** Files of the package that a run loads, from the coverage that Node writes. */
+async function loadedBy(run: (env: Record<string, string>) => Promise<unknown>): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "propylon-loaded-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await run({ NODE_V8_COVERAGE: folder });
+  const urls = await Promise.all(
+    (await readdir(folder)).map(async (name) => {
+      const { result } = JSON.parse(await readFile(join(folder, name), "utf8")) as {
+        result: readonly { readonly url: string }[];
+      };
+      return result.map(({ url }) => url);
+    }),
+  );
+  return urls.flat().flatMap((url) => /\/dist\/(.*)$/.exec(url)?.[1] ?? []);
+}
+
+const pluginsIn = (files: readonly string[]): string[] =>
+  files.filter((file) => file.startsWith("plugins/")).toSorted();
+
+const OWN = ["plugins/cli.js", "plugins/commands.js"];
+
+it(
+  "the list of commands loads no plugin, and a command no other one",
+  { timeout: 60_000 },
+  async () => {
+    const run = (...words: string[]) =>
+      loadedBy((env) =>
+        promisify(execFile)(process.execPath, [MAIN, ...words], {
+          env: { ...process.env, ...env },
+          cwd: tmpdir(),
+        }),
+      );
+    const help = await run("--help");
+    expect(help).toContain("core/cli/main.js");
+    expect(pluginsIn(help)).toEqual(OWN);
+    expect(pluginsIn(await run("sidecar", "--help"))).toEqual([
+      ...OWN,
+      "plugins/sidecar/commands.js",
+    ]);
+  },
+);
+
+it("start loads the command of no plugin", { timeout: 60_000 }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "propylon-start-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "gateway.yaml"), "listeners: { main: { port: 0 } }\n");
+  const files = await loadedBy(async (env) => {
+    const running = await startPropylon(["start"], { cwd: folder, env });
+    expect(await running.stop()).toBe(0);
+  });
+  expect(files).toContain("core/gateway/gateway.js");
+  expect(pluginsIn(files)).toEqual(OWN);
+});
