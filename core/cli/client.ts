@@ -108,7 +108,8 @@ export async function withClient<T>(
   const config = httpServerSchema.parse({
     url,
     headers,
-    connectTimeout: `${timeout}ms`,
+    // The wait below ends first, with words for both.
+    connectTimeout: `${timeout + 1_000}ms`,
     timeout: `${timeout}ms`,
   });
   const client = new Upstream({
@@ -123,7 +124,8 @@ export async function withClient<T>(
     await connected(client, url, apiKey, signal);
     return await use(client, signal);
   } catch (error) {
-    if (!signal.aborted || toGatewayError(error).code !== "cancelled") throw error;
+    const isLate = signal.aborted && toGatewayError(error).code === "cancelled";
+    if (!isLate) throw error;
     throw new GatewayError("timeout", `There was no answer within ${timeout / 1_000} s.`, {
       hint: "Wait longer with --timeout, e.g. --timeout 5m.",
     });
@@ -150,6 +152,7 @@ async function connected(
   });
   const { state, reason, lastError } = client.status;
   if (state === "ready" || state === "degraded") return;
+  if (state === "connecting") throw new GatewayError("cancelled", "The gateway is slow to answer.");
   const why = (reason ?? lastError ?? "it did not answer in time")
     .replace(/^Server "gateway" (?:cannot be used: )?/, "")
     .replace(/\.$/, "");
