@@ -2,6 +2,7 @@ import { checkConfig } from "../config/checks.ts";
 import { invalidConfig } from "../config/issue.ts";
 import { ConfigFile } from "../config/file.ts";
 import { findConfig, type LoadedConfig } from "../config/load.ts";
+import { Places } from "../config/places.ts";
 import { validateConfig } from "../config/validate.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
@@ -28,15 +29,16 @@ export function commandConfig(words: readonly string[], flags: ServeFlags): Load
   const value = applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags);
   const { config, issues } = validateConfig(value);
   const cwd = process.cwd();
+  const places = new Places("command line");
   const place: LoadedConfig["place"] = ({ message, hint }) => ({
     message,
     hint,
-    place: { file: "command line" },
+    place: { file: places.file },
   });
   const problems = config === undefined ? issues : checkConfig(config, { cwd });
   if (config === undefined || problems.length > 0) throw invalidConfig(problems.map(place));
-  const nothing = { warnings: [], secrets: new Set<string>(), expanded: new Map<string, never>() };
-  return { config, file: "", cwd, version: "", ...nothing, place };
+  const nothing = { warnings: [], secrets: new Set<string>() };
+  return { config, file: "", cwd, version: "", ...nothing, places, place };
 }
 
 const RUNNERS = new Set([

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { isPlainObject } from "./environment.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
+import type { Places } from "./places.ts";
 import type { Shape } from "./shape.ts";
 import { descriptionAt, keysAt, placesOf } from "./shape.ts";
 import { nearest } from "./spelling.ts";
@@ -14,13 +15,15 @@ export type ZodIssue = z.core.$ZodIssue;
  *
  * @param value what was checked
  * @param shape JSON Schema of what was wanted
+ * @param places where what was checked stands in a file: sentences name what a person wrote
  */
 export function explainIssues(
   issues: readonly ZodIssue[],
   value: unknown,
   shape: Shape,
+  places: Places,
 ): PathIssue[] {
-  return leafIssues(issues, value).flatMap((issue) => describe(issue, value, shape));
+  return leafIssues(issues, value).flatMap((issue) => describe(issue, value, shape, places));
 }
 
 /** Replaces unions by the issues of the branch that was meant, with full paths. */
@@ -56,18 +59,21 @@ function meantBranch(
   return "command" in value ? errors[0] : errors[1];
 }
 
-function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
+function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places): PathIssue[] {
   const path = issue.path as ConfigPath;
-  const name = path.length === 0 ? "The config" : pathText(path);
+  const written = places.written(path);
+  const name = path.length === 0 ? "The config" : pathText(written);
   const meaning = descriptionAt(shape, path);
   const explain =
-    meaning === undefined ? `See ${pageOf(path)} for what can stand here.` : `Meaning: ${meaning}`;
+    meaning === undefined
+      ? `See ${pageOf(written)} for what can stand here.`
+      : `Meaning: ${meaning}`;
   const say = (message: string, hint = explain): PathIssue[] => [
     { path, message: `${name} ${message}.`, hint },
   ];
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => unknownKey(key, path, shape));
+      return issue.keys.map((key) => unknownKey(key, path, shape, places));
     case "invalid_type":
       return valueAt(value, path) === undefined
         ? say("is missing")
@@ -92,7 +98,7 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
         {
           path,
           at: "key",
-          message: `${JSON.stringify(path.at(-1))} cannot be a name in ${pathText(path.slice(0, -1))}.`,
+          message: `${JSON.stringify(path.at(-1))} cannot be a name in ${pathText(written.slice(0, -1))}.`,
           hint: "Use 1 to 64 letters, digits, underscores, dots and hyphens.",
         },
       ];
@@ -188,7 +194,7 @@ function choice(known: readonly string[]): string {
   return `Known keys here: ${known.join(", ")}.`;
 }
 
-function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
+function unknownKey(key: string, path: ConfigPath, shape: Shape, places: Places): PathIssue {
   // VS Code writes comments into its mcp.json, which are read as the beginning of the next key here.
   if (/^\/[/*]/.test(key))
     return {
@@ -198,7 +204,8 @@ function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
       hint: "Take it away, or make it YAML, where comments start with #.",
     };
   const known = keysAt(shape, path);
-  const where = path.length === 0 ? "at the top of the config" : `in ${pathText(path)}`;
+  const where =
+    path.length === 0 ? "at the top of the config" : `in ${pathText(places.written(path))}`;
   return {
     path: [...path, key],
     at: "key",

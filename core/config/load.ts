@@ -6,14 +6,15 @@ import { GatewayError, isGatewayError } from "../errors.ts";
 import { checkConfig } from "./checks.ts";
 import { dropSettings, translateClients } from "./clients.ts";
 import { loadCode, readCode } from "./code.ts";
-import { parseText } from "./document.ts";
-import type { Environment, Expanded } from "./environment.ts";
+import { parseText, type ConfigText } from "./document.ts";
+import type { Environment } from "./environment.ts";
 import { expand, isPlainObject, readEnvironment } from "./environment.ts";
-import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
-import { invalidConfig, pathText } from "./issue.ts";
+import type { ConfigIssue, PathIssue } from "./issue.ts";
+import { invalidConfig } from "./issue.ts";
 import { maskText } from "./mask.ts";
 import { checkNames } from "./names.ts";
 import { rememberPlaces } from "./parse.ts";
+import type { Places } from "./places.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
 import { validateConfig } from "./validate.ts";
@@ -59,8 +60,8 @@ export interface LoadedConfig {
   readonly warnings: readonly ConfigIssue[];
   /** Values that came from the environment; give them to `maskConfig` before showing anything. */
   readonly secrets: ReadonlySet<string>;
-  /** Strings that came from the environment, by the path text of the config in force. */
-  readonly expanded: ReadonlyMap<string, Expanded>;
+  /** Where its parts stand in the file, and what came from the environment. */
+  readonly places: Places;
   /** Gives an issue found later, e.g. in the options of a plugin, its place in the file. */
   place(issue: PathIssue): ConfigIssue;
 }
@@ -96,48 +97,43 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const cwd = dirname(path);
   const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
   const expansion = expand(source.value, environment, options.placeholder);
+  const { places } = source;
+  for (const [at, text] of expansion.expanded) places.expand(at, text);
+  const place = (issue: PathIssue): ConfigIssue =>
+    maskIssue(places.place(issue), expansion.secrets);
   const ignored: PathIssue[] = [];
   const top = dropSettings(topLevel(expansion.value) as Record<string, unknown>, ignored);
   const translated = translateClients(options.adjust ? options.adjust(top) : top);
   const moved = moveAgents(translated.value);
-  const origin = (issue: PathIssue): ConfigPath => translated.origin(moved.origin(issue.path));
-  const place = (issue: PathIssue): ConfigIssue => {
-    const [message, hint] = [moved.reword(issue.message), moved.reword(issue.hint)];
-    const placed = source.place({ ...issue, message, hint, path: origin(issue) });
-    return maskIssue(placed, expansion.secrets);
-  };
-  // An unset variable leaves its text in place: problems of that same value would be noise.
-  const unset = new Set(expansion.issues.map((issue) => pathText(issue.path)));
-  const expanded = renamed(expansion.expanded);
-  const validated = validateConfig(moved.value, expanded);
-  const wrong = validated.issues.filter((issue) => !unset.has(pathText(origin(issue))));
-  const crossed = validated.config ? checkConfig(validated.config, { cwd }) : [];
-  const found = [
+  // Told before anything is moved: these are about the file as it is.
+  const written = [
     ...checkNames(source.value),
     ...expansion.issues,
     ...translated.issues,
     ...moved.issues,
-  ];
-  const issues = [...found, ...wrong, ...crossed];
-  if (issues.length > 0 || validated.config === undefined)
-    throw invalidConfig(sortByLine(issues.map(place)));
+  ].map(place);
+  const warnings = [...ignored, ...translated.warnings].map(place);
+  for (const [from, to] of [...translated.moves, ...moved.moves]) places.move(from, to);
+  const { config, issues } = validateConfig(moved.value, places);
+  // An unset variable leaves its text in place: problems of that same value would be noise.
+  const wrong = issues.filter((issue) => !places.expandedAt(issue.path)?.isUnset);
+  const crossed = config ? checkConfig(config, { cwd }) : [];
+  const all = [...written, ...[...wrong, ...crossed].map(place)];
+  if (all.length > 0 || config === undefined) throw invalidConfig(sortByLine(all));
   return {
-    config: rememberPlaces(validated.config, place),
+    config: rememberPlaces(config, place),
     file: path,
     cwd,
     version: source.version,
-    warnings: [...ignored, ...translated.warnings].map(place),
+    warnings,
     secrets: expansion.secrets,
-    expanded,
+    places,
     place,
   };
 }
 
-interface Source {
-  readonly value: unknown;
-  readonly issues: readonly ConfigIssue[];
+interface Source extends ConfigText {
   readonly version: string;
-  place(issue: PathIssue): ConfigIssue;
 }
 
 async function readSource(path: string, shown: string, draft: string | undefined): Promise<Source> {
@@ -204,17 +200,6 @@ function topLevel(value: unknown): unknown {
     Object.entries(value).filter(
       ([key, item]) => item !== null && key !== "$schema" && !key.startsWith("x-"),
     ),
-  );
-}
-
-/** What stood below `mcpServers` is below `servers` by the time it is checked, and `agents` below their plugin. */
-function renamed<T>(expanded: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
-  return new Map(
-    [...expanded].flatMap(([path, value]) => [
-      [path, value] as const,
-      [path.replace(/^mcpServers\b/, "servers"), value] as const,
-      [path.replace(/^agents\b/, "plugins.agents.agents"), value] as const,
-    ]),
   );
 }
 

@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./issue.ts";
 import { checkNames } from "./names.ts";
+import { Places } from "./places.ts";
 import { configSchema, type GatewayConfig, type GatewayConfigInput } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
 
@@ -44,8 +45,10 @@ export function parseConfig(input: GatewayConfigInput | GatewayConfig): GatewayC
   const result = configSchema.safeParse(moved.value);
   const found = [...checkNames(input), ...moved.issues];
   if (result.success && found.length === 0) return markParsed(result.data);
+  const places = new Places("the config");
+  for (const [from, to] of moved.moves) places.move(from, to);
   const issues = [...found, ...(result.error?.issues ?? [])].map(({ path, message }) => ({
-    path: moved.origin(path as ConfigPath).join("."),
+    path: places.written(path as ConfigPath).join("."),
     message,
   }));
   throw new GatewayError(

@@ -75,7 +75,7 @@ function optionIssues(
     path: ["plugins", key, ...issue.path],
   }));
   const shape: Shape = { properties: { plugins: { properties: { [key]: optionShape(schema) } } } };
-  return explainIssues(issues, { plugins: { [key]: options } }, shape).map((issue) =>
+  return explainIssues(issues, { plugins: { [key]: options } }, shape, loaded.places).map((issue) =>
     loaded.place(issue),
   );
 }
@@ -85,14 +85,14 @@ function coerceOptions(
   key: string,
   options: Record<string, unknown>,
   issues: readonly ZodIssue[],
-  { expanded }: LoadedConfig,
+  { places }: LoadedConfig,
 ): Record<string, unknown> | undefined {
   const whole = { plugins: { [key]: options } };
   const leaves = leafIssues(issues, options).map((issue) => ({
     ...issue,
     path: ["plugins", key, ...issue.path],
   }));
-  const coerced = coerceExpanded(whole, leaves, expanded) as typeof whole | undefined;
+  const coerced = coerceExpanded(whole, leaves, places) as typeof whole | undefined;
   return coerced?.plugins[key];
 }
 

@@ -5,6 +5,7 @@ import { unknownType } from "../config/checks.ts";
 import { explainIssues } from "../config/explain.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import { withoutMark } from "../config/copies.ts";
+import { Places } from "../config/places.ts";
 import { placeIn } from "../config/parse.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { entryCommon, type TypedServerConfig } from "../config/server-schema.ts";
@@ -124,7 +125,7 @@ function explain(
       },
     },
   };
-  return explainIssues(issues, { servers: { [name]: entry } }, shape);
+  return explainIssues(issues, { servers: { [name]: entry } }, shape, new Places("the config"));
 }
 
 function shapeOf(schema: z.ZodType): Shape {

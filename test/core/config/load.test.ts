@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { issuesOf } from "../../../core/config/issue.ts";
+import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { findConfig, loadConfig } from "../../../core/config/load.ts";
 import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
 import type { GatewayError } from "../../../core/errors.ts";
@@ -122,6 +122,11 @@ describe("loadConfig", () => {
   });
 });
 
+it("refuses an alias that repeats itself", async () => {
+  const error = await failure(await write("gateway.yaml", "x-a: &a\n  b: [*a]\n"));
+  expect(error.message).toContain('2:7 The alias "*a" stands inside of what it repeats.');
+});
+
 describe("blocks of other clients", () => {
   it.each([
     ["streamable_http", "streamable-http"],
@@ -172,6 +177,30 @@ describe("blocks of other clients", () => {
       ['The key "autoApprove" is ignored.', 14],
       ['The key "alwaysAllow" is ignored.', 23],
     ]);
+  });
+
+  it("points at the words of the other client, and names them", async () => {
+    const text = `mcpServers:
+  a:
+    serverUrl: nowhere
+    disabledTools: 5
+  b: { command: npx, disabled: maybe }
+`;
+    const file = await write("gateway.yaml", text);
+    expect(issuesOf(await failure(file)).map(issueText)).toEqual([
+      expect.stringContaining("3:16 mcpServers.a.serverUrl must be an http or https URL."),
+      expect.stringContaining("4:20 mcpServers.a.disabledTools must be a list."),
+      expect.stringContaining("5:32 mcpServers.b.disabled must be true or false."),
+    ]);
+  });
+
+  it("takes a variable for disabled", async () => {
+    const text = 'mcpServers: { a: { command: npx, disabled: "${OFF}" } }\n';
+    const file = await write("gateway.yaml", text);
+    for (const off of [true, false]) {
+      const { config } = await loadConfig(file, { environment: { OFF: String(off) } });
+      expect(config.servers["a"]!.enabled).toBe(!off);
+    }
   });
 
   it("refuses those keys among our own servers", async () => {
