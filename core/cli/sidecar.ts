@@ -1,13 +1,12 @@
-import { createGateway } from "../gateway/create.ts";
 import type { Logger } from "pino";
-import { checkConfig } from "../config/checks.ts";
-import { invalidConfig } from "../config/issue.ts";
+import { check } from "../config/check.ts";
+import type { Config } from "../config/config.ts";
+import { parseConfig } from "../config/parse.ts";
 import { PluginSource } from "../config/resolve.ts";
-import type { GatewayConfig } from "../config/schema.ts";
+import type { GatewayConfigInput } from "../config/schema.ts";
 import { parseDuration } from "../config/units.ts";
-import { validateConfig } from "../config/validate.ts";
 import { GatewayError } from "../errors.ts";
-import type { Gateway } from "../gateway/gateway.ts";
+import { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { exitCodeOf } from "./exit.ts";
@@ -29,15 +28,12 @@ export async function sidecar(
   command: readonly string[] | undefined,
 ): Promise<void> {
   const isStarted = endWhileStarting();
-  const config = configOf(flags, command);
-  const log = await createLogger(config.log);
   const cwd = process.cwd();
   const plugins = new PluginSource(cwd);
-  const gateway = await createGateway(config, {
-    cwd,
-    log,
-    resolvePlugin: (key) => plugins.resolve(key),
-  });
+  const config = configOf(flags, command);
+  const checked = await check(config, (key) => plugins.resolve(key), cwd);
+  const log = await createLogger(config.values.log);
+  const gateway = await Gateway.start(checked, { cwd, log });
   // Before it listens: a manifest in a file can be wrong at once.
   exitOnFailure(gateway, log);
   try {
@@ -52,14 +48,14 @@ export async function sidecar(
   log.info({ url: address?.url }, "sidecar listens");
 }
 
-function configOf(flags: SidecarFlags, command: readonly string[] | undefined): GatewayConfig {
+function configOf(flags: SidecarFlags, command: readonly string[] | undefined): Config {
   if (command?.length === 0)
     throw new GatewayError("invalid", "Nothing stands behind --.", {
       hint: "Write the command of the runtime, e.g. propylon sidecar -- node runtime.js.",
     });
   const { host, port, apiKey, logLevel } = flags;
   const grace = parseDuration(flags.grace ?? "30s", "s")!;
-  const { config, issues } = validateConfig({
+  const input = {
     name: "sidecar",
     listeners: { main: { host, port } },
     endpoints: {},
@@ -72,12 +68,8 @@ function configOf(flags: SidecarFlags, command: readonly string[] | undefined): 
       ...(process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] && { telemetry: {} }),
       sidecar: optionsOf(flags, grace, command),
     },
-  });
-  const problems = config === undefined ? issues : checkConfig(config, { cwd: process.cwd() });
-  if (config !== undefined && problems.length === 0) return config;
-  throw invalidConfig(
-    problems.map(({ message, hint }) => ({ message, hint, place: { file: "command line" } })),
-  );
+  };
+  return parseConfig(input as GatewayConfigInput, "command line");
 }
 
 function optionsOf(

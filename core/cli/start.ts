@@ -1,10 +1,9 @@
-import { createGateway } from "../gateway/create.ts";
-import { issueText } from "../config/issue.ts";
+import { check, type CheckedConfig } from "../config/check.ts";
+import { issueText, type ConfigIssue } from "../config/issue.ts";
 import type { ConfigFile } from "../config/file.ts";
-import type { LoadedConfig } from "../config/load.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
-import type { Gateway } from "../gateway/gateway.ts";
+import { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { keyVariable } from "./clients.ts";
@@ -33,16 +32,12 @@ const SETTLE_MS = 10_000;
  */
 export async function start(options: StartOptions): Promise<void> {
   const isStarted = endWhileStarting();
-  const { file, loaded } = await loadStart(options);
-  const log = await createLogger(loaded.config.log);
-  for (const warning of loaded.warnings) log.warn(issueText(warning));
+  const { file, checked, cwd, warnings } = await loadStart(options);
+  const { config } = checked;
+  const log = await createLogger(config.values.log);
+  for (const warning of warnings) log.warn(issueText(warning));
   if (file) await sweepTemporary(file.path);
-  const plugins = new PluginSource(loaded.cwd);
-  const gateway = await createGateway(loaded.config, {
-    cwd: loaded.cwd,
-    log,
-    ...(file ? { file } : { resolvePlugin: (key) => plugins.resolve(key) }),
-  });
+  const gateway = await Gateway.start(checked, { cwd, log, ...(file && { file }) });
   try {
     await gateway.listen();
   } catch (error) {
@@ -54,16 +49,25 @@ export async function start(options: StartOptions): Promise<void> {
   isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
-  writeSummary(gateway, log, keyVariable(options.apiKey === undefined ? loaded : undefined));
+  writeSummary(gateway, log, keyVariable(options.apiKey === undefined ? config : undefined));
 }
 
 /** The config of a file, or of the command behind `--`, which has none. */
-async function loadStart(
-  options: StartOptions,
-): Promise<{ file?: ConfigFile; loaded: LoadedConfig }> {
-  if (options.command) return { loaded: commandConfig(options.command, options) };
+async function loadStart(options: StartOptions): Promise<{
+  readonly file?: ConfigFile;
+  readonly checked: CheckedConfig;
+  readonly cwd: string;
+  readonly warnings: readonly ConfigIssue[];
+}> {
+  if (options.command) {
+    const cwd = process.cwd();
+    const source = new PluginSource(cwd);
+    const config = commandConfig(options.command, options);
+    return { checked: await check(config, (key) => source.resolve(key), cwd), cwd, warnings: [] };
+  }
   const file = configFile(options.file, options);
-  return { file, loaded: await file.load() };
+  const checked = await file.load();
+  return { file, checked, cwd: file.cwd, warnings: checked.warnings };
 }
 
 /** A failure was told already: by the log and the hook. */

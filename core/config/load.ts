@@ -5,17 +5,14 @@ import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import { checkConfig } from "./checks.ts";
 import { dropSettings, translateClients } from "./clients.ts";
+import { Config, placeIssue } from "./config.ts";
 import { loadCode, readCode } from "./code.ts";
 import { parseText, type ConfigText } from "./document.ts";
 import type { Environment } from "./environment.ts";
 import { expand, isPlainObject, readEnvironment } from "./environment.ts";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
 import { invalidConfig } from "./issue.ts";
-import { maskText } from "./mask.ts";
 import { checkNames } from "./names.ts";
-import { rememberPlaces } from "./parse.ts";
-import type { Places } from "./places.ts";
-import type { GatewayConfig } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
 import { validateConfig } from "./validate.ts";
 
@@ -47,9 +44,9 @@ export interface LoadOptions {
   readonly placeholder?: (path: string) => string;
 }
 
-/** A config that can be used, with what is needed to talk about it. */
+/** A config that was read from a file. */
 export interface LoadedConfig {
-  readonly config: GatewayConfig;
+  readonly config: Config;
   /** Absolute path. */
   readonly file: string;
   /** Folder of the file; what relative paths in the config start from. */
@@ -58,12 +55,6 @@ export interface LoadedConfig {
   readonly version: string;
   /** Things that were ignored or look wrong, but do no harm. */
   readonly warnings: readonly ConfigIssue[];
-  /** Values that came from the environment; give them to `maskConfig` before showing anything. */
-  readonly secrets: ReadonlySet<string>;
-  /** Where its parts stand in the file, and what came from the environment. */
-  readonly places: Places;
-  /** Gives an issue found later, e.g. in the options of a plugin, its place in the file. */
-  place(issue: PathIssue): ConfigIssue;
 }
 
 /**
@@ -99,8 +90,8 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const expansion = expand(source.value, environment, options.placeholder);
   const { places } = source;
   for (const [at, text] of expansion.expanded) places.expand(at, text);
-  const place = (issue: PathIssue): ConfigIssue =>
-    maskIssue(places.place(issue), expansion.secrets);
+  const { secrets } = expansion;
+  const place = (issue: PathIssue): ConfigIssue => placeIssue(issue, { places, secrets });
   const ignored: PathIssue[] = [];
   const top = dropSettings(topLevel(expansion.value) as Record<string, unknown>, ignored);
   const translated = translateClients(options.adjust ? options.adjust(top) : top);
@@ -117,18 +108,15 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const { config, issues } = validateConfig(moved.value, places);
   // An unset variable leaves its text in place: problems of that same value would be noise.
   const wrong = issues.filter((issue) => !places.expandedAt(issue.path)?.isUnset);
-  const crossed = config ? checkConfig(config, { cwd }) : [];
+  const crossed = config ? checkConfig(config, cwd) : [];
   const all = [...written, ...[...wrong, ...crossed].map(place)];
   if (all.length > 0 || config === undefined) throw invalidConfig(sortByLine(all));
   return {
-    config: rememberPlaces(config, place),
+    config: new Config(config, places, secrets),
     file: path,
     cwd,
     version: source.version,
     warnings,
-    secrets: expansion.secrets,
-    places,
-    place,
   };
 }
 
@@ -207,14 +195,6 @@ function topLevel(value: unknown): unknown {
 function shownName(path: string): string {
   const near = relative(process.cwd(), path);
   return near.startsWith("..") || near === "" ? basename(path) : near;
-}
-
-function maskIssue(issue: ConfigIssue, secrets: ReadonlySet<string>): ConfigIssue {
-  return {
-    ...issue,
-    message: maskText(issue.message, secrets),
-    hint: maskText(issue.hint, secrets),
-  };
 }
 
 function sortByLine(issues: readonly ConfigIssue[]): ConfigIssue[] {

@@ -1,8 +1,7 @@
 import { explainIssues, leafIssues, valueAt, type ZodIssue } from "./explain.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { configShape } from "./jsonschema.ts";
-import { markParsed } from "./parse.ts";
-import { Places } from "./places.ts";
+import type { Places } from "./places.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { configSchema } from "./schema.ts";
 
@@ -17,13 +16,13 @@ export type Validated =
  * @param places where it stands: texts that came from variables are read as numbers and booleans where those are wanted, and
  *   messages show the variable instead of its value
  */
-export function validateConfig(value: unknown, places = new Places("the config")): Validated {
+export function validateConfig(value: unknown, places: Places): Validated {
   let parsed = configSchema.safeParse(value);
   if (!parsed.success) {
     const coerced = coerceExpanded(value, leafIssues(parsed.error.issues, value), places);
     if (coerced !== undefined) parsed = configSchema.safeParse(coerced);
   }
-  if (parsed.success) return { config: markParsed(parsed.data), issues: [] };
+  if (parsed.success) return { config: parsed.data, issues: [] };
   const issues = explainIssues(parsed.error.issues, value, configShape(), places);
   return { config: undefined, issues: issues.map((issue) => hideExpanded(issue, places)) };
 }

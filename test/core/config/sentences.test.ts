@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { findTarget } from "../../../core/cli/client.ts";
-import { checkPlugins } from "../../../core/config/plugins.ts";
+import { check } from "../../../core/config/check.ts";
+import { issuesOf } from "../../../core/config/issue.ts";
+import { toGatewayError } from "../../../core/errors.ts";
 import { loadConfig } from "../../../core/config/load.ts";
 import { definePlugin } from "../../../core/index.ts";
 
@@ -25,8 +27,11 @@ async function told(options: string): Promise<readonly string[]> {
   const file = join(folder, "gateway.yaml");
   await writeFile(file, `plugins:\n  limits: ${options}\n`);
   const loaded = await loadConfig(file, { environment: {} });
-  const { issues } = await checkPlugins(loaded, { resolve: () => Promise.resolve(limits) });
-  return issues.map(({ message, hint }) => `${message} ${hint}`);
+  const error = await check(loaded.config, () => limits, folder).then(
+    () => expect.unreachable("the options were accepted"),
+    (thrown: unknown) => toGatewayError(thrown),
+  );
+  return issuesOf(error).map(({ message, hint }) => `${message} ${hint}`);
 }
 
 it("a bound that is not part of its range is told so", async () => {
