@@ -93,12 +93,12 @@ function readOptions(
   const first = schema.safeParse(written);
   if (first.success) return { written, options: first.data };
   const whole = { plugins: { [key]: written } };
-  const leaves = leafIssues(fromTop(first.error, key), whole);
+  const shape: Shape = { properties: { plugins: { properties: { [key]: optionShape(schema) } } } };
+  const leaves = leafIssues(fromTop(first.error, key), whole, shape);
   const coerced = coerceExpanded(whole, leaves, places) as typeof whole | undefined;
   const second = coerced && schema.safeParse(coerced.plugins[key]);
   if (second?.success) return { written: coerced!.plugins[key]!, options: second.data };
   const { error } = second ?? first;
-  const shape: Shape = { properties: { plugins: { properties: { [key]: optionShape(schema) } } } };
   return { issues: explainIssues(fromTop(error, key), whole, shape, places) };
 }
 

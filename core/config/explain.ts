@@ -4,7 +4,7 @@ import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
 import type { Places } from "./places.ts";
 import type { Shape } from "./shape.ts";
-import { descriptionAt, keysAt, placesOf } from "./shape.ts";
+import { branchOf, descriptionAt, keysAt, literalsAt, marksAt, placesOf } from "./shape.ts";
 import { nearest } from "./spelling.ts";
 
 /** An issue of zod. */
@@ -23,40 +23,41 @@ export function explainIssues(
   shape: Shape,
   places: Places,
 ): PathIssue[] {
-  return leafIssues(issues, value).flatMap((issue) => describe(issue, value, shape, places));
+  return leafIssues(issues, value, shape).flatMap((issue) => describe(issue, value, shape, places));
 }
 
 /** Replaces unions by the issues of the branch that was meant, with full paths. */
 export function leafIssues(
   issues: readonly ZodIssue[],
   value: unknown,
+  shape: Shape,
   parent: ConfigPath = [],
 ): ZodIssue[] {
   return issues.flatMap((issue) => {
     const path = [...parent, ...(issue.path as ConfigPath)];
     if (issue.code !== "invalid_union" || issue.errors.length === 0)
       return [{ ...issue, path: [...path] }];
-    const branch = meantBranch(issue.errors, valueAt(value, path));
-    return branch === undefined ? [{ ...issue, path: [...path] }] : leafIssues(branch, value, path);
+    const branch = meantBranch(issue.errors, valueAt(value, path), shape, path);
+    return branch === undefined
+      ? [{ ...issue, path: [...path] }]
+      : leafIssues(branch, value, shape, path);
   });
 }
 
-/**
- * The branch of a union that fits the kind of the value, if only one does. The union of servers: a type is a plugin's, a command
- * means stdio, a url means HTTP.
- */
+/** The branch of a union that was meant: the only one for this kind of value, or the one that its keys tell of. */
 function meantBranch(
   errors: readonly (readonly ZodIssue[])[],
   value: unknown,
+  shape: Shape,
+  path: ConfigPath,
 ): readonly ZodIssue[] | undefined {
   const fitting = errors.filter((branch) =>
     branch.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"),
   );
   if (fitting.length === 1) return fitting[0];
   if (!isPlainObject(value)) return undefined;
-  if ("type" in value) return errors[2];
-  if ("command" in value === "url" in value) return undefined;
-  return "command" in value ? errors[0] : errors[1];
+  const index = branchOf(shape, path, value);
+  return index === undefined ? undefined : errors[index];
 }
 
 function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places): PathIssue[] {
@@ -71,6 +72,11 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
   const say = (message: string, hint = explain): PathIssue[] => [
     { path, message: `${name} ${message}.`, hint },
   ];
+  const literals = (values: readonly unknown[]): PathIssue[] =>
+    say(
+      `must be one of ${values.join(", ")}`,
+      meant(valueAt(value, path), values.map(String)) ?? explain,
+    );
   switch (issue.code) {
     case "unrecognized_keys":
       return issue.keys.map((key) => unknownKey(key, path, shape, places));
@@ -79,10 +85,7 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
         ? say("is missing")
         : say(`must be ${KIND[issue.expected] ?? issue.expected}`);
     case "invalid_value":
-      return say(
-        `must be one of ${issue.values.join(", ")}`,
-        meant(valueAt(value, path), issue.values.map(String)) ?? explain,
-      );
+      return literals(issue.values);
     case "too_small":
       return say(boundText(issue.origin, Number(issue.minimum), issue.inclusive, "least"));
     case "too_big":
@@ -103,7 +106,9 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
         },
       ];
     case "invalid_union":
-      return describeUnion(issue, value, path, name, explain);
+      return issue.errors.length === 0
+        ? literals(literalsAt(shape, path))
+        : describeUnion(issue, value, shape, name, explain);
     default:
       return say(issue.message.replace(/^expected /, "must be "));
   }
@@ -154,10 +159,11 @@ const KIND: Readonly<Record<string, string>> = {
 function describeUnion(
   issue: Extract<ZodIssue, { code: "invalid_union" }>,
   value: unknown,
-  path: ConfigPath,
+  shape: Shape,
   name: string,
   explain: string,
 ): PathIssue[] {
+  const path = issue.path as ConfigPath;
   const found = valueAt(value, path);
   if (path[0] === "servers" && path.length === 2 && isPlainObject(found)) {
     const both = "command" in found;
@@ -175,6 +181,9 @@ function describeUnion(
           },
     ];
   }
+  const marks = isPlainObject(found) ? marksAt(shape, path) : [];
+  if (marks.length > 1)
+    return [{ path, message: `${name} must have one of ${marks.join(", ")}.`, hint: explain }];
   const kinds = issue.errors.flat().map((error) => {
     if (error.code === "invalid_type") return KIND[error.expected] ?? error.expected;
     return error.code === "invalid_value" ? error.values.join(" or ") : undefined;

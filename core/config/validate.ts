@@ -19,7 +19,11 @@ export type Validated =
 export function validateConfig(value: unknown, places: Places): Validated {
   let parsed = configSchema.safeParse(value);
   if (!parsed.success) {
-    const coerced = coerceExpanded(value, leafIssues(parsed.error.issues, value), places);
+    const coerced = coerceExpanded(
+      value,
+      leafIssues(parsed.error.issues, value, configShape()),
+      places,
+    );
     if (coerced !== undefined) parsed = configSchema.safeParse(coerced);
   }
   if (parsed.success) return { config: parsed.data, issues: [] };

@@ -17,6 +17,19 @@ const limits = definePlugin({
     share: z.number().lt(1).optional(),
     names: z.array(z.string()).min(1).optional(),
     key: z.string(),
+    store: z
+      .union([
+        z.strictObject({ memory: z.number() }),
+        z.strictObject({ folder: z.string(), sync: z.boolean().default(true) }),
+        z.strictObject({ kind: z.literal("nats"), url: z.url(), bucket: z.string() }),
+      ])
+      .optional(),
+    sink: z
+      .discriminatedUnion("to", [
+        z.strictObject({ to: z.literal("file"), path: z.string() }),
+        z.strictObject({ to: z.literal("http"), url: z.url() }),
+      ])
+      .optional(),
   }),
   setup() {},
 });
@@ -39,6 +52,24 @@ it("a bound that is not part of its range is told so", async () => {
   expect(rate).toMatch(/^plugins\.limits\.rate must be more than 0\./);
   expect(share).toMatch(/^plugins\.limits\.share must be less than 1\./);
   expect(names).toMatch(/^plugins\.limits\.names must have at least 1 entry\./);
+});
+
+it.each([
+  ["store: { folder: 5 }", "plugins.limits.store.folder must be a text."],
+  [
+    "store: { folder: x, snyc: 1 }",
+    'Unknown key "snyc" in plugins.limits.store. Did you mean "sync"?',
+  ],
+  ["store: { memory: much }", "plugins.limits.store.memory must be a number."],
+  ["store: { kind: nats, url: 'http://n' }", "plugins.limits.store.bucket is missing."],
+  [
+    "store: { memory: 1, folder: x }",
+    "plugins.limits.store must have one of memory, folder, kind.",
+  ],
+  ["sink: { to: file }", "plugins.limits.sink.path is missing."],
+  ["sink: { to: fiel }", 'plugins.limits.sink.to must be one of file, http. Did you mean "file"?'],
+])("the branch of a union that was meant is explained: %s", async (option, sentence) => {
+  expect(await told(`{ key: k, ${option} }`)).toEqual([expect.stringContaining(sentence)]);
 });
 
 it("a missing option of a plugin points to the plugin's page, not to one without it", async () => {
