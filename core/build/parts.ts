@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import { dirname, extname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../config/checks.ts";
 import { withContainer } from "../cli/container.ts";
-import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
-import { requirePlugins } from "../config/plugins.ts";
+import { findConfig, loadConfig } from "../config/load.ts";
+import { check, type CheckedConfig } from "../config/check.ts";
 import { FIRST_PARTY } from "../config/first-party.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
@@ -40,16 +40,16 @@ const CODE_CONFIG = /^\.[cm]?[jt]s$/;
 export async function findParts(file?: string): Promise<GatewayParts> {
   const path = resolve(file ?? findConfig(process.cwd()));
   const source = new PluginSource(dirname(path));
-  const loaded = await load(path, source);
-  const gateway = await dryRun(loaded, source);
+  const checked = await load(path, source);
+  const gateway = await dryRun(checked, dirname(path));
   const { code, texts } = gateway.sources;
   await gateway.close({ grace: 0 });
-  const plugins = pluginFiles(loaded);
+  const plugins = pluginFiles(checked, dirname(path));
   return {
     config: path,
     isCode: CODE_CONFIG.test(extname(path)),
     plugins,
-    packages: await findPackages(loaded, source, plugins),
+    packages: findPackages(checked, plugins),
     code: [...new Set(code)],
     texts: [...new Set(texts)],
     files: [path, ...source.files, ...code, ...texts],
@@ -57,16 +57,15 @@ export async function findParts(file?: string): Promise<GatewayParts> {
 }
 
 /** The config as it would be where it runs, as far as that is known. */
-async function load(path: string, source: PluginSource): Promise<LoadedConfig> {
+async function load(path: string, source: PluginSource): Promise<CheckedConfig> {
   const placeholders = new Placeholders();
   for (;;) {
     try {
-      const loaded = await loadConfig(path, {
+      const { config } = await loadConfig(path, {
         adjust: withContainer,
         placeholder: (at) => placeholders.at(at),
       });
-      await requirePlugins(loaded, source);
-      return loaded;
+      return await check(config, (key) => source.resolve(key), dirname(path));
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       if (!placeholders.change(error)) throw placeholders.explain(error);
@@ -74,9 +73,8 @@ async function load(path: string, source: PluginSource): Promise<LoadedConfig> {
   }
 }
 
-function pluginFiles({ config, cwd }: LoadedConfig): ReadonlyMap<string, string> {
-  const used = Object.entries(config.plugins).filter(([, options]) => options !== false);
-  return new Map(used.map(([key]) => [key, fileOf(key, cwd)]));
+function pluginFiles({ plugins }: CheckedConfig, cwd: string): ReadonlyMap<string, string> {
+  return new Map(plugins.map(({ key }) => [key, fileOf(key, cwd)]));
 }
 
 function fileOf(key: string, cwd: string): string {
@@ -90,20 +88,17 @@ function firstParty(name: string): string {
 }
 
 /** A plugin that is off may still lend a type or a function to another; it imports no package then. */
-async function findPackages(
-  { config }: LoadedConfig,
-  source: PluginSource,
-  plugins: ReadonlyMap<string, string>,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const off = FIRST_PARTY.filter((name) => !plugins.has(name));
+function findPackages(
+  { plugins }: CheckedConfig,
+  files: ReadonlyMap<string, string>,
+): ReadonlyMap<string, readonly string[]> {
+  const off = FIRST_PARTY.filter((name) => !files.has(name));
   const found = new Map<string, readonly string[]>(
     off.map((name) => [dirname(firstParty(name)), []]),
   );
-  for (const [key, file] of plugins) {
-    const plugin = await source.resolve(key);
-    const written = config.plugins[key];
-    const options = typeof written === "object" && written ? written : {};
-    const names = plugin.packages?.(plugin.config?.parse(options));
+  for (const { key, plugin, options } of plugins) {
+    const file = files.get(key)!;
+    const names = plugin.packages?.(options);
     if (names === undefined) continue;
     requirePackages(key, names, file);
     found.set(dirname(file), names);

@@ -1,6 +1,7 @@
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
-import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
-import { checkPlugins } from "../config/plugins.ts";
+import type { Config } from "../config/config.ts";
+import { findConfig, loadConfig } from "../config/load.ts";
+import { check as checkConfig, type CheckedConfig } from "../config/check.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
@@ -37,76 +38,74 @@ export async function check(
 }
 
 async function find(file: string | undefined, connect: boolean): Promise<Findings> {
-  let loaded: LoadedConfig;
+  const findings: Findings = { problems: [], warnings: [], unreachable: [] };
   try {
-    loaded = await loadConfig(file ?? findConfig(process.cwd()), { adjust: withContainer });
+    const path = file ?? findConfig(process.cwd());
+    const { config, cwd, warnings } = await loadConfig(path, { adjust: withContainer });
+    findings.warnings.push(...warnings);
+    const source = new PluginSource(cwd);
+    const checked = await checkConfig(config, (key) => source.resolve(key), cwd);
+    await findRunning(checked, cwd, connect, findings);
   } catch (thrown) {
     const error = toGatewayError(thrown);
     const issues = issuesOf(error);
     if (issues.length === 0) throw thrown;
-    return { problems: [...issues], warnings: [], unreachable: [] };
+    findings.problems.push(...issues);
   }
-  const source = new PluginSource(loaded.cwd);
-  const { issues } = await checkPlugins(loaded, source);
-  const findings: Findings = {
-    problems: [...issues],
-    warnings: [...loaded.warnings],
-    unreachable: [],
-  };
-  if (issues.length === 0) await findRunning(loaded, source, connect, findings);
   return findings;
 }
 
 /** Sets everything up without opening a port: finds what only shows between parts, such as two tools of one name. */
 async function findRunning(
-  loaded: LoadedConfig,
-  source: PluginSource,
+  checked: CheckedConfig,
+  cwd: string,
   connect: boolean,
   findings: Findings,
 ): Promise<void> {
+  const { config } = checked;
   let gateway: Gateway;
   try {
-    gateway = await dryRun(loaded, source, { connect });
+    gateway = await dryRun(checked, cwd, { connect });
   } catch (thrown) {
     const error = toGatewayError(thrown);
     const issues = issuesOf(error).filter(({ place }) => place !== undefined);
     if (issues.length > 0) return void findings.problems.push(...issues);
     const { message, hint, place } = error;
-    const issue = loaded.place({ path: [], message, hint: hint ?? "Correct it and check again." });
+    const issue = config.place({ path: [], message, hint: hint ?? "Correct it and check again." });
     findings.problems.push(place ? { ...issue, place } : issue);
     return;
   }
   try {
     const slowest = Math.max(
       0,
-      ...Object.values(loaded.config.servers).map((server) =>
+      ...Object.values(config.values.servers).map((server) =>
         "type" in server ? TYPED_CONNECT_MS : server.connectTimeout,
       ),
     );
     if (connect) await whenSettled(gateway, slowest + 1_000);
-    report(gateway, loaded, findings);
+    report(gateway, config, findings);
   } finally {
     await gateway.close({ grace: 0 });
   }
 }
 
-function report(gateway: Gateway, loaded: LoadedConfig, findings: Findings): void {
+function report(gateway: Gateway, config: Config, findings: Findings): void {
   const { warnings, servers } = gateway.describe();
   for (const { code, ...warning } of warnings) {
-    const issue = loaded.place({ ...warning, at: "key" });
+    const issue = config.place({ ...warning, at: "key" });
     (code === "left_out" ? findings.problems : findings.warnings).push(issue);
   }
   for (const { name, status } of servers) {
     if (
       status.state === "ready" ||
-      !Object.hasOwn(loaded.config.servers, name) ||
-      !loaded.config.servers[name]!.enabled ||
+      !Object.hasOwn(config.values.servers, name) ||
+      !config.values.servers[name]!.enabled ||
       status.state === "idle"
     )
       continue;
     const reason = status.reason ?? status.lastError ?? `it is still ${status.state}`;
     findings.unreachable.push(
-      loaded.place({
+      config.place({
         path: ["servers", name],
         at: "key",
         message: `The server "${name}" cannot be used: ${reason.replace(/([^.?!])$/, "$1.")}`,

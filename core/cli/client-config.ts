@@ -57,7 +57,7 @@ async function describeTarget(target: string | undefined): Promise<Described> {
   // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
   if (file === undefined) return { ...unknown, url: "http://127.0.0.1:8080/mcp" };
   const loaded = await loadConfig(file, { adjust: withContainer });
-  const { config } = loaded;
+  const config = loaded.config.values;
   return {
     name: clientName(config.name),
     url:
@@ -65,7 +65,7 @@ async function describeTarget(target: string | undefined): Promise<Described> {
         ? endpointUrl(config)
         : publicEndpoint(config.publicUrl, config.endpoints),
     hasKey: hasCredentials(config.auth),
-    variable: keyVariable(loaded),
+    variable: keyVariable(loaded.config),
   };
 }
 

@@ -35,7 +35,7 @@ export async function findTarget({ target, apiKey }: ClientFlags): Promise<Targe
   const { config } = await loadConfig(target ?? findConfig(process.cwd()), {
     adjust: withContainer,
   });
-  return { url: endpointUrl(config), apiKey: apiKey ?? config.auth.apiKey };
+  return { url: endpointUrl(config.values), apiKey: apiKey ?? config.values.auth.apiKey };
 }
 
 /** @throws {GatewayError} `invalid` */

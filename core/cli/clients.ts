@@ -1,4 +1,4 @@
-import type { LoadedConfig } from "../config/load.ts";
+import type { Config } from "../config/config.ts";
 
 /** Where a client keeps its servers, and how it writes one. */
 export interface Client {
@@ -16,8 +16,8 @@ export interface Client {
  * The variable that clients take the key from, so that no config of theirs contains it: the one that `auth.apiKey` of the gateway
  * is taken from, else `PROPYLON_API_KEY`, as of `call` and `tools`.
  */
-export function keyVariable(gateway?: Pick<LoadedConfig, "expanded">): string {
-  const written = gateway?.expanded.get("auth.apiKey")?.raw ?? "";
+export function keyVariable(gateway?: Pick<Config, "places">): string {
+  const written = gateway?.places.expandedAt(["auth", "apiKey"])?.raw ?? "";
   return /^\$\{(?:env:)?(\w+)(?::-[^}]*)?\}$/.exec(written)?.[1] ?? "PROPYLON_API_KEY";
 }
 

@@ -1,11 +1,9 @@
-import { findConfig, loadConfig, type LoadedConfig } from "../config/load.ts";
-import { invalidConfig } from "../config/issue.ts";
+import { findConfig, loadConfig } from "../config/load.ts";
 import { maskConfig } from "../config/mask.ts";
 import { listOptions } from "../config/options.ts";
-import { checkPlugins } from "../config/plugins.ts";
+import { check, type CheckedPlugin } from "../config/check.ts";
 import { PluginSource } from "../config/resolve.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { withContainer } from "./container.ts";
 
@@ -32,15 +30,18 @@ export interface ComposedPlugin extends PluginComposition {
  * @throws {GatewayError} whatever is wrong with the config or a plugin
  */
 export async function composeConfig(file: string | undefined): Promise<readonly ComposedPlugin[]> {
-  const loaded = await loadConfig(file ?? findConfig(process.cwd()), { adjust: withContainer });
-  const source = new PluginSource(loaded.cwd);
-  const { plugins, issues } = await checkPlugins(loaded, source);
-  if (issues.length > 0) throw invalidConfig(issues);
-  const gateway = await dryRun(loaded, source);
+  const path = file ?? findConfig(process.cwd());
+  const { config, cwd } = await loadConfig(path, { adjust: withContainer });
+  const source = new PluginSource(cwd);
+  const checked = await check(config, (key) => source.resolve(key), cwd);
+  const gateway = await dryRun(checked, cwd);
   try {
     return gateway.composition().map((plugin) => ({
       ...plugin,
-      options: optionsInForce(plugins.get(plugin.key), plugin.key, loaded),
+      options: optionsInForce(
+        checked.plugins.find(({ key }) => key === plugin.key),
+        config.secrets,
+      ),
     }));
   } finally {
     await gateway.close({ grace: 0 });
@@ -49,12 +50,13 @@ export async function composeConfig(file: string | undefined): Promise<readonly 
 
 /** Options without those that are groups of others: what is in them says the same. */
 function optionsInForce(
-  plugin: AnyPlugin | undefined,
-  key: string,
-  { config, secrets }: LoadedConfig,
+  checked: CheckedPlugin | undefined,
+  secrets: ReadonlySet<string>,
 ): readonly OptionInForce[] {
-  const given = maskConfig(config.plugins[key], secrets);
-  const options = listOptions(plugin?.config).filter(({ path }) => !/\[\]|<name>/.test(path));
+  const given = maskConfig(checked?.written, secrets);
+  const options = listOptions(checked?.plugin.config).filter(
+    ({ path }) => !/\[\]|<name>/.test(path),
+  );
   const leaves = options.filter(
     ({ path }) => !options.some((other) => other.path.startsWith(`${path}.`)),
   );

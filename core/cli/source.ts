@@ -1,8 +1,8 @@
-import { checkConfig } from "../config/checks.ts";
-import { invalidConfig } from "../config/issue.ts";
+import type { Config } from "../config/config.ts";
 import { ConfigFile } from "../config/file.ts";
-import { findConfig, type LoadedConfig } from "../config/load.ts";
-import { validateConfig } from "../config/validate.ts";
+import { findConfig } from "../config/load.ts";
+import { parseConfig } from "../config/parse.ts";
+import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
@@ -19,32 +19,14 @@ export function configFile(file: string | undefined, flags: ServeFlags): ConfigF
  *
  * @throws {GatewayError} `invalid` when nothing stands behind `--`, or a flag is wrong
  */
-export function commandConfig(words: readonly string[], flags: ServeFlags): LoadedConfig {
+export function commandConfig(words: readonly string[], flags: ServeFlags): Config {
   const [command, ...args] = words;
   if (command === undefined)
     throw new GatewayError("invalid", "Nothing stands behind --.", {
       hint: "Write the command of a server, e.g. propylon -- npx -y @modelcontextprotocol/server-everything.",
     });
-  return valueConfig(applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags));
-}
-
-/**
- * The config that a command made of its words.
- *
- * @throws {GatewayError} `invalid` with every problem; its place is the command line
- */
-export function valueConfig(value: Record<string, unknown>): LoadedConfig {
-  const { config, issues } = validateConfig(value);
-  const cwd = process.cwd();
-  const place: LoadedConfig["place"] = ({ message, hint }) => ({
-    message,
-    hint,
-    place: { file: "command line" },
-  });
-  const problems = config === undefined ? issues : checkConfig(config, { cwd });
-  if (config === undefined || problems.length > 0) throw invalidConfig(problems.map(place));
-  const nothing = { warnings: [], secrets: new Set<string>(), expanded: new Map<string, never>() };
-  return { config, file: "", cwd, version: "", ...nothing, place };
+  const value = applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags);
+  return parseConfig(value as GatewayConfigInput, "command line");
 }
 
 const RUNNERS = new Set([

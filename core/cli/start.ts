@@ -1,16 +1,18 @@
-import { createGateway } from "../gateway/create.ts";
-import { issueText } from "../config/issue.ts";
+import { check, type CheckedConfig } from "../config/check.ts";
+import { issueText, type ConfigIssue } from "../config/issue.ts";
 import type { ConfigFile } from "../config/file.ts";
-import type { LoadedConfig } from "../config/load.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
-import type { Gateway } from "../gateway/gateway.ts";
+import { Gateway } from "../gateway/gateway.ts";
+import type { GatewayConfigInput } from "../config/schema.ts";
+import type { Config } from "../config/config.ts";
+import { parseConfig } from "../config/parse.ts";
 import type { Logger } from "pino";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { keyVariable } from "./clients.ts";
 import type { ServeFlags } from "./flags.ts";
-import { commandConfig, configFile, valueConfig } from "./source.ts";
+import { commandConfig, configFile } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
 
 /** What `start` and `dev` were called with. */
@@ -34,14 +36,18 @@ const SETTLE_MS = 10_000;
  */
 export async function start(options: StartOptions): Promise<void> {
   const isStarted = endWhileStarting();
-  const { file, loaded } = await loadStart(options);
-  const { gateway, log } = await open(loaded, file);
+  const { file, checked, cwd, warnings } = await loadStart(options);
+  const { config } = checked;
+  const log = await createLogger(config.values.log);
+  for (const warning of warnings) log.warn(issueText(warning));
+  if (file) await sweepTemporary(file.path);
+  const gateway = await open(checked, { cwd, log, ...(file && { file }) });
   gateway.hook("reload:done", (report) => tellReload(report, log));
   runProcess(gateway, { log, ...(file && { onReload: () => reload(gateway) }) });
   isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
-  writeSummary(gateway, log, keyVariable(options.apiKey === undefined ? loaded : undefined));
+  writeSummary(gateway, log, keyVariable(options.apiKey === undefined ? config : undefined));
 }
 
 /** A gateway that runs in this process, and its log. */
@@ -62,44 +68,53 @@ export async function runGateway(
   prepare?: (running: Running) => void,
 ): Promise<Running> {
   const isStarted = endWhileStarting();
-  const running = await open(valueConfig(value), undefined, prepare);
-  runProcess(running.gateway, { log: running.log });
+  const cwd = process.cwd();
+  const checked = await checkHere(parseConfig(value as GatewayConfigInput, "command line"));
+  const log = await createLogger(checked.config.values.log);
+  const gateway = await open(checked, { cwd, log }, prepare);
+  runProcess(gateway, { log });
   isStarted();
-  return running;
+  return { gateway, log };
 }
 
 /** Sets a gateway up and lets it listen; what is open already is closed when that fails. */
 async function open(
-  loaded: LoadedConfig,
-  file: ConfigFile | undefined,
+  checked: CheckedConfig,
+  options: Parameters<typeof Gateway.start>[1] & { readonly log: Logger },
   prepare?: (running: Running) => void,
-): Promise<Running> {
-  const log = await createLogger(loaded.config.log);
-  for (const warning of loaded.warnings) log.warn(issueText(warning));
-  if (file) await sweepTemporary(file.path);
-  const plugins = new PluginSource(loaded.cwd);
-  const gateway = await createGateway(loaded.config, {
-    cwd: loaded.cwd,
-    log,
-    ...(file ? { file } : { resolvePlugin: (key) => plugins.resolve(key) }),
-  });
-  prepare?.({ gateway, log });
+): Promise<Gateway> {
+  const gateway = await Gateway.start(checked, options);
+  prepare?.({ gateway, log: options.log });
   try {
     await gateway.listen();
   } catch (error) {
     await gateway.close({ grace: 0 });
     throw error;
   }
-  return { gateway, log };
+  return gateway;
 }
 
 /** The config of a file, or of the command behind `--`, which has none. */
-async function loadStart(
-  options: StartOptions,
-): Promise<{ file?: ConfigFile; loaded: LoadedConfig }> {
-  if (options.command) return { loaded: commandConfig(options.command, options) };
+async function loadStart(options: StartOptions): Promise<{
+  readonly file?: ConfigFile;
+  readonly checked: CheckedConfig;
+  readonly cwd: string;
+  readonly warnings: readonly ConfigIssue[];
+}> {
+  if (options.command) {
+    const checked = await checkHere(commandConfig(options.command, options));
+    return { checked, cwd: process.cwd(), warnings: [] };
+  }
   const file = configFile(options.file, options);
-  return { file, loaded: await file.load() };
+  const checked = await file.load();
+  return { file, checked, cwd: file.cwd, warnings: checked.warnings };
+}
+
+/** Checks a config that no file holds: paths in it start from this folder. */
+function checkHere(config: Config): Promise<CheckedConfig> {
+  const cwd = process.cwd();
+  const source = new PluginSource(cwd);
+  return check(config, (key) => source.resolve(key), cwd);
 }
 
 /** A failure was told already: by the log and the hook. */

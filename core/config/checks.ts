@@ -2,7 +2,6 @@ import { SPELLINGS } from "./clients.ts";
 import { isPlainObject } from "./environment.ts";
 import { isLoopback } from "../http/loopback.ts";
 import { resolve } from "node:path";
-import { AuthenticatorService } from "../http/auth/service.ts";
 import { hasCredentials } from "../http/auth/authenticator.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { hasPlugin } from "./code.ts";
@@ -10,25 +9,33 @@ import type { PathIssue } from "./issue.ts";
 import type { GatewayConfig, ListenerConfig } from "./schema.ts";
 import { nearest } from "./spelling.ts";
 
-/** What the checks need to know about the world around a config. */
-export interface CheckContext {
-  /** Folder of the config file: what `./x` is relative to. */
-  readonly cwd: string;
-  /** The plugins of the config once loaded; until then what a plugin could provide is not missed. */
-  readonly plugins?: readonly AnyPlugin[];
+/** What a config amounts to with what its plugins bring. */
+export interface Composed {
+  /** Names of all servers. */
+  readonly servers: readonly string[];
+  /** Whether nobody authenticates. */
+  readonly isOpen: boolean;
 }
 
-/** Problems between parts of a config that each are right by themselves. */
-export function checkConfig(config: GatewayConfig, context: CheckContext): PathIssue[] {
+/**
+ * Problems between parts of a config that each are right by themselves.
+ *
+ * @param cwd folder of the config file: what `./x` is relative to
+ */
+export function checkConfig(config: GatewayConfig, cwd: string): PathIssue[] {
+  const own = { servers: Object.keys(config.servers), isOpen: !hasCredentials(config.auth) };
   return [
     ...checkListeners(config),
-    ...checkExposure(config, context),
-    ...checkEndpoints(config, context),
+    // What plugins add shows when they are set up.
+    ...(hasPlugins(config) ? [] : [...checkComposed(config, own), ...checkTypes(config)]),
     ...checkCommands(config),
-    ...checkTypes(config),
-    ...checkPlugins(config, context),
-    ...checkAgents(config, context),
+    ...checkPlugins(config, cwd),
   ];
+}
+
+/** Problems with parts that plugins can bring too: authentication, servers, listeners and endpoints. */
+export function checkComposed(config: GatewayConfig, composed: Composed): PathIssue[] {
+  return [...checkExposure(config, composed), ...checkEndpoints(config, composed)];
 }
 
 function checkListeners(config: GatewayConfig): PathIssue[] {
@@ -65,13 +72,9 @@ function overlap(left: ListenerConfig, right: ListenerConfig): boolean {
 }
 
 /** An open port without a key would let anyone on the network run every tool. */
-function checkExposure(config: GatewayConfig, context: CheckContext): PathIssue[] {
-  if (config.insecure || hasCredentials(config.auth)) return [];
-  const mayAuthenticate =
-    context.plugins?.some((plugin) => plugin.provides?.id === AuthenticatorService.id) ??
-    hasPlugins(config);
-  if (mayAuthenticate) return [];
-  return Object.entries(config.listeners)
+function checkExposure({ insecure, listeners }: GatewayConfig, { isOpen }: Composed): PathIssue[] {
+  if (insecure || !isOpen) return [];
+  return Object.entries(listeners)
     .filter(([, listener]) => !isLoopback(listener.host))
     .map(([name, listener]) => ({
       path: ["listeners", name, "host"],
@@ -80,7 +83,7 @@ function checkExposure(config: GatewayConfig, context: CheckContext): PathIssue[
     }));
 }
 
-function checkEndpoints(config: GatewayConfig, context: CheckContext): PathIssue[] {
+function checkEndpoints(config: GatewayConfig, composed: Composed): PathIssue[] {
   const issues: PathIssue[] = [];
   const first = Object.keys(config.listeners)[0] ?? "";
   const taken = new Map<string, string>();
@@ -102,30 +105,16 @@ function checkEndpoints(config: GatewayConfig, context: CheckContext): PathIssue
         hint: "Give one of them another path or listener.",
       });
     else taken.set(place, name);
-    issues.push(...checkSelection(config, name, endpoint.servers ?? [], context));
+    issues.push(...checkSelection(name, endpoint.servers ?? [], composed.servers));
   }
   return issues;
 }
 
-/** Every agent is a server of its own; see moveAgents. */
-function agentNames({ plugins }: GatewayConfig): readonly string[] {
-  const options = plugins["agents"];
-  const agents = isPlainObject(options) ? options["agents"] : undefined;
-  return isPlainObject(agents) ? Object.keys(agents) : [];
-}
-
 function checkSelection(
-  config: GatewayConfig,
   endpoint: string,
   servers: readonly string[],
-  context: CheckContext,
+  known: readonly string[],
 ): PathIssue[] {
-  if (context.plugins === undefined && hasPlugins(config)) return [];
-  const known = [
-    ...Object.keys(config.servers),
-    ...(context.plugins ?? []).map((plugin) => plugin.name),
-    ...agentNames(config),
-  ];
   return [...servers.entries()]
     .filter(([, server]) => !known.includes(server))
     .map(([index, server]) => ({
@@ -167,7 +156,6 @@ const TYPE_PLUGINS: Readonly<Record<string, string>> = { a2a: "a2a", openapi: "o
 
 /** Without any plugin there is nobody to bring a type; what plugins bring only shows when they are set up. */
 function checkTypes(config: GatewayConfig): PathIssue[] {
-  if (hasPlugins(config)) return [];
   return Object.entries(config.servers).flatMap(([name, server]) =>
     "type" in server ? [unknownType(name, server.type, [])] : [],
   );
@@ -192,11 +180,10 @@ export function unknownType(name: string, type: string, brought: readonly string
   };
 }
 
-function checkPlugins(config: GatewayConfig, context: CheckContext): PathIssue[] {
+function checkPlugins(config: GatewayConfig, cwd: string): PathIssue[] {
   return Object.entries(config.plugins)
     .filter(
-      ([key, options]) =>
-        options !== false && isLocalPlugin(key) && !hasPlugin(resolve(context.cwd, key)),
+      ([key, options]) => options !== false && isLocalPlugin(key) && !hasPlugin(resolve(cwd, key)),
     )
     .map(([key]) => ({
       path: ["plugins", key],
@@ -207,10 +194,9 @@ function checkPlugins(config: GatewayConfig, context: CheckContext): PathIssue[]
 }
 
 /** What agents say of servers and listeners; everything else about them their plugin checks. */
-function checkAgents(config: GatewayConfig, { plugins }: CheckContext): PathIssue[] {
+export function checkAgents(config: GatewayConfig, plugins: readonly AnyPlugin[]): PathIssue[] {
   const agents = agentsOf(config);
-  // What plugins bring is only known once they are loaded.
-  if (plugins === undefined || agents === undefined) return [];
+  if (agents === undefined) return [];
   const names = Object.keys(agents);
   const servers = [...Object.keys(config.servers), ...plugins.map(({ name }) => name)];
   return Object.entries(agents).flatMap(([name, agent]) => {

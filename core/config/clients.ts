@@ -10,9 +10,12 @@ export interface Translated {
   readonly issues: readonly PathIssue[];
   /** Keys that other clients know and we do not; they were left out. */
   readonly warnings: readonly PathIssue[];
-  /** Where in the file the thing at this path of the result stands. */
-  origin(path: ConfigPath): ConfigPath;
+  /** What stands elsewhere than in the file, in the order of the moves. */
+  readonly moves: readonly Move[];
 }
+
+/** A part of a config that was moved: its path before, and behind. */
+export type Move = readonly [from: ConfigPath, to: ConfigPath];
 
 /** What clients call the transports, in lower case without `-` and `_`. */
 const TRANSPORTS: Readonly<Record<string, "stdio" | "streamable-http" | "sse">> = {
@@ -62,6 +65,7 @@ export function dropSettings(
 export function translateClients(config: Record<string, unknown>): Translated {
   const issues: PathIssue[] = [];
   const warnings: PathIssue[] = [];
+  const moves: Move[] = [];
   const { mcpServers, ...rest } = config;
   if (mcpServers !== undefined && !isPlainObject(mcpServers)) {
     issues.push({
@@ -74,60 +78,65 @@ export function translateClients(config: Record<string, unknown>): Translated {
   const own = rest["servers"];
   // A wrong `servers` goes on to the schema, which says what is wrong with it.
   if (own !== undefined && own !== null && !isPlainObject(own))
-    return { value: rest, issues, warnings, origin: (path) => path };
+    return { value: rest, issues, warnings, moves };
   const servers: Record<string, unknown> = {};
   for (const [name, server] of Object.entries(own ?? {}))
-    servers[name] = translateServer(server, ["servers", name], issues, undefined);
+    servers[name] = translateServer(server, { path: ["servers", name], name, issues, moves });
   for (const [name, server] of Object.entries(pasted)) {
     const path = ["mcpServers", name];
-    if (Object.hasOwn(servers, name))
+    if (Object.hasOwn(servers, name)) {
       issues.push({
         path,
         at: "key",
         message: `The server "${name}" is in servers as well as in mcpServers.`,
         hint: "Rename or remove one of the two.",
       });
-    else servers[name] = translateServer(server, path, issues, warnings);
+      continue;
+    }
+    moves.push([path, ["servers", name]]);
+    servers[name] = translateServer(server, { path, name, issues, moves, warnings });
   }
   const some = own !== undefined || mcpServers !== undefined;
-  const origin = (path: ConfigPath): ConfigPath => {
-    const isPasted =
-      path[0] === "servers" &&
-      Object.hasOwn(pasted, String(path[1])) &&
-      !Object.hasOwn(own ?? {}, String(path[1]));
-    return isPasted ? ["mcpServers", ...path.slice(1)] : path;
-  };
-  return { value: some ? { ...rest, servers } : rest, issues, warnings, origin };
+  return { value: some ? { ...rest, servers } : rest, issues, warnings, moves };
 }
 
-/** @param warnings where to tell of foreign keys; `undefined` leaves them in for the schema to refuse */
-function translateServer(
-  server: unknown,
-  path: ConfigPath,
-  issues: PathIssue[],
-  warnings: PathIssue[] | undefined,
-): unknown {
+/** An entry of `servers` that is being translated. */
+interface Entry {
+  readonly name: string;
+  /** Where it stands in the file. */
+  readonly path: ConfigPath;
+  readonly issues: PathIssue[];
+  readonly moves: Move[];
+  /** Where to tell of foreign keys; `undefined` leaves them in for the schema to refuse. */
+  readonly warnings?: PathIssue[];
+}
+
+/** Of `disabled`, also where a variable says it, which is text. */
+const OPPOSITES: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
+  [true, false],
+  [false, true],
+  ["true", false],
+  ["false", true],
+]);
+
+function translateServer(server: unknown, entry: Entry): unknown {
   if (!isPlainObject(server)) return server;
+  const { path, issues, warnings } = entry;
   const { type, serverUrl, disabled, disabledTools, disabled_tools, ...kept } = server;
   const result: Record<string, unknown> = warnings ? withoutNulls(kept) : kept;
   const typed = type !== undefined && isPluginType(type, server);
-  if (serverUrl !== undefined) adopt(result, "url", serverUrl, "serverUrl", path, issues);
+  if (serverUrl !== undefined) adopt(result, "url", serverUrl, "serverUrl", entry);
   if (typed) result["type"] = type;
-  else if (type !== undefined) adopt(result, "transport", type, "type", path, issues);
+  else if (type !== undefined) adopt(result, "transport", type, "type", entry);
   if (disabled !== undefined)
-    adopt(
-      result,
-      "enabled",
-      typeof disabled === "boolean" ? !disabled : disabled,
-      "disabled",
-      path,
-      issues,
-    );
-  const hidden = disabledTools ?? disabled_tools;
-  if (hidden !== undefined) excludeTools(result, hidden, path, issues);
+    adopt(result, "enabled", OPPOSITES.get(disabled) ?? disabled, "disabled", entry);
+  if (disabledTools !== undefined) excludeTools(result, disabledTools, "disabledTools", entry);
+  else if (disabled_tools !== undefined)
+    excludeTools(result, disabled_tools, "disabled_tools", entry);
   // What else such an entry has is for its plugin to check.
   if (typed) return result;
-  if (result["transport"] !== undefined) normaliseTransport(result, path, issues);
+  const written = kept["transport"] === undefined ? "type" : "transport";
+  if (result["transport"] !== undefined) normaliseTransport(result, [...path, written], issues);
   if (warnings) dropForeign(result, path, warnings);
   return result;
 }
@@ -155,11 +164,15 @@ function adopt(
   key: string,
   value: unknown,
   alias: string,
-  path: ConfigPath,
-  issues: PathIssue[],
+  { path, name, issues, moves }: Entry,
 ): void {
-  if (result[key] === undefined) result[key] = value;
-  else
+  if (result[key] === undefined) {
+    result[key] = value;
+    moves.push([
+      ["servers", name, alias],
+      ["servers", name, key],
+    ]);
+  } else
     issues.push({
       path: [...path, alias],
       at: "key",
@@ -170,22 +183,28 @@ function adopt(
 
 function excludeTools(
   result: Record<string, unknown>,
-  disabledTools: unknown,
-  path: ConfigPath,
-  issues: PathIssue[],
+  hidden: unknown,
+  alias: string,
+  { path, name, issues, moves }: Entry,
 ): void {
   const tools = result["tools"] ?? {};
   if (!isPlainObject(tools)) return;
-  if (tools["exclude"] !== undefined)
+  if (tools["exclude"] === undefined) {
+    result["tools"] = { ...tools, exclude: hidden };
+    moves.push([
+      ["servers", name, alias],
+      ["servers", name, "tools", "exclude"],
+    ]);
+  } else
     issues.push({
-      path: [...path, "disabledTools"],
+      path: [...path, alias],
       at: "key",
-      message: "Both tools.exclude and disabledTools are set.",
-      hint: "Keep tools.exclude, remove disabledTools.",
+      message: `Both tools.exclude and ${alias} are set.`,
+      hint: `Keep tools.exclude, remove ${alias}.`,
     });
-  else result["tools"] = { ...tools, exclude: disabledTools };
 }
 
+/** @param path where the transport stands in the file */
 function normaliseTransport(
   result: Record<string, unknown>,
   path: ConfigPath,
@@ -197,7 +216,7 @@ function normaliseTransport(
     const similar = typeof named === "string" ? nearest(named, SPELLINGS) : undefined;
     const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
     issues.push({
-      path: [...path, "transport"],
+      path,
       message: "The transport is none of stdio, http, streamable-http and sse.",
       hint: `Choose one of them, or leave the line out.${meant}`,
     });
@@ -206,13 +225,13 @@ function normaliseTransport(
     delete result["transport"];
     if (result["command"] === undefined)
       issues.push({
-        path,
+        path: path.slice(0, -1),
         message: "A stdio server needs a command.",
         hint: "Add command, or set the transport to http if it has a url.",
       });
   } else if (result["command"] !== undefined) {
     issues.push({
-      path: [...path, "transport"],
+      path,
       message: `A server with a command cannot have the transport ${transport}.`,
       hint: "Remove the transport, or replace command and args by url.",
     });

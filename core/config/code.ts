@@ -3,8 +3,9 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
 import { digestFiles } from "./digest.ts";
-import type { ConfigIssue, PathIssue } from "./issue.ts";
-import { pathText } from "./issue.ts";
+import type { ConfigText } from "./document.ts";
+import type { ConfigIssue } from "./issue.ts";
+import { Places } from "./places.ts";
 
 /** What code beside a config shares with the gateway. By public names, so that it is the copy that runs. */
 const SHARED = ["propylon", "propylon/plugins/agents", "zod", "prom-client"] as const;
@@ -76,20 +77,9 @@ async function createImporter(file: string, files: Set<string>): Promise<Jiti> {
  *
  * @param shown name to show in places
  */
-export async function loadCode(
-  file: string,
-  shown: string,
-): Promise<{
-  value: unknown;
-  issues: readonly ConfigIssue[];
-  place(issue: PathIssue): ConfigIssue;
-}> {
+export async function loadCode(file: string, shown: string): Promise<ConfigText> {
   const { loadConfig } = await import("c12");
-  const place = (issue: PathIssue): ConfigIssue => ({
-    message: issue.message,
-    hint: issue.hint,
-    place: { file: shown, path: pathText(issue.path) },
-  });
+  const places = new Places(shown);
   try {
     const jiti = await createImporter(file, new Set());
     const { config } = await loadConfig({
@@ -108,9 +98,9 @@ export async function loadCode(
       merger: (...layers: unknown[]) =>
         layers.find((layer) => layer !== undefined && layer !== null) as Record<string, unknown>,
     });
-    return { value: config, issues: [], place };
+    return { value: config, issues: [], places };
   } catch (error) {
-    return { value: undefined, issues: [codeIssue(error, file, shown)], place };
+    return { value: undefined, issues: [codeIssue(error, file, shown)], places };
   }
 }
 

@@ -1,26 +1,17 @@
-import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
-import type { Document, Node, Pair, YAMLError } from "yaml";
-import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
-import { pathText } from "./issue.ts";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import type { Document, YAMLError } from "yaml";
+import type { ConfigIssue, ConfigPath } from "./issue.ts";
+import { Places, type LineOf, type Part } from "./places.ts";
 
 /** Enough for every honest use of anchors; a bomb of nested aliases needs far more ("billion laughs"). */
 const MAX_ALIASES = 100;
 
-/** Keys of other clients' files that the loader translates; where ours is missing the place of theirs is meant. */
-const ALIASES: Readonly<Record<string, string>> = {
-  url: "serverUrl",
-  transport: "type",
-  tools: "disabledTools",
-  enabled: "disabled",
-};
-
-/** Text of a YAML or JSON config, parsed, with a way from a path back to its line and column. */
+/** A config as its file has it. */
 export interface ConfigText {
   readonly value: unknown;
   /** Syntax problems; when there are any, `value` is `undefined`. */
   readonly issues: readonly ConfigIssue[];
-  /** Gives an issue its place: of the key itself, or of the value; of the nearest parent that exists when there is none. */
-  place(issue: PathIssue): ConfigIssue;
+  readonly places: Places;
 }
 
 /**
@@ -38,19 +29,10 @@ export function parseText(text: string, file: string): ConfigText {
     uniqueKeys: true,
     merge: true,
   });
-  const at = (offset: number): { line: number; column: number } => {
+  const at: LineOf = (offset) => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
-  const place = (issue: PathIssue): ConfigIssue => ({
-    message: issue.message,
-    hint: issue.hint,
-    place: {
-      file,
-      ...at(offsetOf(document, issue.path, issue.at ?? "value")),
-      path: pathText(issue.path),
-    },
-  });
   const errors = firstOf(document.errors).map(
     (error) =>
       unclosed(error, document, (offset) => ({ file, ...at(offset) })) ??
@@ -63,11 +45,11 @@ export function parseText(text: string, file: string): ConfigText {
           ...issue.issue,
           place: { file, ...at(issue.offset) },
         }));
+  if (issues.length > 0) return { value: undefined, issues, places: new Places(file) };
   return {
-    value:
-      issues.length > 0 ? undefined : (document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown),
+    value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown,
     issues,
-    place,
+    places: new Places(file, partOf(document, document.contents, []), at),
   };
 }
 
@@ -82,8 +64,14 @@ function aliasIssues(
 ): { issue: Omit<ConfigIssue, "place">; offset: number }[] {
   const found: { issue: Omit<ConfigIssue, "place">; offset: number }[] = [];
   visit(document, {
-    Alias(_, alias) {
-      if (alias.resolve(document) !== undefined) return;
+    Alias(_, alias, above) {
+      const meant = alias.resolve(document);
+      if (meant && !above.includes(meant)) return;
+      if (meant) {
+        const message = `The alias "*${alias.source}" stands inside of what it repeats.`;
+        const issue = { message, hint: "Write that part out." };
+        return void found.push({ issue, offset: startOf(alias) ?? 0 });
+      }
       const issue = {
         message: `No anchor named "${alias.source}" stands above this alias.`,
         hint: 'Define it with "&", or quote the value if a text beginning with "*" is meant.',
@@ -176,32 +164,27 @@ function syntaxIssue(error: YAMLError, text: string, place: ConfigIssue["place"]
   return { message, hint, place };
 }
 
-function offsetOf(document: Document.Parsed, path: ConfigPath, target: "key" | "value"): number {
-  let node: unknown = document.contents;
-  let offset = startOf(node) ?? 0;
-  for (const [index, part] of path.entries()) {
-    if (isAlias(node)) node = node.resolve(document);
-    const pair = memberOf(node, part);
-    if (pair === undefined) break;
-    const last = index === path.length - 1;
-    const key = isPair(pair) ? startOf(pair.key) : undefined;
-    const value = isPair(pair) ? pair.value : pair;
-    // A key without a value (`url:`) has no range worth showing: its key has.
-    const empty = isScalar(value) && value.value === null && value.source === "";
-    offset =
-      (last && target === "key") || empty ? (key ?? offset) : (startOf(value) ?? key ?? offset);
-    node = value;
-  }
-  return offset;
+/** @param key offset of the key that it stands at */
+function partOf(document: Document.Parsed, from: unknown, written: ConfigPath, key?: number): Part {
+  const node = isAlias(from) ? from.resolve(document) : from;
+  const parts = membersOf(node).map(
+    ([name, value, at]) => [String(name), partOf(document, value, [...written, name], at)] as const,
+  );
+  // A key without a value (`url:`) has no range worth showing: its key has.
+  const isEmpty = isScalar(node) && node.value === null && node.source === "";
+  const value = isEmpty && key !== undefined ? undefined : startOf(from);
+  return { written, key, value, parts: new Map(parts) };
 }
 
-function memberOf(node: unknown, part: string | number): Pair | Node | undefined {
-  if (isSeq(node)) return node.items[Number(part)] as Node | undefined;
-  if (!isMap(node)) return undefined;
-  const named = (name: string): Pair | undefined =>
-    node.items.find((item) => isScalar(item.key) && String(item.key.value) === name);
-  const alias = ALIASES[String(part)];
-  return named(String(part)) ?? (alias === undefined ? undefined : named(alias));
+/** What is below a node: key or index, value, and where the key stands. */
+function membersOf(
+  node: unknown,
+): [name: string | number, value: unknown, key: number | undefined][] {
+  if (isSeq(node)) return node.items.map((item, index) => [index, item, undefined]);
+  if (!isMap(node)) return [];
+  return node.items.flatMap(({ key, value }) =>
+    isScalar(key) ? [[String(key.value), value, startOf(key)]] : [],
+  );
 }
 
 function startOf(node: unknown): number | undefined {

@@ -13,13 +13,15 @@ export interface Expanded {
   readonly raw: string;
   /** As used; may hold a secret. */
   readonly value: string;
+  /** Whether a variable in it is not set: it stands there as written, and what else is wrong with it is noise. */
+  readonly isUnset: boolean;
 }
 
 /** A config value with its variables filled in. */
 export interface Expansion {
   readonly value: unknown;
-  /** Strings that took a value from the environment, by {@link pathText}. */
-  readonly expanded: ReadonlyMap<string, Expanded>;
+  /** Strings that take values from the environment, and where they stand. */
+  readonly expanded: readonly (readonly [path: ConfigPath, expanded: Expanded])[];
   /** Every value taken; masked wherever the config is shown. */
   readonly secrets: ReadonlySet<string>;
   readonly issues: readonly PathIssue[];
@@ -60,7 +62,7 @@ export function expand(
   environment: Environment,
   placeholder?: (path: string) => string,
 ): Expansion {
-  const expanded = new Map<string, Expanded>();
+  const expanded: [ConfigPath, Expanded][] = [];
   const secrets = new Set<string>();
   const issues: PathIssue[] = [];
 
@@ -87,9 +89,11 @@ export function expand(
 
   const expandString = (raw: string, path: ConfigPath): string => {
     taken = false;
-    const text = fill(raw, path);
-    if (taken) expanded.set(pathText(path), { raw, value: text });
-    return text;
+    const known = issues.length;
+    const value = fill(raw, path);
+    const isUnset = issues.length > known;
+    if (taken || isUnset) expanded.push([path, { raw, value, isUnset }]);
+    return value;
   };
 
   const walk = (node: unknown, path: ConfigPath): unknown => {

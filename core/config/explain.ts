@@ -2,8 +2,9 @@ import type { z } from "zod";
 import { isPlainObject } from "./environment.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
+import type { Places } from "./places.ts";
 import type { Shape } from "./shape.ts";
-import { descriptionAt, keysAt, placesOf } from "./shape.ts";
+import { branchOf, descriptionAt, keysAt, literalsAt, marksAt, placesOf } from "./shape.ts";
 import { nearest } from "./spelling.ts";
 
 /** An issue of zod. */
@@ -14,69 +15,77 @@ export type ZodIssue = z.core.$ZodIssue;
  *
  * @param value what was checked
  * @param shape JSON Schema of what was wanted
+ * @param places where what was checked stands in a file: sentences name what a person wrote
  */
 export function explainIssues(
   issues: readonly ZodIssue[],
   value: unknown,
   shape: Shape,
+  places: Places,
 ): PathIssue[] {
-  return leafIssues(issues, value).flatMap((issue) => describe(issue, value, shape));
+  return leafIssues(issues, value, shape).flatMap((issue) => describe(issue, value, shape, places));
 }
 
 /** Replaces unions by the issues of the branch that was meant, with full paths. */
 export function leafIssues(
   issues: readonly ZodIssue[],
   value: unknown,
+  shape: Shape,
   parent: ConfigPath = [],
 ): ZodIssue[] {
   return issues.flatMap((issue) => {
     const path = [...parent, ...(issue.path as ConfigPath)];
     if (issue.code !== "invalid_union" || issue.errors.length === 0)
       return [{ ...issue, path: [...path] }];
-    const branch = meantBranch(issue.errors, valueAt(value, path));
-    return branch === undefined ? [{ ...issue, path: [...path] }] : leafIssues(branch, value, path);
+    const branch = meantBranch(issue.errors, valueAt(value, path), shape, path);
+    return branch === undefined
+      ? [{ ...issue, path: [...path] }]
+      : leafIssues(branch, value, shape, path);
   });
 }
 
-/**
- * The branch of a union that fits the kind of the value, if only one does. The union of servers: a type is a plugin's, a command
- * means stdio, a url means HTTP.
- */
+/** The branch of a union that was meant: the only one for this kind of value, or the one that its keys tell of. */
 function meantBranch(
   errors: readonly (readonly ZodIssue[])[],
   value: unknown,
+  shape: Shape,
+  path: ConfigPath,
 ): readonly ZodIssue[] | undefined {
   const fitting = errors.filter((branch) =>
     branch.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"),
   );
   if (fitting.length === 1) return fitting[0];
   if (!isPlainObject(value)) return undefined;
-  if ("type" in value) return errors[2];
-  if ("command" in value === "url" in value) return undefined;
-  return "command" in value ? errors[0] : errors[1];
+  const index = branchOf(shape, path, value);
+  return index === undefined ? undefined : errors[index];
 }
 
-function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
+function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places): PathIssue[] {
   const path = issue.path as ConfigPath;
-  const name = path.length === 0 ? "The config" : pathText(path);
+  const written = places.written(path);
+  const name = path.length === 0 ? "The config" : pathText(written);
   const meaning = descriptionAt(shape, path);
   const explain =
-    meaning === undefined ? `See ${pageOf(path)} for what can stand here.` : `Meaning: ${meaning}`;
+    meaning === undefined
+      ? `See ${pageOf(written)} for what can stand here.`
+      : `Meaning: ${meaning}`;
   const say = (message: string, hint = explain): PathIssue[] => [
     { path, message: `${name} ${message}.`, hint },
   ];
+  const literals = (values: readonly unknown[]): PathIssue[] =>
+    say(
+      `must be one of ${values.join(", ")}`,
+      meant(valueAt(value, path), values.map(String)) ?? explain,
+    );
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => unknownKey(key, path, shape));
+      return issue.keys.map((key) => unknownKey(key, path, shape, places));
     case "invalid_type":
       return valueAt(value, path) === undefined
         ? say("is missing")
         : say(`must be ${KIND[issue.expected] ?? issue.expected}`);
     case "invalid_value":
-      return say(
-        `must be one of ${issue.values.join(", ")}`,
-        meant(valueAt(value, path), issue.values.map(String)) ?? explain,
-      );
+      return literals(issue.values);
     case "too_small":
       return say(boundText(issue.origin, Number(issue.minimum), issue.inclusive, "least"));
     case "too_big":
@@ -92,12 +101,14 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape): PathIssue[] {
         {
           path,
           at: "key",
-          message: `${JSON.stringify(path.at(-1))} cannot be a name in ${pathText(path.slice(0, -1))}.`,
+          message: `${JSON.stringify(path.at(-1))} cannot be a name in ${pathText(written.slice(0, -1))}.`,
           hint: "Use 1 to 64 letters, digits, underscores, dots and hyphens.",
         },
       ];
     case "invalid_union":
-      return describeUnion(issue, value, path, name, explain);
+      return issue.errors.length === 0
+        ? literals(literalsAt(shape, path))
+        : describeUnion(issue, value, shape, name, explain);
     default:
       return say(issue.message.replace(/^expected /, "must be "));
   }
@@ -148,10 +159,11 @@ const KIND: Readonly<Record<string, string>> = {
 function describeUnion(
   issue: Extract<ZodIssue, { code: "invalid_union" }>,
   value: unknown,
-  path: ConfigPath,
+  shape: Shape,
   name: string,
   explain: string,
 ): PathIssue[] {
+  const path = issue.path as ConfigPath;
   const found = valueAt(value, path);
   if (path[0] === "servers" && path.length === 2 && isPlainObject(found)) {
     const both = "command" in found;
@@ -169,6 +181,9 @@ function describeUnion(
           },
     ];
   }
+  const marks = isPlainObject(found) ? marksAt(shape, path) : [];
+  if (marks.length > 1)
+    return [{ path, message: `${name} must have one of ${marks.join(", ")}.`, hint: explain }];
   const kinds = issue.errors.flat().map((error) => {
     if (error.code === "invalid_type") return KIND[error.expected] ?? error.expected;
     return error.code === "invalid_value" ? error.values.join(" or ") : undefined;
@@ -188,7 +203,7 @@ function choice(known: readonly string[]): string {
   return `Known keys here: ${known.join(", ")}.`;
 }
 
-function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
+function unknownKey(key: string, path: ConfigPath, shape: Shape, places: Places): PathIssue {
   // VS Code writes comments into its mcp.json, which are read as the beginning of the next key here.
   if (/^\/[/*]/.test(key))
     return {
@@ -198,7 +213,8 @@ function unknownKey(key: string, path: ConfigPath, shape: Shape): PathIssue {
       hint: "Take it away, or make it YAML, where comments start with #.",
     };
   const known = keysAt(shape, path);
-  const where = path.length === 0 ? "at the top of the config" : `in ${pathText(path)}`;
+  const where =
+    path.length === 0 ? "at the top of the config" : `in ${pathText(places.written(path))}`;
   return {
     path: [...path, key],
     at: "key",

@@ -2,16 +2,21 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { AnyPlugin } from "../plugin/plugin.ts";
+import { check, type CheckedConfig } from "./check.ts";
+import type { Config } from "./config.ts";
 import { loadConfig, type LoadedConfig, type LoadOptions } from "./load.ts";
-import { requirePlugins } from "./plugins.ts";
 import { PluginSource } from "./resolve.ts";
-import type { GatewayConfig } from "./schema.ts";
 import { draftConfig, type ConfigDraft, type ConfigEdit } from "./write.ts";
 
 /** How to read a {@link ConfigFile}; everything has a default. */
 export interface ConfigFileOptions extends Omit<LoadOptions, "text"> {
   /** Plugins at hand, by their key in the config's `plugins`; looked at before files and packages. */
   readonly plugins?: Readonly<Record<string, AnyPlugin>>;
+}
+
+/** A config that was read from a file, checked with its plugins. */
+export interface LoadedFile extends LoadedConfig, CheckedConfig {
+  readonly config: Config;
 }
 
 /** Digest of each file, or `gone`. */
@@ -25,8 +30,8 @@ export class ConfigFile {
   readonly #plugins: PluginSource;
   /** What the files held when they were last read. */
   #seen: Digests = new Map();
-  #latest: LoadedConfig | undefined;
-  #inForce: LoadedConfig | undefined;
+  #latest: LoadedFile | undefined;
+  #inForce: LoadedFile | undefined;
 
   constructor(path: string, options: ConfigFileOptions = {}) {
     this.path = resolve(path);
@@ -46,7 +51,10 @@ export class ConfigFile {
 
   /** Values of the config that came from the environment, to be masked wherever it is shown. */
   get secrets(): ReadonlySet<string> {
-    return new Set([...(this.#inForce?.secrets ?? []), ...(this.#latest?.secrets ?? [])]);
+    const known = [this.#inForce, this.#latest].flatMap((file) => [
+      ...(file?.config.secrets ?? []),
+    ]);
+    return new Set(known);
   }
 
   /** Keys of plugins whose package was installed anew; see {@link PluginSource.replaced}. */
@@ -65,7 +73,7 @@ export class ConfigFile {
    *
    * @throws {GatewayError} as {@link loadConfig}; `invalid` with the problems of the plugins and their options
    */
-  async load(): Promise<LoadedConfig> {
+  async load(): Promise<LoadedFile> {
     const before = await digestsOf(this.files);
     try {
       return await this.check();
@@ -80,16 +88,16 @@ export class ConfigFile {
    * @param text what to check in place of the content of the file
    * @throws {GatewayError} as {@link load}
    */
-  async check(text?: string): Promise<LoadedConfig> {
+  async check(text?: string): Promise<LoadedFile> {
     const { environment, adjust } = this.#options;
     const loaded = await loadConfig(this.path, {
       ...(environment && { environment }),
       ...(adjust && { adjust }),
       ...(text !== undefined && { text }),
     });
-    await requirePlugins(loaded, this);
-    this.#latest = loaded;
-    return loaded;
+    const checked = await check(loaded.config, (key) => this.resolve(key), this.cwd);
+    this.#latest = { ...loaded, ...checked };
+    return this.#latest;
   }
 
   /** Whether any file holds something else than when it was last read. */
@@ -112,7 +120,7 @@ export class ConfigFile {
   }
 
   /** Says that a config is in force from now on; one that was not loaded from this file changes nothing. */
-  adopt(config: GatewayConfig): void {
+  adopt(config: Config): void {
     if (this.#latest?.config === config) this.#inForce = this.#latest;
   }
 

@@ -5,17 +5,15 @@ import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import { checkConfig } from "./checks.ts";
 import { dropSettings, translateClients } from "./clients.ts";
+import { Config, placeIssue } from "./config.ts";
 import { loadCode, readCode } from "./code.ts";
-import { parseText } from "./document.ts";
-import type { Environment, Expanded } from "./environment.ts";
+import { parseText, type ConfigText } from "./document.ts";
+import type { Environment } from "./environment.ts";
 import { expand, isPlainObject, readEnvironment } from "./environment.ts";
-import type { ConfigIssue, ConfigPath, PathIssue } from "./issue.ts";
-import { invalidConfig, pathText } from "./issue.ts";
-import { maskText } from "./mask.ts";
 import { CONFIG_NAMES } from "./file-names.ts";
+import type { ConfigIssue, PathIssue } from "./issue.ts";
+import { invalidConfig } from "./issue.ts";
 import { checkNames } from "./names.ts";
-import { rememberPlaces } from "./parse.ts";
-import type { GatewayConfig } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
 import { validateConfig } from "./validate.ts";
 
@@ -37,9 +35,9 @@ export interface LoadOptions {
   readonly placeholder?: (path: string) => string;
 }
 
-/** A config that can be used, with what is needed to talk about it. */
+/** A config that was read from a file. */
 export interface LoadedConfig {
-  readonly config: GatewayConfig;
+  readonly config: Config;
   /** Absolute path. */
   readonly file: string;
   /** Folder of the file; what relative paths in the config start from. */
@@ -48,12 +46,6 @@ export interface LoadedConfig {
   readonly version: string;
   /** Things that were ignored or look wrong, but do no harm. */
   readonly warnings: readonly ConfigIssue[];
-  /** Values that came from the environment; give them to `maskConfig` before showing anything. */
-  readonly secrets: ReadonlySet<string>;
-  /** Strings that came from the environment, by the path text of the config in force. */
-  readonly expanded: ReadonlyMap<string, Expanded>;
-  /** Gives an issue found later, e.g. in the options of a plugin, its place in the file. */
-  place(issue: PathIssue): ConfigIssue;
 }
 
 /**
@@ -87,40 +79,35 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const cwd = dirname(path);
   const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
   const expansion = expand(source.value, environment, options.placeholder);
+  const { places } = source;
+  for (const [at, text] of expansion.expanded) places.expand(at, text);
+  const { secrets } = expansion;
+  const place = (issue: PathIssue): ConfigIssue => placeIssue(issue, { places, secrets });
   const ignored: PathIssue[] = [];
   const top = dropSettings(topLevel(expansion.value) as Record<string, unknown>, ignored);
   const translated = translateClients(options.adjust ? options.adjust(top) : top);
   const moved = moveAgents(translated.value);
-  const origin = (issue: PathIssue): ConfigPath => translated.origin(moved.origin(issue.path));
-  const place = (issue: PathIssue): ConfigIssue => {
-    const [message, hint] = [moved.reword(issue.message), moved.reword(issue.hint)];
-    const placed = source.place({ ...issue, message, hint, path: origin(issue) });
-    return maskIssue(placed, expansion.secrets);
-  };
-  // An unset variable leaves its text in place: problems of that same value would be noise.
-  const unset = new Set(expansion.issues.map((issue) => pathText(issue.path)));
-  const expanded = renamed(expansion.expanded);
-  const validated = validateConfig(moved.value, expanded);
-  const wrong = validated.issues.filter((issue) => !unset.has(pathText(origin(issue))));
-  const crossed = validated.config ? checkConfig(validated.config, { cwd }) : [];
-  const found = [
+  // Told before anything is moved: these are about the file as it is.
+  const written = [
     ...checkNames(source.value),
     ...expansion.issues,
     ...translated.issues,
     ...moved.issues,
-  ];
-  const issues = [...found, ...wrong, ...crossed];
-  if (issues.length > 0 || validated.config === undefined)
-    throw invalidConfig(sortByLine(issues.map(place)));
+  ].map(place);
+  const warnings = [...ignored, ...translated.warnings].map(place);
+  for (const [from, to] of [...translated.moves, ...moved.moves]) places.move(from, to);
+  const { config, issues } = validateConfig(moved.value, places);
+  // An unset variable leaves its text in place: problems of that same value would be noise.
+  const wrong = issues.filter((issue) => !places.expandedAt(issue.path)?.isUnset);
+  const crossed = config ? checkConfig(config, cwd) : [];
+  const all = [...written, ...[...wrong, ...crossed].map(place)];
+  if (all.length > 0 || config === undefined) throw invalidConfig(sortByLine(all));
   return {
-    config: rememberPlaces(validated.config, place),
+    config: new Config(config, places, secrets),
     file: path,
     cwd,
     version: source.version,
-    warnings: [...ignored, ...translated.warnings].map(place),
-    secrets: expansion.secrets,
-    expanded,
-    place,
+    warnings,
   };
 }
 
@@ -138,11 +125,8 @@ export async function readPluginKeys(file: string): Promise<readonly string[]> {
   return Object.keys(plugins).filter((key) => plugins[key] !== false);
 }
 
-interface Source {
-  readonly value: unknown;
-  readonly issues: readonly ConfigIssue[];
+interface Source extends ConfigText {
   readonly version: string;
-  place(issue: PathIssue): ConfigIssue;
 }
 
 async function readSource(path: string, shown: string, draft: string | undefined): Promise<Source> {
@@ -212,29 +196,10 @@ function topLevel(value: unknown): unknown {
   );
 }
 
-/** What stood below `mcpServers` is below `servers` by the time it is checked, and `agents` below their plugin. */
-function renamed<T>(expanded: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
-  return new Map(
-    [...expanded].flatMap(([path, value]) => [
-      [path, value] as const,
-      [path.replace(/^mcpServers\b/, "servers"), value] as const,
-      [path.replace(/^agents\b/, "plugins.agents.agents"), value] as const,
-    ]),
-  );
-}
-
 /** The file as a person would name it: relative to where they are, if it is near. */
 function shownName(path: string): string {
   const near = relative(process.cwd(), path);
   return near.startsWith("..") || near === "" ? basename(path) : near;
-}
-
-function maskIssue(issue: ConfigIssue, secrets: ReadonlySet<string>): ConfigIssue {
-  return {
-    ...issue,
-    message: maskText(issue.message, secrets),
-    hint: maskText(issue.hint, secrets),
-  };
 }
 
 function sortByLine(issues: readonly ConfigIssue[]): ConfigIssue[] {

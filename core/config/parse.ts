@@ -1,58 +1,27 @@
-import { GatewayError } from "../errors.ts";
-import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./issue.ts";
+import { Config } from "./config.ts";
+import { invalidConfig } from "./issue.ts";
 import { checkNames } from "./names.ts";
-import { configSchema, type GatewayConfig, type GatewayConfigInput } from "./schema.ts";
+import { Places } from "./places.ts";
+import type { GatewayConfig, GatewayConfigInput } from "./schema.ts";
 import { moveAgents } from "./sections.ts";
-
-/** Configs that went through the schema: they need no second pass. */
-const parsed = new WeakSet<object>();
-
-/** Where the problems of a config are shown to be, for those that came from a file. */
-const places = new WeakMap<object, (issue: PathIssue) => ConfigIssue>();
-
-/** Remembers how problems of a config that show later get their place in its file. */
-export function rememberPlaces(
-  config: GatewayConfig,
-  place: (issue: PathIssue) => ConfigIssue,
-): GatewayConfig {
-  places.set(config, place);
-  return config;
-}
-
-/** Gives a problem of a config its place in the file; a config without one has only the path. */
-export function placeIn(config: GatewayConfig, issue: PathIssue): ConfigIssue {
-  const place = places.get(config);
-  if (place) return place(issue);
-  const { message, hint, path } = issue;
-  return { message, hint, place: { file: "the config", path: pathText(path) } };
-}
-
-/** Marks a config as checked and filled in, so that {@link parseConfig} returns it as it is. */
-export function markParsed(config: GatewayConfig): GatewayConfig {
-  parsed.add(config);
-  return config;
-}
+import { validateConfig } from "./validate.ts";
 
 /**
- * Checks a config against the schema and fills in its defaults. A config that was already checked is returned as it is.
+ * Reads a config that is an object: checks it against the schema and fills in its defaults.
  *
- * @throws {GatewayError} `invalid`, whose `data.issues` lists every problem as `{ path, message }`
+ * @param source what it is called in messages
+ * @throws {GatewayError} `invalid` with every problem in `data.issues`
  */
-export function parseConfig(input: GatewayConfigInput | GatewayConfig): GatewayConfig {
-  if (parsed.has(input)) return input as GatewayConfig;
+export function parseConfig(
+  input: GatewayConfigInput | GatewayConfig,
+  source = "the config",
+): Config {
+  const places = new Places(source);
   const moved = moveAgents(input);
-  const result = configSchema.safeParse(moved.value);
-  const found = [...checkNames(input), ...moved.issues];
-  if (result.success && found.length === 0) return markParsed(result.data);
-  const issues = [...found, ...(result.error?.issues ?? [])].map(({ path, message }) => ({
-    path: moved.origin(path as ConfigPath).join("."),
-    message,
-  }));
-  throw new GatewayError(
-    "invalid",
-    `The config is wrong: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}.`,
-    {
-      data: { issues },
-    },
-  );
+  const written = [...checkNames(input), ...moved.issues].map((issue) => places.place(issue));
+  for (const [from, to] of moved.moves) places.move(from, to);
+  const { config, issues } = validateConfig(moved.value, places);
+  const all = [...written, ...issues.map((issue) => places.place(issue))];
+  if (config === undefined || all.length > 0) throw invalidConfig(all);
+  return new Config(config, places);
 }

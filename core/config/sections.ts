@@ -1,29 +1,20 @@
 import { isPlainObject } from "./environment.ts";
-import type { ConfigPath, PathIssue } from "./issue.ts";
+import type { Move } from "./clients.ts";
+import type { PathIssue } from "./issue.ts";
 
 /** A config whose `agents` stand where the agents plugin has its options. */
 export interface Sectioned {
   readonly value: unknown;
   readonly issues: readonly PathIssue[];
-  /** Where in the file the thing at this path of the result stands. */
-  origin(path: ConfigPath): ConfigPath;
-  /** Text that names such a path, with the path as it is in the file. */
-  reword(text: string): string;
+  readonly moves: readonly Move[];
 }
-
-const PLACE = ["plugins", "agents", "agents"] as const;
 
 /**
  * `agents` at the top of a config is how people write `plugins.agents.agents`: agents are what a gateway is about, not an option
  * of a plugin. Where there are any the plugin is used, unless it is switched off.
  */
 export function moveAgents(config: unknown): Sectioned {
-  const stays: Sectioned = {
-    value: config,
-    issues: [],
-    origin: (path) => path,
-    reword: (text) => text,
-  };
+  const stays: Sectioned = { value: config, issues: [], moves: [] };
   if (!isPlainObject(config)) return stays;
   const { agents, ...rest } = config;
   const plugins = rest["plugins"] ?? {};
@@ -37,9 +28,7 @@ export function moveAgents(config: unknown): Sectioned {
   return {
     value: { ...rest, plugins: { ...plugins, agents: { ...own, agents } } },
     issues: [],
-    origin: (path) =>
-      PLACE.every((part, index) => path[index] === part) ? ["agents", ...path.slice(3)] : path,
-    reword: (text) => text.replaceAll(PLACE.join("."), "agents"),
+    moves: [[["agents"], ["plugins", "agents", "agents"]]],
   };
 }
 

@@ -1,9 +1,7 @@
-import type { Expanded } from "./environment.ts";
 import { explainIssues, leafIssues, valueAt, type ZodIssue } from "./explain.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
-import { pathText } from "./issue.ts";
 import { configShape } from "./jsonschema.ts";
-import { markParsed } from "./parse.ts";
+import type { Places } from "./places.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { configSchema } from "./schema.ts";
 
@@ -15,21 +13,22 @@ export type Validated =
 /**
  * Checks a config value against the schema and fills in defaults.
  *
- * @param expanded strings that came from variables, by path text: where a number or boolean is wanted their text is read as one,
- *   and messages show the variable instead of its value
+ * @param places where it stands: texts that came from variables are read as numbers and booleans where those are wanted, and
+ *   messages show the variable instead of its value
  */
-export function validateConfig(
-  value: unknown,
-  expanded: ReadonlyMap<string, Expanded> = new Map(),
-): Validated {
+export function validateConfig(value: unknown, places: Places): Validated {
   let parsed = configSchema.safeParse(value);
   if (!parsed.success) {
-    const coerced = coerceExpanded(value, leafIssues(parsed.error.issues, value), expanded);
+    const coerced = coerceExpanded(
+      value,
+      leafIssues(parsed.error.issues, value, configShape()),
+      places,
+    );
     if (coerced !== undefined) parsed = configSchema.safeParse(coerced);
   }
-  if (parsed.success) return { config: markParsed(parsed.data), issues: [] };
-  const issues = explainIssues(parsed.error.issues, value, configShape());
-  return { config: undefined, issues: issues.map((issue) => hideExpanded(issue, expanded)) };
+  if (parsed.success) return { config: parsed.data, issues: [] };
+  const issues = explainIssues(parsed.error.issues, value, configShape(), places);
+  return { config: undefined, issues: issues.map((issue) => hideExpanded(issue, places)) };
 }
 
 /**
@@ -39,11 +38,11 @@ export function validateConfig(
 export function coerceExpanded(
   value: unknown,
   issues: readonly ZodIssue[],
-  expanded: ReadonlyMap<string, Expanded>,
+  places: Places,
 ): unknown {
   const changes = issues.flatMap((issue) => {
     if (issue.code !== "invalid_type") return [];
-    const text = expanded.get(pathText(issue.path as ConfigPath))?.value;
+    const text = places.expandedAt(issue.path as ConfigPath)?.value;
     const scalar = text === undefined ? undefined : readScalar(text, issue.expected);
     return scalar === undefined ? [] : [{ path: issue.path as ConfigPath, scalar }];
   });
@@ -63,8 +62,8 @@ function readScalar(text: string, expected: string): number | boolean | undefine
 }
 
 /** Messages quote what they refuse; for a value that came from a variable the variable is quoted instead. */
-function hideExpanded(issue: PathIssue, expanded: ReadonlyMap<string, Expanded>): PathIssue {
-  const from = expanded.get(pathText(issue.path));
+function hideExpanded(issue: PathIssue, places: Places): PathIssue {
+  const from = places.expandedAt(issue.path);
   if (from === undefined) return issue;
   return {
     ...issue,

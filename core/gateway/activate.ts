@@ -1,22 +1,19 @@
 import { basename } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import type { ConfigFile } from "../config/file.ts";
-import { parseConfig } from "../config/parse.ts";
-import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
+import type { CheckedConfig } from "../config/check.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayParts } from "./parts.ts";
-import { planConfig } from "./plan.ts";
-import { applyConfig } from "./reload.ts";
+import { applyConfig, planConfig, type ApplyOptions } from "./reload.ts";
 
 /** Puts a config into force; the first one of a gateway is no reload. */
 export function activate(
   parts: GatewayParts,
-  config: GatewayConfigInput | GatewayConfig,
+  read: () => Promise<CheckedConfig>,
 ): Promise<ReloadReport> {
-  const work = async (): Promise<ReloadReport> => adopt(parts, parseConfig(config));
+  const work = async (): Promise<ReloadReport> => put(parts, await read());
   return change(parts, () => (parts.generation.number === 0 ? work() : attempt(parts, work)));
 }
 
@@ -40,8 +37,7 @@ export function planReload(parts: GatewayParts): Promise<ReloadPlan> {
   return change(parts, async () => {
     const file = fileOf(parts);
     try {
-      const { config } = await file.check();
-      return await planConfig(parts, config);
+      return await planConfig(parts, await file.check());
     } catch (cause) {
       throw reloadError(toGatewayError(cause));
     }
@@ -68,7 +64,7 @@ export function edit(parts: GatewayParts, edits: readonly ConfigEdit[]): Promise
       });
     return attempt(
       parts,
-      async () => take(parts, (await file.check(draft.text)).config, write),
+      async () => put(parts, await file.check(draft.text), { unlessSame: true, commit: write }),
       (error) => error === unwritten,
     );
   });
@@ -90,35 +86,16 @@ function fileOf({ file }: GatewayParts): ConfigFile {
 }
 
 function reloadNow(parts: GatewayParts, file: ConfigFile): Promise<ReloadReport> {
-  return attempt(parts, async () => take(parts, (await file.load()).config));
+  return attempt(parts, async () => put(parts, await file.load(), { unlessSame: true }));
 }
 
-/** Puts a config into force, unless it is already. */
-async function take(
+async function put(
   parts: GatewayParts,
-  config: GatewayConfig,
-  commit: () => Promise<void> = () => Promise.resolve(),
+  checked: CheckedConfig,
+  options?: ApplyOptions,
 ): Promise<ReloadReport> {
-  const plan = await planConfig(parts, config);
-  if (!isDeepStrictEqual(config, parts.generation.written) || plan.plugins.changed.length > 0)
-    return adopt(parts, config, commit);
-  await commit();
-  parts.file?.adopt(config);
-  return {
-    ...plan,
-    applied: false,
-    generation: parts.generation.number,
-    at: new Date().toISOString(),
-  };
-}
-
-async function adopt(
-  parts: GatewayParts,
-  config: GatewayConfig,
-  commit?: () => Promise<void>,
-): Promise<ReloadReport> {
-  const report = await applyConfig(parts, config, commit);
-  parts.file?.adopt(config);
+  const report = await applyConfig(parts, checked, options);
+  parts.file?.adopt(checked.config);
   return report;
 }
 

@@ -1,8 +1,10 @@
 import type { Next } from "../call/call.ts";
-import { isLoopback } from "../http/loopback.ts";
 import type { Logger } from "pino";
 import { AuthenticatorService, type Authenticator } from "../http/auth/service.ts";
 import { createAuthenticator, OPEN } from "../http/auth/authenticator.ts";
+import { checkComposed } from "../config/checks.ts";
+import type { Config } from "../config/config.ts";
+import { invalidConfig } from "../config/issue.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "../plugin/emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
@@ -26,7 +28,7 @@ import { assignSockets, type SocketTable } from "../http/upgrades.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {
-  readonly config: GatewayConfig;
+  readonly config: Config;
   /** In graph order. */
   readonly scopes: readonly Scope[];
   /** Servers that speak MCP themselves. */
@@ -70,12 +72,15 @@ export interface Compiled {
  * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
  */
 export function compile(input: CompileInput): Compiled {
-  const { config, scopes, upstreams, servers: configured = upstreams, running, log } = input;
-  const servers = collectServers(config, scopes, configured);
+  const { scopes, upstreams, servers: configured = upstreams, running, log } = input;
+  const config = input.config.values;
+  const servers = collectServers(input.config, scopes, configured);
   const provided = providedAuthenticator(scopes);
   const authenticator = createAuthenticator(config.auth, provided);
   const open = authenticator === undefined;
-  if (open) checkOpenListeners(config);
+  const known = [...servers.keys(), ...Object.keys(config.servers)];
+  const issues = checkComposed(config, { servers: known, isOpen: open });
+  if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
   const guard = createGuard(authenticator ?? OPEN, open, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
@@ -134,20 +139,6 @@ function groupHooks(
 function providedAuthenticator(scopes: readonly Scope[]): Authenticator | undefined {
   const server = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
   return server?.service as Authenticator | undefined;
-}
-
-function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {
-  if (insecure) return;
-  const exposed = Object.entries(listeners).find(([, { host }]) => !isLoopback(host));
-  if (!exposed) return;
-  throw new GatewayError(
-    "invalid",
-    `Listener "${exposed[0]}" is reachable from other machines (${exposed[1].host}) without authentication.`,
-    {
-      hint: "Set auth.apiKey or auth.keys, add a plugin that authenticates, bind 127.0.0.1, or set insecure: true if that is what you want.",
-      data: { path: `listeners.${exposed[0]}.host` },
-    },
-  );
 }
 
 function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {

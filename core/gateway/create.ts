@@ -1,9 +1,9 @@
 import { Gateway } from "./gateway.ts";
-import type { GatewayOptions, FileGatewayOptions } from "./options.ts";
+import { createResolver, cwdOf, type FileGatewayOptions, type GatewayOptions } from "./options.ts";
 import { ConfigFile } from "../config/file.ts";
+import { check } from "../config/check.ts";
 import { parseConfig } from "../config/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
-import { createLogger } from "../log.ts";
 
 /**
  * Makes a gateway from a config file (YAML, JSON or code) that can be reloaded, edited and watched.
@@ -15,8 +15,7 @@ export async function createFileGateway(
   { log, ...options }: FileGatewayOptions = {},
 ): Promise<Gateway> {
   const file = new ConfigFile(path, options);
-  const { config } = await file.load();
-  return createGateway(config, { file, ...(log && { log }) });
+  return Gateway.start(await file.load(), { file, ...(log && { log }) });
 }
 
 /**
@@ -29,13 +28,6 @@ export async function createGateway(
   config: GatewayConfigInput | GatewayConfig,
   options: GatewayOptions = {},
 ): Promise<Gateway> {
-  const parsed = parseConfig(config);
-  const gateway = new Gateway(parsed, options, options.log ?? (await createLogger(parsed.log)));
-  try {
-    await gateway.apply(parsed);
-    return gateway;
-  } catch (error) {
-    await gateway.close({ grace: 0 }).catch(() => {});
-    throw error;
-  }
+  const checked = await check(parseConfig(config), createResolver(options), cwdOf(options));
+  return Gateway.start(checked, options);
 }

@@ -1,11 +1,9 @@
-import { createGateway } from "./create.ts";
 import { pino } from "pino";
-import type { LoadedConfig } from "../config/load.ts";
-import { markParsed, rememberPlaces } from "../config/parse.ts";
-import type { Resolver } from "../config/plugins.ts";
+import type { CheckedConfig } from "../config/check.ts";
+import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Gateway } from "./gateway.ts";
+import { Gateway } from "./gateway.ts";
 import { nameTaken } from "../server/servers.ts";
 
 /**
@@ -13,31 +11,25 @@ import { nameTaken } from "../server/servers.ts";
  * it returns.
  *
  * @param options.connect whether to start and dial the servers; default: they are left out
- * @throws {GatewayError} as {@link createGateway}
+ * @throws {GatewayError} as `createGateway`
  */
 export async function dryRun(
-  loaded: LoadedConfig,
-  source: Resolver,
+  { config, plugins }: CheckedConfig,
+  cwd: string,
   options: { readonly connect?: boolean } = {},
 ): Promise<Gateway> {
-  const config = options.connect
-    ? loaded.config
-    : rememberPlaces(withoutServers(loaded.config), (issue) => loaded.place(issue));
-  const gateway = await createGateway(config, {
-    cwd: loaded.cwd,
-    dryRun: true,
-    log: pino({ enabled: false }),
-    resolvePlugin: (key) => source.resolve(key),
-  });
-  const taken = options.connect ? undefined : findTaken(gateway, loaded.config);
+  const checked = { config: options.connect ? config : withoutServers(config), plugins };
+  const log = pino({ enabled: false });
+  const gateway = await Gateway.start(checked, { cwd, dryRun: true, log });
+  const taken = options.connect ? undefined : findTaken(gateway, config);
   if (taken === undefined) return gateway;
   await gateway.close({ grace: 0 });
   throw taken;
 }
 
 /** A server that was left out may have the name of a plugin's: it shows only when both are there. */
-function findTaken(gateway: Gateway, config: GatewayConfig): GatewayError | undefined {
-  const name = [...gateway.servers.keys()].find((each) => config.servers[each]?.enabled);
+function findTaken(gateway: Gateway, config: Config): GatewayError | undefined {
+  const name = [...gateway.servers.keys()].find((each) => config.values.servers[each]?.enabled);
   if (name === undefined) return undefined;
   const owner = gateway
     .composition()
@@ -45,13 +37,10 @@ function findTaken(gateway: Gateway, config: GatewayConfig): GatewayError | unde
   return nameTaken(config, name, [owner?.name ?? name]);
 }
 
-function withoutServers(config: GatewayConfig): GatewayConfig {
-  const servers = Object.entries(config.servers).map(([name, server]) => [
+function withoutServers(config: Config): Config {
+  const servers = Object.entries(config.values.servers).map(([name, server]) => [
     name,
     { ...server, enabled: false },
   ]);
-  return markParsed({
-    ...config,
-    servers: Object.fromEntries(servers) as GatewayConfig["servers"],
-  });
+  return config.with({ servers: Object.fromEntries(servers) as GatewayConfig["servers"] });
 }

@@ -1,5 +1,8 @@
 import type { GatewayDescription } from "../plugin/description.ts";
-import { createResolver, type GatewayOptions } from "./options.ts";
+import { check, type CheckedConfig } from "../config/check.ts";
+import type { Config } from "../config/config.ts";
+import { parseConfig } from "../config/parse.ts";
+import { createResolver, cwdOf, type GatewayOptions } from "./options.ts";
 import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
 import { activate, reloadIfChanged } from "./activate.ts";
@@ -18,7 +21,7 @@ import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "../plugin/keep.ts";
 import { Backlog } from "../http/backlog.ts";
-import { tapLog } from "../log.ts";
+import { createLogger, tapLog } from "../log.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
 import { Queue } from "./queue.ts";
 import { emptyGeneration, serveGeneration, type GatewayParts } from "./parts.ts";
@@ -39,9 +42,10 @@ export class Gateway {
   readonly #untap: () => void;
 
   /** Use `createGateway`. */
-  constructor(config: GatewayConfig, options: GatewayOptions, log: Logger) {
+  private constructor(first: Config, options: GatewayOptions, log: Logger) {
     const parts = (): GatewayParts => this.#parts;
-    const cwd = options.cwd ?? options.file?.cwd ?? process.cwd();
+    const cwd = cwdOf(options);
+    const config = first.values;
     const clientInfo = { name: config.name, version: config.version ?? VERSION };
     const leases = new Leases();
     const backlog = new Backlog(config.limits, (cut) => {
@@ -51,6 +55,7 @@ export class Gateway {
     this.#parts = {
       log,
       resolve: createResolver(options),
+      cwd,
       file: options.file,
       dryRun: options.dryRun ?? false,
       queue: new Queue(),
@@ -71,13 +76,27 @@ export class Gateway {
       retiring: new Set(),
       leaving: new Set(),
       outgoing: new Map(),
-      generation: emptyGeneration(config, log),
+      generation: emptyGeneration(first, log),
       listening: false,
       draining: false,
     };
     const { hooks } = this.#parts;
     const isHeard = (): boolean => hooks.hears("log:line");
     this.#untap = tapLog(log, isHeard, (line) => hooks.emit("log:line", line));
+  }
+
+  /** What `createGateway` does with a config that was checked. */
+  static async start(checked: CheckedConfig, options: GatewayOptions): Promise<Gateway> {
+    const { config } = checked;
+    const log = options.log ?? (await createLogger(config.values.log));
+    const gateway = new Gateway(config, options, log);
+    try {
+      await activate(gateway.#parts, () => Promise.resolve(checked));
+      return gateway;
+    } catch (error) {
+      await gateway.close({ grace: 0 }).catch(() => {});
+      throw error;
+    }
   }
 
   get name(): string {
@@ -181,7 +200,8 @@ export class Gateway {
    * @throws {GatewayError} `reload_failed` with the cause and, where known, the place in the file
    */
   async apply(config: GatewayConfigInput | GatewayConfig): Promise<ReloadReport> {
-    return activate(this.#parts, config);
+    const { resolve, cwd } = this.#parts;
+    return activate(this.#parts, () => check(parseConfig(config), resolve, cwd));
   }
 
   /**

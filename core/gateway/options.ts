@@ -1,4 +1,4 @@
-import type { PluginResolver } from "../plugin/setup.ts";
+import type { PluginResolver } from "../config/check.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
 import { GatewayError } from "../errors.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
@@ -24,6 +24,11 @@ export interface GatewayOptions {
 export interface FileGatewayOptions extends ConfigFileOptions {
   /** Default: made from the config's `log`. */
   readonly log?: Logger;
+}
+
+/** Folder that relative paths in the config start from. */
+export function cwdOf({ cwd, file }: GatewayOptions): string {
+  return cwd ?? file?.cwd ?? process.cwd();
 }
 
 export function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import type { Leases } from "../http/auth/leases.ts";
 import { compileApp } from "../http/compile-app.ts";
-import type { PluginResolver } from "../plugin/setup.ts";
+import type { PluginResolver } from "../config/check.ts";
 import { compile } from "./compile.ts";
 import type { ConfigFile } from "../config/file.ts";
-import type { GatewayConfig } from "../config/schema.ts";
+import type { Config } from "../config/config.ts";
 import type { HookEmitter } from "../plugin/emitter.ts";
 import type { Endpoints } from "../mcp/endpoints.ts";
 import { Generation } from "./generation.ts";
@@ -22,6 +22,8 @@ import type { UpstreamPool } from "../servers/pool.ts";
 export interface GatewayParts {
   readonly log: Logger;
   readonly resolve: PluginResolver;
+  /** Folder that relative paths in the config start from. */
+  readonly cwd: string;
   /** Where the config comes from; absent when the gateway was made from an object. */
   readonly file: ConfigFile | undefined;
   /** Whether it is only set up to be looked at. */
@@ -48,13 +50,13 @@ export interface GatewayParts {
 }
 
 /** What serves before the first config is applied: nothing. */
-export function emptyGeneration(config: GatewayConfig, log: Logger): Generation {
+export function emptyGeneration(config: Config, log: Logger): Generation {
   const running = new InFlightSet<Abortion>();
-  const nothing = { ...config, servers: {}, endpoints: {}, insecure: true };
+  const nothing = config.with({ servers: {}, endpoints: {}, insecure: true });
   return new Generation({
     number: 0,
-    written: config,
-    config,
+    written: config.values,
+    config: config.values,
     scopes: [],
     compiled: compile({ config: nothing, scopes: [], upstreams: new Map(), running, log }),
     running,

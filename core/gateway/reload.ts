@@ -1,10 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { blame, buildScopes, comparePlugins, withTimeout } from "../plugin/setup.ts";
 import { compile } from "./compile.ts";
+import type { CheckedConfig } from "../config/check.ts";
+import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { evictDropped } from "./evict.ts";
 import { extendConfig } from "../plugin/extension.ts";
 import { Generation } from "./generation.ts";
+import type { ReloadPlan } from "../plugin/control.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Abortion } from "../call/pipeline.ts";
@@ -18,57 +21,80 @@ import type { UpstreamPlan } from "../servers/pool.ts";
 /** Settings that were read once, when the gateway was made. */
 const FIXED = ["name", "version", "publicUrl", "limits", "log"] as const;
 
-/** A generation that is built and started but does not serve yet. */
+/** A generation that is set up and does not serve yet: nothing of it runs. */
 interface Candidate {
+  readonly config: Config;
   readonly generation: Generation;
+  readonly fresh: readonly Scope[];
   readonly upstreams: UpstreamPlan;
-  readonly sockets: SocketPlan | undefined;
+  readonly changes: ReloadPlan;
+}
+
+/** How to apply a config; everything has a default. */
+export interface ApplyOptions {
+  /** Changes nothing where the config is in force already. Default: false. */
+  readonly unlessSame?: boolean;
+  /** Runs last before the swap, when all that can fail has gone well; a rejection is a failure like any other. */
+  readonly commit?: () => Promise<void>;
 }
 
 /**
- * Applies a config, all or nothing: build, compile, start, swap, drain and dispose the old. On a
- * failure everything new is undone, last done first, and the old generation never stopped serving.
- *
- * @param commit runs last before the swap, when all that can fail has gone well; a rejection is a failure like any other
+ * Applies a config, all or nothing: prepare, open, swap, drain and dispose the old. On a failure everything new is undone, last
+ * done first, and the old generation never stopped serving.
  */
 export async function applyConfig(
   parts: GatewayParts,
-  config: GatewayConfig,
-  commit?: () => Promise<void>,
+  checked: CheckedConfig,
+  { unlessSame = false, commit }: ApplyOptions = {},
 ): Promise<ReloadReport> {
   const undo = new Unwinding();
   let candidate: Candidate;
+  let isApplied: boolean;
+  let sockets: SocketPlan | undefined;
   try {
-    candidate = await prepare(parts, config, undo);
+    candidate = await prepare(parts, checked, undo);
+    isApplied = !(unlessSame && isSame(candidate, parts.generation));
+    if (isApplied) sockets = await open(parts, candidate, undo);
     await commit?.();
   } catch (error) {
-    for (const failure of await undo.run())
-      parts.log.error({ err: failure }, "a failed reload left something behind");
+    await abort(parts, undo);
     throw error;
   }
-  const old = parts.generation;
-  await swap(parts, candidate);
-  const { generation, upstreams, sockets } = candidate;
+  if (isApplied) await swap(parts, candidate, sockets);
   return {
-    applied: true,
-    generation: generation.number,
+    ...candidate.changes,
+    applied: isApplied,
+    generation: parts.generation.number,
     at: new Date().toISOString(),
-    plugins: comparePlugins(old.scopes, generation.scopes),
-    servers: upstreams.changes,
-    restartRequired: [
-      ...(sockets?.restartRequired ?? []),
-      ...(old.number > 0 ? fixedSettings(old.written, config) : []),
-      ...replacedPlugins(parts, config),
-    ],
   };
 }
 
+/** What applying a config would change: it is prepared, and taken back. Nothing of it runs meanwhile. */
+export async function planConfig(parts: GatewayParts, checked: CheckedConfig): Promise<ReloadPlan> {
+  const undo = new Unwinding();
+  try {
+    return (await prepare(parts, checked, undo)).changes;
+  } finally {
+    await abort(parts, undo);
+  }
+}
+
+async function abort({ log }: GatewayParts, undo: Unwinding): Promise<void> {
+  for (const failure of await undo.run())
+    log.error({ err: failure }, "a config that was not applied left something behind");
+}
+
+function isSame({ generation, changes }: Candidate, old: Generation): boolean {
+  return isDeepStrictEqual(generation.written, old.written) && changes.plugins.changed.length === 0;
+}
+
+/** Sets up what is new or changed, and makes of it what will serve. Opens, starts and connects nothing. */
 async function prepare(
   parts: GatewayParts,
-  written: GatewayConfig,
+  checked: CheckedConfig,
   undo: Unwinding,
 ): Promise<Candidate> {
-  const { generation: old, kept, pool, sockets, scopeHost: host, resolve } = parts;
+  const { generation: old, kept, pool, sockets, scopeHost: host, log } = parts;
   const snapshot = kept.snapshot();
   undo.add(() => kept.restore(snapshot));
   const fresh: Scope[] = [];
@@ -76,45 +102,60 @@ async function prepare(
     fresh.push(scope);
     undo.add(() => disposeScope(scope));
   };
-  const current = old.scopes;
-  const scopes = await buildScopes({ config: written, resolve, current, host, onCreate });
-  const config = extendConfig(written, scopes);
+  const scopes = await buildScopes({ checked, current: old.scopes, host, onCreate });
+  const written = checked.config.values;
+  const extended = extendConfig(checked.config, scopes);
+  const config = extended.values;
   const upstreams = pool.plan(
     Object.fromEntries(Object.entries(config.servers).filter(([, { enabled }]) => enabled)),
-    typedServers(config, scopes),
+    typedServers(extended, scopes),
   );
   undo.add(() => upstreams.abort());
   const running = new InFlightSet<Abortion>();
   const compiled = compile({
-    config,
+    config: extended,
     scopes,
     upstreams: upstreams.upstreams,
     servers: upstreams.servers,
     running,
-    log: parts.log,
+    log,
   });
-  const opened = parts.listening ? await sockets.plan(config) : undefined;
-  undo.add(() => opened?.abort());
-  await startScopes(fresh, config);
-  upstreams.startTyped();
+  const number = old.number + 1;
   return {
-    generation: new Generation({
-      number: old.number + 1,
-      written,
-      config,
-      scopes,
-      compiled,
-      running,
-    }),
+    config: extended,
+    generation: new Generation({ number, written, config, scopes, compiled, running }),
+    fresh,
     upstreams,
-    sockets: opened,
+    changes: {
+      plugins: comparePlugins(old.scopes, scopes),
+      servers: upstreams.changes,
+      restartRequired: [
+        ...sockets.restartRequired(config),
+        ...(old.number > 0 ? fixedSettings(old.written, written) : []),
+        ...replacedPlugins(parts, written),
+      ],
+    },
   };
 }
 
-async function startScopes(scopes: readonly Scope[], config: GatewayConfig): Promise<void> {
+/** Opens the listeners, connects the servers and starts the plugins of a candidate. */
+async function open(
+  { listening, sockets }: GatewayParts,
+  { config, generation, fresh, upstreams }: Candidate,
+  undo: Unwinding,
+): Promise<SocketPlan | undefined> {
+  upstreams.start();
+  const opened = listening ? await sockets.plan(generation.config) : undefined;
+  undo.add(() => opened?.abort());
+  await startScopes(fresh, config);
+  upstreams.startTyped();
+  return opened;
+}
+
+async function startScopes(scopes: readonly Scope[], config: Config): Promise<void> {
   for (const scope of scopes) {
     try {
-      await withTimeout(startScope(scope), config.timeouts.setup, "start");
+      await withTimeout(startScope(scope), config.values.timeouts.setup, "start");
     } catch (error) {
       throw blame(scope.name, "could not be started", error, { key: scope.key, config });
     }
@@ -124,7 +165,8 @@ async function startScopes(scopes: readonly Scope[], config: GatewayConfig): Pro
 /** Everything up to the first `await` happens at once: no request meets half a generation. */
 async function swap(
   parts: GatewayParts,
-  { generation, upstreams, sockets }: Candidate,
+  { generation, upstreams }: Candidate,
+  sockets: SocketPlan | undefined,
 ): Promise<void> {
   const old = parts.generation;
   const { drain } = generation.config.timeouts;
@@ -191,12 +233,12 @@ async function retire(
 }
 
 /** Settings that differ and that only a restart applies. */
-export function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
+function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
   return FIXED.filter((key) => !isDeepStrictEqual(before[key], after[key]));
 }
 
 /** Plugins of a config that run as they were before their package was installed anew. */
-export function replacedPlugins(
+function replacedPlugins(
   { file }: Pick<GatewayParts, "file">,
   { plugins }: GatewayConfig,
 ): string[] {

@@ -18,8 +18,6 @@ interface OpenListener extends Address {
 
 /** Listeners opened beside the running ones, waiting for the swap. */
 export interface SocketPlan {
-  /** Settings that only a restart applies, as config paths. */
-  readonly restartRequired: readonly string[];
   /** Takes the new listeners in and returns those to be closed once their calls are done. */
   commit(): readonly Listener[];
   /** Closes the new listeners. */
@@ -71,8 +69,7 @@ export class Sockets {
       await abort();
       throw error;
     }
-    const restartRequired = this.restartRequired(config);
-    return { restartRequired, abort, commit: () => this.#commit(fresh, config) };
+    return { abort, commit: () => this.#commit(fresh, config) };
   }
 
   /** Settings of a config that only a restart applies, as config paths. */

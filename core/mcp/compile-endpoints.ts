@@ -17,8 +17,7 @@ export interface CompiledEndpoint {
 /**
  * Decides what every endpoint shows.
  *
- * @throws {GatewayError} `invalid` for an unknown server or listener, `exists` for two endpoints on one path or two plugins
- * whose tools collide where names are not prefixed
+ * @throws {GatewayError} `exists` for two plugins whose tools collide where names are not prefixed
  */
 export function compileEndpoints(
   config: GatewayConfig,
@@ -26,19 +25,9 @@ export function compileEndpoints(
   shows: (item: Listed) => boolean,
 ): ReadonlyMap<string, CompiledEndpoint> {
   const selection = compileSelection(config.servers);
-  const taken = new Map<string, string>();
   const endpoints = new Map<string, CompiledEndpoint>();
   for (const [name, endpoint] of Object.entries(config.endpoints)) {
     const listener = endpoint.listener ?? defaultListener(config);
-    checkEndpoint(name, endpoint, config, servers);
-    const place = `${listener} ${endpoint.path}`;
-    const other = taken.get(place);
-    if (other)
-      throw new GatewayError(
-        "exists",
-        `Endpoints "${other}" and "${name}" are both at ${endpoint.path} of listener "${listener}".`,
-      );
-    taken.set(place, name);
     const shown = shownServers(endpoint, servers);
     if (endpoint.naming === "none") checkCollisions(name, shown);
     endpoints.set(name, {
@@ -57,30 +46,6 @@ function shownServers(
 ): Server[] {
   if (!names) return [...servers.values()].filter(({ isApart }) => isApart !== true);
   return [...new Set(names)].flatMap((name) => servers.get(name) ?? []);
-}
-
-function checkEndpoint(
-  name: string,
-  { listener, servers: names }: EndpointConfig,
-  config: GatewayConfig,
-  servers: ReadonlyMap<string, Server>,
-): void {
-  if (listener !== undefined && !Object.hasOwn(config.listeners, listener)) {
-    throw new GatewayError(
-      "invalid",
-      `Endpoint "${name}" names an unknown listener "${listener}".`,
-      {
-        hint: `Listeners: ${Object.keys(config.listeners).join(", ")}.`,
-        data: { path: `endpoints.${name}.listener` },
-      },
-    );
-  }
-  const unknown = names?.find((each) => !servers.has(each) && !Object.hasOwn(config.servers, each));
-  if (unknown === undefined) return;
-  throw new GatewayError("invalid", `Endpoint "${name}" names an unknown server "${unknown}".`, {
-    hint: `Servers and plugins with tools: ${[...servers.keys()].join(", ") || "none"}.`,
-    data: { path: `endpoints.${name}.servers` },
-  });
 }
 
 /** Tools of upstreams come and go; those of plugins are known, and two of one name would hide each other. */

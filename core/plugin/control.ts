@@ -3,7 +3,7 @@ import type { ConfigEdit } from "../config/write.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
 import type { ServerStatus } from "../server/server.ts";
 
-/** What a reload would do, found out without doing it. Names are sorted. */
+/** What a reload would do, found out by preparing it and taking it back. Names are sorted. */
 export interface ReloadPlan {
   readonly plugins: Changes;
   readonly servers: Changes;
@@ -45,7 +45,8 @@ export interface Control {
    */
   reload(): Promise<ReloadReport>;
   /**
-   * Reads the config file and says what applying it would change; starts nothing.
+   * Reads the config file and says what applying it would change: it is prepared as for a reload, with plugins that changed set
+   * up, and taken back. Nothing is opened, connected or started.
    * @throws {GatewayError} as {@link Control.reload}
    */
   plan(): Promise<ReloadPlan>;

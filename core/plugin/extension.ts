@@ -1,5 +1,5 @@
-import { placeIn, rememberPlaces } from "../config/parse.ts";
-import { endpointSchema, listenerSchema, type GatewayConfig } from "../config/schema.ts";
+import type { Config } from "../config/config.ts";
+import { endpointSchema, listenerSchema } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Scope } from "./scope.ts";
 
@@ -8,7 +8,7 @@ import type { Scope } from "./scope.ts";
  *
  * @throws {GatewayError} `exists` for a name that is taken, naming both sides; `invalid` for settings that cannot be used
  */
-export function extendConfig(config: GatewayConfig, scopes: readonly Scope[]): GatewayConfig {
+export function extendConfig(config: Config, scopes: readonly Scope[]): Config {
   const owners = new Map<string, string>();
   const added = <T>(
     kind: "listener" | "endpoint",
@@ -31,12 +31,11 @@ export function extendConfig(config: GatewayConfig, scopes: readonly Scope[]): G
   };
   if (scopes.every(({ listeners, endpoints }) => listeners.length + endpoints.length === 0))
     return config;
-  const extended = {
-    ...config,
-    listeners: added("listener", config.listeners, (settings) => listenerSchema.parse(settings)),
-    endpoints: added("endpoint", config.endpoints, (settings) => endpointSchema.parse(settings)),
-  };
-  return rememberPlaces(extended, (issue) => placeIn(config, issue));
+  const { listeners, endpoints } = config.values;
+  return config.with({
+    listeners: added("listener", listeners, (settings) => listenerSchema.parse(settings)),
+    endpoints: added("endpoint", endpoints, (settings) => endpointSchema.parse(settings)),
+  });
 }
 
 function attempt<T>(plugin: string, what: string, read: () => T): T {

@@ -1,28 +1,19 @@
 import { basename } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { isLocalPlugin } from "../config/checks.ts";
-import { placeIn } from "../config/parse.ts";
-import type { GatewayConfig } from "../config/schema.ts";
+import type { CheckedConfig } from "../config/check.ts";
+import type { Config } from "../config/config.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../errors.ts";
-import { injections, orderPlugins, type GraphNode } from "./graph.ts";
+import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import { createContext, createScope, type Scope, type ScopeHost } from "./scope.ts";
 
-/** Finds the plugin that a key of the config's `plugins` stands for. */
-export type PluginResolver = (key: string) => AnyPlugin | Promise<AnyPlugin>;
-
-/** A plugin of the config with its options. */
-interface ConfiguredPlugin extends GraphNode {
-  readonly options: Readonly<Record<string, unknown>>;
-}
-
 /** Everything `buildScopes` works from. */
 export interface BuildInput {
-  readonly config: GatewayConfig;
-  readonly resolve: PluginResolver;
+  readonly checked: CheckedConfig;
   /** Scopes of the running generation. */
   readonly current: readonly Scope[];
   readonly host: ScopeHost;
@@ -34,61 +25,30 @@ export interface BuildInput {
  * The scopes of a config in graph order. One whose plugin, options and injected services are those of before is taken over
  * untouched; every other is made and set up anew.
  *
- * @throws {GatewayError} naming the plugin that cannot be resolved, configured, ordered or set up
+ * @throws {GatewayError} naming the plugin that cannot be ordered or set up
  */
 export async function buildScopes({
-  config,
-  resolve,
+  checked: { config, plugins },
   current,
   host,
   onCreate,
 }: BuildInput): Promise<Scope[]> {
-  const ordered = await resolveInOrder(config, resolve);
+  const ordered = orderPlugins(plugins, (key) => placeOf(key, config, ""));
   const servers = new Map<string, Scope>();
   const scopes: Scope[] = [];
-  for (const { key, plugin, options } of ordered) {
+  for (const { key, plugin, written, options } of ordered) {
     const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
-    let scope = current.find((old) => isUnchanged(old, key, plugin, options, injected));
+    let scope = current.find((old) => isUnchanged(old, key, plugin, written, injected));
     if (!scope) {
       const registry = await createRegistry();
-      scope = createScope({ key, plugin, options, injected, registry }, host);
+      scope = createScope({ key, plugin, options: written, injected, registry }, host);
       onCreate(scope);
-      await setUp(scope, host, config);
+      await setUp(scope, options, host, config);
     }
     if (plugin.provides) servers.set(plugin.provides.id, scope);
     scopes.push(scope);
   }
   return scopes;
-}
-
-/**
- * What `buildScopes` would do to the plugins, by config key, without setting up any.
- *
- * @throws {GatewayError} naming the plugin that cannot be resolved or ordered
- */
-export async function planScopes({
-  config,
-  resolve,
-  current,
-}: Pick<BuildInput, "config" | "resolve" | "current">): Promise<Changes> {
-  const ordered = await resolveInOrder(config, resolve);
-  const servers = new Map<string, object>();
-  const kept = new Set<string>();
-  for (const { key, plugin, options } of ordered) {
-    const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
-    const old = current.find((scope) => isUnchanged(scope, key, plugin, options, injected));
-    if (old) kept.add(key);
-    // A new one is none of those that were injected before.
-    if (plugin.provides) servers.set(plugin.provides.id, old ?? {});
-  }
-  const before = new Set(current.map(({ key }) => key));
-  const keys = ordered.map(({ key }) => key).toSorted();
-  return {
-    added: keys.filter((key) => !before.has(key)),
-    removed: [...before].filter((key) => !keys.includes(key)).toSorted(),
-    changed: keys.filter((key) => before.has(key) && !kept.has(key)),
-    unchanged: keys.filter((key) => kept.has(key)),
-  };
 }
 
 /** What happened to the plugins between two generations, by config key. */
@@ -129,7 +89,7 @@ export function blame(
   plugin: string,
   doing: string,
   thrown: unknown,
-  at?: { readonly key: string; readonly config: GatewayConfig },
+  at?: { readonly key: string; readonly config: Config },
 ): GatewayError {
   const error = toGatewayError(thrown);
   const words =
@@ -147,8 +107,8 @@ export function blame(
   });
 }
 
-function placeOf(key: string, config: GatewayConfig, message: string): Place {
-  return placeIn(config, { path: ["plugins", key], at: "key", message, hint: "" }).place;
+function placeOf(key: string, config: Config, message: string): Place {
+  return config.place({ path: ["plugins", key], at: "key", message, hint: "" }).place;
 }
 
 /** Where a plugin in a file of the gateway failed, e.g. `hello.ts:11:25`; its folder is nobody's business. */
@@ -158,29 +118,6 @@ function lineOf(key: string, thrown: unknown): string | undefined {
   const frame = thrown.stack?.split("\n").find((line) => line.includes(`/${name}:`));
   const numbers = /:\d+:\d+(?=\)?$)/.exec(frame ?? "");
   return numbers ? `${name}${numbers[0]}` : undefined;
-}
-
-/** The plugins of a config in graph order; what keeps them from one is told at an entry. */
-async function resolveInOrder(
-  config: GatewayConfig,
-  resolve: PluginResolver,
-): Promise<ConfiguredPlugin[]> {
-  const resolved = await resolvePlugins(config, resolve);
-  return orderPlugins(resolved, (key) => placeOf(key, config, ""));
-}
-
-async function resolvePlugins(
-  config: GatewayConfig,
-  resolve: PluginResolver,
-): Promise<ConfiguredPlugin[]> {
-  const enabled = Object.entries(config.plugins).filter(([, options]) => options !== false);
-  return Promise.all(
-    enabled.map(async ([key, options]) => ({
-      key,
-      plugin: await resolve(key),
-      options: typeof options === "object" && options !== null ? options : {},
-    })),
-  );
 }
 
 function isUnchanged(
@@ -196,12 +133,16 @@ function isUnchanged(
   return [...injected].every(([id, server]) => old.injected.get(id) === server);
 }
 
-async function setUp(scope: Scope, host: ScopeHost, config: GatewayConfig): Promise<void> {
+async function setUp(
+  scope: Scope,
+  options: unknown,
+  host: ScopeHost,
+  config: Config,
+): Promise<void> {
   const { key, name, plugin } = scope;
-  const options = parseOptions(key, plugin, scope.options);
   try {
     const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
-    scope.service = await withTimeout(setup, config.timeouts.setup, "setup");
+    scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup");
     if (plugin.provides && scope.service === undefined)
       throw new GatewayError(
         "invalid",
@@ -213,28 +154,4 @@ async function setUp(scope: Scope, host: ScopeHost, config: GatewayConfig): Prom
   } catch (error) {
     throw blame(name, "could not be set up", error, { key, config });
   }
-}
-
-/** Options checked by the plugin's schema; a plugin without one takes none. */
-function parseOptions(key: string, { name, config }: AnyPlugin, options: unknown): unknown {
-  if (!config) {
-    const [unknown] = Object.keys(options as object);
-    if (unknown === undefined) return undefined;
-    throw new GatewayError(
-      "invalid",
-      `Plugin "${name}" takes no options, but "${unknown}" is set.`,
-      { data: { path: `plugins.${key}.${unknown}` } },
-    );
-  }
-  const result = config.safeParse(options);
-  if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) => ({
-    path: ["plugins", key, ...path].join("."),
-    message,
-  }));
-  throw new GatewayError(
-    "invalid",
-    `Plugin "${name}" has wrong options: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}.`,
-    { data: { issues } },
-  );
 }

@@ -5,8 +5,8 @@ import { unknownType } from "../config/checks.ts";
 import { explainIssues } from "../config/explain.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import { withoutMark } from "../config/copies.ts";
-import { placeIn } from "../config/parse.ts";
-import type { GatewayConfig } from "../config/schema.ts";
+import type { Config } from "../config/config.ts";
+import type { Places } from "../config/places.ts";
 import { entryCommon, type TypedServerConfig } from "../config/server-schema.ts";
 import type { Shape } from "../config/shape.ts";
 import { GatewayError } from "../errors.ts";
@@ -33,13 +33,13 @@ export interface TypedServer extends BroughtType {
  * @throws {GatewayError} `invalid` with every problem and its place, `exists` for a type that two plugins bring
  */
 export function typedServers(
-  config: GatewayConfig,
+  config: Config,
   scopes: readonly Scope[],
 ): ReadonlyMap<string, TypedServer> {
   const types = collectTypes(scopes);
   const servers = new Map<string, TypedServer>();
   const issues: PathIssue[] = [];
-  for (const [name, entry] of Object.entries(config.servers)) {
+  for (const [name, entry] of Object.entries(config.values.servers)) {
     if (!("type" in entry)) continue;
     const type = types.get(entry.type);
     if (!type) issues.push(unknownType(name, entry.type, [...types.keys()]));
@@ -47,10 +47,10 @@ export function typedServers(
       const options = optionsOf(entry);
       const checked = type.definition.config.safeParse(options);
       if (checked.success) servers.set(name, { ...type, options: checked.data });
-      else issues.push(...explain(name, entry, type.definition, checked.error));
+      else issues.push(...explain(name, entry, type.definition, checked.error, config.places));
     }
   }
-  if (issues.length > 0) throw invalidConfig(issues.map((issue) => placeIn(config, issue)));
+  if (issues.length > 0) throw invalidConfig(issues.map((issue) => config.place(issue)));
   return servers;
 }
 
@@ -106,6 +106,7 @@ function explain(
   entry: TypedServerConfig,
   { config }: ServerType,
   error: z.ZodError,
+  places: Places,
 ): PathIssue[] {
   const issues = error.issues.map((issue) => ({
     ...issue,
@@ -124,7 +125,7 @@ function explain(
       },
     },
   };
-  return explainIssues(issues, { servers: { [name]: entry } }, shape);
+  return explainIssues(issues, { servers: { [name]: entry } }, shape, places);
 }
 
 function shapeOf(schema: z.ZodType): Shape {

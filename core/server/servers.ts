@@ -1,5 +1,4 @@
-import { placeIn } from "../config/parse.ts";
-import type { GatewayConfig } from "../config/schema.ts";
+import type { Config } from "../config/config.ts";
 import { GatewayError } from "../errors.ts";
 import type { Server } from "./server.ts";
 import type { Scope } from "../plugin/scope.ts";
@@ -9,11 +8,7 @@ import type { Scope } from "../plugin/scope.ts";
  *
  * @param plugins those that bring it; with one, the other is the config's
  */
-export function nameTaken(
-  config: GatewayConfig,
-  name: string,
-  plugins: readonly string[],
-): GatewayError {
+export function nameTaken(config: Config, name: string, plugins: readonly string[]): GatewayError {
   const owners = plugins.map((plugin) => `plugin "${plugin}"`);
   if (owners.length > 1)
     return new GatewayError("exists", takenText(name, owners), {
@@ -21,7 +16,7 @@ export function nameTaken(
     });
   const hint = `Rename servers.${name}, or the plugin.`;
   const message = takenText(name, [`the config's server "${name}"`, ...owners]);
-  const { place } = placeIn(config, { path: ["servers", name], at: "key", message, hint });
+  const { place } = config.place({ path: ["servers", name], at: "key", message, hint });
   return new GatewayError("exists", message, { hint, place });
 }
 
@@ -35,7 +30,7 @@ function takenText(name: string, owners: readonly string[]): string {
  * @throws {GatewayError} `exists` for a name that is taken twice
  */
 export function collectServers(
-  config: GatewayConfig,
+  config: Config,
   scopes: readonly Scope[],
   upstreams: ReadonlyMap<string, Server>,
 ): ReadonlyMap<string, Server> {

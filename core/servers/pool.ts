@@ -30,6 +30,8 @@ export interface UpstreamPlan {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   /** Those and the servers of plugin types, in the order of the config. */
   readonly servers: ReadonlyMap<string, ManagedServer>;
+  /** Connects the new servers that speak MCP themselves. */
+  start(): void;
   /** Starts the new servers of plugin types; for when their plugins have started. */
   startTyped(): void;
   /**
@@ -69,7 +71,7 @@ export class UpstreamPool {
   }
 
   /**
-   * Creates what is new or changed, and starts it unless it is of a plugin's type. Entries with `enabled: false` count as absent.
+   * Creates what is new or changed, and starts nothing. Entries with `enabled: false` count as absent.
    *
    * @param typed entries of plugin types; all of those in `servers` must be there
    * @throws {GatewayError} when a plugin cannot make its server
@@ -97,6 +99,9 @@ export class UpstreamPool {
       changes: compare(before, members),
       upstreams: upstreamsOf(members),
       servers: new Map([...members].map(([name, { server }]) => [name, server])),
+      start() {
+        for (const { typed: ofPlugin, server } of fresh()) if (!ofPlugin) server.start();
+      },
       startTyped() {
         for (const { typed: ofPlugin, server } of fresh()) if (ofPlugin) server.start();
       },
@@ -126,7 +131,6 @@ export class UpstreamPool {
     server.on((event) => {
       if (this.#members.get(name) === member) this.#options.onEvent(name, event);
     });
-    if (server instanceof Upstream) server.start();
     return member;
   }
 

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { isLocalPlugin } from "../../core/config/checks.ts";
 import { issuesOf, issueText } from "../../core/config/issue.ts";
 import { loadConfig } from "../../core/config/load.ts";
-import { requirePlugins, type Resolver } from "../../core/config/plugins.ts";
+import { check, type PluginResolver } from "../../core/config/check.ts";
 import { FIRST_PARTY } from "../../core/config/first-party.ts";
 import { PluginSource } from "../../core/config/resolve.ts";
 import { toGatewayError } from "../../core/errors.ts";
@@ -141,8 +141,8 @@ async function problemsOf(place: string, text: string): Promise<string[]> {
   try {
     const loaded = await loadConfig(file, { environment: variablesOf(text) });
     const source = resolver(loaded.cwd);
-    await requirePlugins(loaded, source);
-    const gateway = await dryRun(loaded, source);
+    const checked = await check(loaded.config, source, loaded.cwd);
+    const gateway = await dryRun(checked, loaded.cwd);
     await gateway.close({ grace: 0 });
     return loaded.warnings.map(issueText);
   } catch (thrown) {
@@ -181,13 +181,11 @@ async function provideFiles(text: string): Promise<void> {
 }
 
 /** First-party plugins as they are; one of the reader's own takes every option. */
-function resolver(cwd: string): Resolver {
+function resolver(cwd: string): PluginResolver {
   const source = new PluginSource(cwd);
-  return {
-    async resolve(key) {
-      if (!isLocalPlugin(key) && FIRST_PARTY.includes(key)) return source.resolve(key);
-      const name = key.replaceAll(/^.*\/|\.\w+$/g, "");
-      return definePlugin({ name, config: z.looseObject({}), setup: () => {} });
-    },
+  return (key) => {
+    if (!isLocalPlugin(key) && FIRST_PARTY.includes(key)) return source.resolve(key);
+    const name = key.replaceAll(/^.*\/|\.\w+$/g, "");
+    return definePlugin({ name, config: z.looseObject({}), setup: () => {} });
   };
 }

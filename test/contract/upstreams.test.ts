@@ -44,7 +44,7 @@ it("T002, T015, T057, T089: a server gets the static bearer that its entry takes
     `servers:\n  mine:\n    url: ${upstream.url}\n    headers: { Authorization: "Bearer \${TEAM_JWT}" }\n`,
   );
   const { config } = await loadConfig(file, { environment: { TEAM_JWT: TOKEN } });
-  const { client } = await startGateway({ config: { servers: config.servers } });
+  const { client } = await startGateway({ config: { servers: config.values.servers } });
   await client.callTool({ name: "echo", arguments: { text: "hello" } });
   expect(upstream.requests.length).toBeGreaterThan(2);
   expect(new Set(upstream.requests.map(({ headers }) => headers.authorization))).toEqual(
@@ -57,7 +57,7 @@ it("T135: an mcp.servers entry with transport, url and headers is taken as it is
     `mcpServers:\n  mnemosyne:\n    transport: http\n    url: http://127.0.0.1:9/mcp\n    headers: { Authorization: "Bearer ${TOKEN}" }\n`,
   );
   const { config } = await loadConfig(file);
-  expect(config.servers["mnemosyne"]).toMatchObject({
+  expect(config.values.servers["mnemosyne"]).toMatchObject({
     url: "http://127.0.0.1:9/mcp",
     transport: "streamable-http",
     headers: { Authorization: `Bearer ${TOKEN}` },

@@ -48,7 +48,7 @@ describe("any servers", () => {
         expect(loaded.warnings).toEqual([]);
         const expected = Object.values(JSON.parse(JSON.stringify(given)) as typeof given);
         expect(project.imported).toHaveLength(expected.length);
-        const back = project.imported.map((name) => loaded.config.servers[name]);
+        const back = project.imported.map((name) => loaded.config.values.servers[name]);
         for (const [index, entry] of expected.entries()) {
           const { args: listed, env, url, headers } = entry as Record<string, unknown>;
           const line = String((entry as Record<string, unknown>)["command"]);

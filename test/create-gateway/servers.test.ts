@@ -27,7 +27,7 @@ describe("servers that are taken over", () => {
         headers: { Authorization: "Bearer topsecret", "X-Team": "${env:TEAM:-a}" },
       },
     });
-    expect(loaded.config.servers).toMatchObject({
+    expect(loaded.config.values.servers).toMatchObject({
       github: {
         command: "npx",
         args: ["-y", "@modelcontextprotocol/server-github"],
@@ -53,7 +53,7 @@ describe("servers that are taken over", () => {
       line: { command: "node server.js --fast", args: ["last"] },
       path: { command: "/opt/My Tools/server" },
     });
-    expect(loaded.config.servers).toMatchObject({
+    expect(loaded.config.values.servers).toMatchObject({
       line: { command: "node", args: ["server.js", "--fast", "last"] },
       path: { command: "/opt/My Tools/server" },
     });
@@ -79,7 +79,7 @@ describe("servers that are taken over", () => {
     expect(project.blanks).toEqual(["API_KEY", "HOST"]);
     expect(yaml).toContain("SAME: x-${API_KEY}\n");
     const { WORKSPACE_FOLDER } = env;
-    expect(loaded.config.servers).toMatchObject({
+    expect(loaded.config.values.servers).toMatchObject({
       db: { command: `${WORKSPACE_FOLDER}/bin/db`, args: ["--region", "eu // north"] },
       web: { url: "https://fill-in/sse", transport: "sse" },
     });
@@ -102,7 +102,7 @@ describe("servers that are taken over", () => {
         },
       }),
     );
-    expect(loaded.config.servers).toMatchObject({
+    expect(loaded.config.values.servers).toMatchObject({
       off: { url: "http://127.0.0.1:9/mcp", enabled: false, tools: { exclude: ["a"] } },
       on: {
         command: "./run.sh",
@@ -128,7 +128,7 @@ describe("servers that are taken over", () => {
       日本: server,
       "": server,
     });
-    expect(Object.keys(loaded.config.servers).toSorted()).toEqual(
+    expect(Object.keys(loaded.config.values.servers).toSorted()).toEqual(
       "everything everything-2 hello-2 mcp-server my-server my-server-2 server server-2 server-3 wellknown-server".split(
         " ",
       ),
@@ -142,8 +142,8 @@ describe("servers that are taken over", () => {
       "a-b": { command: "run", env: { TOKEN: "one" } },
       a: { command: "run", env: { B_TOKEN: "two" }, args: ["${PATH}"] },
     });
-    expect(loaded.config.auth.apiKey).toMatch(/^[0-9a-f]{48}$/);
-    expect(loaded.config.servers).toMatchObject({
+    expect(loaded.config.values.auth.apiKey).toMatch(/^[0-9a-f]{48}$/);
+    expect(loaded.config.values.servers).toMatchObject({
       gateway: { env: { KEY: "theirs", OWN: "" } },
       "a-b": { env: { TOKEN: "one" } },
       a: { env: { B_TOKEN: "two" }, args: ["/usr/bin"] },
@@ -179,8 +179,8 @@ describe("servers that are taken over", () => {
     });
     expect(yaml).not.toMatch(/abc12\d|sk-proj|Zm9v/);
     for (const [name, args] of Object.entries(secrets))
-      expect(loaded.config.servers[name]).toMatchObject({ args });
-    expect(loaded.config.servers).toMatchObject({
+      expect(loaded.config.values.servers[name]).toMatchObject({ args });
+    expect(loaded.config.values.servers).toMatchObject({
       seven: { url: "https://x.example/mcp?api_key=abc128&v=2" },
       eight: { url: "https://x.example/s/Zm9vYmFy0aGlzSXNB1VG9r2ZW4/mcp" },
     });
@@ -198,7 +198,7 @@ describe("servers that are taken over", () => {
       shell: { command: ["run"] },
       typed: { type: "http", command: "run" },
     });
-    expect(Object.keys(loaded.config.servers)).toEqual(["everything", "fine"]);
+    expect(Object.keys(loaded.config.values.servers)).toEqual(["everything", "fine"]);
     expect(project.notes.map((note) => note.replace(/^("\w+") of \S+/, "$1"))).toEqual([
       `"socket" was left out: its type is "ws", and a gateway knows stdio with a command, http and sse with a url.`,
       `"wrong" was left out: its url is none.`,

@@ -64,7 +64,7 @@ it(
       expect(text).toBe(stateOf(count));
       expect(count).toBeGreaterThanOrEqual(last);
       const { config } = await loadConfig(file);
-      expect(config.name).toBe(`n${count}`);
+      expect(config.values.name).toBe(`n${count}`);
       await sweepTemporary(file);
       const names = await readdir(folder);
       expect(names.filter((name) => name.endsWith(".tmp"))).toEqual([]);

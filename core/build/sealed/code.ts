@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { code, texts } from "virtual:gateway/plugins";
 import type { CodeModule } from "../../config/code.ts";
+import type { ConfigText } from "../../config/document.ts";
 import type { ConfigIssue } from "../../config/issue.ts";
+import { Places } from "../../config/places.ts";
 import { digestFiles } from "../../config/digest.ts";
 import { keyOf } from "../key.ts";
 import { configFolder } from "./folder.ts";
@@ -40,17 +42,9 @@ export async function readText(file: string): Promise<string> {
 }
 
 /** See core/config/code.ts. */
-export function loadCode(file: string): Promise<{
-  value: unknown;
-  issues: readonly ConfigIssue[];
-  place(issue: { message: string; hint: string }): ConfigIssue;
-}> {
-  const place = ({ message, hint }: { message: string; hint: string }): ConfigIssue => ({
-    message,
-    hint,
-    place: { file: keyOf(configFolder(), file) },
-  });
-  return Promise.resolve({ value: moduleOf(file)["default"], issues: [], place });
+export function loadCode(file: string): Promise<ConfigText> {
+  const places = new Places(keyOf(configFolder(), file));
+  return Promise.resolve({ value: moduleOf(file)["default"], issues: [], places });
 }
 
 /** See core/config/code.ts. */

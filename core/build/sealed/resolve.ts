@@ -1,11 +1,10 @@
 import { plugins } from "virtual:gateway/plugins";
 import { pluginOf } from "../../config/plugin-module.ts";
-import type { Resolver } from "../../config/plugins.ts";
 import { GatewayError } from "../../errors.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
 /** In place of core/config/resolve.ts in a build: the plugins are those that it was made with. */
-export class PluginSource implements Resolver {
+export class PluginSource {
   /** None is read from disk. */
   readonly files: readonly string[] = [];
   /** Nor is any package installed anew under a build. */

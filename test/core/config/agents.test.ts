@@ -6,8 +6,9 @@ import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { configJsonSchema } from "../../../core/config/jsonschema.ts";
 import { loadConfig } from "../../../core/config/load.ts";
 import { parseConfig } from "../../../core/config/parse.ts";
-import { checkPlugins } from "../../../core/config/plugins.ts";
+import { check } from "../../../core/config/check.ts";
 import { PluginSource } from "../../../core/config/resolve.ts";
+import { dryRun } from "../../../core/gateway/dry-run.ts";
 import { toGatewayError } from "../../../core/errors.ts";
 import agents from "../../../plugins/agents/index.ts";
 
@@ -17,9 +18,11 @@ async function problemsOf(yaml: string): Promise<string[]> {
   const file = join(folder, "gateway.yaml");
   await writeFile(file, yaml);
   try {
-    const loaded = await loadConfig(file, { environment: {} });
-    const { issues } = await checkPlugins(loaded, new PluginSource(loaded.cwd));
-    return issues.map(issueText);
+    const { config, cwd } = await loadConfig(file, { environment: {} });
+    const source = new PluginSource(cwd);
+    const checked = await check(config, (key) => source.resolve(key), cwd);
+    await (await dryRun(checked, cwd)).close({ grace: 0 });
+    return [];
   } catch (thrown) {
     return issuesOf(toGatewayError(thrown)).map(issueText);
   }
@@ -27,14 +30,14 @@ async function problemsOf(yaml: string): Promise<string[]> {
 
 describe("agents at the top of a config", () => {
   it("are the agents of the plugin, which they bring", () => {
-    const { plugins } = parseConfig({ agents: { research: { model: "a/b" } } });
+    const { plugins } = parseConfig({ agents: { research: { model: "a/b" } } }).values;
     expect(plugins).toEqual({ agents: { agents: { research: { model: "a/b" } } } });
   });
 
   it("stand beside its other options, and are nothing when it is switched off", () => {
     const both = parseConfig({ agents: { a: {} }, plugins: { agents: { depth: 2 } } });
-    expect(both.plugins).toEqual({ agents: { depth: 2, agents: { a: {} } } });
-    expect(parseConfig({ agents: { a: {} }, plugins: { agents: false } }).plugins).toEqual({
+    expect(both.values.plugins).toEqual({ agents: { depth: 2, agents: { a: {} } } });
+    expect(parseConfig({ agents: { a: {} }, plugins: { agents: false } }).values.plugins).toEqual({
       agents: false,
     });
   });
@@ -119,16 +122,16 @@ it("a variable may stand where a plugin wants a number or a boolean", async () =
   const load = (environment: Record<string, string>) =>
     loadConfig(join(folder, "gateway.yaml"), { environment });
   const loaded = await load({ VISION: "true", DEPTH: "3" });
-  const { issues } = await checkPlugins(loaded, new PluginSource(folder));
-  expect(issues).toEqual([]);
-  expect(loaded.config.plugins["agents"]).toEqual({
+  const source = new PluginSource(folder);
+  const checked = await check(loaded.config, (key) => source.resolve(key), folder);
+  expect(checked.config.values.plugins["agents"]).toEqual({
     depth: 3,
     providers: {},
     agents: { a: { listener: { port: 7 }, capabilities: { vision: true } } },
   });
   const wrong = await load({ VISION: "true", DEPTH: "many" });
-  const found = await checkPlugins(wrong, new PluginSource(folder));
-  expect(found.issues.map(issueText)).toEqual([
-    expect.stringContaining(":2:29 plugins.agents.depth must be a number."),
-  ]);
+  const found = await check(wrong.config, (key) => source.resolve(key), folder).catch(
+    (thrown: unknown) => issuesOf(toGatewayError(thrown)).map(issueText),
+  );
+  expect(found).toEqual([expect.stringContaining(":2:29 plugins.agents.depth must be a number.")]);
 });

@@ -48,7 +48,7 @@ const copy = fc.constantFrom<(value: GatewayConfig) => GatewayConfig>(
   (value) => spread(value) as GatewayConfig,
   (value) => ({ ...value, timeouts: { ...value.timeouts }, servers: { ...value.servers } }),
   (value) => configSchema.parse(value),
-  (value) => parseConfig(value),
+  (value) => parseConfig(value).values,
 );
 
 describe("a copy of a config that was read", () => {
@@ -57,7 +57,7 @@ describe("a copy of a config that was read", () => {
       fc.property(config, fc.array(copy, { maxLength: 4 }), (input, copies) => {
         const read = configSchema.parse(input);
         const copied = copies.reduce((value, make) => make(value), read);
-        expect(parseConfig(copied)).toEqual(read);
+        expect(parseConfig(copied).values).toEqual(read);
       }),
     );
   });
@@ -67,8 +67,8 @@ describe("a copy of a config that was read", () => {
       fc.property(config, copy, (input, make) => {
         const read = configSchema.parse(input);
         const { servers, timeouts, limits } = make(read);
-        expect(parseConfig({ servers })).toMatchObject({ servers: read.servers });
-        expect(parseConfig({ timeouts, limits })).toMatchObject({
+        expect(parseConfig({ servers }).values).toMatchObject({ servers: read.servers });
+        expect(parseConfig({ timeouts, limits }).values).toMatchObject({
           timeouts: read.timeouts,
           limits: read.limits,
         });
@@ -77,12 +77,12 @@ describe("a copy of a config that was read", () => {
   });
 
   it("takes seconds beside it where people write them", () => {
-    const read = parseConfig({ servers: { a: { command: "node", timeout: 5 } } });
+    const read = parseConfig({ servers: { a: { command: "node", timeout: 5 } } }).values;
     const more = parseConfig({
       ...read,
       timeouts: { default: 7 },
       servers: { ...read.servers, b: { command: "node", timeout: 9 } },
-    });
+    }).values;
     expect(more.timeouts.default).toBe(7_000);
     expect(more.servers["a"]?.timeout).toBe(5_000);
     expect(more.servers["b"]?.timeout).toBe(9_000);

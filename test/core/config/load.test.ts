@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { issuesOf } from "../../../core/config/issue.ts";
+import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { findConfig, loadConfig } from "../../../core/config/load.ts";
 import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
 import type { GatewayError } from "../../../core/errors.ts";
@@ -34,20 +34,20 @@ describe("loadConfig", () => {
         "servers: { a: { command: npx, timeout: 30s } }\nlimits: { body: 1MiB }\n",
       ),
     );
-    expect(config.servers["a"]).toMatchObject({
+    expect(config.values.servers["a"]).toMatchObject({
       timeout: 30_000,
       connectTimeout: 10_000,
       args: [],
     });
-    expect(config.limits.body).toBe(1_048_576);
-    expect(config.listeners["main"]).toMatchObject({ host: "127.0.0.1", port: 8080 });
+    expect(config.values.limits.body).toBe(1_048_576);
+    expect(config.values.listeners["main"]).toMatchObject({ host: "127.0.0.1", port: 8080 });
   });
 
   it.each(["gateway.yaml", "gateway.yml", "gateway.json"])("reads %s", async (name) => {
     const { config, cwd } = await loadConfig(
       await write(name, '{\n\t"$schema": "./x.json",\n\t"name": "tabs"\n}'),
     );
-    expect(config.name).toBe("tabs");
+    expect(config.values.name).toBe("tabs");
     expect(cwd).toBe(folder);
   });
 
@@ -60,8 +60,8 @@ describe("loadConfig", () => {
     const { config } = await loadConfig(await write("gateway.ts", source), {
       environment: { WORD: "one" },
     });
-    expect(config.name).toBe("function");
-    expect(config.servers["a"]).toMatchObject({ args: ["one", "b"] });
+    expect(config.values.name).toBe("function");
+    expect(config.values.servers["a"]).toMatchObject({ args: ["one", "b"] });
   });
 
   it("downloads nothing a code config asks to extend, and reads no other file", async () => {
@@ -97,9 +97,9 @@ describe("loadConfig", () => {
   it("keeps anchors in x- keys, merges them, and ignores sections that are commented out", async () => {
     const text =
       "x-common: &common { timeout: 5s }\nplugins:\n  # echo: {}\nservers:\n  a: { <<: *common, command: npx }\n";
-    expect((await loadConfig(await write("gateway.yaml", text))).config.servers["a"]).toMatchObject(
-      { timeout: 5_000 },
-    );
+    expect(
+      (await loadConfig(await write("gateway.yaml", text))).config.values.servers["a"],
+    ).toMatchObject({ timeout: 5_000 });
   });
 
   it("reads a variable as a number or boolean where one is wanted", async () => {
@@ -108,9 +108,9 @@ describe("loadConfig", () => {
     const { config } = await loadConfig(await write("gateway.yaml", text), {
       environment: { PORT: "9000", ON: "false", KEY: "1234567890123456" },
     });
-    expect(config.listeners["main"]!.port).toBe(9000);
-    expect(config.servers["a"]!.enabled).toBe(false);
-    expect(config.auth.apiKey).toBe("1234567890123456");
+    expect(config.values.listeners["main"]!.port).toBe(9000);
+    expect(config.values.servers["a"]!.enabled).toBe(false);
+    expect(config.values.auth.apiKey).toBe("1234567890123456");
   });
 
   it("takes variables from .env beside the config, below the real environment", async () => {
@@ -118,8 +118,13 @@ describe("loadConfig", () => {
     const { config } = await loadConfig(await write("gateway.yaml", "name: ${A}-${B}\n"), {
       environment: { A: "real" },
     });
-    expect(config.name).toBe("real-file");
+    expect(config.values.name).toBe("real-file");
   });
+});
+
+it("refuses an alias that repeats itself", async () => {
+  const error = await failure(await write("gateway.yaml", "x-a: &a\n  b: [*a]\n"));
+  expect(error.message).toContain('2:7 The alias "*a" stands inside of what it repeats.');
 });
 
 describe("blocks of other clients", () => {
@@ -136,7 +141,7 @@ describe("blocks of other clients", () => {
       servers: { b: { transport: written, url: "https://b.example" } },
     });
     const { config } = await loadConfig(await write("gateway.json", text));
-    expect(config.servers).toMatchObject({
+    expect(config.values.servers).toMatchObject({
       a: { transport: expected },
       b: { transport: expected },
     });
@@ -164,7 +169,7 @@ describe("blocks of other clients", () => {
       await write("gateway.json", JSON.stringify(pasted, null, 2)),
       { environment: { HOME: "/home/x" } },
     );
-    expect(config.servers).toMatchObject({
+    expect(config.values.servers).toMatchObject({
       files: { command: "npx", enabled: false, env: { ROOT: "/home/x" } },
       search: { url: "https://search.example/mcp", tools: { exclude: ["drop"] } },
     });
@@ -172,6 +177,30 @@ describe("blocks of other clients", () => {
       ['The key "autoApprove" is ignored.', 14],
       ['The key "alwaysAllow" is ignored.', 23],
     ]);
+  });
+
+  it("points at the words of the other client, and names them", async () => {
+    const text = `mcpServers:
+  a:
+    serverUrl: nowhere
+    disabledTools: 5
+  b: { command: npx, disabled: maybe }
+`;
+    const file = await write("gateway.yaml", text);
+    expect(issuesOf(await failure(file)).map(issueText)).toEqual([
+      expect.stringContaining("3:16 mcpServers.a.serverUrl must be an http or https URL."),
+      expect.stringContaining("4:20 mcpServers.a.disabledTools must be a list."),
+      expect.stringContaining("5:32 mcpServers.b.disabled must be true or false."),
+    ]);
+  });
+
+  it("takes a variable for disabled", async () => {
+    const text = 'mcpServers: { a: { command: npx, disabled: "${OFF}" } }\n';
+    const file = await write("gateway.yaml", text);
+    for (const off of [true, false]) {
+      const { config } = await loadConfig(file, { environment: { OFF: String(off) } });
+      expect(config.values.servers["a"]!.enabled).toBe(!off);
+    }
   });
 
   it("refuses those keys among our own servers", async () => {
@@ -198,10 +227,10 @@ plugins:
   ./p.ts: { token: plain-token, nested: { clientSecret: plain-secret }, harmless: visible, tokens: 5 }
 `;
     await write("p.ts", "export default {}");
-    const { config, secrets } = await loadConfig(await write("gateway.yaml", text), {
+    const { config } = await loadConfig(await write("gateway.yaml", text), {
       environment: { C: CANARY },
     });
-    const shown = JSON.stringify(maskConfig(config, secrets));
+    const shown = JSON.stringify(maskConfig(config.values, config.secrets));
     expect(shown).not.toMatch(/plain-|canary/);
     expect(shown).toContain("visible");
     expect(shown).toContain("https://***@a.example/***");
@@ -224,10 +253,10 @@ auth: { apiKey: "\${KEY}" }
       GRACE: "30000ms",
       KEY: CANARY,
     };
-    const { config, secrets } = await loadConfig(await write("gateway.yaml", text), {
+    const { config } = await loadConfig(await write("gateway.yaml", text), {
       environment,
     });
-    expect(maskGatewayConfig(config, secrets)).toMatchObject({
+    expect(maskGatewayConfig(config.values, config.secrets)).toMatchObject({
       name: "shop",
       publicUrl: "https://***@shop.example",
       listeners: { main: { host: "127.0.0.1", port: 9_000, allowedHosts: ["***"] } },

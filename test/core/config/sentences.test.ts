@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { findTarget } from "../../../core/cli/client.ts";
-import { checkPlugins } from "../../../core/config/plugins.ts";
+import { check } from "../../../core/config/check.ts";
+import { issuesOf } from "../../../core/config/issue.ts";
+import { toGatewayError } from "../../../core/errors.ts";
 import { loadConfig } from "../../../core/config/load.ts";
 import { definePlugin } from "../../../core/index.ts";
 
@@ -15,6 +17,19 @@ const limits = definePlugin({
     share: z.number().lt(1).optional(),
     names: z.array(z.string()).min(1).optional(),
     key: z.string(),
+    store: z
+      .union([
+        z.strictObject({ memory: z.number() }),
+        z.strictObject({ folder: z.string(), sync: z.boolean().default(true) }),
+        z.strictObject({ kind: z.literal("nats"), url: z.url(), bucket: z.string() }),
+      ])
+      .optional(),
+    sink: z
+      .discriminatedUnion("to", [
+        z.strictObject({ to: z.literal("file"), path: z.string() }),
+        z.strictObject({ to: z.literal("http"), url: z.url() }),
+      ])
+      .optional(),
   }),
   setup() {},
 });
@@ -25,8 +40,11 @@ async function told(options: string): Promise<readonly string[]> {
   const file = join(folder, "gateway.yaml");
   await writeFile(file, `plugins:\n  limits: ${options}\n`);
   const loaded = await loadConfig(file, { environment: {} });
-  const { issues } = await checkPlugins(loaded, { resolve: () => Promise.resolve(limits) });
-  return issues.map(({ message, hint }) => `${message} ${hint}`);
+  const error = await check(loaded.config, () => limits, folder).then(
+    () => expect.unreachable("the options were accepted"),
+    (thrown: unknown) => toGatewayError(thrown),
+  );
+  return issuesOf(error).map(({ message, hint }) => `${message} ${hint}`);
 }
 
 it("a bound that is not part of its range is told so", async () => {
@@ -34,6 +52,24 @@ it("a bound that is not part of its range is told so", async () => {
   expect(rate).toMatch(/^plugins\.limits\.rate must be more than 0\./);
   expect(share).toMatch(/^plugins\.limits\.share must be less than 1\./);
   expect(names).toMatch(/^plugins\.limits\.names must have at least 1 entry\./);
+});
+
+it.each([
+  ["store: { folder: 5 }", "plugins.limits.store.folder must be a text."],
+  [
+    "store: { folder: x, snyc: 1 }",
+    'Unknown key "snyc" in plugins.limits.store. Did you mean "sync"?',
+  ],
+  ["store: { memory: much }", "plugins.limits.store.memory must be a number."],
+  ["store: { kind: nats, url: 'http://n' }", "plugins.limits.store.bucket is missing."],
+  [
+    "store: { memory: 1, folder: x }",
+    "plugins.limits.store must have one of memory, folder, kind.",
+  ],
+  ["sink: { to: file }", "plugins.limits.sink.path is missing."],
+  ["sink: { to: fiel }", 'plugins.limits.sink.to must be one of file, http. Did you mean "file"?'],
+])("the branch of a union that was meant is explained: %s", async (option, sentence) => {
+  expect(await told(`{ key: k, ${option} }`)).toEqual([expect.stringContaining(sentence)]);
 });
 
 it("a missing option of a plugin points to the plugin's page, not to one without it", async () => {

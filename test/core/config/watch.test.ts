@@ -53,7 +53,7 @@ async function start(
 async function load(): Promise<void> {
   try {
     const { config } = await loadConfig(file, { environment: {} });
-    events.push({ name: config.name });
+    events.push({ name: config.values.name });
   } catch (error) {
     events.push({ error: toGatewayError(error) });
   }

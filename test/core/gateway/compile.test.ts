@@ -95,8 +95,8 @@ describe("what cannot be served names both sides", () => {
   });
 
   it("two endpoints on one path", async () => {
-    expect(await refusal([], { endpoints: { one: {}, two: {} } })).toBe(
-      'Endpoints "one" and "two" are both at /mcp of listener "main".',
+    expect(await refusal([], { endpoints: { one: {}, two: {} } })).toContain(
+      'The endpoints "one" and "two" share the path /mcp of the listener "main".',
     );
   });
 
@@ -176,15 +176,15 @@ describe("a config is refused", () => {
     const options = { plugins: { a: plugin("a", () => {}) } };
     await expect(
       createGateway({ plugins: { a: { size: 1 } }, log: { level: "silent" } }, options),
-    ).rejects.toThrow('Plugin "a" takes no options, but "size" is set.');
+    ).rejects.toThrow('Unknown key "size" in plugins.a.');
   });
 
   it("for an endpoint that names an unknown server or listener", async () => {
-    expect(await refusal([], { endpoints: { mcp: { servers: ["x"] } } })).toBe(
-      'Endpoint "mcp" names an unknown server "x".',
+    expect(await refusal([], { endpoints: { mcp: { servers: ["x"] } } })).toContain(
+      'The endpoint "mcp" names a server "x" that does not exist.',
     );
-    expect(await refusal([], { endpoints: { mcp: { listener: "x" } } })).toBe(
-      'Endpoint "mcp" names an unknown listener "x".',
+    expect(await refusal([], { endpoints: { mcp: { listener: "x" } } })).toContain(
+      'The endpoint "mcp" is on a listener "x" that does not exist.',
     );
   });
 
@@ -193,7 +193,7 @@ describe("a config is refused", () => {
     async (host) => {
       const listeners = { main: { host, port: 0 } };
       expect(await refusal([], { listeners })).toContain(
-        `Listener "main" is reachable from other machines (${host}) without authentication.`,
+        `The listener "main" is open to the network (${host}) without authentication.`,
       );
       expect(await refusal([], { listeners, insecure: true })).toBe("nothing");
       expect(await refusal([], { listeners, auth: { apiKey: "0123456789abcdef" } })).toBe(

@@ -168,8 +168,8 @@ describe("reload", () => {
 });
 
 describe("plan", () => {
-  it("says what a reload would do and sets nothing up; the change is still one for a reload", async () => {
-    const { control, gateway, done } = await run();
+  it("says what a reload would do and starts nothing; the change is still one for a reload", async () => {
+    const { control, gateway, done, greet } = await run();
     await writeFile(
       file,
       `name: other\n${TEXT.replace("hello", "hi").replace("enabled: false", "cwd: /")}`,
@@ -179,7 +179,8 @@ describe("plan", () => {
       servers: { added: ["off"], removed: [], changed: [], unchanged: [] },
       restartRequired: ["name"],
     });
-    expect(setups).toEqual(["hello"]);
+    expect(setups).toEqual(["hello", "hi"]);
+    expect(await greet()).toContain("hello");
     expect([gateway.generation, done]).toEqual([1, []]);
     const planned = await control.plan();
     expect(await control.reload()).toMatchObject(planned);

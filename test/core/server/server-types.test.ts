@@ -353,7 +353,7 @@ describe("an entry that is wrong", () => {
         file,
         JSON.stringify({ mcpServers: { a: { type, url: "http://127.0.0.1:1/mcp" } } }),
       );
-      expect((await loadConfig(file)).config.servers["a"]).toMatchObject({
+      expect((await loadConfig(file)).config.values.servers["a"]).toMatchObject({
         transport: "streamable-http",
       });
     }
@@ -361,7 +361,7 @@ describe("an entry that is wrong", () => {
       file,
       JSON.stringify({ mcpServers: { a: { type: "sse", url: "http://127.0.0.1:1/sse" } } }),
     );
-    expect((await loadConfig(file)).config.servers["a"]).toMatchObject({ transport: "sse" });
+    expect((await loadConfig(file)).config.values.servers["a"]).toMatchObject({ transport: "sse" });
     await writeFile(
       file,
       JSON.stringify({ mcpServers: { a: { type: "websocket", url: "ws://x" } } }),

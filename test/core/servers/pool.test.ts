@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { serverSchema, type ServerConfig } from "../../../core/config/server-schema.ts";
 import type { ServerEvent } from "../../../core/server/server.ts";
-import { UpstreamPool } from "../../../core/servers/pool.ts";
+import { UpstreamPool, type UpstreamPlan } from "../../../core/servers/pool.ts";
 import { callText, log, reached } from "./support/calls.ts";
 import { serveOld } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
@@ -18,6 +18,13 @@ function makePool(): { pool: UpstreamPool; events: [string, ServerEvent][] } {
     onEvent: (name, event) => void events.push([name, event]),
   });
   return { pool: use(pool), events };
+}
+
+/** A plan whose servers are being connected. */
+function plan(pool: UpstreamPool, ...input: Parameters<UpstreamPool["plan"]>): UpstreamPlan {
+  const planned = pool.plan(...input);
+  planned.start();
+  return planned;
 }
 
 function servers(entries: Record<string, object>): Record<string, ServerConfig> {
@@ -38,7 +45,8 @@ describe("UpstreamPool", () => {
   it("keeps unchanged servers, replaces changed ones, and reports what it did", async () => {
     const [a, b, c] = [use(await serve("a")), use(await serve("b")), use(await serve("c"))];
     const { pool } = makePool();
-    const first = pool.plan(
+    const first = plan(
+      pool,
       servers({ b: { url: b.url }, a: { url: a.url }, off: { url: c.url, enabled: false } }),
     );
     expect(first.changes).toEqual({ added: ["a", "b"], removed: [], changed: [], unchanged: [] });
@@ -49,7 +57,8 @@ describe("UpstreamPool", () => {
     await Promise.all([reached(oldA, "ready"), reached(oldB, "ready")]);
     await oldB.subscribe("file:///x").catch(() => undefined);
 
-    const second = pool.plan(
+    const second = plan(
+      pool,
       servers({ a: { url: a.url }, b: { url: b.url, headers: { x: "1" } }, c: { url: c.url } }),
     );
     expect(second.changes).toEqual({ added: ["c"], removed: [], changed: ["b"], unchanged: ["a"] });
@@ -63,7 +72,7 @@ describe("UpstreamPool", () => {
     expect(oldA.status.state).toBe("ready");
     expect(await callText(pool.upstreams.get("b")!, "b", { text: "new" })).toBe("b new");
 
-    const third = pool.plan(servers({ a: { url: a.url } }));
+    const third = plan(pool, servers({ a: { url: a.url } }));
     expect(third.changes).toEqual({
       added: [],
       removed: ["b", "c"],
@@ -77,12 +86,15 @@ describe("UpstreamPool", () => {
   it("abort closes only what the plan created", async () => {
     const a = use(await serve("a"));
     const { pool } = makePool();
-    await pool.plan(servers({ a: { url: a.url } })).commit(0);
+    await plan(pool, servers({ a: { url: a.url } })).commit(0);
     const old = pool.upstreams.get("a")!;
     await reached(old, "ready");
-    const plan = pool.plan(servers({ a: { url: a.url, headers: { x: "1" } }, b: { url: a.url } }));
-    await plan.abort();
-    for (const upstream of plan.upstreams.values()) expect(upstream.status.state).toBe("closed");
+    const planned = plan(
+      pool,
+      servers({ a: { url: a.url, headers: { x: "1" } }, b: { url: a.url } }),
+    );
+    await planned.abort();
+    for (const upstream of planned.upstreams.values()) expect(upstream.status.state).toBe("closed");
     expect(pool.upstreams.get("a")).toBe(old);
     expect(await callText(old, "a", { text: "still" })).toBe("a still");
   });
@@ -100,11 +112,11 @@ describe("UpstreamPool", () => {
       ),
     );
     const { pool } = makePool();
-    await pool.plan(servers({ s: { url: slow.url } })).commit(0);
+    await plan(pool, servers({ s: { url: slow.url } })).commit(0);
     const old = pool.upstreams.get("s")!;
     const work = callText(old, "work");
     await started;
-    const committed = pool.plan(servers({})).commit(10_000);
+    const committed = plan(pool, servers({})).commit(10_000);
     expect(pool.upstreams.size).toBe(0);
     finish();
     expect(await work).toBe("done");
@@ -115,10 +127,10 @@ describe("UpstreamPool", () => {
   it("passes on events of servers in use, and not of planned or replaced ones", async () => {
     const a = use(await serve("a"));
     const { pool, events } = makePool();
-    const plan = pool.plan(servers({ a: { url: a.url } }));
-    await reached(plan.upstreams.get("a")!, "ready");
+    const planned = plan(pool, servers({ a: { url: a.url } }));
+    await reached(planned.upstreams.get("a")!, "ready");
     expect(events).toEqual([]);
-    await plan.commit(0);
+    await planned.commit(0);
     await pool.upstreams.get("a")!.reconnect();
     await reached(pool.upstreams.get("a")!, "ready");
     expect(
@@ -127,7 +139,7 @@ describe("UpstreamPool", () => {
       ["a", "connecting"],
       ["a", "ready"],
     ]);
-    await pool.plan({}).commit(0);
+    await plan(pool, {}).commit(0);
     expect(events).toHaveLength(2);
   });
 });

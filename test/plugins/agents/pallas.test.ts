@@ -6,6 +6,7 @@ import { parse, stringify } from "yaml";
 import { importPallas, type PallasFiles } from "../../../plugins/agents/pallas/pallas.ts";
 import { readPython } from "../../../plugins/agents/pallas/python.ts";
 import { checkNames } from "../../../core/config/names.ts";
+import { Places } from "../../../core/config/places.ts";
 import { validateConfig } from "../../../core/config/validate.ts";
 import { createGateway } from "../../../core/index.ts";
 import { pino } from "pino";
@@ -201,7 +202,7 @@ ${servers.join("\n")}
     expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
     expect(notes).toContain('The server ".." is called "my-server-2" now.');
     expect(notes).toContain('The agent "__proto__" is called "proto-agent" now.');
-    const { issues } = validateConfig(parse(stringify(config)));
+    const { issues } = validateConfig(parse(stringify(config)), new Places("gateway.yaml"));
     expect(issues).toEqual([]);
     expect(checkNames(parse(stringify(config)))).toEqual([]);
   });

@@ -1,0 +1,112 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { pino } from "pino";
+import { expect, it, onTestFinished } from "vitest";
+import { z } from "zod";
+import { createFileGateway, definePlugin, defineService, optional } from "../../../core/index.ts";
+import type { GatewayError, ReloadPlan, ReloadReport } from "../../../core/index.ts";
+
+const Base = defineService<string>("base");
+const config = z.strictObject({
+  level: z.int().optional(),
+  fails: z.literal("setup").optional(),
+});
+const base = definePlugin({
+  name: "base",
+  config,
+  provides: Base,
+  setup(gateway) {
+    if (gateway.config.fails) throw new Error("it was told to fail");
+    gateway.serverType("kind", {
+      config: z.strictObject({ word: z.string() }),
+      create: () => {
+        throw new Error("no entry is switched on");
+      },
+    });
+    return "base";
+  },
+});
+const user = definePlugin({
+  name: "user",
+  config,
+  inject: { base: optional(Base) },
+  setup(gateway) {
+    if (gateway.config.fails) throw new Error("it was told to fail");
+    gateway.tool("level", { description: "Its level.", run: () => String(gateway.config.level) });
+  },
+});
+const strict = definePlugin({ name: "strict", inject: { base: Base }, setup() {} });
+
+const options = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ level: fc.integer({ min: 0, max: 2 }) }, { requiredKeys: [] }),
+  },
+  { weight: 1, arbitrary: fc.constant({ fails: "setup" }) },
+  { weight: 1, arbitrary: fc.constant({ levle: 1 }) },
+);
+const server = fc.oneof(
+  fc.record({ command: fc.constant("true"), enabled: fc.constant(false), timeout: fc.nat(2) }),
+  fc.record({
+    type: fc.constantFrom("kind", "kidn"),
+    word: fc.constant("x"),
+    enabled: fc.constant(false),
+  }),
+  fc.record({ url: fc.constantFrom("http://127.0.0.1:9/a", "http://127.0.0.1:9/b", "nowhere") }),
+);
+const whole = fc.record(
+  {
+    name: fc.constantFrom("one", "two"),
+    timeouts: fc.record({ default: fc.nat(3) }),
+    limits: fc.record({ depth: fc.constantFrom(8, 16) }),
+    servers: fc.dictionary(fc.constantFrom("a", "b", "user"), server, { maxKeys: 2 }),
+    endpoints: fc.constantFrom(
+      { mcp: {} },
+      { mcp: { servers: ["user"] } },
+      { mcp: { servers: ["ghost"] } },
+    ),
+    plugins: fc.record(
+      { base: options, user: options, strict: fc.constant({}) },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: [] },
+);
+
+function planOf({ plugins, servers, restartRequired }: ReloadReport): ReloadPlan {
+  return { plugins, servers, restartRequired };
+}
+
+function changesIn({ plugins, servers }: ReloadReport): number {
+  return plugins.changed.length + servers.changed.length;
+}
+
+it("plan says what a reload does, of 500 random edits, and refuses what it refuses in the same words", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "propylon-plan-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "gateway.json");
+  await writeFile(file, "{}");
+  const log = pino({ enabled: false });
+  const gateway = await createFileGateway(file, { log, plugins: { base, user, strict } });
+  onTestFinished(() => gateway.close({ grace: 0 }));
+  const { control } = gateway;
+  const seen = { applied: 0, refused: 0, changed: 0 };
+  const told = (error: GatewayError) => ({ refused: [error.message, error.hint, error.place] });
+  await fc.assert(
+    fc.asyncProperty(whole, async (value) => {
+      await writeFile(file, JSON.stringify(value));
+      const generation = gateway.generation;
+      const planned = await control.plan().catch(told);
+      expect(gateway.generation).toBe(generation);
+      const done = await control.reload().catch(told);
+      expect(planned).toEqual("refused" in done ? done : planOf(done));
+      if ("plugins" in done) seen.changed += Math.min(1, changesIn(done));
+      seen["refused" in done ? "refused" : "applied"]++;
+    }),
+    { numRuns: 500 },
+  );
+  // Neither half may be empty.
+  expect(Math.min(...Object.values(seen))).toBeGreaterThan(20);
+}, 120_000);
