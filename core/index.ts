@@ -45,7 +45,15 @@ export type { Control, ReloadPlan } from "./plugin/control.ts";
 export { perGeneration, type GenerationContext } from "./gateway/per-generation.ts";
 export type { ConfigEdit } from "./config/write.ts";
 export type { Cut, CutReason } from "./http/backlog.ts";
-export type { Changes, GatewayHooks, Mutation, ReloadReport, Shutdown } from "./plugin/hooks.ts";
+export type {
+  Changes,
+  CoreHooks,
+  GatewayHooks,
+  Mutation,
+  PluginHook,
+  ReloadReport,
+  Shutdown,
+} from "./plugin/hooks.ts";
 export { createLogger } from "./log.ts";
 export { networkFault, networkReason, sizeFault } from "./servers/faults.ts";
 export { type Child, type CloseTimes, type Exit, spawnChild } from "./process/child.ts";

@@ -1,5 +1,6 @@
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
+import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { WITHDRAWN } from "../http/auth/leases.ts";
 import { createControl } from "./control.ts";
 import { GatewayError } from "../errors.ts";
@@ -43,6 +44,7 @@ export function createEndpointHost(log: Logger, parts: () => GatewayParts): Endp
 
 /** The gateway as its plugins see it: always the current generation. */
 export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): ScopeHost {
+  const write = createAudit(log, (mutation) => parts().hooks.emit("mutation", mutation));
   return {
     log,
     cwd,
@@ -52,6 +54,7 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
     shows: (item) => parts().generation.compiled.shows(item),
     timeouts: (call) => parts().generation.compiled.allowance(call),
     relist: () => parts().faces.relist(),
+    audit: (action) => write(toPluginMutation(action, [...(parts().file?.secrets ?? [])])),
     control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
     call: (input) => callLocally(parts(), input),

@@ -13,14 +13,14 @@ import type {
   ToolDefinition,
   ToolSchema,
 } from "./definitions.ts";
-import type { GatewayHooks } from "./hooks.ts";
+import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
-import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
+import type { RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Socket } from "../http/socket.ts";
 import type { Stage } from "../call/stages.ts";
-import type { Principal } from "../call/types.ts";
+import type { Json, Principal } from "../call/types.ts";
 
 /** The door a plugin's `setup` receives. Everything registered here is data of the plugin's scope and goes with it. */
 export interface PluginContext<C = unknown, I extends Inject = Inject> {
@@ -107,7 +107,31 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Joins a stage of the pipeline. Within one stage the order is that of the plugins (service graph, then name). */
   use(stage: Stage, middleware: Middleware): void;
   hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): void;
-  emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+  /**
+   * Tells everyone who listens to a hook of this plugin.
+   * @throws {GatewayError} `invalid` for a hook of the core, which only the core emits
+   */
+  emit<K extends PluginHook>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+  /**
+   * Writes to the audit what this plugin did: the log line `mutation` and the hook of that name, as for a request that changes
+   * something. Who did it is not the plugin's to say: it is whoever made the request or call that is given.
+   *
+   * @param action a short name such as `stop`; the line says `<plugin>:stop`
+   * @param target what it was done to, e.g. `{ agent: id }`; at most 32 values, each cut at 200 characters
+   * @param details what else is worth knowing, never a body: secrets are masked by their names, texts are cut at 200 characters,
+   * levels below the fourth and members beyond the 32nd of one level are left out, as is all beyond 4,096 characters
+   * @param on the request or call on whose behalf it is done, as the route handler or the tool received it; default, and for an
+   * object that the gateway did not hand out: the plugin itself
+   * @throws {GatewayError} `invalid` for an action that is no short name
+   *
+   * @example gateway.audit("stop", { agent: id }, { reason: "requested" }, event);
+   */
+  audit(
+    action: string,
+    target: Readonly<Record<string, string>>,
+    details?: Json,
+    on?: RouteEvent | Call,
+  ): void;
   /**
    * Calls a tool through the same pipeline as every client. Available once started. With `peer` it answers what the tool asks: by
    * requests in the middle of the call, and by `input_required`, whereupon the call is made again with the answers.

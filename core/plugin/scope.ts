@@ -1,4 +1,5 @@
-import { currentHook } from "./hooks.ts";
+import { checkEmitted, currentHook } from "./hooks.ts";
+import type { PluginAction } from "../http/audit.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Call, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
@@ -106,6 +107,8 @@ export type ScopeHost = Pick<
   readonly log: Logger;
   /** Builds the lists of every face anew, because a filter changed its answers. */
   relist(): void;
+  /** Writes a line of the audit. */
+  audit(action: PluginAction): void;
   /** Hears what the plugin's own servers report. */
   onEvent(name: string, event: ServerEvent): void;
   /** Keeps a value for the plugin of that config key. */
@@ -209,7 +212,12 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     },
     hook: (hook, listener) =>
       void scope.hooks.push({ owner: name, hook: currentHook(hook, scope.log), listener }),
-    emit: host.emit,
+    emit(hook, ...args) {
+      checkEmitted(name, hook);
+      host.emit(hook, ...args);
+    },
+    audit: (action, target, details, on) =>
+      host.audit({ plugin: name, action, target, details, on }),
     call: host.call,
     evict: host.evict,
     keep: (field, create, dispose) => host.keep(key, field, create, dispose),

@@ -23,9 +23,9 @@ class KnownPrincipal implements Principal {
   declare readonly claims?: NonNullable<Principal["claims"]>;
   declare readonly expiresAt?: number;
   readonly #stamp = made++;
-  readonly #origin: "config" | "plugin" | undefined;
+  readonly #origin: string | undefined;
 
-  constructor({ id, kind, roles, claims, expiresAt }: Identity, origin?: "config" | "plugin") {
+  constructor({ id, kind, roles, claims, expiresAt }: Identity, origin?: string) {
     this.id = id;
     this.kind = kind;
     this.ref = `${kind}:${id}`;
@@ -40,7 +40,7 @@ class KnownPrincipal implements Principal {
     return principal instanceof KnownPrincipal ? principal.#stamp : made;
   }
 
-  static originOf(principal: Principal): "config" | "plugin" | undefined {
+  static originOf(principal: Principal): string | undefined {
     return principal instanceof KnownPrincipal ? principal.#origin : undefined;
   }
 }
@@ -57,7 +57,7 @@ export function createPrincipal(identity: Identity): Principal {
 }
 
 /** {@link createPrincipal}, by the authenticator that vouches for it. */
-export function makePrincipal(identity: Identity, origin?: "config" | "plugin"): Principal {
+export function makePrincipal(identity: Identity, origin?: string): Principal {
   if (identity instanceof KnownPrincipal) return identity;
   const { id, kind } = identity;
   if (KINDS.has(kind) && typeof id === "string" && id !== "")
@@ -78,6 +78,6 @@ export function wasMadeBefore(principal: Principal, stamp: number): boolean {
 }
 
 /** Who vouches for a principal: the config's `auth`, or a plugin; `undefined` for one that no authenticator made. */
-export function originOf(principal: Principal): "config" | "plugin" | undefined {
+export function originOf(principal: Principal): string | undefined {
   return KnownPrincipal.originOf(principal);
 }
