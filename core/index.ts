@@ -4,7 +4,7 @@ export type { EvictOptions, Evicted } from "./plugin/control.ts";
 export type { GatewayDescription, GatewayWarning } from "./plugin/description.ts";
 export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
 export { Answer, type RawMessage } from "./call/answer.ts";
-export { AuthenticatorService, type Authenticator, type Credentials } from "./http/auth/service.ts";
+export type { Authenticate, AuthenticatorOptions, Credentials } from "./http/auth/types.ts";
 export { createPrincipal } from "./http/auth/principal.ts";
 export { admits } from "./http/auth/roles.ts";
 export type {

@@ -2,7 +2,6 @@ import { SPELLINGS } from "./clients.ts";
 import { isPlainObject } from "./environment.ts";
 import { isLoopback } from "../http/loopback.ts";
 import { resolve } from "node:path";
-import { AuthenticatorService } from "../http/auth/service.ts";
 import { hasCredentials } from "../http/auth/authenticator.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { hasPlugin } from "./code.ts";
@@ -22,7 +21,7 @@ export interface CheckContext {
 export function checkConfig(config: GatewayConfig, context: CheckContext): PathIssue[] {
   return [
     ...checkListeners(config),
-    ...checkExposure(config, context),
+    ...checkExposure(config),
     ...checkEndpoints(config, context),
     ...checkCommands(config),
     ...checkTypes(config),
@@ -65,12 +64,10 @@ function overlap(left: ListenerConfig, right: ListenerConfig): boolean {
 }
 
 /** An open port without a key would let anyone on the network run every tool. */
-function checkExposure(config: GatewayConfig, context: CheckContext): PathIssue[] {
+function checkExposure(config: GatewayConfig): PathIssue[] {
   if (config.insecure || hasCredentials(config.auth)) return [];
-  const mayAuthenticate =
-    context.plugins?.some((plugin) => plugin.provides?.id === AuthenticatorService.id) ??
-    hasPlugins(config);
-  if (mayAuthenticate) return [];
+  // Whether a plugin authenticates is only known once it is set up; then the gateway itself looks.
+  if (hasPlugins(config)) return [];
   return Object.entries(config.listeners)
     .filter(([, listener]) => !isLoopback(listener.host))
     .map(([name, listener]) => ({

@@ -1,8 +1,8 @@
 import type { Next } from "../call/call.ts";
 import { isLoopback } from "../http/loopback.ts";
 import type { Logger } from "pino";
-import { AuthenticatorService, type Authenticator } from "../http/auth/service.ts";
-import { createAuthenticator, OPEN } from "../http/auth/authenticator.ts";
+import type { Authenticator } from "../http/auth/types.ts";
+import { createChain, OPEN } from "../http/auth/authenticator.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "../plugin/emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
@@ -60,8 +60,8 @@ export interface Compiled {
   readonly guard: Guard;
   /** Whether everyone is let in. */
   readonly open: boolean;
-  /** Whether a plugin authenticates. */
-  readonly provided: boolean;
+  /** Who is asked who makes a request, in order. */
+  readonly authenticators: readonly Authenticator[];
 }
 
 /**
@@ -72,11 +72,13 @@ export interface Compiled {
 export function compile(input: CompileInput): Compiled {
   const { config, scopes, upstreams, servers: configured = upstreams, running, log } = input;
   const servers = collectServers(config, scopes, configured);
-  const provided = providedAuthenticator(scopes);
-  const authenticator = createAuthenticator(config.auth, provided);
-  const open = authenticator === undefined;
+  const chain = createChain(
+    config.auth,
+    scopes.flatMap((scope) => scope.authenticators),
+  );
+  const open = chain === undefined;
   if (open) checkOpenListeners(config);
-  const guard = createGuard(authenticator ?? OPEN, open, config);
+  const guard = createGuard(chain ?? OPEN, open, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const exposes = createExposure(config);
@@ -103,7 +105,7 @@ export function compile(input: CompileInput): Compiled {
     hooks,
     guard,
     open,
-    provided: provided !== undefined,
+    authenticators: chain?.links ?? [],
   };
 }
 
@@ -129,11 +131,6 @@ function groupHooks(
 ): ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> {
   const names = new Set(listeners.map(({ hook }) => hook));
   return new Map([...names].map((name) => [name, listeners.filter(({ hook }) => hook === name)]));
-}
-
-function providedAuthenticator(scopes: readonly Scope[]): Authenticator | undefined {
-  const server = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
-  return server?.service as Authenticator | undefined;
 }
 
 function checkOpenListeners({ listeners, insecure }: GatewayConfig): void {

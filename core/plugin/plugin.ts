@@ -16,6 +16,7 @@ import type {
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
 import type { RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
+import type { Authenticate, AuthenticatorOptions } from "../http/auth/types.ts";
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Socket } from "../http/socket.ts";
@@ -102,6 +103,23 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   deadline(of: (call: Call) => Deadline): void;
   /** What is set about how long a call may run, for a rule of {@link deadline}; always of the config in force. */
   timeouts(call: Pick<Call, "method" | "server" | "name">): Timeouts;
+  /**
+   * Joins those who tell who makes a request. The keys and tokens of the config's `auth` are asked first, then the authenticators
+   * of plugins in the order of the plugins, each until one knows the credentials; see {@link Authenticate}. When the plugin leaves,
+   * what its principals have open ends.
+   *
+   * @param name unique in the gateway, in lower case with hyphens; `GET /_meta` shows it
+   *
+   * @example
+   * gateway.authenticator("directory", ({ headers }) => {
+   *   const token = /^Bearer (dir_\S+)$/.exec(String(headers["authorization"]))?.[1];
+   *   if (token === undefined) return undefined; // not mine
+   *   const person = directory.find(token);
+   *   if (!person) throw new GatewayError("unauthorized", "The directory does not know this token.");
+   *   return { id: person.id, kind: "user", roles: new Set(["caller"]), expiresAt: person.until };
+   * });
+   */
+  authenticator(name: string, authenticate: Authenticate, options?: AuthenticatorOptions): void;
   /** The gateway as a whole: describe, reload, edit, reconnect. Changes are for `onStart` and later. */
   readonly control: Control;
   /** Joins a stage of the pipeline. Within one stage the order is that of the plugins (service graph, then name). */

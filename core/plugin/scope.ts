@@ -18,6 +18,7 @@ import type {
   PluginContext,
   Undo,
 } from "./plugin.ts";
+import type { Authenticator } from "../http/auth/types.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
 import type { ManagedServer, ServerType } from "../server/server-type.ts";
 import type { Socket } from "../http/socket.ts";
@@ -70,6 +71,7 @@ export interface Registrations extends LocalDefinitions {
   /** Each says whether something is shown. */
   readonly filters: ((item: Listed) => boolean)[];
   readonly deadlines: ((call: Call) => Deadline)[];
+  readonly authenticators: Authenticator[];
   readonly hooks: HookListener[];
   readonly starters: (() => void | Undo | Promise<void | Undo>)[];
 }
@@ -143,6 +145,7 @@ export function createScope(
     serverTypes: [],
     filters: [],
     deadlines: [],
+    authenticators: [],
     hooks: [],
     starters: [],
   };
@@ -207,6 +210,13 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     shows: (item) => host.shows(item),
     deadline: (of) => void scope.deadlines.push(of),
     timeouts: (call) => host.timeouts(call),
+    authenticator: (authenticator, authenticate, options) =>
+      void scope.authenticators.push({
+        ...options,
+        name: authenticator,
+        plugin: name,
+        authenticate,
+      }),
     get control() {
       return host.control;
     },
