@@ -74,13 +74,10 @@ export type {
 export {
   definePlugin,
   type AnyPlugin,
-  type Deadline,
   type EndpointInput,
-  type Listed,
   type ListenerInput,
   type PluginContext,
   type PluginDefinition,
-  type Timeouts,
   type Undo,
 } from "./plugin/plugin.ts";
 export type {
@@ -138,6 +135,8 @@ export type {
 } from "./call/types.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
 export { lockFile, type FileLock } from "./kit/lock.ts";
+export type { Deadline, Timeouts } from "./call/deadline.ts";
+export type { Listed } from "./plugin/filters.ts";
 export { amendCall } from "./call/amend.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "./timers.ts";
 export { AllowedAddresses, type Resolve } from "./kit/addresses.ts";

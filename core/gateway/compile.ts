@@ -17,7 +17,8 @@ import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/in-flight.ts";
-import type { Listed } from "../plugin/plugin.ts";
+import { combinePrincipalFilters, type Listed, type RegisteredFilter } from "../plugin/filters.ts";
+import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
 import { collectServers } from "../server/servers.ts";
 import { assignRoutes } from "../http/route-table.ts";
@@ -47,8 +48,10 @@ export interface Compiled {
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
   /** Whether the config lets a server's tool out. */
   exposes(server: string, tool: string): boolean;
-  /** Whether the config and the plugins' filters show something. */
-  shows(item: Listed): boolean;
+  /** Whether the config and the plugins' filters show something to a principal. */
+  shows(item: Listed, principal: Principal): boolean;
+  /** Whether filters that look at principals let something be there for one. */
+  exists(item: Listed, principal: Principal): boolean;
   /** What is set about how long a call may run. */
   readonly allowance: Allowance;
   /** Routes by listener. */
@@ -82,8 +85,14 @@ export function compile(input: CompileInput): Compiled {
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const exposes = createExposure(config);
-  const shows = combineFilters(scopes, exposes);
-  const endpoints = compileEndpoints(config, servers, shows);
+  const filters = scopes.flatMap((scope) => scope.filters);
+  const byPrincipal = combinePrincipalFilters(filters, log);
+  const exists: Compiled["exists"] = byPrincipal
+    ? (item, principal) =>
+        byPrincipal.viewOf(principal) !== undefined && byPrincipal.shows(item, principal)
+    : () => true;
+  const showsAnyone = combineFilters(filters, exposes);
+  const endpoints = compileEndpoints(config, servers, { shows: showsAnyone, byPrincipal });
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
@@ -98,7 +107,8 @@ export function compile(input: CompileInput): Compiled {
     servers,
     endpoints,
     exposes,
-    shows,
+    shows: (item, principal) => showsAnyone(item) && exists(item, principal),
+    exists,
     allowance,
     routes,
     sockets,
@@ -115,15 +125,16 @@ function createExposure({ servers }: GatewayConfig): Compiled["exposes"] {
   return (server, tool) => selection.get(server)?.accepts(tool) ?? true;
 }
 
-/** Shown is what the config lets out and every filter shows. */
+/** Shown to anyone is what the config lets out and every filter shows that looks at no principal. */
 function combineFilters(
-  scopes: readonly Scope[],
+  filters: readonly RegisteredFilter[],
   exposes: Compiled["exposes"],
 ): (item: Listed) => boolean {
-  const filters = scopes.flatMap((scope) => scope.filters);
+  const forAll = filters.filter(({ viewOf }) => viewOf === undefined);
   return (item) =>
     (item.kind !== "tool" || exposes(item.server, item.name)) &&
-    filters.every((shows) => shows(item));
+    // It has said that it does not look.
+    forAll.every(({ shows }) => (shows as (item: Listed) => boolean)(item));
 }
 
 function groupHooks(

@@ -13,6 +13,8 @@ import type {
   ToolDefinition,
   ToolSchema,
 } from "./definitions.ts";
+import type { Deadline, Timeouts } from "../call/deadline.ts";
+import type { Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
 import type { RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
@@ -90,12 +92,37 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Serves the entries of `servers` with this `type`. */
   serverType<T>(type: string, definition: ServerType<T>): void;
   /**
-   * Hides things from the lists of every face. Asked while a list is built, never per request: call the function it returns
+   * Hides things from the lists of every face, for everybody. Asked while a list is built, never per request: call the function it returns
    * when its answers changed, and lists are rebuilt and clients told. Hiding refuses no call; that is for the stage `gate`.
    */
   filter(shows: (item: Listed) => boolean): () => void;
-  /** Whether every plugin's filter shows something, for faces that a plugin brings. */
-  shows(item: Listed): boolean;
+  /**
+   * Decides by principal what exists at all. What it hides from somebody is in none of their lists, documents and completions, and
+   * a call, read or subscription of it is answered as for a name that nobody has. Asked once per view while it is built, and for
+   * what no list names (a resource that is read, a call over HTTP) when it is asked for; a throw hides.
+   *
+   * Call the function it returns when its answers changed: from then on every request meets the new ones, and clients whose view
+   * differs are told. A principal whose `viewOf` changed sees its new view with its next request, told or not.
+   *
+   * @param shows must answer alike for all principals of one view
+   * @param options.viewOf names what a principal sees, e.g. its role, in a word: few views are cheap, at most 1,000 are kept. Asked
+   * with every request, so it looks nothing up. For one that it cannot tell it throws: that one sees nothing
+   * @example
+   * gateway.filter((item, { roles }) => roles.has("admin") || item.server !== "payroll", {
+   *   viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other"),
+   * });
+   */
+  filter(
+    shows: (item: Listed, principal: Principal) => boolean,
+    options: { readonly viewOf: (principal: Principal) => string },
+  ): () => void;
+  /** Whether every plugin's filter shows something to a principal, for faces that a plugin brings. */
+  shows(item: Listed, principal: Principal): boolean;
+  /**
+   * Whether something is there at all for a principal, as filters decide that look at principals, for faces whose requests name
+   * things: what is not there is answered like a name that nobody has. `gateway.call` asks it by itself.
+   */
+  exists(item: Listed, principal: Principal): boolean;
   /**
    * Decides how long calls may run, in place of the core's own rule. One plugin at most. Asked once per call, behind the gate;
    * a throw refuses the call.
@@ -109,7 +136,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * what its principals have open ends.
    *
    * @param name unique in the gateway, in lower case with hyphens; `GET /_meta` shows it
-   *
    * @example
    * gateway.authenticator("directory", ({ headers }) => {
    *   const token = /^Bearer (dir_\S+)$/.exec(String(headers["authorization"]))?.[1];
@@ -141,7 +167,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * @param on the request or call on whose behalf it is done, as the route handler or the tool received it; default, and for an
    * object that the gateway did not hand out: the plugin itself
    * @throws {GatewayError} `invalid` for an action that is no short name
-   *
    * @example gateway.audit("stop", { agent: id }, { reason: "requested" }, event);
    */
   audit(
@@ -173,32 +198,6 @@ export type ListenerInput = ZodInput<typeof listenerSchema>;
 
 /** Settings of an MCP endpoint, as in the config's `endpoints`. */
 export type EndpointInput = ZodInput<typeof endpointSchema>;
-
-/** Something that a face could list. */
-export interface Listed {
-  readonly server: string;
-  readonly kind: "tool" | "resource" | "resourceTemplate" | "prompt";
-  /** Name of the tool or prompt at its own server, the resource's URI, or the template. */
-  readonly name: string;
-}
-
-/** How long a call may run, in milliseconds. */
-export interface Deadline {
-  /** From its start to its end. */
-  readonly total: number;
-  /** Without any progress report; default: no bound. */
-  readonly idle?: number;
-}
-
-/** How long a call may run as far as its tool, its server and the gateway say, in milliseconds; the first that is set counts. */
-export interface Timeouts {
-  /** `timeout` of a plugin's own tool. */
-  readonly tool?: number;
-  /** `servers.<name>.timeout`. */
-  readonly server?: number;
-  /** `timeouts.default`. */
-  readonly default: number;
-}
 
 /** Undoes a start. */
 export type Undo = () => void | Promise<void>;

@@ -1,3 +1,5 @@
+import type { Deadline } from "../call/deadline.ts";
+import type { RegisteredFilter } from "./filters.ts";
 import { checkEmitted, currentHook } from "./hooks.ts";
 import type { PluginAction } from "../http/audit.ts";
 import type { GatewayWarning } from "./description.ts";
@@ -9,15 +11,7 @@ import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
 import { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { LocalDefinitions } from "./definitions.ts";
-import type {
-  AnyPlugin,
-  Deadline,
-  EndpointInput,
-  Listed,
-  ListenerInput,
-  PluginContext,
-  Undo,
-} from "./plugin.ts";
+import type { AnyPlugin, EndpointInput, ListenerInput, PluginContext, Undo } from "./plugin.ts";
 import type { Authenticator } from "../http/auth/types.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
 import type { ManagedServer, ServerType } from "../server/server-type.ts";
@@ -68,8 +62,7 @@ export interface Registrations extends LocalDefinitions {
   readonly warnings: GatewayWarning[];
   readonly conditions: Condition[];
   readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
-  /** Each says whether something is shown. */
-  readonly filters: ((item: Listed) => boolean)[];
+  readonly filters: RegisteredFilter[];
   readonly deadlines: ((call: Call) => Deadline)[];
   readonly authenticators: Authenticator[];
   readonly hooks: HookListener[];
@@ -104,7 +97,7 @@ export interface Scope extends Registrations {
 /** The parts of the gateway that a plugin reaches through its context. */
 export type ScopeHost = Pick<
   PluginContext,
-  "servers" | "emit" | "call" | "evict" | "shows" | "timeouts" | "control" | "cwd"
+  "servers" | "emit" | "call" | "evict" | "shows" | "exists" | "timeouts" | "control" | "cwd"
 > & {
   readonly log: Logger;
   /** Builds the lists of every face anew, because a filter changed its answers. */
@@ -203,11 +196,12 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     socket: (path, options, accept) =>
       void scope.sockets.push({ plugin: name, path, options, accept }),
     serverType: (type, definition) => void scope.serverTypes.push({ type, definition }),
-    filter(shows) {
-      scope.filters.push(shows);
+    filter(shows: RegisteredFilter["shows"], options?: Pick<RegisteredFilter, "viewOf">) {
+      scope.filters.push({ ...options, plugin: name, shows });
       return () => host.relist();
     },
-    shows: (item) => host.shows(item),
+    shows: (item, principal) => host.shows(item, principal),
+    exists: (item, principal) => host.exists(item, principal),
     deadline: (of) => void scope.deadlines.push(of),
     timeouts: (call) => host.timeouts(call),
     authenticator: (authenticator, authenticate, options) =>
