@@ -4,7 +4,7 @@ export type { EvictOptions, Evicted } from "./plugin/control.ts";
 export type { GatewayDescription, GatewayWarning } from "./plugin/description.ts";
 export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
 export { Answer, type RawMessage } from "./call/answer.ts";
-export { AuthenticatorService, type Authenticator, type Credentials } from "./http/auth/service.ts";
+export type { Authenticate, AuthenticatorOptions, Credentials } from "./http/auth/types.ts";
 export { createPrincipal } from "./http/auth/principal.ts";
 export { admits } from "./http/auth/roles.ts";
 export type {
@@ -45,7 +45,15 @@ export type { Control, ReloadPlan } from "./plugin/control.ts";
 export { perGeneration, type GenerationContext } from "./gateway/per-generation.ts";
 export type { ConfigEdit } from "./config/write.ts";
 export type { Cut, CutReason } from "./http/backlog.ts";
-export type { Changes, GatewayHooks, Mutation, ReloadReport, Shutdown } from "./plugin/hooks.ts";
+export type {
+  Changes,
+  CoreHooks,
+  GatewayHooks,
+  Mutation,
+  PluginHook,
+  ReloadReport,
+  Shutdown,
+} from "./plugin/hooks.ts";
 export { createLogger } from "./log.ts";
 export { networkFault, networkReason, sizeFault } from "./servers/faults.ts";
 export { type Child, type CloseTimes, type Exit, spawnChild } from "./process/child.ts";
@@ -67,13 +75,10 @@ export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/comm
 export {
   definePlugin,
   type AnyPlugin,
-  type Deadline,
   type EndpointInput,
-  type Listed,
   type ListenerInput,
   type PluginContext,
   type PluginDefinition,
-  type Timeouts,
   type Undo,
 } from "./plugin/plugin.ts";
 export type {
@@ -131,6 +136,8 @@ export type {
 } from "./call/types.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
 export { lockFile, type FileLock } from "./kit/lock.ts";
+export type { Deadline, Timeouts } from "./call/deadline.ts";
+export type { Listed } from "./plugin/filters.ts";
 export { amendCall } from "./call/amend.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "./timers.ts";
 export { AllowedAddresses, type Resolve } from "./kit/addresses.ts";

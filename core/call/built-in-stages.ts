@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { InFlightSet } from "./in-flight.ts";
 import { createDeadline, type Abortion, type StagedMiddleware } from "./pipeline.ts";
-import type { Deadline, Timeouts } from "../plugin/plugin.ts";
+import type { Deadline, Timeouts } from "./deadline.ts";
 import type { Scope } from "../plugin/scope.ts";
 
 /** What the stages are made from. */

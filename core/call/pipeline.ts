@@ -4,7 +4,7 @@ import { amendCall } from "./amend.ts";
 import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
-import type { Deadline } from "../plugin/plugin.ts";
+import type { Deadline } from "./deadline.ts";
 import type { InFlightSet, Slotted } from "./in-flight.ts";
 import { STAGES, type Stage } from "./stages.ts";
 import type { Principal, Progress } from "./types.ts";

@@ -1,7 +1,7 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
-import { AuthenticatorService, type Authenticator } from "../http/auth/service.ts";
-import { createAuthenticator, OPEN } from "../http/auth/authenticator.ts";
+import type { Authenticator } from "../http/auth/types.ts";
+import { createChain, OPEN } from "../http/auth/authenticator.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
@@ -19,7 +19,8 @@ import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/in-flight.ts";
-import type { Listed } from "../plugin/plugin.ts";
+import { combinePrincipalFilters, type Listed, type RegisteredFilter } from "../plugin/filters.ts";
+import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
 import { collectServers } from "../server/servers.ts";
 import { assignRoutes } from "../http/route-table.ts";
@@ -49,8 +50,10 @@ export interface Compiled {
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
   /** Whether the config lets a server's tool out. */
   exposes(server: string, tool: string): boolean;
-  /** Whether the config and the plugins' filters show something. */
-  shows(item: Listed): boolean;
+  /** Whether the config and the plugins' filters show something to a principal. */
+  shows(item: Listed, principal: Principal): boolean;
+  /** Whether filters that look at principals let something be there for one. */
+  exists(item: Listed, principal: Principal): boolean;
   /** What is set about how long a call may run. */
   readonly allowance: Allowance;
   /** Routes by listener. */
@@ -62,8 +65,8 @@ export interface Compiled {
   readonly guard: Guard;
   /** Whether everyone is let in. */
   readonly open: boolean;
-  /** Whether a plugin authenticates. */
-  readonly provided: boolean;
+  /** Who is asked who makes a request, in order. */
+  readonly authenticators: readonly Authenticator[];
 }
 
 /**
@@ -75,18 +78,26 @@ export function compile(input: CompileInput): Compiled {
   const { scopes, upstreams, servers: configured = upstreams, running, log } = input;
   const config = input.config.values;
   const servers = collectServers(input.config, scopes, configured);
-  const provided = providedAuthenticator(scopes);
-  const authenticator = createAuthenticator(config.auth, provided);
-  const open = authenticator === undefined;
+  const chain = createChain(
+    config.auth,
+    scopes.flatMap((scope) => scope.authenticators),
+  );
+  const open = chain === undefined;
   const known = [...servers.keys(), ...Object.keys(config.servers)];
   const issues = checkComposed(config, { servers: known, isOpen: open });
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
-  const guard = createGuard(authenticator ?? OPEN, open, config);
+  const guard = createGuard(chain ?? OPEN, open, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const exposes = createExposure(config);
-  const shows = combineFilters(scopes, exposes);
-  const endpoints = compileEndpoints(config, servers, shows);
+  const filters = scopes.flatMap((scope) => scope.filters);
+  const byPrincipal = combinePrincipalFilters(filters, log);
+  const exists: Compiled["exists"] = byPrincipal
+    ? (item, principal) =>
+        byPrincipal.viewOf(principal) !== undefined && byPrincipal.shows(item, principal)
+    : () => true;
+  const showsAnyone = combineFilters(filters, exposes);
+  const endpoints = compileEndpoints(config, servers, { shows: showsAnyone, byPrincipal });
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
@@ -101,14 +112,15 @@ export function compile(input: CompileInput): Compiled {
     servers,
     endpoints,
     exposes,
-    shows,
+    shows: (item, principal) => showsAnyone(item) && exists(item, principal),
+    exists,
     allowance,
     routes,
     sockets,
     hooks,
     guard,
     open,
-    provided: provided !== undefined,
+    authenticators: chain?.links ?? [],
   };
 }
 
@@ -118,15 +130,16 @@ function createExposure({ servers }: GatewayConfig): Compiled["exposes"] {
   return (server, tool) => selection.get(server)?.accepts(tool) ?? true;
 }
 
-/** Shown is what the config lets out and every filter shows. */
+/** Shown to anyone is what the config lets out and every filter shows that looks at no principal. */
 function combineFilters(
-  scopes: readonly Scope[],
+  filters: readonly RegisteredFilter[],
   exposes: Compiled["exposes"],
 ): (item: Listed) => boolean {
-  const filters = scopes.flatMap((scope) => scope.filters);
+  const forAll = filters.filter(({ viewOf }) => viewOf === undefined);
   return (item) =>
     (item.kind !== "tool" || exposes(item.server, item.name)) &&
-    filters.every((shows) => shows(item));
+    // It has said that it does not look.
+    forAll.every(({ shows }) => (shows as (item: Listed) => boolean)(item));
 }
 
 function groupHooks(
@@ -134,11 +147,6 @@ function groupHooks(
 ): ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> {
   const names = new Set(listeners.map(({ hook }) => hook));
   return new Map([...names].map((name) => [name, listeners.filter(({ hook }) => hook === name)]));
-}
-
-function providedAuthenticator(scopes: readonly Scope[]): Authenticator | undefined {
-  const server = scopes.find(({ plugin }) => plugin.provides?.id === AuthenticatorService.id);
-  return server?.service as Authenticator | undefined;
 }
 
 function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {

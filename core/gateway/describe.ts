@@ -36,6 +36,7 @@ export function describeGateway(
         prompts: prompts.length,
       }),
     ),
+    authenticators: compiled.authenticators.map(({ name, plugin }) => ({ name, plugin })),
     plugins: scopes.map(({ key, name, plugin }) => ({ key, name, provides: plugin.provides?.id })),
     routes: [...routesOf(compiled), ...socketsOf(compiled)].map(({ options, ...route }) => ({
       ...route,

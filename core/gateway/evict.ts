@@ -36,5 +36,8 @@ export function evictDropped(parts: GatewayParts, old: Generation): void {
 const REASON = "The credential is no longer valid: the configuration has changed.";
 
 function creditsOf({ config, compiled }: Generation): Credits {
-  return { auth: config.auth, provided: compiled.provided };
+  const brought = compiled.authenticators.flatMap(({ name, plugin }) =>
+    plugin === undefined ? [] : [[name, plugin] as const],
+  );
+  return { auth: config.auth, plugins: new Map(brought) };
 }

@@ -1,5 +1,6 @@
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
+import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { WITHDRAWN } from "../http/auth/leases.ts";
 import { createControl } from "./control.ts";
 import { GatewayError } from "../errors.ts";
@@ -7,6 +8,8 @@ import { evict } from "./evict.ts";
 import { completeCall } from "../server/plugin/tool-call.ts";
 import { answerInputs, needsInput } from "../mcp/bridge.ts";
 import type { EndpointHost } from "../mcp/host.ts";
+import { isObject } from "../kit/json.ts";
+import type { Listed } from "../plugin/filters.ts";
 import type { GatewayParts } from "./parts.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
 import { VERSION } from "../version.ts";
@@ -43,15 +46,18 @@ export function createEndpointHost(log: Logger, parts: () => GatewayParts): Endp
 
 /** The gateway as its plugins see it: always the current generation. */
 export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): ScopeHost {
+  const write = createAudit(log, (mutation) => parts().hooks.emit("mutation", mutation));
   return {
     log,
     cwd,
     get servers() {
       return parts().generation.compiled.servers;
     },
-    shows: (item) => parts().generation.compiled.shows(item),
+    shows: (item, principal) => parts().generation.compiled.shows(item, principal),
+    exists: (item, principal) => parts().generation.compiled.exists(item, principal),
     timeouts: (call) => parts().generation.compiled.allowance(call),
     relist: () => parts().faces.relist(),
+    audit: (action) => write(toPluginMutation(action, [...(parts().file?.secrets ?? [])])),
     control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
     call: (input) => callLocally(parts(), input),
@@ -65,7 +71,7 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
  * Makes a call inside the process, through the pipeline of the current generation. What a callee asks in place of an answer
  * (`input_required`, 2026-07-28) goes to the input's peer, if it has one, and the call is made again (docs/decisions/0004).
  *
- * @throws {GatewayError} `not_found` for a tool that the config does not let out, `unauthorized` when the principal's credential
+ * @throws {GatewayError} `not_found` for a tool that the config does not let out, or that is not there for the principal, `unauthorized` when the principal's credential
  * was taken away since its request came
  */
 export async function callLocally(
@@ -79,12 +85,28 @@ export async function callLocally(
     });
   const complete = (next: typeof input): Call => completeCall(next, generation.compiled.servers);
   const call = complete(input);
+  if (!listedBy(call).every((item) => generation.compiled.exists(item, call.principal)))
+    throw new GatewayError("not_found", `Server "${server}" has no "${name}".`);
   // Its face may have waited for a body, or for a server to connect.
   if (leases.isWithdrawn(call.principal)) throw new GatewayError("unauthorized", WITHDRAWN);
   const answer = await generation.call(call);
   // Whoever names a peer can answer; anybody else gets to see the question.
   if (!input.peer || !needsInput(answer)) return answer;
   return answerInputs(call, answer, (next) => generation.call(complete(next)));
+}
+
+/** What a call is about, as filters know it. */
+function listedBy({ method, server, name, params }: Call): readonly Listed[] {
+  if (method === "tools/call") return [{ server, kind: "tool", name }];
+  if (method === "prompts/get") return [{ server, kind: "prompt", name }];
+  if (method === "resources/read") return [{ server, kind: "resource", name }];
+  const ref = params?.["ref"];
+  if (isObject(ref) && ref["type"] === "ref/prompt") return [{ server, kind: "prompt", name }];
+  // A reference to a resource may name one, or the template of many.
+  return [
+    { server, kind: "resource", name },
+    { server, kind: "resourceTemplate", name },
+  ];
 }
 
 /** Tells the hooks what a server reported. */

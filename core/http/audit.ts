@@ -1,17 +1,27 @@
+import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
-import type { GatewayError } from "../errors.ts";
+import { actorOf, type Actor } from "../call/actor.ts";
+import { boundDetails } from "./audit-details.ts";
+import { originOf } from "./auth/principal.ts";
+import { maskText } from "../config/mask.ts";
+import { GatewayError } from "../errors.ts";
 import type { Mutation } from "../plugin/hooks.ts";
-import type { Principal } from "../call/types.ts";
-import type { RegisteredRoute } from "../plugin/scope.ts";
+import type { Json } from "../call/types.ts";
+import type { RouteEvent } from "./route.ts";
 
 /** Longest value that is kept of what a change is about, in characters: it is the caller's text. */
 const MAX_TARGET = 200;
+/** Most values that are kept of it. */
+const MAX_TARGETS = 32;
+/** So much of a value is searched for secrets before it is cut, in characters. */
+const MAX_SEARCHED = 2_000;
+
+const ACTION = /^[a-z][a-z0-9_.-]{0,63}$/;
 
 /** A request to a route that changes something, at its end. */
 export interface Attempt {
-  readonly route: RegisteredRoute;
-  readonly principal: Principal | undefined;
-  readonly remoteAddress: string | undefined;
+  readonly route: { readonly method: string; readonly path: string };
+  readonly actor: Actor;
   readonly params: Readonly<Record<string, string>> | undefined;
   /** What the handler says it is about. */
   readonly target: Readonly<Record<string, string>> | undefined;
@@ -19,48 +29,94 @@ export interface Attempt {
   readonly error?: GatewayError;
 }
 
-/**
- * Tells the log and the hook `mutation` of every attempt to change something, refused ones included: who, what, which, how it
- * ended; never the body.
- */
+/** What a plugin did; see `PluginContext.audit`. */
+export interface PluginAction {
+  readonly plugin: string;
+  readonly action: string;
+  readonly target: Readonly<Record<string, string>>;
+  readonly details: Json | undefined;
+  readonly on: RouteEvent | Call | undefined;
+}
+
+/** Writes the audit: one log line and the hook `mutation` each. */
 export function createAudit(
   log: Logger,
   emit: (mutation: Mutation) => void,
-): (attempt: Attempt) => void {
-  return (attempt) => {
-    const { at, ...line } = toMutation(attempt);
-    const { error, ...fields } = line;
+): (mutation: Mutation) => void {
+  return (mutation) => {
+    const { at: _at, error, ...fields } = mutation;
     log.info({ ...fields, error_code: error }, "mutation");
-    emit({ at, ...line });
+    emit(mutation);
   };
 }
 
-function toMutation({
-  route,
-  principal,
-  remoteAddress,
-  params,
-  target: said,
-  status,
-  error,
-}: Attempt): Mutation {
-  const target = Object.entries({ ...params, ...said }).map(([name, value]) => [
-    name,
-    value.slice(0, MAX_TARGET),
-  ]);
-  return {
+/** An attempt to change something, refused ones included: who, what, which, how it ended; never the body. */
+export function toMutation({ route, actor, params, target, status, error }: Attempt): Mutation {
+  return seal({
     at: new Date().toISOString(),
-    who: nameOf(principal, remoteAddress),
+    who: nameOf(actor),
     action: `${route.method} ${route.path}`,
-    target: Object.fromEntries(target) as Mutation["target"],
+    target: boundTarget({ ...params, ...target }),
     outcome: status < 400 ? "ok" : status < 500 ? "refused" : "failed",
     status,
     error: error?.code ?? null,
-  };
+    request: actor.request,
+  });
+}
+
+/**
+ * What a plugin did, in the name of whoever made the request or call that it was handed.
+ *
+ * @param secrets values taken from the environment, masked wherever they stand
+ * @throws {GatewayError} `invalid` for an action that could be taken for another's
+ */
+export function toPluginMutation(
+  { plugin, action, target, details, on }: PluginAction,
+  secrets: readonly string[],
+): Mutation {
+  if (!ACTION.test(action))
+    throw new GatewayError("invalid", `Plugin "${plugin}" names an action that is no short name.`, {
+      hint: "Write lower-case letters, digits and . _ -, as in agent.stop.",
+    });
+  const actor = on && actorOf(on);
+  return seal({
+    at: new Date().toISOString(),
+    who: actor ? nameOf(actor) : `plugin:${plugin}`,
+    action: `${plugin}:${action}`,
+    target: boundTarget(target, secrets),
+    outcome: "ok",
+    status: null,
+    error: null,
+    request: actor?.request ?? null,
+    ...(details && { details: boundDetails(details, secrets) }),
+  });
+}
+
+/** One listener must not change what the next one is told. */
+function seal(mutation: Mutation): Mutation {
+  Object.freeze(mutation.target);
+  return Object.freeze(mutation);
+}
+
+function boundTarget(
+  target: Readonly<Record<string, string>>,
+  secrets: readonly string[] = [],
+): Mutation["target"] {
+  const kept = Object.entries(target).slice(0, MAX_TARGETS);
+  const shown = kept.map(([name, value]) => [name, hide(String(value), secrets)]);
+  return Object.fromEntries(shown) as Mutation["target"];
+}
+
+/** Secrets go before the text is cut: half of one would not be found. */
+function hide(value: string, secrets: readonly string[]): string {
+  const whole = secrets.length === 0 ? value : maskText(value.slice(0, MAX_SEARCHED), secrets);
+  return whole.slice(0, MAX_TARGET);
 }
 
 /** Whoever did not say who they are is told apart by where they are. */
-function nameOf(principal: Principal | undefined, remoteAddress = "unknown"): string {
-  if (principal && principal.kind !== "anonymous") return principal.ref;
-  return `anonymous@${remoteAddress.replace(/^::ffff:/, "")}`;
+function nameOf({ principal, remoteAddress = "unknown" }: Actor): string {
+  if (!principal || principal.kind === "anonymous")
+    return `anonymous@${remoteAddress.replace(/^::ffff:/, "")}`;
+  // A plugin may make calls in any name: that is no proof that somebody of that name wanted it.
+  return originOf(principal) === undefined ? `unverified ${principal.ref}` : principal.ref;
 }

@@ -7,8 +7,9 @@ import type { SocketTable } from "./upgrades.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
-import { createAudit } from "./audit.ts";
-import type { Credentials } from "./auth/service.ts";
+import { createAudit, toMutation } from "./audit.ts";
+import { Actor, noteActor } from "../call/actor.ts";
+import type { Credentials } from "./auth/types.ts";
 import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
 import { GatewayError, toEnvelope } from "../errors.ts";
 import { logFault } from "./route-log.ts";
@@ -68,23 +69,16 @@ async function answer(
   const { options, handler } = route;
   const { guard, bodyLimit, log } = input;
   const credentials = credentialsOf(event);
-  let principal: Principal | undefined;
+  let actor = new Actor(undefined, credentials.remoteAddress);
   const record = (status: number, error?: GatewayError): void => {
     if (!options.mutates) return;
-    const { remoteAddress } = credentials;
     const { params, target } = (event as RouteEvent).context;
-    input.audit({
-      route,
-      principal,
-      remoteAddress,
-      params,
-      target,
-      status,
-      ...(error && { error }),
-    });
+    input.audit(toMutation({ route, actor, params, target, status, ...(error && { error }) }));
   };
   try {
-    principal = await guard.identify(credentials, options);
+    const principal = await guard.identify(credentials, options);
+    actor = new Actor(principal, credentials.remoteAddress);
+    noteActor(event, actor);
     const answering = answerOf(event.runtime?.node?.res);
     if (answering) answering.principal = principal;
     guard.permit(principal, options);

@@ -3,7 +3,6 @@ import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
 import type { ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { EndpointContent } from "./host.ts";
-import type { Listed } from "../plugin/plugin.ts";
 import type { Server } from "../server/server.ts";
 import { matchesWildcard } from "../kit/wildcard.ts";
 
@@ -22,7 +21,7 @@ export interface CompiledEndpoint {
 export function compileEndpoints(
   config: GatewayConfig,
   servers: ReadonlyMap<string, Server>,
-  shows: (item: Listed) => boolean,
+  filters: Pick<EndpointContent, "shows" | "byPrincipal">,
 ): ReadonlyMap<string, CompiledEndpoint> {
   const selection = compileSelection(config.servers);
   const endpoints = new Map<string, CompiledEndpoint>();
@@ -33,7 +32,7 @@ export function compileEndpoints(
     endpoints.set(name, {
       listener,
       path: endpoint.path,
-      content: { config: endpoint, servers: shown, selection, shows },
+      content: { config: endpoint, servers: shown, selection, ...filters },
     });
   }
   return endpoints;

@@ -5,15 +5,15 @@ import { Journals } from "./journal.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import type { StreamSettings } from "./stream.ts";
 import { FirstConnect } from "./first-connect.ts";
-import { View } from "./view.ts";
+import { Views } from "./views.ts";
 
 /** What all parts of one endpoint share. */
 export class EndpointContext {
   readonly name: string;
   readonly host: EndpointHost;
   readonly streams: StreamSettings;
-  /** What is shown at the moment; every request reads it once. */
-  view = View.EMPTY;
+  /** What is shown at the moment, and to whom; every request reads it once. */
+  views = Views.EMPTY;
   /** Whether the endpoint is gone; a request may still be on its way to it. */
   closed = false;
   readonly firstConnect = new FirstConnect();

@@ -2,7 +2,7 @@ import type { Cancellation } from "../call/cancellation.ts";
 import { GatewayError, toGatewayError, toRpcError } from "../errors.ts";
 import type { Principal } from "../call/types.ts";
 import type { EndpointHost } from "./host.ts";
-import type { View } from "./view.ts";
+import type { Views } from "./views.ts";
 import type { Forward } from "./forward.ts";
 import { isFault, isUnknown } from "./forward.ts";
 import type { Fault } from "./protocol.ts";
@@ -29,7 +29,7 @@ export interface EarlyCall {
 export interface Waited {
   readonly firstConnect: FirstConnect;
   readonly host: EndpointHost;
-  readonly view: View;
+  readonly views: Views;
 }
 
 /**
@@ -95,7 +95,7 @@ export class EarlyCalls {
   }
 
   #starting(): Fault {
-    const names = this.#context.view.servers.filter(isSettling).map(({ name }) => name);
+    const names = this.#context.views.base.servers.filter(isSettling).map(({ name }) => name);
     const some = names.slice(0, 5).join(", ") + (names.length > 5 ? ", ..." : "");
     const message = `Nobody has this name yet, and servers are still connecting (${some}): try again.`;
     return toFault(new GatewayError("upstream_error", message));

@@ -1,7 +1,7 @@
 import { SEVERITIES } from "../kit/severities.ts";
 import { sessionOf } from "../http/http-answer.ts";
 import type { Server, ServerEvent } from "../server/server.ts";
-import type { Json, Tool } from "../call/types.ts";
+import type { Json, Principal, Tool } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
 import type { EndpointContent } from "./host.ts";
 import type { ListMethod } from "./list.ts";
@@ -14,10 +14,13 @@ import type { Session, SessionEnd } from "./session.ts";
 import { CHANGEABLE, CHANGED, SessionTable } from "./session.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { View } from "./view.ts";
+import { Views } from "./views.ts";
 import { ServerWatch } from "./watch.ts";
 
 /** Entries serialised in one go; more would hold up the calls in between. */
 const SLICE = 1_000;
+/** Views of principals built in one go. */
+const BATCH = 10;
 
 /** What lives on an endpoint between requests: sessions, streams, subscriptions, and the news from the servers to them. */
 export class EndpointState {
@@ -40,10 +43,17 @@ export class EndpointState {
       onEnd: (session, reason) => this.#endSession(session, reason),
     });
     this.levels = new LogLevels((level) => {
-      for (const server of context.view.servers) server.setLogLevel?.(level, this);
+      for (const server of context.views.base.servers) server.setLogLevel?.(level, this);
     });
-    this.watchers = new Subscriptions<Session>(() => context.view);
-    this.listeners = new Listeners(context, new Subscriptions<Listener>(() => context.view));
+    this.watchers = new Subscriptions<Session>(({ viewer }, uri) =>
+      context.views.of(viewer).watchable(uri, viewer),
+    );
+    this.listeners = new Listeners(
+      context,
+      new Subscriptions<Listener>(({ principal }, uri) =>
+        context.views.of(principal).watchable(uri, principal),
+      ),
+    );
   }
 
   /** Shows something else from now on; clients are told what differs. */
@@ -52,13 +62,19 @@ export class EndpointState {
       if (!content.servers.includes(server)) server.setLogLevel?.(undefined, this);
     this.#content = content;
     this.#watch.set(content.servers);
-    this.#replace(new View(content));
+    this.#replace(content);
     for (const server of content.servers) server.setLogLevel?.(this.levels.current, this);
     this.#context.firstConnect.start(content.servers);
     this.#context.early.retry();
   }
 
-  /** Builds the view anew, as after a change of a catalogue. */
+  /** Builds the views anew, because a filter changed its answers: what it takes away is gone with the next request. */
+  refilter(): void {
+    this.#context.views.forget();
+    this.relist();
+  }
+
+  /** Builds the views anew, as after a change of a catalogue. */
   relist(): void {
     this.#dirty = true;
     if (!this.#rebuilding) void this.#rebuild();
@@ -86,7 +102,7 @@ export class EndpointState {
         this.#tellUpdated(server, event.params);
         break;
       case "log":
-        this.#broadcastLog(event.params, event.principal);
+        this.#broadcastLog(server, event.params, event.principal);
         break;
       case "notification":
         break;
@@ -116,37 +132,57 @@ export class EndpointState {
     // What was reported in this turn is in the rebuild that begins now.
     this.#dirty = false;
     for (const { catalogue } of servers) await warm(catalogue.tools);
-    if (this.#content !== undefined) this.#replace(new View(this.#content));
+    if (this.#content !== undefined) this.#replace(this.#content);
   }
 
-  #replace(view: View): void {
-    const before = this.#context.view;
-    this.#context.view = view;
-    for (const problem of view.problems) {
+  #replace(content: EndpointContent): void {
+    const before = this.#context.views.base;
+    const views = new Views(new View(content), content);
+    this.#context.views = views;
+    for (const problem of views.base.problems) {
       if (!before.problems.includes(problem))
         this.#context.host.log.warn({ endpoint: this.#context.name }, problem);
     }
-    const differs = (method: ListMethod): boolean =>
-      !view.lists[method].equals(before.lists[method]);
-    const changed = {
-      tools: differs("tools/list"),
-      resources: differs("resources/list") || differs("resources/templates/list"),
-      prompts: differs("prompts/list"),
-    };
-    this.watchers.rebind();
-    this.listeners.rebind();
-    this.#tellChanged(changed);
+    if (views.isOne) this.#settle();
+    else void this.#settleViews(views);
   }
 
-  #tellChanged(changed: Readonly<Record<keyof typeof CHANGED, boolean>>): void {
-    const lists = CHANGEABLE.filter((list) => changed[list]);
-    if (lists.length === 0) return;
-    const bits = lists.reduce((sum, list) => sum | CHANGED[list], 0);
+  /** Builds what clients see before they are told, a few at a time: there may be many views. */
+  async #settleViews(views: Views): Promise<void> {
+    let built = views.built;
+    for (const viewer of this.#viewers()) {
+      views.of(viewer);
+      if (views.built - built < BATCH) continue;
+      built = views.built;
+      await nextTurn();
+    }
+    if (this.#context.views === views) this.#settle();
+  }
+
+  *#viewers(): Generator<Principal | undefined> {
+    for (const { viewer } of this.sessions) yield viewer;
+    for (const { principal } of this.listeners) yield principal;
+  }
+
+  /** Brings everything that is open in line with what is shown now. */
+  #settle(): void {
+    const { views } = this.#context;
+    this.watchers.rebind();
+    this.listeners.rebind();
+    const changes = new Changes();
     for (const session of this.sessions) {
-      session.changed |= bits;
+      const view = views.of(session.viewer);
+      for (const list of changes.between(session.view ?? view, view))
+        session.changed |= CHANGED[list];
+      session.view = view;
       session.tellChanges();
     }
-    for (const list of lists) this.listeners.changed(`${list}ListChanged`);
+    for (const listener of this.listeners) {
+      const view = views.of(listener.principal);
+      for (const list of changes.between(listener.view, view))
+        this.listeners.changed(listener, `${list}ListChanged`);
+      listener.view = view;
+    }
   }
 
   #tellUpdated(server: Server, params: Json): void {
@@ -156,13 +192,15 @@ export class EndpointState {
   }
 
   /** A message that belongs to no call goes to the sessions that asked for log messages at all, and may see it. */
-  #broadcastLog(params: Json, owner: string | undefined): void {
+  #broadcastLog(server: Server, params: Json, owner: string | undefined): void {
     const severity = SEVERITIES.indexOf(String(params["level"]));
     if (this.levels.current === undefined || severity < 0) return;
     const message = notification("notifications/message", params);
-    for (const { logLevel, stream, principal } of this.sessions) {
+    const { views } = this.#context;
+    for (const { logLevel, stream, principal, viewer } of this.sessions) {
       if (owner !== undefined && principal !== owner) continue;
-      if (logLevel >= 0 && severity >= logLevel) stream?.send(message);
+      if (logLevel < 0 || severity < logLevel || !stream) continue;
+      if (views.isOne || views.of(viewer).sees(server)) stream.send(message);
     }
   }
 
@@ -186,6 +224,31 @@ export class EndpointState {
     this.levels.change(session.logLevel, -1);
     host.emit("session:close", name, session.key, reason);
   }
+}
+
+/** What differs between views, found out once for all clients that saw the one and see the other. */
+class Changes {
+  readonly #known = new Map<View, Map<View, readonly (keyof typeof CHANGED)[]>>();
+
+  between(before: View, after: View): readonly (keyof typeof CHANGED)[] {
+    if (before === after) return [];
+    let from = this.#known.get(before);
+    if (from === undefined) this.#known.set(before, (from = new Map()));
+    let lists = from.get(after);
+    if (lists === undefined) from.set(after, (lists = differences(before, after)));
+    return lists;
+  }
+}
+
+function differences(before: View, after: View): readonly (keyof typeof CHANGED)[] {
+  const differs = (method: ListMethod): boolean =>
+    !after.lists[method].equals(before.lists[method]);
+  const changed = {
+    tools: differs("tools/list"),
+    resources: differs("resources/list") || differs("resources/templates/list"),
+    prompts: differs("prompts/list"),
+  };
+  return CHANGEABLE.filter((list) => changed[list]);
 }
 
 /** Serialises entries ahead of their use, a slice per turn of the event loop. */

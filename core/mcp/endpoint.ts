@@ -45,12 +45,12 @@ export class Endpoint {
 
   /** Builds the lists anew, because a filter changed its answers. */
   relist(): void {
-    this.#live.relist();
+    this.#live.refilter();
   }
 
   /** What is left out of the lists and why, as sentences. */
   get problems(): readonly string[] {
-    return this.#context.view.problems;
+    return this.#context.views.base.problems;
   }
 
   /** Open legacy sessions. */
@@ -159,7 +159,11 @@ export class Endpoint {
       return this.#legacy.get(req, res, principal);
     }
     if (accept.includes("text/html"))
-      return sendPage(res, this.#context.name, this.#context.view.lists["tools/list"].size);
+      return sendPage(
+        res,
+        this.#context.name,
+        this.#context.views.of(principal).lists["tools/list"].size,
+      );
     sendFault(
       res,
       {

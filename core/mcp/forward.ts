@@ -1,4 +1,4 @@
-import type { CallMethod, Json } from "../call/types.ts";
+import type { CallMethod, Json, Principal } from "../call/types.ts";
 import type { Request } from "./envelope.ts";
 import type { Fault } from "./protocol.ts";
 import { isObject } from "../kit/json.ts";
@@ -40,10 +40,17 @@ export function isUnknown(fault: Fault): boolean {
 }
 
 /** Finds where a request goes; a fault when it names nothing that is shown here. */
-export function toForward(view: View, method: CallMethod, params: Json): Forward | Fault {
+export function toForward(
+  view: View,
+  method: CallMethod,
+  params: Json,
+  principal?: Principal,
+): Forward | Fault {
   if (method === "tools/call") return byName(view.tools, "tool", params);
   if (method === "prompts/get") return byName(view.prompts, "prompt", params);
-  return method === "resources/read" ? byUri(view, params) : byReference(view, params);
+  return method === "resources/read"
+    ? byUri(view, params, principal)
+    : byReference(view, params, principal);
 }
 
 function byName(routes: ReadonlyMap<string, Route>, what: string, params: Json): Forward | Fault {
@@ -57,10 +64,10 @@ function byName(routes: ReadonlyMap<string, Route>, what: string, params: Json):
   return { route, args, params: otherParams(params) };
 }
 
-function byUri(view: View, params: Json): Forward | Fault {
+function byUri(view: View, params: Json, principal?: Principal): Forward | Fault {
   const { uri } = params;
   if (typeof uri !== "string") return invalid("params.uri must be the URI of a resource.");
-  const route = view.resource(uri);
+  const route = view.resource(uri, principal);
   if (route === undefined)
     return {
       status: 200,
@@ -71,7 +78,7 @@ function byUri(view: View, params: Json): Forward | Fault {
   return { route, args: undefined, params: otherParams(params) };
 }
 
-function byReference(view: View, params: Json): Forward | Fault {
+function byReference(view: View, params: Json, principal?: Principal): Forward | Fault {
   const { ref } = params;
   if (!isObject(ref)) return invalid("params.ref must name a prompt or a resource template.");
   if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
@@ -87,7 +94,8 @@ function byReference(view: View, params: Json): Forward | Fault {
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
     return invalid("params.ref is neither ref/prompt nor ref/resource.");
   const server = view.templates.owner(ref["uri"]);
-  const route = server === undefined ? view.resource(ref["uri"]) : { server, name: ref["uri"] };
+  const route =
+    server === undefined ? view.resource(ref["uri"], principal) : { server, name: ref["uri"] };
   if (route === undefined)
     return invalid(`Unknown resource template: ${ref["uri"].slice(0, 200)}`, { uri: ref["uri"] });
   return { route, args: undefined, params: otherParams(params) };

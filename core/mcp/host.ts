@@ -5,7 +5,7 @@ import type { Answer } from "../call/answer.ts";
 import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
-import type { Listed } from "../plugin/plugin.ts";
+import type { Listed, PrincipalFilters } from "../plugin/filters.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Server } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
@@ -45,8 +45,10 @@ export interface EndpointContent {
   readonly config: EndpointConfig;
   /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
   readonly servers: readonly Server[];
-  /** Whether the plugins' filters show something. */
+  /** Whether the plugins' filters show something to anyone. */
   shows(item: Listed): boolean;
+  /** What filters decide by principal; absent: nothing. */
+  readonly byPrincipal?: PrincipalFilters | undefined;
   /** Per server: which of its tools are exposed, from `servers.<name>.tools`, and the prefix. Absent = all, own name. */
   readonly selection: ReadonlyMap<
     string,

@@ -19,6 +19,7 @@ import { NOT_RESUMABLE, sessionFault } from "./session-fault.ts";
 import type { SessionMethods } from "./session-methods.ts";
 import type { Session, SessionTable } from "./session.ts";
 import { EventStream } from "./stream.ts";
+import type { View } from "./view.ts";
 
 /** Batches above this are refused. */
 const MAX_BATCH = 100;
@@ -151,8 +152,10 @@ export class LegacyFace {
     const given = headerValue(headers["mcp-session-id"]);
     const version = headerValue(headers["mcp-protocol-version"]);
     const session = given === undefined ? undefined : this.#sessions.find(given, principal.ref);
-    if (session !== undefined && (version === undefined || LEGACY_VERSIONS.includes(version)))
+    if (session !== undefined && (version === undefined || LEGACY_VERSIONS.includes(version))) {
+      session.viewer = principal;
       return session;
+    }
     sendFault(res, sessionFault(given, session, version), id);
     return undefined;
   }
@@ -180,14 +183,15 @@ export class LegacyFace {
     if (session === undefined)
       return reply.end(faultPieces(invalid("The declared capabilities are too large."), id));
     session.owner = principal;
+    session.viewer = principal;
+    session.view = this.#context.views.of(principal);
     this.#context.host.emit("session:open", this.#context.name, session.key);
-    reply.end(resultPieces(this.#initializeResult(version), id), 200, {
+    reply.end(resultPieces(this.#initializeResult(version, session.view), id), 200, {
       "Mcp-Session-Id": session.id,
     });
   }
 
-  #initializeResult(protocolVersion: string): Json {
-    const { capabilities, instructions } = this.#context.view;
+  #initializeResult(protocolVersion: string, { capabilities, instructions }: View): Json {
     const { serverInfo } = this.#context.host;
     return {
       protocolVersion,
@@ -206,7 +210,7 @@ export class LegacyFace {
   ): void {
     const { method, id, params = {} } = request;
     if (isCallRequest(request)) return this.#call(session, request, reply, principal, headers);
-    if (isListMethod(method)) return this.#list(method, request, reply);
+    if (isListMethod(method)) return this.#list(method, request, principal, reply);
     const answer = (fault: Fault | undefined): void =>
       reply.end(fault === undefined ? resultPieces({}, id) : faultPieces(fault, id));
     const outcome = this.#methods.request(session, method, params);
@@ -231,7 +235,8 @@ export class LegacyFace {
         ),
       );
     const call = { id, method, params, principal, headers };
-    const find = (): Forward | Fault => toForward(this.#context.view, method, params);
+    const find = (): Forward | Fault =>
+      toForward(this.#context.views.of(principal), method, params, principal);
     const forward = find();
     if (!isFault(forward)) new LegacyCall(this.#context, reply, call, session).run(call, forward);
     else if (this.#context.early.concerns(forward))
@@ -239,12 +244,14 @@ export class LegacyFace {
     else reply.end(faultPieces(forward, id));
   }
 
-  #list(method: ListMethod, { id, params }: Request, reply: Reply): void {
+  #list(method: ListMethod, { id, params }: Request, principal: Principal, reply: Reply): void {
     if (params?.["cursor"] !== undefined)
       return reply.end(faultPieces(invalid("Unknown cursor: lists come in one page."), id));
     const answer = (): void =>
       reply.end(
-        this.#context.view.lists[method].encode(id, "legacy", this.#context.host.serverInfo),
+        this.#context.views
+          .of(principal)
+          .lists[method].encode(id, "legacy", this.#context.host.serverInfo),
       );
     const { settling } = this.#context;
     if (settling === undefined) answer();

@@ -10,6 +10,7 @@ import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
 import type { Accepts } from "./reply.ts";
 import { notification, resultPieces, sendFault } from "./reply.ts";
 import { EventStream } from "./stream.ts";
+import type { View } from "./view.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
 /** A change as the listen filter names it. */
@@ -26,6 +27,9 @@ export interface Listener {
   readonly id: RpcId;
   readonly stream: EventStream;
   readonly lists: ReadonlySet<ListChange>;
+  readonly principal: Principal;
+  /** What its client knows of. */
+  view: View;
   subscriptions?: Set<string> | undefined;
   /** Nothing may be sent before the acknowledgement. */
   acknowledged: boolean;
@@ -65,6 +69,8 @@ export class Listeners {
       id,
       stream: new EventStream(res, this.#context.streams),
       lists: listsOf(honored),
+      principal,
+      view: this.#context.views.of(principal),
       acknowledged: false,
     };
     this.#open.add(listener);
@@ -100,12 +106,15 @@ export class Listeners {
     return uris.filter((_uri, index) => faults[index] === undefined);
   }
 
-  /** Tells everyone who asked for it that a list changed. */
-  changed(list: ListChange): void {
-    for (const listener of this.#open) {
-      if (listener.acknowledged && listener.lists.has(list))
-        listener.stream.send(this.#stamp(listener, NOTIFICATION[list], {}));
-    }
+  /** Everyone who listens. */
+  [Symbol.iterator](): IterableIterator<Listener> {
+    return this.#open.values();
+  }
+
+  /** Tells somebody that a list changed, if they asked for it. */
+  changed(listener: Listener, list: ListChange): void {
+    if (listener.acknowledged && listener.lists.has(list))
+      listener.stream.send(this.#stamp(listener, NOTIFICATION[list], {}));
   }
 
   /** Tells those who watch a resource that it was updated. */
@@ -127,7 +136,7 @@ export class Listeners {
   }
 
   #honored(wanted: Json): Json {
-    const able = (key: string): boolean => this.#context.view.capabilities[key] !== undefined;
+    const able = (key: string): boolean => this.#context.views.base.capabilities[key] !== undefined;
     const uris = wanted["resourceSubscriptions"] as readonly string[] | undefined;
     return {
       ...(wanted["toolsListChanged"] === true && { toolsListChanged: true }),

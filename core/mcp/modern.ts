@@ -18,6 +18,7 @@ import type { Fault } from "./protocol.ts";
 import { isObject } from "../kit/json.ts";
 import { META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
 import type { Accepts, Reply } from "./reply.ts";
+import type { View } from "./view.ts";
 import { HttpReply, resultPieces, sendFault } from "./reply.ts";
 
 const METHOD_NOT_FOUND: Fault = {
@@ -55,7 +56,8 @@ export class ModernFace {
     if (isCallRequest(message)) this.#call(message, req, res, principal, accepts);
     else if (message.method === "subscriptions/listen")
       this.#listeners.open(message, res, accepts, principal);
-    else void this.#describe(message, new HttpReply(res, accepts, this.#context.streams));
+    else
+      void this.#describe(message, principal, new HttpReply(res, accepts, this.#context.streams));
   }
 
   /** Whether a request is the answer that a call in flight waits for. */
@@ -69,11 +71,16 @@ export class ModernFace {
   }
 
   /** Answers from what the endpoint shows, without a server. */
-  async #describe({ id, method, params }: Request, reply: Reply): Promise<void> {
+  async #describe(
+    { id, method, params }: Request,
+    principal: Principal,
+    reply: Reply,
+  ): Promise<void> {
     if (this.#context.settling !== undefined) await this.#context.settling;
-    const { view, host } = this.#context;
-    if (method === "server/discover") return reply.end(resultPieces(this.#discover(), id));
-    if (!isListMethod(method) || !this.#declares(method)) {
+    const { views, host } = this.#context;
+    const view = views.of(principal);
+    if (method === "server/discover") return reply.end(resultPieces(this.#discover(view), id));
+    if (!isListMethod(method) || !declares(view, method)) {
       return reply.end(faultPieces(METHOD_NOT_FOUND, id), METHOD_NOT_FOUND.status);
     }
     if (params?.["cursor"] !== undefined) {
@@ -82,13 +89,7 @@ export class ModernFace {
     reply.end(view.lists[method].encode(id, "modern", host.serverInfo));
   }
 
-  /** A list that discovery does not announce does not exist. */
-  #declares(method: ListMethod): boolean {
-    return this.#context.view.capabilities[method.slice(0, method.indexOf("/"))] !== undefined;
-  }
-
-  #discover(): Json {
-    const { capabilities, instructions } = this.#context.view;
+  #discover({ capabilities, instructions }: View): Json {
     return {
       supportedVersions: [...MODERN_VERSIONS],
       capabilities,
@@ -110,7 +111,8 @@ export class ModernFace {
     const { id, method, params = {} } = request;
     const reply = new HttpReply(res, accepts, this.#context.streams);
     const call = { id, method, params, principal, headers: req.headers };
-    const find = (): Forward | Fault => toForward(this.#context.view, method, params);
+    const find = (): Forward | Fault =>
+      toForward(this.#context.views.of(principal), method, params, principal);
     const forward = find();
     if (this.#context.early.concerns(forward)) void this.#wait(call, find, reply);
     else this.#begin(call, forward, reply);
@@ -145,6 +147,11 @@ export class ModernFace {
     if (own === undefined) return reply.end(faultPieces(UNKNOWN_STATE, request.id));
     new ModernCall(this.#context, reply, request, own, this.#held).run(request, own);
   }
+}
+
+/** A list that discovery does not announce does not exist. */
+function declares({ capabilities }: View, method: ListMethod): boolean {
+  return capabilities[method.slice(0, method.indexOf("/"))] !== undefined;
 }
 
 function headersFault({ route, args }: Forward, headers: IncomingHttpHeaders): Fault | undefined {

@@ -58,7 +58,7 @@ export class SessionMethods {
       const id = message.params?.["requestId"];
       session.calls.find((call) => call.id === id)?.cancel();
     } else if (message.method === "notifications/roots/list_changed") {
-      for (const server of this.#context.view.servers) server.rootsChanged?.();
+      for (const server of this.#context.views.base.servers) server.rootsChanged?.();
     }
   }
 

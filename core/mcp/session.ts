@@ -3,6 +3,7 @@ import { setTicker } from "../timers.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal, RpcId } from "../call/types.ts";
 import { FairQuota } from "./fair-quota.ts";
+import type { View } from "./view.ts";
 import type { EventStream } from "./stream.ts";
 
 /** A request of ours that a client has not answered yet. */
@@ -57,6 +58,10 @@ export class Session {
   stream: EventStream | undefined = undefined;
   /** Who opened it, with what the credential of that time said. */
   owner: Principal | undefined = undefined;
+  /** Who used it last: the same principal, with what the credential says by now. */
+  viewer: Principal | undefined = undefined;
+  /** What its client knows of. */
+  view: View | undefined = undefined;
   subscriptions: Set<string> | undefined = undefined;
   /** Of {@link Journals}. */
   resumable: Resumable | undefined = undefined;

@@ -1,12 +1,13 @@
 import { endpointSchema } from "../config/schema.ts";
-import type { Listed } from "../plugin/plugin.ts";
+import type { Listed } from "../plugin/filters.ts";
 import type { Server } from "../server/server.ts";
-import type { Json, Tool } from "../call/types.ts";
+import type { Json, Principal, Tool } from "../call/types.ts";
 import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
 import type { EndpointContent } from "./host.ts";
 import type { Fragment, ListMethod } from "./list.ts";
 import { List, toFragment } from "./list.ts";
 import { exposeNames, nameFilter } from "./names.ts";
+import { existence, isSeen } from "./existence.ts";
 import { isObject } from "../kit/json.ts";
 import { UriTemplates } from "./templates.ts";
 
@@ -47,6 +48,7 @@ function listedFirst<T extends { readonly isListed: boolean }>(all: readonly T[]
 class Draft {
   readonly problems: string[] = [];
   readonly #content: EndpointContent;
+  readonly #exists: (item: Listed) => boolean;
   readonly #fragments: Record<ListMethod, Fragment[]> = {
     "tools/list": [],
     "resources/list": [],
@@ -54,15 +56,21 @@ class Draft {
     "prompts/list": [],
   };
 
-  constructor(content: EndpointContent) {
+  /** @param exists whether there is such a thing for whoever looks */
+  constructor(content: EndpointContent, exists: (item: Listed) => boolean) {
     this.#content = content;
+    this.#exists = exists;
   }
 
   tools(): Map<string, Route> {
     const shown = nameFilter(this.#content.config.tools);
     const candidates = this.#content.servers.flatMap((server) => {
       const selection = this.#content.selection.get(server.name);
-      const tools = server.catalogue.tools.filter((tool) => selection?.accepts(tool.name) ?? true);
+      const tools = server.catalogue.tools.filter(
+        ({ name }) =>
+          (selection?.accepts(name) ?? true) &&
+          this.#exists({ server: server.name, kind: "tool", name }),
+      );
       return tools.map((tool) => ({
         server,
         prefix: selection?.prefix ?? server.name,
@@ -78,7 +86,10 @@ class Draft {
   prompts(): Map<string, Route> {
     const candidates = this.#content.servers.flatMap((server) => {
       const prefix = this.#content.selection.get(server.name)?.prefix ?? server.name;
-      return server.catalogue.prompts.map((prompt) => ({
+      const prompts = server.catalogue.prompts.filter(({ name }) =>
+        this.#exists({ server: server.name, kind: "prompt", name }),
+      );
+      return prompts.map((prompt) => ({
         server,
         prefix,
         name: prompt.name,
@@ -136,11 +147,13 @@ class Draft {
     keyOf: (entry: T) => string,
   ): readonly Candidate<T>[] {
     const all = this.#content.servers.flatMap((server) =>
-      entriesOf(server.catalogue).map((entry) => ({
-        server,
-        entry,
-        isListed: this.#shows(server, kind, keyOf(entry)),
-      })),
+      entriesOf(server.catalogue)
+        .filter((entry) => this.#exists({ server: server.name, kind, name: keyOf(entry) }))
+        .map((entry) => ({
+          server,
+          entry,
+          isListed: this.#shows(server, kind, keyOf(entry)),
+        })),
     );
     return listedFirst(all);
   }
@@ -203,12 +216,12 @@ class Draft {
  * as a whole when a catalogue or the config changes.
  */
 export class View {
-  /** Shows nothing; what an endpoint has before its first content. */
-  static readonly EMPTY = new View({
+  /** Shows nothing; what an endpoint has before its first content, and what somebody sees whom no filter knows. */
+  static readonly NOTHING = new View({
     config: endpointSchema.parse({}),
     servers: [],
     selection: new Map(),
-    shows: () => true,
+    shows: () => false,
   });
 
   /** Ways to tools by exposed name, those that no list shows included. The same goes for the next three. */
@@ -222,11 +235,14 @@ export class View {
   readonly servers: readonly Server[];
   /** What is left out and why, as sentences for `propylon check` and the log. */
   readonly problems: readonly string[];
-  readonly #shows: EndpointContent["shows"];
+  readonly #content: EndpointContent;
+  readonly #seen: ReadonlySet<Server>;
 
-  constructor(content: EndpointContent) {
-    const draft = new Draft(content);
-    this.#shows = (item) => content.shows(item);
+  /** @param principal whose view it is; default: what filters that look at principals leave to decide */
+  constructor(content: EndpointContent, principal?: Principal) {
+    const exists = existence(content, principal);
+    const draft = new Draft(content, exists);
+    this.#content = content;
     this.servers = content.servers;
     this.tools = draft.tools();
     this.prompts = draft.prompts();
@@ -235,22 +251,42 @@ export class View {
     this.lists = draft.lists();
     this.problems = draft.problems;
     this.capabilities = mergeCapabilities(content.servers);
-    this.instructions = content.config.instructions ?? mergeInstructions(content.servers);
+    this.#seen = new Set(
+      principal ? content.servers.filter((server) => isSeen(server, exists)) : content.servers,
+    );
+    this.instructions = content.config.instructions ?? mergeInstructions([...this.#seen]);
   }
 
-  /** The server that owns a resource; a resource nobody lists goes to the only server that has resources at all. */
-  resource(uri: string): Route | undefined {
+  /**
+   * The server that owns a resource; a resource nobody lists goes to the only server that has resources at all.
+   *
+   * @param principal who asks: about what no list has, filters are asked anew, and not about whom this view was built for
+   */
+  resource(uri: string, principal?: Principal): Route | undefined {
     const listed = this.resources.get(uri);
     if (listed !== undefined) return listed;
     const server = this.templates.find(uri) ?? this.#onlyResourceServer();
-    return server && { server, name: uri };
+    return server && this.#exists(server, uri, principal) ? { server, name: uri } : undefined;
+  }
+
+  /** Whether anything of a server is there. */
+  sees(server: Server): boolean {
+    return this.#seen.has(server);
   }
 
   /** The server whose updates of a resource clients may watch: none for a resource that is hidden. */
-  watchable(uri: string): Server | undefined {
-    const server = this.resource(uri)?.server;
+  watchable(uri: string, principal?: Principal): Server | undefined {
+    const server = this.resource(uri, principal)?.server;
     if (server === undefined) return undefined;
-    return this.#shows({ server: server.name, kind: "resource", name: uri }) ? server : undefined;
+    const item = { server: server.name, kind: "resource", name: uri } as const;
+    return this.#content.shows(item) ? server : undefined;
+  }
+
+  #exists(server: Server, uri: string, principal: Principal | undefined): boolean {
+    const { byPrincipal } = this.#content;
+    if (byPrincipal === undefined) return true;
+    const item = { server: server.name, kind: "resource", name: uri } as const;
+    return principal !== undefined && byPrincipal.shows(item, principal);
   }
 
   #onlyResourceServer(): Server | undefined {

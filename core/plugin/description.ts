@@ -41,6 +41,11 @@ export interface GatewayDescription {
     readonly resources: number;
     readonly prompts: number;
   }[];
+  /** Who is asked who makes a request, in order; those of the config's `auth` have no plugin. Empty: everyone is let in. */
+  readonly authenticators: readonly {
+    readonly name: string;
+    readonly plugin: string | undefined;
+  }[];
   readonly plugins: readonly {
     readonly key: string;
     readonly name: string;

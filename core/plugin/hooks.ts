@@ -1,6 +1,7 @@
-import type { ErrorCode, GatewayError } from "../errors.ts";
+import { GatewayError, type ErrorCode } from "../errors.ts";
 import type { Cut } from "../http/backlog.ts";
 import type { ServerStatus } from "../server/server.ts";
+import type { Json } from "../call/types.ts";
 import type { Logger } from "pino";
 
 /** What one reload did. Names are sorted. */
@@ -24,20 +25,30 @@ export interface Changes {
   readonly unchanged: readonly string[];
 }
 
-/** A request to a route that changes something, after it was answered or refused. Holds no body. */
+/**
+ * A request to a route that changes something, after it was answered or refused, or what a plugin did with `gateway.audit`. Holds
+ * no body.
+ */
 export interface Mutation {
   /** ISO 8601. */
   readonly at: string;
-  /** `ref` of the principal; `anonymous@<ip>` for whoever did not say. */
+  /**
+   * `ref` of the principal; `anonymous@<ip>` for whoever did not say; `plugin:<name>` for what a plugin did by itself; `unverified
+   * <ref>` for a call that a plugin made in the name of somebody whom no authenticator vouched for.
+   */
   readonly who: string;
-  /** Method and route pattern, e.g. `POST /_meta/servers/:server/enable`. */
+  /** Method and route pattern, e.g. `POST /_meta/servers/:server/enable`; `<plugin>:<action>` for what a plugin did. */
   readonly action: string;
   /** Parameters of the path, and what the route says beyond, e.g. the server that was added. */
   readonly target: Readonly<Record<string, string>>;
   readonly outcome: "ok" | "refused" | "failed";
-  /** HTTP status of the answer. */
-  readonly status: number;
+  /** HTTP status of the answer; `null` for what a plugin did, which has none of its own. */
+  readonly status: number | null;
   readonly error: ErrorCode | null;
+  /** Id of the request or call, the same on every line about it; `null` for what a plugin did by itself. */
+  readonly request: string | null;
+  /** What else the plugin says, redacted and cut. */
+  readonly details?: Json;
 }
 
 /** A shutdown, for listeners of `gateway:drain`. */
@@ -48,13 +59,8 @@ export interface Shutdown {
   readonly signal: AbortSignal;
 }
 
-/**
- * Notifications that plugins can observe with `gateway.hook(name, listener)`. Listeners cannot change, veto or fail what they
- * observe: a throw is logged. Plugins add their own by declaration merging:
- *
- * @example declare module "propylon" { interface GatewayHooks { "cache:hit": (key: string) => void } }
- */
-export interface GatewayHooks {
+/** Hooks of the core. Only the core emits them: what they tell is known to be true. */
+export interface CoreHooks {
   /** All listeners are open and the first config is applied. */
   "gateway:ready": () => void;
   /** New work is being refused; calls in flight still run, and so does what a listener has waited for. */
@@ -83,6 +89,32 @@ export interface GatewayHooks {
   "log:line": (line: string) => void;
 }
 
+/**
+ * Notifications that plugins can observe with `gateway.hook(name, listener)`. Listeners cannot change, veto or fail what they
+ * observe: a throw is logged. Plugins add their own by declaration merging:
+ *
+ * @example declare module "propylon" { interface GatewayHooks { "cache:hit": (key: string) => void } }
+ */
+// eslint-disable-next-line typescript/no-empty-object-type -- plugins merge theirs into it
+export interface GatewayHooks extends CoreHooks {}
+
+/** A hook that plugins may emit: one of their own. */
+export type PluginHook = Exclude<keyof GatewayHooks, keyof CoreHooks>;
+
+const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {
+  "gateway:ready": true,
+  "gateway:drain": true,
+  "server:state": true,
+  "server:catalogue": true,
+  "reload:done": true,
+  "reload:failed": true,
+  "session:open": true,
+  "session:close": true,
+  "answer:cut": true,
+  mutation: true,
+  "log:line": true,
+};
+
 /** Hooks under the names they had in 0.1. */
 const RENAMED: Readonly<Record<string, keyof GatewayHooks>> = {
   "upstream:state": "server:state",
@@ -94,4 +126,18 @@ export function currentHook<K extends keyof GatewayHooks>(hook: K, log: Logger):
   const renamed = RENAMED[hook] as K | undefined;
   if (renamed) log.warn({ hook }, `hook "${hook}" is "${renamed}" now; the old name goes with 0.3`);
   return renamed ?? hook;
+}
+
+/**
+ * Keeps a plugin from telling others what only the core can know, e.g. a change that somebody never made.
+ *
+ * @throws {GatewayError} `invalid` for a hook of the core
+ */
+export function checkEmitted(plugin: string, hook: string): void {
+  if (!Object.hasOwn(CORE_HOOKS, hook) && !Object.hasOwn(RENAMED, hook)) return;
+  throw new GatewayError(
+    "invalid",
+    `Plugin "${plugin}" emits "${hook}", which only the gateway may.`,
+    { hint: "Declare a hook of your own in GatewayHooks; gateway.audit writes to the audit." },
+  );
 }

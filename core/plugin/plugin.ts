@@ -14,14 +14,17 @@ import type {
   ToolDefinition,
   ToolSchema,
 } from "./definitions.ts";
-import type { GatewayHooks } from "./hooks.ts";
+import type { Deadline, Timeouts } from "../call/deadline.ts";
+import type { Listed } from "./filters.ts";
+import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
-import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
+import type { RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
+import type { Authenticate, AuthenticatorOptions } from "../http/auth/types.ts";
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Socket } from "../http/socket.ts";
 import type { Stage } from "../call/stages.ts";
-import type { Principal } from "../call/types.ts";
+import type { Json, Principal } from "../call/types.ts";
 
 /** The door a plugin's `setup` receives. Everything registered here is data of the plugin's scope and goes with it. */
 export interface PluginContext<C = unknown, I extends Inject = Inject> {
@@ -90,12 +93,37 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Serves the entries of `servers` with this `type`. */
   serverType<T>(type: string, definition: ServerType<T>): void;
   /**
-   * Hides things from the lists of every face. Asked while a list is built, never per request: call the function it returns
+   * Hides things from the lists of every face, for everybody. Asked while a list is built, never per request: call the function it returns
    * when its answers changed, and lists are rebuilt and clients told. Hiding refuses no call; that is for the stage `gate`.
    */
   filter(shows: (item: Listed) => boolean): () => void;
-  /** Whether every plugin's filter shows something, for faces that a plugin brings. */
-  shows(item: Listed): boolean;
+  /**
+   * Decides by principal what exists at all. What it hides from somebody is in none of their lists, documents and completions, and
+   * a call, read or subscription of it is answered as for a name that nobody has. Asked once per view while it is built, and for
+   * what no list names (a resource that is read, a call over HTTP) when it is asked for; a throw hides.
+   *
+   * Call the function it returns when its answers changed: from then on every request meets the new ones, and clients whose view
+   * differs are told. A principal whose `viewOf` changed sees its new view with its next request, told or not.
+   *
+   * @param shows must answer alike for all principals of one view
+   * @param options.viewOf names what a principal sees, e.g. its role, in a word: few views are cheap, at most 1,000 are kept. Asked
+   * with every request, so it looks nothing up. For one that it cannot tell it throws: that one sees nothing
+   * @example
+   * gateway.filter((item, { roles }) => roles.has("admin") || item.server !== "payroll", {
+   *   viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other"),
+   * });
+   */
+  filter(
+    shows: (item: Listed, principal: Principal) => boolean,
+    options: { readonly viewOf: (principal: Principal) => string },
+  ): () => void;
+  /** Whether every plugin's filter shows something to a principal, for faces that a plugin brings. */
+  shows(item: Listed, principal: Principal): boolean;
+  /**
+   * Whether something is there at all for a principal, as filters decide that look at principals, for faces whose requests name
+   * things: what is not there is answered like a name that nobody has. `gateway.call` asks it by itself.
+   */
+  exists(item: Listed, principal: Principal): boolean;
   /**
    * Decides how long calls may run, in place of the core's own rule. One plugin at most. Asked once per call, behind the gate;
    * a throw refuses the call.
@@ -103,12 +131,51 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   deadline(of: (call: Call) => Deadline): void;
   /** What is set about how long a call may run, for a rule of {@link deadline}; always of the config in force. */
   timeouts(call: Pick<Call, "method" | "server" | "name">): Timeouts;
+  /**
+   * Joins those who tell who makes a request. The keys and tokens of the config's `auth` are asked first, then the authenticators
+   * of plugins in the order of the plugins, each until one knows the credentials; see {@link Authenticate}. When the plugin leaves,
+   * what its principals have open ends.
+   *
+   * @param name unique in the gateway, in lower case with hyphens; `GET /_meta` shows it
+   * @example
+   * gateway.authenticator("directory", ({ headers }) => {
+   *   const token = /^Bearer (dir_\S+)$/.exec(String(headers["authorization"]))?.[1];
+   *   if (token === undefined) return undefined; // not mine
+   *   const person = directory.find(token);
+   *   if (!person) throw new GatewayError("unauthorized", "The directory does not know this token.");
+   *   return { id: person.id, kind: "user", roles: new Set(["caller"]), expiresAt: person.until };
+   * });
+   */
+  authenticator(name: string, authenticate: Authenticate, options?: AuthenticatorOptions): void;
   /** The gateway as a whole: describe, reload, edit, reconnect. Changes are for `onStart` and later. */
   readonly control: Control;
   /** Joins a stage of the pipeline. Within one stage the order is that of the plugins (service graph, then name). */
   use(stage: Stage, middleware: Middleware): void;
   hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): void;
-  emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+  /**
+   * Tells everyone who listens to a hook of this plugin.
+   * @throws {GatewayError} `invalid` for a hook of the core, which only the core emits
+   */
+  emit<K extends PluginHook>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+  /**
+   * Writes to the audit what this plugin did: the log line `mutation` and the hook of that name, as for a request that changes
+   * something. Who did it is not the plugin's to say: it is whoever made the request or call that is given.
+   *
+   * @param action a short name such as `stop`; the line says `<plugin>:stop`
+   * @param target what it was done to, e.g. `{ agent: id }`; at most 32 values, each cut at 200 characters
+   * @param details what else is worth knowing, never a body: secrets are masked by their names, texts are cut at 200 characters,
+   * levels below the fourth and members beyond the 32nd of one level are left out, as is all beyond 4,096 characters
+   * @param on the request or call on whose behalf it is done, as the route handler or the tool received it; default, and for an
+   * object that the gateway did not hand out: the plugin itself
+   * @throws {GatewayError} `invalid` for an action that is no short name
+   * @example gateway.audit("stop", { agent: id }, { reason: "requested" }, event);
+   */
+  audit(
+    action: string,
+    target: Readonly<Record<string, string>>,
+    details?: Json,
+    on?: RouteEvent | Call,
+  ): void;
   /**
    * Calls a tool through the same pipeline as every client. Available once started. With `peer` it answers what the tool asks: by
    * requests in the middle of the call, and by `input_required`, whereupon the call is made again with the answers.
@@ -132,32 +199,6 @@ export type ListenerInput = ZodInput<typeof listenerSchema>;
 
 /** Settings of an MCP endpoint, as in the config's `endpoints`. */
 export type EndpointInput = ZodInput<typeof endpointSchema>;
-
-/** Something that a face could list. */
-export interface Listed {
-  readonly server: string;
-  readonly kind: "tool" | "resource" | "resourceTemplate" | "prompt";
-  /** Name of the tool or prompt at its own server, the resource's URI, or the template. */
-  readonly name: string;
-}
-
-/** How long a call may run, in milliseconds. */
-export interface Deadline {
-  /** From its start to its end. */
-  readonly total: number;
-  /** Without any progress report; default: no bound. */
-  readonly idle?: number;
-}
-
-/** How long a call may run as far as its tool, its server and the gateway say, in milliseconds; the first that is set counts. */
-export interface Timeouts {
-  /** `timeout` of a plugin's own tool. */
-  readonly tool?: number;
-  /** `servers.<name>.timeout`. */
-  readonly server?: number;
-  /** `timeouts.default`. */
-  readonly default: number;
-}
 
 /** Undoes a start. */
 export type Undo = () => void | Promise<void>;

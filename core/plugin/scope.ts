@@ -1,4 +1,7 @@
-import { currentHook } from "./hooks.ts";
+import type { Deadline } from "../call/deadline.ts";
+import type { RegisteredFilter } from "./filters.ts";
+import { checkEmitted, currentHook } from "./hooks.ts";
+import type { PluginAction } from "../http/audit.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Call, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
@@ -8,15 +11,8 @@ import { GatewayError } from "../errors.ts";
 import { injections } from "./graph.ts";
 import { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { LocalDefinitions } from "./definitions.ts";
-import type {
-  AnyPlugin,
-  Deadline,
-  EndpointInput,
-  Listed,
-  ListenerInput,
-  PluginContext,
-  Undo,
-} from "./plugin.ts";
+import type { AnyPlugin, EndpointInput, ListenerInput, PluginContext, Undo } from "./plugin.ts";
+import type { Authenticator } from "../http/auth/types.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
 import type { ManagedServer, ServerType } from "../server/server-type.ts";
 import type { Socket } from "../http/socket.ts";
@@ -66,9 +62,9 @@ export interface Registrations extends LocalDefinitions {
   readonly warnings: GatewayWarning[];
   readonly conditions: Condition[];
   readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
-  /** Each says whether something is shown. */
-  readonly filters: ((item: Listed) => boolean)[];
+  readonly filters: RegisteredFilter[];
   readonly deadlines: ((call: Call) => Deadline)[];
+  readonly authenticators: Authenticator[];
   readonly hooks: HookListener[];
   readonly starters: (() => void | Undo | Promise<void | Undo>)[];
 }
@@ -101,11 +97,13 @@ export interface Scope extends Registrations {
 /** The parts of the gateway that a plugin reaches through its context. */
 export type ScopeHost = Pick<
   PluginContext,
-  "servers" | "emit" | "call" | "evict" | "shows" | "timeouts" | "control" | "cwd"
+  "servers" | "emit" | "call" | "evict" | "shows" | "exists" | "timeouts" | "control" | "cwd"
 > & {
   readonly log: Logger;
   /** Builds the lists of every face anew, because a filter changed its answers. */
   relist(): void;
+  /** Writes a line of the audit. */
+  audit(action: PluginAction): void;
   /** Hears what the plugin's own servers report. */
   onEvent(name: string, event: ServerEvent): void;
   /** Keeps a value for the plugin of that config key. */
@@ -140,6 +138,7 @@ export function createScope(
     serverTypes: [],
     filters: [],
     deadlines: [],
+    authenticators: [],
     hooks: [],
     starters: [],
   };
@@ -197,19 +196,32 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     socket: (path, options, accept) =>
       void scope.sockets.push({ plugin: name, path, options, accept }),
     serverType: (type, definition) => void scope.serverTypes.push({ type, definition }),
-    filter(shows) {
-      scope.filters.push(shows);
+    filter(shows: RegisteredFilter["shows"], options?: Pick<RegisteredFilter, "viewOf">) {
+      scope.filters.push({ ...options, plugin: name, shows });
       return () => host.relist();
     },
-    shows: (item) => host.shows(item),
+    shows: (item, principal) => host.shows(item, principal),
+    exists: (item, principal) => host.exists(item, principal),
     deadline: (of) => void scope.deadlines.push(of),
     timeouts: (call) => host.timeouts(call),
+    authenticator: (authenticator, authenticate, options) =>
+      void scope.authenticators.push({
+        ...options,
+        name: authenticator,
+        plugin: name,
+        authenticate,
+      }),
     get control() {
       return host.control;
     },
     hook: (hook, listener) =>
       void scope.hooks.push({ owner: name, hook: currentHook(hook, scope.log), listener }),
-    emit: host.emit,
+    emit(hook, ...args) {
+      checkEmitted(name, hook);
+      host.emit(hook, ...args);
+    },
+    audit: (action, target, details, on) =>
+      host.audit({ plugin: name, action, target, details, on }),
     call: host.call,
     evict: host.evict,
     keep: (field, create, dispose) => host.keep(key, field, create, dispose),

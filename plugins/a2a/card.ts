@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import { isUnmodified, type PluginContext, type RouteEvent } from "propylon";
+import {
+  createPrincipal,
+  isUnmodified,
+  type PluginContext,
+  type Principal,
+  type RouteEvent,
+} from "propylon";
 import { CARD_PATH, type AgentCard, type Skill as CardSkill } from "propylon/contract";
 import type { A2aOptions } from "./options.ts";
 import type { Place } from "./place.ts";
@@ -13,7 +19,7 @@ export class Card {
   readonly #gateway: PluginContext<A2aOptions>;
   readonly #place: Place;
   readonly #skills: readonly Skill[];
-  #cached: { readonly generation: number; readonly url: string; readonly sheet: Sheet } | undefined;
+  #cached: Sheets | undefined;
 
   constructor(gateway: PluginContext<A2aOptions>, place: Place, skills: readonly Skill[]) {
     this.#gateway = gateway;
@@ -26,42 +32,59 @@ export class Card {
     return this.#place;
   }
 
-  /** The card as it is now; changes only with the config. */
+  /** The card as it is now, with every skill; changes only with the config. */
   get document(): AgentCard {
-    return this.#sheet().document;
+    return this.#sheet(this.#skills).document;
   }
 
   /** Serves the card, to everybody: it must be there before the first task is. */
   route(): void {
     const { config } = this.#gateway;
-    const cacheControl = `public, max-age=${Math.round(config.cardAge / 1_000)}`;
+    const age = `max-age=${Math.round(config.cardAge / 1_000)}`;
     const options = { access: "public", mutates: false, listener: this.#place.listener } as const;
     this.#gateway.route("GET", CARD_PATH, options, (event: RouteEvent) => {
-      const { text, etag } = this.#sheet();
-      const headers = { etag, "cache-control": cacheControl, "content-type": "application/json" };
+      const { text, etag } = this.#sheet(this.#skillsOf(event.context.principal));
+      // Where not everybody sees all, no cache in between may hand on what it was given for somebody.
+      const isForAll = this.#skillsOf(ANYBODY).length === this.#skills.length;
+      const headers = {
+        etag,
+        "cache-control": `${isForAll ? "public" : "private"}, ${age}`,
+        "content-type": "application/json",
+        ...(!isForAll && { vary: "authorization" }),
+      };
       return isUnmodified(event, etag)
         ? new Response(null, { status: 304, headers })
         : new Response(text, { headers });
     });
   }
 
-  #sheet(): Sheet {
-    const { generation } = this.#gateway.control;
-    const url = this.#place.url();
-    if (this.#cached?.generation !== generation || this.#cached.url !== url) {
-      const document = this.#write(url);
-      const text = JSON.stringify(document);
-      const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
-      this.#cached = { generation, url, sheet: { document, text, etag } };
-    }
-    return this.#cached.sheet;
+  #skillsOf(principal: Principal): readonly Skill[] {
+    return this.#skills.filter((skill) => skill.isThere(principal));
   }
 
-  #write(url: string): AgentCard {
+  #sheet(of: readonly Skill[]): Sheet {
+    const { generation } = this.#gateway.control;
+    const url = this.#place.url();
+    if (this.#cached?.generation !== generation || this.#cached.url !== url)
+      this.#cached = { generation, url, bySkills: new Map() };
+    const { bySkills } = this.#cached;
+    const key = of.map(({ options }) => options.id).join(" ");
+    let sheet = bySkills.get(key);
+    if (sheet) return sheet;
+    const document = this.#write(url, of);
+    const text = JSON.stringify(document);
+    const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
+    sheet = { document, text, etag };
+    if (bySkills.size >= MAX_SHEETS) bySkills.clear();
+    bySkills.set(key, sheet);
+    return sheet;
+  }
+
+  #write(url: string, of: readonly Skill[]): AgentCard {
     const { config, control } = this.#gateway;
     const { name = control.describe().name, description, version, provider } = config;
     const { documentationUrl, iconUrl, inputModes, outputModes } = config;
-    const skills = this.#skills.map((skill) => describeSkill(skill));
+    const skills = of.map((skill) => describeSkill(skill));
     return {
       name,
       description: description ?? skills.map((skill) => skill.description).join(" "),
@@ -100,6 +123,19 @@ export class Card {
     );
   }
 }
+
+/** Cards of one config, by the ids of their skills. */
+interface Sheets {
+  readonly generation: number;
+  readonly url: string;
+  readonly bySkills: Map<string, Sheet>;
+}
+
+/** Most cards that are kept. */
+const MAX_SHEETS = 100;
+
+/** Somebody without credentials. */
+const ANYBODY = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
 
 interface Sheet {
   readonly document: AgentCard;

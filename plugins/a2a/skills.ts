@@ -1,4 +1,4 @@
-import type { Json } from "propylon";
+import type { Json, Principal } from "propylon";
 import type { SkillOptions } from "./options.ts";
 import type { Work } from "./tasks/work.ts";
 
@@ -14,6 +14,8 @@ export interface Target {
 /** Something that this runtime can do. */
 export interface Skill {
   readonly options: SkillOptions;
+  /** Whether it is there for a principal: whether its tool is. */
+  isThere(principal: Principal): boolean;
   /** What it is good for, as things are now. */
   description(): string;
   /**

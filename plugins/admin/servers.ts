@@ -5,7 +5,11 @@ const READ = { access: "viewer", mutates: false, management: true } as const;
 
 /** What is there: servers, their tools, and the management API itself. */
 export function serverRoutes(gateway: PluginContext, administration: Administration): void {
-  gateway.route("GET", "/_meta", READ, () => ({ ok: true, routes: managementRoutes(gateway) }));
+  gateway.route("GET", "/_meta", READ, () => ({
+    ok: true,
+    authenticators: authenticators(gateway),
+    routes: managementRoutes(gateway),
+  }));
   gateway.route("GET", "/_meta/version", READ, () => ({ ok: true, ...version(gateway) }));
   gateway.route("GET", "/_meta/servers", READ, ({ context }) => ({
     ok: true,
@@ -42,6 +46,13 @@ function version({ control }: PluginContext): object {
     generation: control.generation,
     node: process.versions.node,
   };
+}
+
+/** Who is asked who makes a request, in order. */
+function authenticators({ control }: PluginContext): object[] {
+  return control
+    .describe()
+    .authenticators.map(({ name, plugin }) => ({ name, plugin: plugin ?? null }));
 }
 
 /** The management routes of every plugin, with what each takes: the catalogue as it runs. */

@@ -1,4 +1,5 @@
 import {
+  createPrincipal,
   GatewayError,
   matchesWildcard,
   type Answer,
@@ -107,7 +108,8 @@ export class Workbench {
   }
 
   #isShown(server: string, name: string): boolean {
-    return this.#gateway.shows({ server, kind: "tool", name });
+    const principal = createPrincipal(this.#principal([]));
+    return this.#gateway.shows({ server, kind: "tool", name }, principal);
   }
 
   #principal(via: readonly string[]): Identity {

@@ -88,6 +88,7 @@ export class Circuits implements BreakerService {
       await this.#gating.set([{ server, enabled: false }], BY);
       const { reason } = memory;
       this.#gateway.log.warn({ server, openings, reason }, "server switched off by the breaker");
+      this.#gateway.audit("disable", { server }, { openings });
       this.#gateway.emit("breaker:state", server, statusOf(memory));
     } catch (error) {
       if (cause !== undefined) memory.reason = cause;

@@ -8,6 +8,7 @@ import { isLeftOut, takeIn } from "./entry.ts";
 import { checkFlags } from "./known.ts";
 import { Gating, type GatingService } from "./service.ts";
 import { createRule } from "./timeouts.ts";
+import { reserveTools } from "./reserved.ts";
 import { followServers } from "./follow.ts";
 
 export * from "./service.ts";
@@ -18,7 +19,7 @@ export default definePlugin({
   provides: Gating,
   setup(gateway): GatingService {
     const { config } = gateway;
-    const relist = gateway.filter((item) => isShown(ledger.flags, item));
+    const relist: () => void = gateway.filter((item) => isShown(ledger.flags, item));
     const ledger = gateway.keep(
       "ledger",
       () =>
@@ -43,6 +44,7 @@ export default definePlugin({
         gateway.control.dryRun,
       ),
     );
+    reserveTools(gateway, config.reserved);
     followServers(gateway, ledger);
     return {
       isServerEnabled: (server) => isServerOn(ledger.flags, server) && !isLeftOut(gateway, server),

@@ -47,6 +47,12 @@ export const optionsSchema = z.strictObject({
     .describe(
       "File that remembers what is switched off: a path (relative to the config file), or false for memory only. Default: <config>_state.json beside the config file, and memory only without one; true: mcpo_state.json in the working directory when there is no config file.",
     ),
+  reserved: z
+    .record(z.string().regex(/^[^/]+\/.+$/, "must be server/tool"), z.enum(["operator", "admin"]))
+    .default({})
+    .describe(
+      "Tools that are there only for principals of a role, as server/tool; * stands for any text. For everybody else there is no such tool.",
+    ),
   mcpoCompat: z
     .boolean()
     .default(false)

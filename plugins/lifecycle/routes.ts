@@ -11,7 +11,7 @@ import type { Agent } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
 import { endingOf, NOT_FOUND, startedOf, statusOf } from "./report.ts";
-import { chosen } from "./tools.ts";
+import { chosen, targetOf } from "./tools.ts";
 
 const READ = { access: "caller", mutates: false } as const;
 const CHANGE = { access: "caller", mutates: true } as const;
@@ -55,6 +55,7 @@ function registerAll(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
       key,
       meta: traceOf(event.req.headers),
     });
+    event.context.target = targetOf(agent);
     return Response.json(startedOf(agent), {
       status: 201,
       headers: { location: `/api/agents/${agent.id}` },

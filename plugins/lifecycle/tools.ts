@@ -35,16 +35,17 @@ function registerStart(gateway: PluginContext<LifecycleOptions>, lifecycle: Life
       "Starts an agent on a contract and returns at once. Ask agent_status how it is doing. Status `ready`: it starts when there is a place.",
     input: contractSchema([gateway.config.agent ?? []].flat()),
     output: startedSchema,
-    run: ({ contract, agent }, { principal, meta = {} }) =>
-      startedOf(
-        lifecycle.create({
-          contract,
-          name: chosen(agent, lifecycle.means.takers),
-          owner: principal,
-          start: true,
-          meta: traceOf(meta),
-        }),
-      ),
+    run({ contract, agent: name }, call) {
+      const agent = lifecycle.create({
+        contract,
+        name: chosen(name, lifecycle.means.takers),
+        owner: call.principal,
+        start: true,
+        meta: traceOf(call.meta ?? {}),
+      });
+      gateway.audit("start", targetOf(agent), undefined, call);
+      return startedOf(agent);
+    },
   });
 }
 
@@ -83,7 +84,9 @@ function registerEnds(
     annotations: { idempotentHint: true },
     async run({ agent_id, summary, payload }, call) {
       const agent = found(lifecycle, agent_id, call);
-      return endingOf(agent, !(await lifecycle.complete(agent, summary, payload)));
+      const ends = await lifecycle.complete(agent, summary, payload);
+      if (ends) gateway.audit("complete", targetOf(agent), undefined, call);
+      return endingOf(agent, !ends);
     },
   });
   gateway.tool("agent_stop", {
@@ -94,10 +97,9 @@ function registerEnds(
     annotations: { idempotentHint: true, destructiveHint: true },
     async run({ agent_id }, call) {
       const agent = found(lifecycle, agent_id, call);
-      return endingOf(
-        agent,
-        !(await lifecycle.end(agent, { status: "stopped", reason: "requested" })),
-      );
+      const ends = await lifecycle.end(agent, { status: "stopped", reason: "requested" });
+      if (ends) gateway.audit("stop", targetOf(agent), undefined, call);
+      return endingOf(agent, !ends);
     },
   });
 }
@@ -114,6 +116,11 @@ function registerAppend(gateway: PluginContext<LifecycleOptions>, lifecycle: Lif
       return payloadOf(agent, lifecycle.means.payloads, !added);
     },
   });
+}
+
+/** What the audit says an action was about: whoever may use somebody else's agents is not the one who owns them. */
+export function targetOf({ id, name, owner }: Agent): Readonly<Record<string, string>> {
+  return { agent: id, name, owner: owner.ref };
 }
 
 /**

@@ -20,7 +20,7 @@ const invokeBody = z.strictObject({
 
 /** The handler that calls the tool which the path names, or the body of `/invoke`. */
 export function callTool(
-  gateway: Pick<PluginContext, "servers" | "call" | "timeouts">,
+  gateway: Pick<PluginContext, "servers" | "exists" | "call" | "timeouts">,
   parts: Omit<InvocationHost, "call" | "timeouts">,
 ): RouteHandler {
   const host: InvocationHost = {
@@ -30,14 +30,22 @@ export function callTool(
   };
   return async (event) => {
     const [server, name] = targetOf(event.url.pathname, parts.options.root);
-    const found = findServer(gateway.servers, server);
+    const { principal } = event.context;
+    const found = findServer(gateway, server, principal);
     const waited = isAwaited(found) ? await connected(host, event, found, name) : 0;
     const body = await readObject(event);
     // A tool of that very name is not shadowed by the route.
     if (name !== "invoke" || toolsOf(found.catalogue).has(name))
-      return new Invocation(host, event, findTool(found, name), body, waited).run();
+      return new Invocation(
+        host,
+        event,
+        findTool(gateway, found, name, principal),
+        body,
+        waited,
+      ).run();
     const { tool, arguments: args } = checkInput(body, invokeBody);
-    return new Invocation(host, event, findTool(found, tool), args, waited).run();
+    const target = findTool(gateway, found, tool, principal);
+    return new Invocation(host, event, target, args, waited).run();
   };
 }
 

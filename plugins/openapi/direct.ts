@@ -14,7 +14,7 @@ import { NOBODY } from "./invocation.ts";
 import { limitHeaders } from "./limits.ts";
 import type { Options } from "./options.ts";
 import { failureOf, renderResult, statusOf } from "./reply.ts";
-import { toolsOf, type Target } from "./target.ts";
+import { findServer, findTool, toolsOf, type Target } from "./target.ts";
 
 /** Headers that ask for something the plain way does not offer. */
 const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
@@ -24,7 +24,7 @@ const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
  * goes the long way, and both answer alike.
  */
 export function callDirectly(
-  gateway: Pick<PluginContext, "servers" | "call">,
+  gateway: Pick<PluginContext, "servers" | "exists" | "call">,
   options: Pick<Options, "format" | "serverTiming" | "forwardHeaders" | "toolFailureStatus">,
   limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
@@ -49,15 +49,18 @@ export function callDirectly(
 }
 
 async function answer(
-  gateway: Pick<PluginContext, "call">,
+  gateway: Pick<PluginContext, "servers" | "exists" | "call">,
   options: Pick<Options, "format" | "toolFailureStatus">,
   target: Target,
   { body, principal, cancellation }: DirectRequest,
   accept: string | undefined,
 ): Promise<DirectAnswer> {
+  // In the router's order, so that a name which is not there for this caller looks like any other.
+  const { name: server } = findServer(gateway, target.server.name, principal);
   const args = toObject(body.toString("utf8"));
+  findTool(gateway, target.server, target.tool.name, principal);
   const reply = await gateway.call({
-    server: target.server.name,
+    server,
     name: target.tool.name,
     source: "http",
     args,

@@ -11,19 +11,24 @@ const PUBLIC = { access: "public", mutates: false } as const;
 
 /** Serves the OpenAPI documents, and the pages that show them. */
 export function routeDocuments(
-  gateway: Pick<PluginContext, "route" | "servers" | "shows" | "control" | "hook">,
+  gateway: Pick<PluginContext, "route" | "servers" | "shows" | "exists" | "control" | "hook">,
   options: Options,
 ): void {
   const documents = new Documents(gateway, options);
   gateway.route("GET", "/openapi.json", VIEWER, async (event) => {
     const root = options.root === undefined ? undefined : gateway.servers.get(options.root);
     await Promise.all((root ? [root] : [...gateway.servers.values()]).map(settled));
-    return sendDocument(event, root ? documents.ofServer(root, true) : documents.ofGateway());
+    const { principal } = event.context;
+    return sendDocument(
+      event,
+      root ? documents.ofServer(root, principal, true) : documents.ofGateway(principal),
+    );
   });
   gateway.route("GET", "/:server/openapi.json", VIEWER, async (event) => {
-    const server = findServer(gateway.servers, serverOf(event));
+    const { principal } = event.context;
+    const server = findServer(gateway, serverOf(event), principal);
     await settled(server);
-    return sendDocument(event, documents.ofServer(server));
+    return sendDocument(event, documents.ofServer(server, principal));
   });
   if (!options.docs) return;
   gateway.route("GET", "/docs", PUBLIC, sendPage);

@@ -4,6 +4,7 @@ import {
   type GatewayConfig,
   type Json,
   type PluginContext,
+  type Principal,
   type Server,
 } from "propylon";
 import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
@@ -16,10 +17,16 @@ export interface Rendered {
   readonly etag: string;
 }
 
-interface Kept extends Rendered {
-  /** Everything the document was made from, as far as it can change. */
-  readonly key: string;
+/** One document in all forms that principals see it in. */
+interface Kept {
+  /** Everything that it was made from, as far as it can change for all. */
+  readonly base: string;
+  /** By the names of what is shown. */
+  readonly forms: Map<string, Rendered>;
 }
+
+/** Most forms of one document that are kept. */
+const MAX_FORMS = 100;
 
 /** The gateway's OpenAPI documents as bytes, each written again only when what it shows changed. */
 export class Documents {
@@ -37,41 +44,50 @@ export class Documents {
   }
 
   /**
-   * The document of one server.
+   * The document of one server, as a principal sees it.
    *
    * @param isRoot whether it is to be the gateway's
    */
-  ofServer(server: Server, isRoot = false): Rendered {
-    const shown = this.#show(server);
+  ofServer(server: Server, principal: Principal, isRoot = false): Rendered {
+    const shown = this.#show(server, principal);
     const head = this.#head();
-    const key = `${JSON.stringify(head)}\n${keyOf(shown)}`;
-    return this.#render(isRoot ? "" : server.name, key, () => serverDocument(head, shown, isRoot));
+    return this.#render(isRoot ? "" : server.name, head, [shown], () =>
+      serverDocument(head, shown, isRoot),
+    );
   }
 
-  /** The document of all servers that have tools. */
-  ofGateway(): Rendered {
-    const servers = [...this.#gateway.servers.values()].map((server) => this.#show(server));
-    const shown = servers.filter(({ tools }) => tools.length > 0);
+  /** The document of all servers that have tools, as a principal sees them. */
+  ofGateway(principal: Principal): Rendered {
+    const servers = [...this.#gateway.servers.values()].map((each) => this.#show(each, principal));
     const head = this.#head();
     for (const name of this.#kept.keys())
       if (name !== "" && !this.#gateway.servers.has(name)) this.#kept.delete(name);
-    const key = `${JSON.stringify(head)}\n${shown.map(keyOf).join("\n")}`;
-    return this.#render("", key, () => gatewayDocument(head, shown));
+    return this.#render("", head, servers, () =>
+      gatewayDocument(
+        head,
+        servers.filter(({ tools }) => tools.length > 0),
+      ),
+    );
   }
 
-  #render(name: string, key: string, write: () => Json): Rendered {
-    const kept = this.#kept.get(name);
-    if (kept?.key === key) return kept;
+  #render(name: string, head: DocumentHead, shown: readonly Shown[], write: () => Json): Rendered {
+    const base = JSON.stringify([head, shown.map(baseOf)]);
+    let kept = this.#kept.get(name);
+    if (kept?.base !== base) this.#kept.set(name, (kept = { base, forms: new Map() }));
+    const form = JSON.stringify(shown.map(formOf));
+    let rendered = kept.forms.get(form);
+    if (rendered) return rendered;
     const bytes = Buffer.from(JSON.stringify(write()));
     const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
-    const rendered = { key, bytes, etag: `"${digest}"` };
-    this.#kept.set(name, rendered);
+    rendered = { bytes, etag: `"${digest}"` };
+    if (kept.forms.size >= MAX_FORMS) kept.forms.clear();
+    kept.forms.set(form, rendered);
     return rendered;
   }
 
-  #show(server: Server): Shown {
+  #show(server: Server, principal: Principal): Shown {
     const tools = server.catalogue.tools.filter(({ name: tool }) =>
-      this.#gateway.shows({ server: server.name, kind: "tool", name: tool }),
+      this.#gateway.shows({ server: server.name, kind: "tool", name: tool }, principal),
     );
     return { server, tools };
   }
@@ -92,10 +108,12 @@ function headOf({ control }: Pick<PluginContext, "control">, options: Options): 
   };
 }
 
-function keyOf({ server, tools }: Shown): string {
-  const { name, catalogue } = server;
+function baseOf({ server: { name, catalogue } }: Shown): readonly unknown[] {
   const { hash, instructions, serverInfo } = catalogue;
-  // A name is enough: what the tools are like is in the hash.
-  const shown = tools.length === catalogue.tools.length ? "all" : tools.map((tool) => tool.name);
-  return JSON.stringify([name, hash, instructions, serverInfo, shown]);
+  return [name, hash, instructions, serverInfo];
+}
+
+/** A name is enough: what the tools are like is in the hash. */
+function formOf({ server: { catalogue }, tools }: Shown): unknown {
+  return tools.length === catalogue.tools.length ? "all" : tools.map((tool) => tool.name);
 }

@@ -1,4 +1,12 @@
-import { GatewayError, setTimer, type Catalogue, type Server, type Tool } from "propylon";
+import {
+  GatewayError,
+  setTimer,
+  type Catalogue,
+  type PluginContext,
+  type Principal,
+  type Server,
+  type Tool,
+} from "propylon";
 
 /** Longest wait of a document for a server that was never connected yet, in milliseconds. */
 const FIRST_CONNECT_MS = 10_000;
@@ -21,18 +29,30 @@ export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
   return tools;
 }
 
+/** What finding something takes: what is there may depend on who looks. */
+export type Finder = Pick<PluginContext, "servers" | "exists">;
+
 /**
- * The server of a path segment: by its name, or by its name behind an underscore.
+ * The server of a path segment: by its name, or by its name behind an underscore. One of whose tools a principal sees none is not
+ * there.
  *
  * @throws {GatewayError} `not_found`
  */
-export function findServer(servers: ReadonlyMap<string, Server>, segment: string): Server {
+export function findServer(gateway: Finder, segment: string, principal: Principal): Server {
+  const { servers } = gateway;
   const server =
     servers.get(segment) ?? (segment.startsWith("_") ? servers.get(segment.slice(1)) : undefined);
-  if (server) return server;
+  if (server && isThere(gateway, server, principal)) return server;
   throw new GatewayError("not_found", `There is no server ${quote(segment)}.`, {
     hint: "GET /openapi.json lists the servers and their tools.",
   });
+}
+
+function isThere({ exists }: Finder, { name: server, catalogue }: Server, who: Principal): boolean {
+  const { tools } = catalogue;
+  return (
+    tools.length === 0 || tools.some(({ name }) => exists({ server, kind: "tool", name }, who))
+  );
 }
 
 /**
@@ -40,9 +60,15 @@ export function findServer(servers: ReadonlyMap<string, Server>, segment: string
  *
  * @throws {GatewayError} `not_found`; `upstream_error` when the server never told what it has
  */
-export function findTool(server: Server, name: string): Target {
+export function findTool(
+  { exists }: Finder,
+  server: Server,
+  name: string,
+  principal: Principal,
+): Target {
   const tool = toolsOf(server.catalogue).get(name);
-  if (tool) return { server, tool };
+  if (tool && exists({ server: server.name, kind: "tool", name }, principal))
+    return { server, tool };
   if (isUnknown(server)) throw notConnected(server);
   throw new GatewayError("not_found", `Server "${server.name}" has no tool ${quote(name)}.`, {
     hint: `GET /${encodeURIComponent(server.name)}/openapi.json lists its tools.`,

@@ -125,8 +125,8 @@ export function stagesPage(): string {
 /** docs/reference/hooks.md, from the source of the hook map. */
 export function hooksPage(): string {
   const source = readFileSync(new URL("core/plugin/hooks.ts", root), "utf8");
-  const body = /export interface GatewayHooks \{\n([\s\S]*?)\n\}/.exec(source)![1]!;
-  const entry = /(?:\/\*\* ([^*]*) \*\/\s*)?"([\w:-]+)": (\([\s\S]*?\) => void);/g;
+  const body = /export interface CoreHooks \{\n([\s\S]*?)\n\}/.exec(source)![1]!;
+  const entry = /(?:\/\*\* ([^*]*) \*\/\s*)?"?([\w:-]+)"?: (\([\s\S]*?\) => void);/g;
   const rows = [...body.matchAll(entry)].map(([, text, name, type]) => [
     `\`${name}\``,
     `\`${oneLine(type!)}\``,
@@ -134,7 +134,7 @@ export function hooksPage(): string {
   ]);
   return page(
     "Hooks",
-    "`gateway.hook(name, listener)` observes. A listener cannot change, veto or fail what it observes: a throw is logged. `gateway.emit(name, ...)` sends; plugins declare their own hooks by merging into `GatewayHooks`.",
+    "`gateway.hook(name, listener)` observes. A listener cannot change, veto or fail what it observes: a throw is logged. These are the core's, and only the core emits them. `gateway.emit(name, ...)` sends one of a plugin's own, declared by merging into `GatewayHooks`.",
     table(["hook", "listener", "when"], rows),
   );
 }

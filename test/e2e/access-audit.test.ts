@@ -113,8 +113,13 @@ describe("M118, M143: who changed what, when, and how it ended", () => {
           status: 202,
           error: null,
         },
-      ].map((entry) => ({ ...entry, at: expect.stringMatching(/^\d{4}-.*Z$/) as string })),
+      ].map((entry) => ({
+        ...entry,
+        at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+        request: expect.stringMatching(/^[\da-f-]{36}$/) as string,
+      })),
     );
+    expect(new Set(mutations.map(({ request }) => request)).size).toBe(mutations.length);
     expect(audited()).toEqual(
       mutations.map(({ at: _at, error, ...line }) => ({
         ...line,

@@ -3,13 +3,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { createKey, digestOf } from "../../core/http/auth/key.ts";
-import {
-  AuthenticatorService,
-  definePlugin,
-  type Identity,
-  type Principal,
-  type Role,
-} from "../../core/index.ts";
+import { definePlugin, type Identity, type Principal, type Role } from "../../core/index.ts";
 import { connectClient, setupGateway, type PluginEntry } from "../../core/testing/index.ts";
 
 const KEYS = {
@@ -40,18 +34,21 @@ const tool = definePlugin({
 /** Knows two people; a plugin as others write them, which never heard of our roles. */
 const people = definePlugin({
   name: "people",
-  provides: AuthenticatorService,
-  setup: () => ({
-    authenticate({ headers }): Identity | undefined {
-      if (headers["authorization"] === "Bearer ada")
-        return { id: "ada", kind: "user", roles: new Set() };
-      if (headers["authorization"] === "Bearer eve")
-        return { id: "eve", kind: "user", roles: new Set(["viewer"]) };
-      return undefined;
-    },
-    challenge: () => "Bearer",
-    admits: (_principal: Principal, access: string) => access === "principal",
-  }),
+  setup: (gateway) =>
+    gateway.authenticator(
+      "people",
+      ({ headers }): Identity | undefined => {
+        if (headers["authorization"] === "Bearer ada")
+          return { id: "ada", kind: "user", roles: new Set() };
+        if (headers["authorization"] === "Bearer eve")
+          return { id: "eve", kind: "user", roles: new Set(["viewer"]) };
+        return undefined;
+      },
+      {
+        challenge: () => "Bearer",
+        admits: (_principal: Principal, access: string) => access === "principal",
+      },
+    ),
 });
 
 async function start(plugins: readonly PluginEntry[] = []) {

@@ -2,12 +2,7 @@ import { request } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
 import { createKey, digestOf } from "../../core/http/auth/key.ts";
-import {
-  AuthenticatorService,
-  definePlugin,
-  type GatewayConfigInput,
-  type Identity,
-} from "../../core/index.ts";
+import { definePlugin, type GatewayConfigInput, type Identity } from "../../core/index.ts";
 import { setupGateway, type PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import events from "../../plugins/events/index.ts";
@@ -312,16 +307,16 @@ describe("a credential that expires", () => {
   /** Knows everyone who says when their token ends, in milliseconds since 1970. */
   const people = definePlugin({
     name: "people",
-    provides: AuthenticatorService,
-    setup: () => ({
-      authenticate({ headers }): Identity | undefined {
-        const token = String(headers["authorization"]).slice("Bearer ".length);
-        if (!/^\d+$/.test(token)) return undefined;
-        return { id: "ada", kind: "user", roles: new Set(["caller"]), expiresAt: Number(token) };
-      },
-      challenge: () => "Bearer",
-      admits: () => true,
-    }),
+    setup: (gateway) =>
+      gateway.authenticator(
+        "people",
+        ({ headers }): Identity | undefined => {
+          const token = String(headers["authorization"]).slice("Bearer ".length);
+          if (!/^\d+$/.test(token)) return undefined;
+          return { id: "ada", kind: "user", roles: new Set(["caller"]), expiresAt: Number(token) };
+        },
+        { challenge: () => "Bearer", admits: () => true },
+      ),
   });
 
   it.each(Object.entries(STREAMS))("ends %s, with a reason", async (_what, opener) => {

@@ -1,4 +1,4 @@
-import { definePlugin, type GatewayHooks } from "propylon";
+import { definePlugin, type GatewayHooks, type Mutation } from "propylon";
 import { expectTypeOf, test } from "vitest";
 
 declare module "propylon" {
@@ -15,6 +15,10 @@ test("a plugin adds hooks of its own, under the package's public name", () => {
       gateway.emit("cache:hit", "k");
       // @ts-expect-error: the key is a string
       gateway.emit("cache:hit", 7);
+      // @ts-expect-error: only the core emits its own hooks
+      gateway.emit("gateway:ready");
+      // @ts-expect-error: nor does a plugin forge a line of the audit
+      gateway.emit("mutation", {} as Mutation);
       gateway.hook("server:state", (name) => expectTypeOf(name).toEqualTypeOf<string>());
     },
   });

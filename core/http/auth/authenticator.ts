@@ -1,16 +1,20 @@
-import type { Authenticator } from "./service.ts";
+import type { Authenticator, Credentials } from "./types.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
-import { readBearer } from "./bearer.ts";
-import { chain, type Authentication } from "./chain.ts";
-import { createJwtVerifier } from "./jwt.ts";
+import { readBearer, type Bearer } from "./bearer.ts";
+import { AuthenticatorChain, type Authentication } from "./chain.ts";
+import { createJwtVerifier, ForeignToken, JWT, type JwtVerifier } from "./jwt.ts";
 import { isMistyped } from "./key.ts";
-import { createKeyring } from "./keyring.ts";
+import { createKeyring, KEYS } from "./keyring.ts";
 import { createPrincipal } from "./principal.ts";
 import { admits, ALL_ROLES } from "./roles.ts";
 
 /** Everyone, when no authentication is configured (open without a key). */
 const ANONYMOUS = createPrincipal({ id: "anonymous", kind: "anonymous", roles: ALL_ROLES });
+
+/** Names that a plugin's authenticator cannot have: they vouch for principals of the core. */
+const RESERVED: ReadonlySet<string> = new Set([KEYS, JWT, "gateway"]);
+const NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 /** Whether the config alone, without a plugin, tells callers apart. */
 export function hasCredentials({ apiKey, keys, jwt }: GatewayConfig["auth"]): boolean {
@@ -18,17 +22,19 @@ export function hasCredentials({ apiKey, keys, jwt }: GatewayConfig["auth"]): bo
 }
 
 /**
- * The one authenticator of a generation: what the config's `auth` knows, behind that of a plugin if there is one.
+ * The chain of a generation: the keys and tokens of the config's `auth`, then what plugins bring, in their order.
  *
- * @returns `undefined` when there is neither: everyone is let in
- * @throws {GatewayError} `invalid` or `exists` for keys that cannot be used
+ * @returns `undefined` when there is none: everyone is let in
+ * @throws {GatewayError} `invalid` or `exists` for keys or names that cannot be used
  */
-export function createAuthenticator(
+export function createChain(
   auth: GatewayConfig["auth"],
-  provided: Authenticator | undefined,
-): Authentication | undefined {
-  const own = hasCredentials(auth) ? configuredAuthenticator(auth) : undefined;
-  return provided ? chain(provided, own) : own;
+  ofPlugins: readonly Authenticator[],
+): AuthenticatorChain | undefined {
+  checkNames(ofPlugins);
+  const links = [...configured(auth), ...ofPlugins];
+  if (links.length === 0) return undefined;
+  return new AuthenticatorChain(links, (credentials) => refusalOf(credentials, auth));
 }
 
 /** Lets everyone in with all rights: the default on loopback, where nothing else is configured. */
@@ -38,22 +44,52 @@ export const OPEN: Authentication = {
   admits,
 };
 
-/** Lets in who sends `auth.apiKey`, one of `auth.keys`, or a token that `auth.jwt` verifies. */
-function configuredAuthenticator(auth: GatewayConfig["auth"]): Authentication {
-  const holderOf = createKeyring(auth);
+function configured(auth: GatewayConfig["auth"]): Authenticator[] {
+  const holders = createKeyring(auth);
   const verify = auth.jwt && createJwtVerifier(auth.jwt);
+  const hasKeys = auth.apiKey !== undefined || Object.keys(auth.keys).length > 0;
+  return [
+    ...(hasKeys ? [keysLink(holders)] : []),
+    ...(verify ? [{ name: JWT, plugin: undefined, authenticate: tokenCheck(verify) }] : []),
+  ];
+}
+
+/** Knows `auth.apiKey` and `auth.keys`. A key of our form that is damaged is nobody else's. */
+function keysLink(holderOf: ReturnType<typeof createKeyring>): Authenticator {
   return {
-    authenticate({ headers: { authorization } }) {
-      if (authorization === undefined) return undefined;
-      const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
-      const holder = bearer && holderOf(bearer.token);
-      if (holder) return holder;
-      if (verify && bearer && !bearer.basic && isJwt(bearer.token)) return verify(bearer.token);
-      throw new GatewayError("unauthorized", refusalOf(bearer?.token));
+    name: KEYS,
+    plugin: undefined,
+    authenticate(credentials) {
+      const token = bearerOf(credentials)?.token;
+      if (token === undefined) return undefined;
+      const holder = holderOf(token);
+      if (!holder && isMistyped(token))
+        throw new GatewayError("unauthorized", "The API key is incomplete or mistyped.");
+      return holder;
     },
-    challenge: () => 'Bearer realm="propylon"',
-    admits,
   };
+}
+
+/** Knows the tokens that `auth.jwt` verifies; those of other issuers and keys are somebody else's. */
+function tokenCheck(verify: JwtVerifier): Authenticator["authenticate"] {
+  const passOn = (error: unknown): undefined => {
+    if (error instanceof ForeignToken) return undefined;
+    throw error;
+  };
+  return (credentials) => {
+    const bearer = bearerOf(credentials);
+    if (!bearer || bearer.basic || !isJwt(bearer.token)) return undefined;
+    try {
+      const known = verify(bearer.token);
+      return known instanceof Promise ? known.catch(passOn) : known;
+    } catch (error) {
+      return passOn(error);
+    }
+  };
+}
+
+function bearerOf({ headers: { authorization } }: Credentials): Bearer | undefined {
+  return typeof authorization === "string" ? readBearer(authorization) : undefined;
 }
 
 /** Three parts with dots between them (RFC 7515 section 3.1); no key of ours looks like that. */
@@ -61,9 +97,30 @@ function isJwt(token: string): boolean {
   return token.split(".").length === 3;
 }
 
-function refusalOf(token: string | undefined): string {
-  if (token === undefined) return "The Authorization header holds no bearer token.";
-  return isMistyped(token)
-    ? "The API key is incomplete or mistyped."
+/** By the form of what was sent and nothing else, whoever was asked. */
+function refusalOf(credentials: Credentials, { jwt }: GatewayConfig["auth"]): string {
+  const bearer = bearerOf(credentials);
+  if (!bearer) return "The Authorization header holds no bearer token.";
+  return jwt && !bearer.basic && isJwt(bearer.token)
+    ? "The token is not valid."
     : "The API key or token is wrong.";
+}
+
+function checkNames(ofPlugins: readonly Authenticator[]): void {
+  const owners = new Map<string, string>();
+  for (const { name, plugin = "" } of ofPlugins) {
+    if (RESERVED.has(name) || !NAME.test(name))
+      throw new GatewayError(
+        "invalid",
+        `Plugin "${plugin}" brings an authenticator of a name that cannot be used.`,
+        { hint: `Write lower-case letters, digits and -; not ${[...RESERVED].join(", ")}.` },
+      );
+    const other = owners.get(name);
+    if (other !== undefined)
+      throw new GatewayError(
+        "exists",
+        `Plugin "${plugin}" brings the authenticator "${name}", which plugin "${other}" has already.`,
+      );
+    owners.set(name, plugin);
+  }
 }

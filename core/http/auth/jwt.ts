@@ -8,6 +8,9 @@ import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "./roles.ts";
 import { VerifiedTokens } from "./verified.ts";
 
+/** Name of the authenticator of `auth.jwt`. */
+export const JWT = "jwt";
+
 type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
 
 /** Who a token is about. At once for one that was seen before. */
@@ -67,8 +70,29 @@ export function createJwtVerifier(config: JwtConfig): JwtVerifier {
   };
   return (token) => {
     const digest = digestOf(token);
-    return verified.find(digest) ?? verify(token, digest);
+    const known = verified.find(digest);
+    if (known) return known;
+    // Without a look at the key set: another issuer's tokens must not depend on ours being there.
+    if (issuer !== undefined && issuerOf(token) !== issuer) throw new ForeignToken();
+    return verify(token, digest);
   };
+}
+
+/** A token that is not of this issuer, or not signed with this key: somebody else may know it. */
+export class ForeignToken extends GatewayError {
+  constructor(cause?: unknown) {
+    super("unauthorized", "The token is not valid.", { cause });
+  }
+}
+
+/** What a token says of its issuer, before anything about it is proven. */
+function issuerOf(token: string): unknown {
+  try {
+    const payload = Buffer.from(token.split(".")[1] ?? "", "base64url").toString();
+    return (JSON.parse(payload) as JWTPayload | null)?.iss;
+  } catch {
+    return undefined;
+  }
 }
 
 function pickCheck({ secret, publicKey, jwks }: JwtConfig): Check {
@@ -113,15 +137,16 @@ function toPrincipal({ sub, ...claims }: JWTPayload, roleClaim: string): Princip
       roles: new Set(roles),
       expiresAt: (claims.exp! + CLOCK_TOLERANCE_S) * 1_000,
     },
-    "config",
+    JWT,
   );
 }
 
 /** A token that is wrong is the caller's fault; a key set that does not answer is not. */
 function toRefusal(error: unknown, errors: typeof import("jose").errors): unknown {
   if (error instanceof errors.JWTExpired) return refused("The token has expired.", error);
-  const wrong = [
-    errors.JWTClaimValidationFailed,
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return refused("The token is not valid.", error);
+  const foreign = [
     errors.JWTInvalid,
     errors.JWSInvalid,
     errors.JWSSignatureVerificationFailed,
@@ -130,7 +155,7 @@ function toRefusal(error: unknown, errors: typeof import("jose").errors): unknow
     errors.JWKSNoMatchingKey,
     errors.JWKSMultipleMatchingKeys,
   ];
-  if (wrong.some((kind) => error instanceof kind)) return refused("The token is not valid.", error);
+  if (foreign.some((kind) => error instanceof kind)) return new ForeignToken(error);
   if (error instanceof GatewayError) return error;
   return new GatewayError("upstream_error", "The token cannot be checked at the moment.", {
     cause: error,

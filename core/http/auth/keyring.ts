@@ -5,6 +5,9 @@ import { digestOf } from "./key.ts";
 import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "./roles.ts";
 
+/** Name of the authenticator of `auth.apiKey` and `auth.keys`. */
+export const KEYS = "keys";
+
 /** Name of the holder of `auth.apiKey`. */
 export const MASTER = "api-key";
 
@@ -27,7 +30,7 @@ export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring 
         hint: "Give each its own key: propylon key.",
         data: { path: `auth.keys.${id}.hash` },
       });
-    holders.set(digest, makePrincipal({ id, kind: "key", roles: new Set([role]) }, "config"));
+    holders.set(digest, makePrincipal({ id, kind: "key", roles: new Set([role]) }, KEYS));
   }
   if (apiKey !== undefined) {
     if (Object.hasOwn(keys, MASTER))
@@ -37,7 +40,7 @@ export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring 
       });
     holders.set(
       digestOf(apiKey),
-      makePrincipal({ id: MASTER, kind: "key", roles: ALL_ROLES }, "config"),
+      makePrincipal({ id: MASTER, kind: "key", roles: ALL_ROLES }, KEYS),
     );
   }
   return (key) => holders.get(digestOf(key));

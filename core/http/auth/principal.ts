@@ -23,9 +23,9 @@ class KnownPrincipal implements Principal {
   declare readonly claims?: NonNullable<Principal["claims"]>;
   declare readonly expiresAt?: number;
   readonly #stamp = made++;
-  readonly #origin: "config" | "plugin" | undefined;
+  readonly #origin: string | undefined;
 
-  constructor({ id, kind, roles, claims, expiresAt }: Identity, origin?: "config" | "plugin") {
+  constructor({ id, kind, roles, claims, expiresAt }: Identity, origin?: string) {
     this.id = id;
     this.kind = kind;
     this.ref = `${kind}:${id}`;
@@ -40,7 +40,7 @@ class KnownPrincipal implements Principal {
     return principal instanceof KnownPrincipal ? principal.#stamp : made;
   }
 
-  static originOf(principal: Principal): "config" | "plugin" | undefined {
+  static originOf(principal: Principal): string | undefined {
     return principal instanceof KnownPrincipal ? principal.#origin : undefined;
   }
 }
@@ -56,15 +56,20 @@ export function createPrincipal(identity: Identity): Principal {
   return makePrincipal(identity);
 }
 
-/** {@link createPrincipal}, by the authenticator that vouches for it. */
-export function makePrincipal(identity: Identity, origin?: "config" | "plugin"): Principal {
-  if (identity instanceof KnownPrincipal) return identity;
+/** {@link createPrincipal}, with the name of the authenticator that vouches for it. */
+export function makePrincipal(identity: Identity, origin?: string): Principal {
+  if (identity instanceof KnownPrincipal && isVouched(identity, origin)) return identity;
   const { id, kind } = identity;
   if (KINDS.has(kind) && typeof id === "string" && id !== "")
     return new KnownPrincipal(identity, origin);
   throw new GatewayError("internal", "A plugin named a principal without a known kind and an id.", {
     hint: `Return a kind (${[...KINDS].join(", ")}) and an id that is a text and not empty.`,
   });
+}
+
+/** An authenticator vouches itself, also for a principal that a plugin was handed somewhere. */
+function isVouched(principal: Principal, origin: string | undefined): boolean {
+  return origin === undefined || originOf(principal) === origin;
 }
 
 /** A point in time between the making of principals. */
@@ -77,7 +82,7 @@ export function wasMadeBefore(principal: Principal, stamp: number): boolean {
   return KnownPrincipal.stampOf(principal) < stamp;
 }
 
-/** Who vouches for a principal: the config's `auth`, or a plugin; `undefined` for one that no authenticator made. */
-export function originOf(principal: Principal): "config" | "plugin" | undefined {
+/** Name of the authenticator that vouches for a principal; `undefined` for one that no authenticator made. */
+export function originOf(principal: Principal): string | undefined {
   return KnownPrincipal.originOf(principal);
 }

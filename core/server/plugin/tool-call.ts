@@ -1,6 +1,6 @@
 import type { Call, CallInput } from "../../call/call.ts";
 import { randomUUID } from "node:crypto";
-import { createPrincipal } from "../../http/auth/principal.ts";
+import { createPrincipal, makePrincipal } from "../../http/auth/principal.ts";
 import { addSignal, Cancellation } from "../../call/cancellation.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Server } from "../server.ts";
@@ -10,7 +10,7 @@ import type { Peer, Role } from "../../call/types.ts";
 const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
 
 /** Makes calls inside the process unless the caller says otherwise. */
-const PROCESS = createPrincipal({ id: "gateway", kind: "service", roles: ROLES });
+const PROCESS = makePrincipal({ id: "gateway", kind: "service", roles: ROLES }, "gateway");
 
 /** A caller inside the process has nobody to ask. */
 const NOBODY: Peer = {

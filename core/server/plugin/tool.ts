@@ -1,5 +1,6 @@
 import type { Call } from "../../call/call.ts";
 import type { Logger } from "pino";
+import { Actor, noteActor } from "../../call/actor.ts";
 import { Answer } from "../../call/answer.ts";
 import { compileInput, compileOutput, type CompiledSchema } from "./arguments.ts";
 import { toResult } from "../../call/content.ts";
@@ -60,6 +61,7 @@ export class LocalTool {
 
   /** Runs the tool. What it throws becomes an `isError` result; only a GatewayError's own words are shown. */
   async run(call: Call): Promise<Answer> {
+    noteActor(call, new Actor(call.principal, undefined, call.id));
     try {
       return this.#toAnswer(await this.#definition.run(call.args ?? {}, call));
     } catch (error) {

@@ -24,7 +24,7 @@ const inputSchema = z.looseObject({
 
 /** What our own skills are registered with. */
 export interface OwnSkillInput {
-  readonly gateway: Pick<PluginContext, "name" | "tool">;
+  readonly gateway: Pick<PluginContext, "name" | "tool" | "exists">;
   readonly options: SkillOptions;
   readonly executor: Executor;
   /** Milliseconds. */
@@ -54,6 +54,8 @@ export function ownSkill(input: OwnSkillInput): Skill {
   });
   return {
     options,
+    isThere: (principal) =>
+      gateway.exists({ server: gateway.name, kind: "tool", name: id }, principal),
     description: () => description,
     target: ({ message }) => ({
       server: gateway.name,

@@ -4,12 +4,16 @@ import type { SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";
 
 /** A skill that is one tool of any server. */
-export function toolSkill(options: SkillOptions, gateway: Pick<PluginContext, "servers">): Skill {
+export function toolSkill(
+  options: SkillOptions,
+  gateway: Pick<PluginContext, "servers" | "exists">,
+): Skill {
   const { server, name, argument } = options.tool!;
   const find = (): Tool | undefined =>
     gateway.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
   return {
     options,
+    isThere: (principal) => gateway.exists({ server, kind: "tool", name }, principal),
     description: () => options.description ?? find()?.description ?? `Calls ${server}/${name}.`,
     target: ({ message: { parts } }) => ({
       server,

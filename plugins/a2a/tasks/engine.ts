@@ -186,7 +186,7 @@ export class Engine implements RuntimeService {
   /** @throws {GatewayError} `not_found` for a skill that is not there */
   #create(message: Message, { id, principal, skill, metadata }: SendOptions): LiveTask {
     const wanted = skill ?? message.metadata?.["skill"] ?? metadata?.["skill"];
-    const { options } = this.#skill(wanted);
+    const { options } = this.#skill(wanted, principal);
     const task: LiveTask = new LiveTask({
       id: id ?? randomUUID(),
       contextId: message.contextId ?? randomUUID(),
@@ -198,13 +198,12 @@ export class Engine implements RuntimeService {
     return task;
   }
 
-  #skill(id: unknown): Skill {
-    const { skills } = this.#current;
-    const named = typeof id === "string" ? skills.get(id) : undefined;
-    const skill = id === undefined ? [...skills.values()][0] : named;
+  #skill(id: unknown, principal: Principal): Skill {
+    const skills = [...this.#current.skills.values()].filter((each) => each.isThere(principal));
+    const skill = id === undefined ? skills[0] : skills.find(({ options }) => options.id === id);
     if (skill) return skill;
     throw new GatewayError("not_found", "This runtime has no such skill.", {
-      hint: `It has: ${[...skills.keys()].join(", ")}.`,
+      hint: `It has: ${skills.map(({ options }) => options.id).join(", ")}.`,
     });
   }
 

@@ -2,12 +2,7 @@ import { connect } from "node:net";
 import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
-import {
-  AuthenticatorService,
-  definePlugin,
-  GatewayError,
-  type PluginContext,
-} from "../../../core/index.ts";
+import { definePlugin, GatewayError, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const KEY = "a-key-of-16-chars!";
@@ -47,18 +42,21 @@ const web = definePlugin({
 /** Roles by token, as a plugin might resolve them. */
 const auth = definePlugin({
   name: "auth",
-  provides: AuthenticatorService,
-  setup: () => ({
-    async authenticate({ headers }) {
-      const token = headers["authorization"];
-      if (token === undefined) return undefined;
-      if (token === "Bearer wrong") throw new GatewayError("unauthorized", "Wrong token.");
-      const role = String(token).slice(7) as "admin";
-      return { id: role, kind: "user" as const, roles: new Set([role]) };
-    },
-    challenge: (path) => `Bearer resource_metadata="${path}"`,
-    admits: ({ roles }, access) => access === "principal" || roles.has(access as "admin"),
-  }),
+  setup: (gateway) =>
+    gateway.authenticator(
+      "roles",
+      async ({ headers }) => {
+        const token = headers["authorization"];
+        if (token === undefined) return undefined;
+        if (token === "Bearer wrong") throw new GatewayError("unauthorized", "Wrong token.");
+        const role = String(token).slice(7) as "admin";
+        return { id: role, kind: "user" as const, roles: new Set([role]) };
+      },
+      {
+        challenge: (path) => `Bearer resource_metadata="${path}"`,
+        admits: ({ roles }, access) => access === "principal" || roles.has(access as "admin"),
+      },
+    ),
 });
 
 const json = async (response: Response): Promise<unknown> => [

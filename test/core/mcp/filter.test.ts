@@ -3,7 +3,7 @@ import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/typ
 import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/mcp/host.ts";
 import { View } from "../../../core/mcp/view.ts";
-import type { Listed } from "../../../core/plugin/plugin.ts";
+import type { Listed } from "../../../core/plugin/filters.ts";
 import { FakeServer, legacyClient, sdk2Client, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 

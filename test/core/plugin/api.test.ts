@@ -7,7 +7,6 @@ it("the public names of propylon and propylon/testing are these", () => {
     [
       "AllowedAddresses",
       "Answer",
-      "AuthenticatorService",
       "Cancellation",
       "EMPTY_CATALOGUE",
       "ERROR_STATUS",

@@ -271,11 +271,18 @@ it("M109, M145: autoDisable switches a server off after so many openings in a ro
   });
   const flips: unknown[] = [];
   gateway.hook("gating:changed", (change) => void flips.push(change));
+  const audited: unknown[] = [];
+  gateway.hook("mutation", (mutation) => void audited.push(mutation));
   await expect.poll(() => gateway.servers.get("up")!.status.state).toBe("ready");
   await ends(gateway, 2);
   expect(flips).toEqual([]);
   await expect.poll(() => endOf(gateway)).toBe("disabled");
   expect(flips).toMatchObject([{ server: "up", enabled: false, by: "breaker" }]);
+  await expect
+    .poll(() => audited)
+    .toMatchObject([
+      { who: "plugin:breaker", action: "breaker:disable", target: { server: "up" } },
+    ]);
   expect((await statusOf(url)).reason).toMatch(
     /^Switched off by the breaker after 2 openings in a row; 3 transport failures in a row/,
   );

@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto";
+import type { Principal } from "./types.ts";
+
+/** Who makes a request or call, as the core knows it, whatever a plugin has written on the object since. */
+export class Actor {
+  /** `undefined` for whoever did not say. */
+  readonly principal: Principal | undefined;
+  readonly remoteAddress: string | undefined;
+  #request: string | undefined;
+
+  constructor(principal: Principal | undefined, remoteAddress?: string, request?: string) {
+    this.principal = principal;
+    this.remoteAddress = remoteAddress;
+    this.#request = request;
+  }
+
+  /** Id of the request or call; made when it is first asked for. */
+  get request(): string {
+    return (this.#request ??= randomUUID());
+  }
+}
+
+/** By the very object that a plugin was handed: a copy, or one that the plugin made, names nobody. */
+const actors = new WeakMap<object, Actor>();
+
+/** Remembers who is behind a request or call that a plugin is handed. */
+export function noteActor(of: object, actor: Actor): void {
+  actors.set(of, actor);
+}
+
+/** Who is behind a request or call; `undefined` for an object that the gateway did not hand out. */
+export function actorOf(of: object): Actor | undefined {
+  return actors.get(of);
+}

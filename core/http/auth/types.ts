@@ -1,0 +1,43 @@
+import type { Access } from "../route.ts";
+import type { Identity, Principal } from "../../call/types.ts";
+
+/** The parts of a request that tell who makes it. Header names are lower case. */
+export interface Credentials {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly remoteAddress: string | undefined;
+}
+
+/**
+ * Tells who makes a request, before anything of it is read but its head.
+ *
+ * - `undefined`: not mine, e.g. no credentials, or those of another form. The next authenticator is asked.
+ * - a throw of `unauthorized`: mine and wrong. The request is refused with these words, and nobody else is asked.
+ * - an identity: mine. The gateway adds the `ref`.
+ *
+ * Any other throw means that it could not be found out: the request is refused with that error, and nobody else is asked.
+ */
+export type Authenticate = (
+  credentials: Credentials,
+) => Identity | undefined | Promise<Identity | undefined>;
+
+/** What else an authenticator may decide. */
+export interface AuthenticatorOptions {
+  /** `WWW-Authenticate` value for a 401 on this path; default: `Bearer realm="propylon"`. */
+  readonly challenge?: (path: string) => string;
+  /**
+   * Whether a principal of this authenticator satisfies a route's policy; default: by its roles, see {@link admits}. One without
+   * any role is a caller in any case.
+   */
+  readonly admits?: (principal: Principal, access: Access) => boolean;
+}
+
+/** One of the chain. */
+export interface Authenticator extends AuthenticatorOptions {
+  /** Unique in a gateway. */
+  readonly name: string;
+  /** Name of the plugin that brings it; `undefined` for those of the config. */
+  readonly plugin: string | undefined;
+  readonly authenticate: Authenticate;
+}
