@@ -90,10 +90,10 @@ export function expand(
   const expandString = (raw: string, path: ConfigPath): string => {
     taken = false;
     const known = issues.length;
-    const value = fill(raw, path);
+    const filled = fill(raw, path);
     const isUnset = issues.length > known;
-    if (taken || isUnset) expanded.push([path, { raw, value, isUnset }]);
-    return value;
+    if (taken || isUnset) expanded.push([path, { raw, value: filled, isUnset }]);
+    return filled;
   };
 
   const walk = (node: unknown, path: ConfigPath): unknown => {

@@ -52,7 +52,7 @@ function meantBranch(
   path: ConfigPath,
 ): readonly ZodIssue[] | undefined {
   const fitting = errors.filter((branch) =>
-    branch.every(({ code, path }) => path.length > 0 || code === "unrecognized_keys"),
+    branch.every((issue) => issue.path.length > 0 || issue.code === "unrecognized_keys"),
   );
   if (fitting.length === 1) return fitting[0];
   if (!isPlainObject(value)) return undefined;

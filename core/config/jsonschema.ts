@@ -8,11 +8,11 @@ import type { Shape } from "./shape.ts";
 /** A JSON Schema object of draft 2020-12. */
 export type JsonSchema = Record<string, unknown>;
 
-let shape: Shape | undefined;
+let known: Shape | undefined;
 
 /** The config as validation knows it, for hints about keys and values. */
 export function configShape(): Shape {
-  return (shape ??= z.toJSONSchema(configSchema, { io: "input" }) as Shape);
+  return (known ??= z.toJSONSchema(configSchema, { io: "input" }) as Shape);
 }
 
 /**
