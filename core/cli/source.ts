@@ -2,7 +2,6 @@ import type { Config } from "../config/config.ts";
 import { ConfigFile } from "../config/file.ts";
 import { findConfig } from "../config/load.ts";
 import { parseConfig } from "../config/parse.ts";
-import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
@@ -26,7 +25,7 @@ export function commandConfig(words: readonly string[], flags: ServeFlags): Conf
       hint: "Write the command of a server, e.g. propylon -- npx -y @modelcontextprotocol/server-everything.",
     });
   const value = applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags);
-  return parseConfig(value as GatewayConfigInput, "command line");
+  return parseConfig(value, "command line");
 }
 
 const RUNNERS = new Set([

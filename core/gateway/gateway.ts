@@ -2,35 +2,28 @@ import type { GatewayDescription } from "../plugin/description.ts";
 import { check, type CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { parseConfig } from "../config/parse.ts";
-import { createResolver, cwdOf, type GatewayOptions } from "./options.ts";
+import { createParts } from "./create-parts.ts";
+import type { GatewayOptions } from "./options.ts";
 import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
 import { activate, reloadIfChanged } from "./activate.ts";
 import type { Answer } from "../call/answer.ts";
-import { Leases } from "../http/auth/leases.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 import { ConfigWatcher, type WatchTimes } from "../config/watch.ts";
 import { composition, type PluginComposition } from "./composition.ts";
 import type { Control, Evicted, EvictOptions } from "../plugin/control.ts";
 import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
-import { HookEmitter } from "../plugin/emitter.ts";
 import { GatewayError } from "../errors.ts";
-import { Endpoints } from "../mcp/endpoints.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
-import { callLocally, createEndpointHost, createScopeHost, reportEvent } from "./hosts.ts";
-import { KeptValues } from "../plugin/keep.ts";
-import { Backlog } from "../http/backlog.ts";
+import { callLocally } from "./hosts.ts";
 import { createLogger, tapLog } from "../log.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
-import { Queue } from "./queue.ts";
-import { emptyGeneration, serveGeneration, type GatewayParts } from "./parts.ts";
+import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Server } from "../server/server.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
-import { Sockets, type Address } from "../http/listeners.ts";
+import type { Address } from "../http/listeners.ts";
 import type { Principal } from "../call/types.ts";
-import { UpstreamPool } from "../servers/pool.ts";
-import { VERSION } from "../version.ts";
 
 /** Where an MCP endpoint answers. */
 type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
@@ -43,43 +36,7 @@ export class Gateway {
 
   /** Use `createGateway`. */
   private constructor(first: Config, options: GatewayOptions, log: Logger) {
-    const parts = (): GatewayParts => this.#parts;
-    const cwd = cwdOf(options);
-    const config = first.values;
-    const clientInfo = { name: config.name, version: config.version ?? VERSION };
-    const leases = new Leases();
-    const backlog = new Backlog(config.limits, (cut) => {
-      log.warn(cut, "an answer was cut off: its client does not read it");
-      this.#parts.hooks.emit("answer:cut", cut);
-    });
-    this.#parts = {
-      log,
-      resolve: createResolver(options),
-      cwd,
-      file: options.file,
-      dryRun: options.dryRun ?? false,
-      queue: new Queue(),
-      hooks: new HookEmitter(log),
-      kept: new KeptValues(),
-      pool: new UpstreamPool({
-        log,
-        clientInfo,
-        cwd,
-        maxDepth: () => this.config.limits.depth,
-        onEvent: (name, event) => reportEvent(this.#parts, name, event),
-      }),
-      sockets: new Sockets(log, { leases, backlog }),
-      leases,
-      backlog,
-      faces: new Endpoints(createEndpointHost(log, parts)),
-      scopeHost: createScopeHost(log, cwd, parts),
-      retiring: new Set(),
-      leaving: new Set(),
-      outgoing: new Map(),
-      generation: emptyGeneration(first, log),
-      listening: false,
-      draining: false,
-    };
+    this.#parts = createParts(first, options, log);
     const { hooks } = this.#parts;
     const isHeard = (): boolean => hooks.hears("log:line");
     this.#untap = tapLog(log, isHeard, (line) => hooks.emit("log:line", line));

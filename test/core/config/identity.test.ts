@@ -14,10 +14,11 @@ const duration = fc.oneof(
 );
 const size = fc.oneof(amount, fc.constantFrom("64KiB", "5MB", "1GiB"));
 const words = fc.oneof(
-  fc.string({ maxLength: 12 }),
+  fc.string({ maxLength: 12 }).map((text) => text.replaceAll("$", "")),
   fc.constantFrom("$", "$$", "${A}", "${B:-x}", "a: b", "- a", "#", "yes", "1", "null", "é\n\t"),
 );
 const name = fc.stringMatching(/^[a-z][a-z0-9_.-]{0,8}$/).map((word) => `n-${word}`);
+const option = fc.oneof(words, amount, fc.boolean(), fc.array(words), fc.record({ deep: words }));
 const backoff = fc.record({ initial: duration, max: duration }, { requiredKeys: [] });
 const common = {
   timeout: duration,
@@ -82,10 +83,7 @@ const config = fc.record(
     plugins: fc
       .dictionary(
         fc.constantFrom("gating", "admin", "some-package"),
-        fc.oneof(
-          fc.constantFrom(true, false, null),
-          fc.dictionary(name, fc.jsonValue({ maxDepth: 2 })),
-        ),
+        fc.oneof(fc.constantFrom(true, false, null), fc.dictionary(name, option)),
       )
       .map((plugins) => ({ ...plugins, pets: {} })),
     timeouts: fc.record(
