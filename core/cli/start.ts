@@ -4,7 +4,6 @@ import type { ConfigFile } from "../config/file.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
 import { Gateway } from "../gateway/gateway.ts";
-import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Config } from "../config/config.ts";
 import { parseConfig } from "../config/parse.ts";
 import type { Logger } from "pino";
@@ -69,7 +68,7 @@ export async function runGateway(
 ): Promise<Running> {
   const isStarted = endWhileStarting();
   const cwd = process.cwd();
-  const checked = await checkHere(parseConfig(value as GatewayConfigInput, "command line"));
+  const checked = await checkHere(parseConfig(value, "command line"));
   const log = await createLogger(checked.config.values.log);
   const gateway = await open(checked, { cwd, log }, prepare);
   runProcess(gateway, { log });

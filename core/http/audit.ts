@@ -103,7 +103,7 @@ function boundTarget(
   secrets: readonly string[] = [],
 ): Mutation["target"] {
   const kept = Object.entries(target).slice(0, MAX_TARGETS);
-  const shown = kept.map(([name, value]) => [name, hide(String(value), secrets)]);
+  const shown = kept.map(([name, value]) => [name, hide(value, secrets)]);
   return Object.fromEntries(shown) as Mutation["target"];
 }
 

@@ -50,9 +50,11 @@ export function combinePrincipalFilters(
       return keys.length === 1 ? keys[0] : JSON.stringify(keys);
     },
     shows: (item, principal) =>
-      byPrincipal.every(({ plugin, shows }) =>
-        attempt(plugin, () => shows(item, principal) === true, false),
-      ),
+      byPrincipal.every(({ plugin, shows }) => {
+        // A promise, which a careless filter returns, is no yes.
+        const shown: unknown = attempt(plugin, () => shows(item, principal), false);
+        return shown === true;
+      }),
   };
 }
 

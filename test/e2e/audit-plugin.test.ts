@@ -171,7 +171,7 @@ describe("details", () => {
     });
     fc.assert(
       fc.property(fc.object({ maxDepth: 9, maxKeys: 60 }), (value) => {
-        const bounded = boundDetails(value as Json);
+        const bounded = boundDetails(value);
         expect(JSON.stringify(bounded).length).toBeLessThan(12_000);
         expect(depthOf(bounded)).toBeLessThanOrEqual(4);
       }),

@@ -290,7 +290,7 @@ it("only clients whose lists differ are told", async () => {
   const { rules, connect } = await start();
   const told: string[] = [];
   for (const who of ["bob", "eve"] as const) {
-    const client = (await connect.legacy(who)) as Client;
+    const client = await connect.legacy(who);
     onTestFinished(() => client.close());
     client.fallbackNotificationHandler = (notification) => {
       told.push(`${who} ${notification.method}`);
@@ -314,8 +314,8 @@ it("only clients whose lists differ are told", async () => {
 
 it("updates of a resource end with the right to see it, whether or not anybody was told", async () => {
   const { rules, connect, url } = await start();
-  const bob = (await connect.legacy("bob")) as Client;
-  const eve = (await connect.legacy("eve")) as Client;
+  const bob = await connect.legacy("bob");
+  const eve = await connect.legacy("eve");
   onTestFinished(async () => void (await Promise.all([bob.close(), eve.close()])));
   const heard: string[] = [];
   for (const [who, client] of [
@@ -398,8 +398,8 @@ it("gating keeps reserved tools to a role, on every face", async () => {
   const at = gateway.endpoints[0]!.url;
   for (const connect of [connectClient, connectModernClient]) {
     const [ann, bob] = [
-      (await connect(at, { headers: bearer("ann") })) as unknown as Client,
-      (await connect(at, { headers: bearer("bob") })) as unknown as Client,
+      (await connect(at, { headers: bearer("ann") })) as Client,
+      (await connect(at, { headers: bearer("bob") })) as Client,
     ];
     const names = async (client: Client) =>
       (await client.listTools()).tools.map(({ name }) => name);

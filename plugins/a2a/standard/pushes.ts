@@ -80,10 +80,16 @@ export class Pushes {
 
   /** Tells webhooks of every change of their tasks, until the returned function is called. */
   watch(): () => void {
-    return this.#runtime.watchAll(({ id: taskId }, event, owner) => {
-      if (this.#notifications.wants(taskId, owner))
+    const { watchers } = this.#notifications;
+    watchers.push(this);
+    const unwatch = this.#runtime.watchAll(({ id: taskId }, event, owner) => {
+      if (watchers.at(-1) === this && this.#notifications.wants(taskId, owner))
         this.#notifications.tell({ taskId, owner }, letterOf(event));
     });
+    return () => {
+      unwatch();
+      watchers.splice(watchers.indexOf(this), 1);
+    };
   }
 
   #isThere(id: string, owner: Principal): boolean {

@@ -112,5 +112,6 @@ describe("a reload", () => {
     await expect.poll(() => told.some(isEnd)).toBe(true);
     await started.gateway.close({ grace: 1_000 });
     expect(told.filter(isEnd)).toHaveLength(1);
+    expect(new Set(told).size).toBe(told.length);
   });
 });
