@@ -1,11 +1,6 @@
 import { createHash } from "node:crypto";
-import {
-  createPrincipal,
-  isUnmodified,
-  type PluginContext,
-  type Principal,
-  type RouteEvent,
-} from "propylon";
+import { createPrincipal, type PluginContext, type Principal, type RouteEvent } from "propylon";
+import { isUnmodified } from "propylon/kit";
 import { CARD_PATH, type AgentCard, type Skill as CardSkill } from "propylon/contract";
 import type { A2aOptions } from "./options.ts";
 import type { Place } from "./place.ts";

@@ -1,4 +1,5 @@
-import { GatewayError, perGeneration, type ListenerInput, type PluginContext } from "propylon";
+import { GatewayError, type PluginContext } from "propylon";
+import { perGeneration, type ListenerInput } from "propylon/kit";
 import type { A2aOptions } from "./options.ts";
 
 /** Name of the listener that the plugin brings. */

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { setTicker, type PluginContext } from "propylon";
+import type { PluginContext } from "propylon";
+import { setTicker } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
 import { Card } from "./card.ts";
 import { contractRoutes } from "./dialect/routes.ts";

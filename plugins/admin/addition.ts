@@ -1,4 +1,4 @@
-import { HEADER_NAME, HEADER_VALUE, RESERVED_SERVERS } from "propylon";
+import { HEADER_NAME, HEADER_VALUE, RESERVED_SERVERS } from "propylon/kit";
 import { z } from "zod";
 
 /** A `\${VAR}` in an entry would hand a variable of the gateway to whoever added the server. */

@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
-import { AllowedAddresses, GatewayError } from "propylon";
+import { GatewayError } from "propylon";
+import { AllowedAddresses } from "propylon/kit";
 
 /** Which servers over HTTP the API may add: what is added here is reached from inside the operator's network. */
 export class ServerAddresses {

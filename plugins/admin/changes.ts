@@ -1,4 +1,5 @@
-import { pathParameter, readJson, type PluginContext, type RouteEvent } from "propylon";
+import type { PluginContext, RouteEvent } from "propylon";
+import { pathParameter, readJson } from "propylon/kit";
 import type { Flag, GatingService } from "propylon/plugins/gating";
 import { z } from "zod";
 

@@ -1,10 +1,5 @@
-import {
-  pathParameter,
-  GatewayError,
-  readJson,
-  type PluginContext,
-  type RouteEvent,
-} from "propylon";
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { pathParameter, readJson } from "propylon/kit";
 import { additionSchema, toEntry } from "./addition.ts";
 import { ServerAddresses } from "./addresses.ts";
 import type { Administration, ServerView } from "./administration.ts";

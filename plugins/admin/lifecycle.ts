@@ -1,13 +1,6 @@
 import { getQuery } from "h3";
-import {
-  pathParameter,
-  checkInput,
-  GatewayError,
-  toEnvelope,
-  toGatewayError,
-  type PluginContext,
-  type Principal,
-} from "propylon";
+import { GatewayError, toGatewayError, type PluginContext, type Principal } from "propylon";
+import { pathParameter, checkInput, toEnvelope } from "propylon/kit";
 import { z } from "zod";
 import type { Administration } from "./administration.ts";
 

@@ -1,4 +1,5 @@
-import { admits, pathParameter, type PluginContext, type RouteEvent } from "propylon";
+import { admits, type PluginContext, type RouteEvent } from "propylon";
+import { pathParameter } from "propylon/kit";
 import type { Administration } from "./administration.ts";
 
 const READ = { access: "viewer", mutates: false, management: true } as const;

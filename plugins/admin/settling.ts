@@ -1,4 +1,5 @@
-import { type PluginContext, type ServerState, setTimer } from "propylon";
+import type { PluginContext, ServerState } from "propylon";
+import { setTimer } from "propylon/kit";
 
 const UNSETTLED: ReadonlySet<ServerState> = new Set(["idle", "connecting"]);
 

@@ -1,4 +1,5 @@
-import { GatewayError, traceOf, type Call, type Json, type Tool, type ToolReturn } from "propylon";
+import { GatewayError, type Call, type Json, type Tool, type ToolReturn } from "propylon";
+import { traceOf } from "propylon/kit";
 import type { Logger } from "pino";
 import type { ProgressService } from "propylon/plugins/progress";
 import { inputSchema, toContent, toConversation } from "./conversation.ts";

@@ -1,4 +1,5 @@
-import { toGatewayError, wordsOf, type PluginContext } from "propylon";
+import { toGatewayError, type PluginContext } from "propylon";
+import { wordsOf } from "propylon/kit";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
 import { Chronicle } from "./chronicle.ts";

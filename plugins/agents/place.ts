@@ -1,4 +1,5 @@
-import type { EndpointInput, ListenerInput, PluginContext } from "propylon";
+import type { PluginContext } from "propylon";
+import type { EndpointInput, ListenerInput } from "propylon/kit";
 import type { AgentOptions } from "./options.ts";
 
 /** Where an agent's endpoint is. */

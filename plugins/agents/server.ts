@@ -3,8 +3,6 @@ import {
   isGatewayError,
   makeCatalogue,
   StatusTracker,
-  toResult,
-  wordsOf,
   type Call,
   type Catalogue,
   type Server,
@@ -13,6 +11,7 @@ import {
   type Tool,
   type ToolReturn,
 } from "propylon";
+import { toResult, wordsOf } from "propylon/kit";
 import type { Logger } from "pino";
 import type { Offers } from "./offers.ts";
 import type { OfferedTool } from "./service.ts";

@@ -1,4 +1,5 @@
-import { GatewayError, perGeneration, type PluginContext } from "propylon";
+import { GatewayError, type PluginContext } from "propylon";
+import { perGeneration } from "propylon/kit";
 import type { Agent } from "./agent.ts";
 import type { Message, Model, ModelPreflight } from "./model.ts";
 import type { Offers } from "./offers.ts";

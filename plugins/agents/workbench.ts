@@ -1,7 +1,6 @@
 import {
   createPrincipal,
   GatewayError,
-  matchesWildcard,
   type Answer,
   type Json,
   type Peer,
@@ -11,6 +10,7 @@ import {
   type Progress,
   type Tool,
 } from "propylon";
+import { matchesWildcard } from "propylon/kit";
 import type { AgentOptions } from "./options.ts";
 
 /** A tool that an agent may use, and whose it is. */

@@ -1,5 +1,6 @@
 import { open, writeFile } from "node:fs/promises";
-import { GatewayError, parseDuration } from "propylon";
+import { GatewayError } from "propylon";
+import { parseDuration } from "propylon/kit";
 import { EXIT, isHttpUrl } from "propylon/cli";
 import { junitOf } from "./junit.ts";
 import { isConformant, type Level, type Report } from "./report.ts";

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { GatewayError, setTicker } from "propylon";
+import { GatewayError } from "propylon";
+import { setTicker } from "propylon/kit";
 import { ChannelEvent, type EventDetails } from "./event.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
 import { Ring, type RingBounds } from "./ring.ts";

@@ -1,4 +1,5 @@
-import type { Mutation, Outcome, ServerState, ServerStatus, ReloadReport } from "propylon";
+import type { Mutation, ServerState, ServerStatus, ReloadReport } from "propylon";
+import type { Outcome } from "propylon/kit";
 import type { BreakerStatus } from "propylon/plugins/breaker";
 
 /** What every event says besides what its kind does. */

@@ -1,11 +1,5 @@
-import {
-  amendCall,
-  outcomeOf,
-  type Answer,
-  type Call,
-  type Middleware,
-  type PluginContext,
-} from "propylon";
+import type { Answer, Call, Middleware, PluginContext } from "propylon";
+import { amendCall, outcomeOf } from "propylon/kit";
 import type { FlagChange } from "propylon/plugins/gating";
 import type { Channel } from "./channel.ts";
 import type { CallProgress, EventData, TopicKind } from "./kinds.ts";

@@ -1,4 +1,5 @@
-import { checkInput, GatewayError, type Principal } from "propylon";
+import { GatewayError, type Principal } from "propylon";
+import { checkInput } from "propylon/kit";
 import { z } from "zod";
 import { LEVELS, type Audience, type ChannelEvent, type Level } from "./event.ts";
 import { KINDS, PASSING, RESTRICTED, type Kind, type TopicKind } from "./kinds.ts";

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { GatewayError, isGatewayError, lockFile, type FileLock } from "propylon";
+import { GatewayError, isGatewayError } from "propylon";
+import { lockFile, type FileLock } from "propylon/kit";
 import { parseState, STATE_VERSION, type Remembered } from "./state.ts";
 
 /** What follows the prefix in the name of a draft: process id, random digits. */

@@ -1,4 +1,5 @@
-import { admits, matchesWildcard, type PluginContext } from "propylon";
+import { admits, type PluginContext } from "propylon";
+import { matchesWildcard } from "propylon/kit";
 import type { GatingOptions } from "./options.ts";
 
 /** Keeps tools to those who have a role: for everybody else they are not there. */

@@ -1,4 +1,5 @@
-import { defineService, type Call, type Deadline } from "propylon";
+import { defineService, type Call } from "propylon";
+import type { Deadline } from "propylon/kit";
 
 /** One flag to set: that of a server, or of one tool of it. */
 export interface Flag {

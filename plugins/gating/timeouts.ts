@@ -1,10 +1,5 @@
-import {
-  GatewayError,
-  parseDuration,
-  type Call,
-  type PluginContext,
-  type Timeouts,
-} from "propylon";
+import { GatewayError, type Call, type PluginContext } from "propylon";
+import { parseDuration, type Timeouts } from "propylon/kit";
 import type { GatingOptions } from "./options.ts";
 import type { EffectiveDeadline } from "./service.ts";
 

@@ -1,4 +1,4 @@
-import { within } from "propylon";
+import { within } from "propylon/kit";
 
 /** What is known under a name. */
 export interface Known<T> {

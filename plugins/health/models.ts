@@ -1,4 +1,5 @@
-import { type PluginContext, setTimer } from "propylon";
+import type { PluginContext } from "propylon";
+import { setTimer } from "propylon/kit";
 import type { AgentsService, ModelPreflight } from "propylon/plugins/agents";
 import { Checks, type Known } from "./checks.ts";
 import type { HealthOptions } from "./options.ts";

@@ -1,11 +1,5 @@
-import {
-  GatewayError,
-  toGatewayError,
-  type PluginContext,
-  type ProbeRung,
-  type Server,
-  setTimer,
-} from "propylon";
+import { GatewayError, toGatewayError, type PluginContext, type Server } from "propylon";
+import { type ProbeRung, setTimer } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import { Checks, type Known } from "./checks.ts";
 import type { HealthOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-import type { CallEnd, CallSource } from "propylon";
+import type { CallEnd, CallSource } from "propylon/kit";
 import { FLAGS, readHead, type Head } from "./head.ts";
 import { showResult, withoutHalf, type ShownResult } from "./result.ts";
 import type { Secrets } from "./secrets.ts";

@@ -1,4 +1,4 @@
-import type { CallEnd, CallOutcome, CallSource } from "propylon";
+import type { CallEnd, CallOutcome, CallSource } from "propylon/kit";
 
 /** What is written down of a call besides its arguments and its result. */
 export interface Head extends CallEnd {

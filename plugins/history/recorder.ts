@@ -1,11 +1,11 @@
 import {
-  endOf,
   toGatewayError,
   type Answer,
   type Call,
   type Middleware,
   type PluginContext,
 } from "propylon";
+import { endOf } from "propylon/kit";
 import { keepArguments, type KeptArguments, type Looked } from "./arguments.ts";
 import { toRecord } from "./entry.ts";
 import { FLAGS, writeHead } from "./head.ts";

@@ -1,11 +1,11 @@
 import {
-  endOf,
   GatewayError,
   type Answer,
   type Json,
   type PluginContext,
   type RouteEvent,
 } from "propylon";
+import { endOf } from "propylon/kit";
 import type { Entry } from "./entry.ts";
 import type { Recorder } from "./recorder.ts";
 

@@ -1,4 +1,5 @@
-import { definePlugin, GatewayError, optional, setTicker } from "propylon";
+import { definePlugin, GatewayError, optional } from "propylon";
+import { setTicker } from "propylon/kit";
 import { Agents, type AgentsService } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
 import { Lifecycle } from "./lifecycle.ts";

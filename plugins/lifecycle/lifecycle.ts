@@ -1,5 +1,6 @@
 import type { Means } from "./means.ts";
-import { GatewayError, within, type Principal } from "propylon";
+import { GatewayError, type Principal } from "propylon";
+import { within } from "propylon/kit";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { Agent, type End, type Order } from "./agent.ts";
 import { ownTools } from "./own-tools.ts";

@@ -1,4 +1,5 @@
-import { checkInput, GatewayError } from "propylon";
+import { GatewayError } from "propylon";
+import { checkInput } from "propylon/kit";
 import type { RunTool } from "propylon/plugins/agents";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { z } from "zod";

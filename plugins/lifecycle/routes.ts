@@ -1,11 +1,5 @@
-import {
-  checkInput,
-  GatewayError,
-  readJson,
-  traceOf,
-  type PluginContext,
-  type RouteEvent,
-} from "propylon";
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { checkInput, readJson, traceOf } from "propylon/kit";
 import { z } from "zod";
 import type { Agent } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";

@@ -1,4 +1,5 @@
-import { GatewayError, traceOf, type Call, type PluginContext } from "propylon";
+import { GatewayError, type Call, type PluginContext } from "propylon";
+import { traceOf } from "propylon/kit";
 import type { Agent } from "./agent.ts";
 import { NOT_FOUND, endingOf, payloadOf, startedOf, statusOf } from "./report.ts";
 import type { Lifecycle } from "./lifecycle.ts";

@@ -1,10 +1,5 @@
-import {
-  definePlugin,
-  GatewayError,
-  METRICS_CONTENT_TYPE,
-  optional,
-  type RouteEvent,
-} from "propylon";
+import { definePlugin, GatewayError, optional, type RouteEvent } from "propylon";
+import { METRICS_CONTENT_TYPE } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { exposeCalls, exposeConventions, exposeGateway, type Sources } from "./catalogue.ts";
 import { Exposition } from "./exposition.ts";

@@ -1,4 +1,5 @@
-import { endOf, type Answer, type Call, type CallEnd, type CallOutcome } from "propylon";
+import type { Answer, Call } from "propylon";
+import { endOf, type CallEnd, type CallOutcome } from "propylon/kit";
 import { Distribution, Family } from "./distribution.ts";
 
 /** Label of whatever has no series of its own: unknown names, and known ones beyond the limit. */

@@ -1,4 +1,5 @@
-import { GatewayError, type Json, parseJson, type RouteEvent, isObject } from "propylon";
+import { GatewayError, type Json, type RouteEvent } from "propylon";
+import { parseJson, isObject } from "propylon/kit";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 /** Deepest nesting of a body. What walks it later recurses: a schema check, JSON.stringify. */

@@ -1,11 +1,11 @@
 import {
-  checkInput,
   GatewayError,
   type PluginContext,
   type Server,
   type RouteEvent,
   type RouteHandler,
 } from "propylon";
+import { checkInput } from "propylon/kit";
 import { z } from "zod";
 import { readObject } from "./body.ts";
 import { Invocation, type InvocationHost } from "./invocation.ts";

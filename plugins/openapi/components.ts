@@ -1,4 +1,5 @@
-import { ERROR_STATUS, type Json } from "propylon";
+import type { Json } from "propylon";
+import { ERROR_STATUS } from "propylon/kit";
 import type { Format } from "./options.ts";
 
 /** What each status of a failed call means; the codes come from the core's table. */

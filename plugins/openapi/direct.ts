@@ -1,3 +1,4 @@
+import type { PluginContext } from "propylon";
 import {
   prefersEvents,
   toEnvelope,
@@ -6,8 +7,7 @@ import {
   type DirectHandler,
   type DirectHead,
   type DirectRequest,
-  type PluginContext,
-} from "propylon";
+} from "propylon/kit";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { isJson, toObject } from "./body.ts";
 import { NOBODY } from "./invocation.ts";

@@ -1,5 +1,6 @@
 import { FastResponse } from "srvx";
-import { isUnmodified, type PluginContext, type RouteEvent } from "propylon";
+import type { PluginContext, RouteEvent } from "propylon";
+import { isUnmodified } from "propylon/kit";
 import { serverOf } from "./call.ts";
 import { Documents, type Rendered } from "./documents.ts";
 import type { Options } from "./options.ts";

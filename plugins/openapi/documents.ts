@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
-import {
-  perGeneration,
-  type GatewayConfig,
-  type Json,
-  type PluginContext,
-  type Principal,
-  type Server,
-} from "propylon";
+import type { GatewayConfig, Json, PluginContext, Principal, Server } from "propylon";
+import { perGeneration } from "propylon/kit";
 import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
 import type { Options } from "./options.ts";
 

@@ -1,4 +1,5 @@
-import { matchesWildcard, type Json } from "propylon";
+import type { Json } from "propylon";
+import { matchesWildcard } from "propylon/kit";
 import type { Options } from "./options.ts";
 
 /** Headers that are for the gateway, or for the connection to it (RFC 9110 section 7.6.1). */

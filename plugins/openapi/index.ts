@@ -1,4 +1,5 @@
-import { amendCall, definePlugin, optional, type PluginContext } from "propylon";
+import { definePlugin, optional, type PluginContext } from "propylon";
+import { amendCall } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
 import { apiOptions } from "./api/options.ts";

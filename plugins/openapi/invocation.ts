@@ -1,16 +1,13 @@
 import {
-  Cancellation,
   GatewayError,
-  prefersEvents,
-  toEnvelope,
   toGatewayError,
-  traceOf,
   type CallInput,
   type Json,
   type PluginContext,
   type Progress,
   type RouteEvent,
 } from "propylon";
+import { Cancellation, prefersEvents, toEnvelope, traceOf } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { forwardedHeaders } from "./headers.ts";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, type Principal, type Progress, setTimer } from "propylon";
+import { GatewayError, type Principal, type Progress } from "propylon";
+import { setTimer } from "propylon/kit";
 import type { Options } from "./options.ts";
 
 /** How a call ended, ready to be sent. */

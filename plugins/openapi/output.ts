@@ -1,4 +1,5 @@
-import { type Json, parseJson } from "propylon";
+import type { Json } from "propylon";
+import { parseJson } from "propylon/kit";
 
 /** Nesting beyond which JSON in a text stays text. */
 const MAX_DEPTH = 64;

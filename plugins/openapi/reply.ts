@@ -1,13 +1,6 @@
 import { FastResponse } from "srvx";
-import {
-  GatewayError,
-  toEnvelope,
-  toProblem,
-  type Answer,
-  type ErrorCode,
-  type Json,
-  type RpcError,
-} from "propylon";
+import { GatewayError, type Answer, type ErrorCode, type Json } from "propylon";
+import { toEnvelope, toProblem, type RpcError } from "propylon/kit";
 import type { Format, Options } from "./options.ts";
 import { outputItems, plainValue } from "./output.ts";
 

@@ -1,12 +1,12 @@
 import {
   GatewayError,
-  setTimer,
   type Catalogue,
   type PluginContext,
   type Principal,
   type Server,
   type Tool,
 } from "propylon";
+import { setTimer } from "propylon/kit";
 
 /** Longest wait of a document for a server that was never connected yet, in milliseconds. */
 const FIRST_CONNECT_MS = 10_000;

@@ -1,4 +1,5 @@
-import { GatewayError, parseDuration, type Call, type PluginContext } from "propylon";
+import { GatewayError, type Call, type PluginContext } from "propylon";
+import { parseDuration } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 
 /** The parts of a call that decide how long it may run. */

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { definePlugin, perGeneration, type PluginContext } from "propylon";
+import { definePlugin, type PluginContext } from "propylon";
+import { perGeneration } from "propylon/kit";
 import { Gauge } from "prom-client";
 import { optionsSchema, type PayloadOptions } from "./options.ts";
 import { storeResults } from "./results.ts";

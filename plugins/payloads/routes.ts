@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
-import {
-  GatewayError,
-  isUnmodified,
-  pathParameter,
-  type PluginContext,
-  type Principal,
-  type RouteEvent,
-} from "propylon";
+import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
+import { isUnmodified, pathParameter } from "propylon/kit";
 import { acceptsGzip } from "./encoding.ts";
 import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";

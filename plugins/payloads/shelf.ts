@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { GatewayError, lockFile, type FileLock } from "propylon";
+import { GatewayError } from "propylon";
+import { lockFile, type FileLock } from "propylon/kit";
 import type { PayloadInfo } from "./service.ts";
 
 /** Where compressed bytes lie. */

@@ -1,7 +1,8 @@
 import { createGunzip, gzip } from "node:zlib";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
-import { GatewayError, setTimer } from "propylon";
+import { GatewayError } from "propylon";
+import { setTimer } from "propylon/kit";
 import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 import type { Shelf } from "./shelf.ts";

@@ -1,4 +1,5 @@
-import { type Call, type Progress, setTicker } from "propylon";
+import type { Call, Progress } from "propylon";
+import { setTicker } from "propylon/kit";
 import type { Meter } from "./meter.ts";
 
 /** Says that a silent call still runs, so that nobody takes a long one for a dead one. */

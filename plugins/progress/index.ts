@@ -1,4 +1,5 @@
-import { amendCall, definePlugin, type Answer, type Call, type Next } from "propylon";
+import { definePlugin, type Answer, type Call, type Next } from "propylon";
+import { amendCall } from "propylon/kit";
 import { Heartbeat } from "./heartbeat.ts";
 import { Meter } from "./meter.ts";
 import { optionsSchema, type ProgressOptions } from "./options.ts";

@@ -1,4 +1,5 @@
-import { LITERAL_PROGRESS, type Progress, setTimer } from "propylon";
+import type { Progress } from "propylon";
+import { LITERAL_PROGRESS, setTimer } from "propylon/kit";
 import type { ProgressOptions } from "./options.ts";
 
 /** Where reports of a flood come from: parallel tools name themselves in front of their message. */

@@ -1,4 +1,5 @@
-import { GatewayError, isGatewayError, type Call, setTimer } from "propylon";
+import { GatewayError, isGatewayError, type Call } from "propylon";
+import { setTimer } from "propylon/kit";
 import type { CapOptions } from "./options.ts";
 import { Selector, type Limited } from "./selector.ts";
 import { Slots, type Waiter } from "./slots.ts";

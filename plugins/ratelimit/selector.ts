@@ -1,4 +1,5 @@
-import { matchesWildcard, type Call } from "propylon";
+import type { Call } from "propylon";
+import { matchesWildcard } from "propylon/kit";
 import type { Selection } from "./options.ts";
 
 /** What of a call decides about its limits. */

@@ -1,4 +1,5 @@
-import { checkInput, GatewayError } from "propylon";
+import { GatewayError } from "propylon";
+import { checkInput } from "propylon/kit";
 import type { AgentInfo } from "propylon/plugins/agents";
 import { z } from "zod";
 import { OFFICIAL, toServer, toStrictServer, updatedAt, type ServerDocument } from "./entry.ts";

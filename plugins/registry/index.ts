@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { getQuery } from "h3";
-import { definePlugin, isUnmodified, pathParameter, type RouteEvent } from "propylon";
+import { definePlugin, type RouteEvent } from "propylon";
+import { isUnmodified, pathParameter } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { RegistryCatalogue } from "./catalogue.ts";
 import { strictProblems } from "./entry.ts";

@@ -1,4 +1,5 @@
-import { isGatewayError, setTicker } from "propylon";
+import { isGatewayError } from "propylon";
+import { setTicker } from "propylon/kit";
 import type { SendMessageRequest, Task } from "propylon/contract";
 import { lettersOf } from "./dead.ts";
 import { Failure } from "./failure.ts";

@@ -1,4 +1,4 @@
-import { traceOf } from "propylon";
+import { traceOf } from "propylon/kit";
 import type { Headers } from "./transport.ts";
 
 /** The message that a result answers, by the token of its id. */

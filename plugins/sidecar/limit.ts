@@ -1,4 +1,4 @@
-import { setTimer } from "propylon";
+import { setTimer } from "propylon/kit";
 
 /**
  * Ends when a signal does, or after so many milliseconds. `AbortSignal.any` and `AbortSignal.timeout` say the same, but stay with the

@@ -1,4 +1,5 @@
-import { GatewayError, setTimer } from "propylon";
+import { GatewayError } from "propylon";
+import { setTimer } from "propylon/kit";
 import type { StreamEvent } from "propylon/contract";
 import { MESSAGE_ID, OWNER } from "./headers.ts";
 import type { Settings } from "./settings.ts";

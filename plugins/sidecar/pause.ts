@@ -1,4 +1,4 @@
-import { pause } from "propylon";
+import { pause } from "propylon/kit";
 
 /** A pause that doubles with each failure, up to a bound, less a random part of up to half, so that many do not come back at once. */
 export function backoff(

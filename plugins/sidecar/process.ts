@@ -1,4 +1,5 @@
-import { GatewayError, parseDuration, type Json } from "propylon";
+import { GatewayError, type Json } from "propylon";
+import { parseDuration } from "propylon/kit";
 import { exitCodeOf, runGateway, type Running } from "propylon/cli";
 
 /** How long a runtime that is our child gets from SIGTERM to SIGKILL, and what closing takes besides, in milliseconds. */

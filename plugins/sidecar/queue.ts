@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, toGatewayError, pause } from "propylon";
+import { GatewayError, toGatewayError } from "propylon";
+import { pause } from "propylon/kit";
 import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
 import { harmless, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";

@@ -1,13 +1,5 @@
-import {
-  admits,
-  checkInput,
-  durationSchema,
-  pathParameter,
-  readJson,
-  traceOf,
-  type PluginContext,
-  type Principal,
-} from "propylon";
+import { admits, durationSchema, type PluginContext, type Principal } from "propylon";
+import { checkInput, pathParameter, readJson, traceOf } from "propylon/kit";
 import { CONTRACT_VERSIONS, sendMessageRequestSchema, type Task } from "propylon/contract";
 import { z } from "zod";
 import type { Sidecar } from "./sidecar.ts";

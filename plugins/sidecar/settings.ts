@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { GatewayError, parseDuration } from "propylon";
+import { GatewayError } from "propylon";
+import { parseDuration } from "propylon/kit";
 import { natsOf, type NatsSettings } from "./nats.ts";
 import type { SidecarOptions } from "./options.ts";
 

@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { traceOf } from "propylon";
+import { traceOf } from "propylon/kit";
 import { z } from "zod";
 import { resultFor } from "./routes.ts";
 import type { Sidecar } from "./sidecar.ts";

@@ -1,4 +1,5 @@
-import { toGatewayError, type GatewayError, pause } from "propylon";
+import { toGatewayError, type GatewayError } from "propylon";
+import { pause } from "propylon/kit";
 import { Execution, type Ending, type Means } from "./execution.ts";
 
 /** Pause after something that failed at once, in milliseconds. */

@@ -1,5 +1,6 @@
 import { SpanKind, type Attributes } from "@opentelemetry/api";
-import { outcomeOf, type Answer, type Call, type Server } from "propylon";
+import type { Answer, Call, Server } from "propylon";
+import { outcomeOf } from "propylon/kit";
 
 /** Most characters of arguments in a span. */
 const MAX_ARGUMENTS = 4_096;

@@ -8,14 +8,8 @@ import {
   type Span,
   type Tracer,
 } from "@opentelemetry/api";
-import {
-  amendCall,
-  type Answer,
-  type Call,
-  type Middleware,
-  type Next,
-  type Server,
-} from "propylon";
+import type { Answer, Call, Middleware, Next, Server } from "propylon";
+import { amendCall } from "propylon/kit";
 import {
   describeArguments,
   describeCall,

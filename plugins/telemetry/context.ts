@@ -7,7 +7,8 @@ import {
   type Context,
   type SpanContext,
 } from "@opentelemetry/api";
-import { traceOf, type Json } from "propylon";
+import type { Json } from "propylon";
+import { traceOf } from "propylon/kit";
 
 /**
  * The OpenTelemetry context that a `_meta` belongs to: below the span that it names. Without `_meta` the one of the moment; a

@@ -1,6 +1,6 @@
 import type { Agent } from "node:http";
 import type { ContextManager, MeterProvider, TracerProvider } from "@opentelemetry/api";
-import { within } from "propylon";
+import { within } from "propylon/kit";
 import type { ExportSettings } from "./options.ts";
 import type { Sdk } from "./sdk.ts";
 

@@ -8,11 +8,11 @@ import {
   createGateway,
   createLogger,
   definePlugin,
-  ERROR_STATUS,
   GatewayError,
   type ErrorCode,
   type Gateway,
 } from "../../core/index.ts";
+import { ERROR_STATUS } from "../../core/kit/index.ts";
 
 /** What must never be seen: each stands for something that programs give away. */
 const CANARY = {

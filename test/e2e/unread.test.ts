@@ -1,7 +1,8 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createKey, digestOf } from "../../core/http/auth/key.ts";
-import { definePlugin, type Cut, type GatewayConfigInput } from "../../core/index.ts";
+import { definePlugin, type GatewayConfigInput } from "../../core/index.ts";
+import type { Cut } from "../../core/kit/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import openapi from "../../plugins/openapi/index.ts";
 

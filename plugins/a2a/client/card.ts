@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { GatewayError, isSameHost, parseJson } from "propylon";
+import { GatewayError } from "propylon";
+import { isSameHost, parseJson } from "propylon/kit";
 import { skillSchema } from "propylon/contract";
 import { z } from "zod";
 import { MAX_DEPTH } from "../ids.ts";

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
-import { isGatewayError, readEvents, parseJson, toGatewayError, type Json } from "propylon";
+import { isGatewayError, toGatewayError, type Json } from "propylon";
+import { readEvents, parseJson } from "propylon/kit";
 import { MAX_DEPTH } from "../ids.ts";
 import type { RemoteCard } from "./card.ts";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";

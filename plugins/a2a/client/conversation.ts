@@ -1,4 +1,5 @@
-import { Answer, traceOf, type Call } from "propylon";
+import { Answer, type Call } from "propylon";
+import { traceOf } from "propylon/kit";
 import type { Channel, Passage } from "./channel.ts";
 import { Refusal } from "./faults.ts";
 import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts";

@@ -1,4 +1,5 @@
-import { within, type Answer } from "propylon";
+import type { Answer } from "propylon";
+import { within } from "propylon/kit";
 import type { Conversation } from "./conversation.ts";
 
 /** The conversations that go on with one agent, until it has heard of their end. */

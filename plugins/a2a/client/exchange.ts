@@ -1,5 +1,5 @@
 import { Readable, Transform } from "node:stream";
-import { isWithinDepth, readTypedEvents } from "propylon";
+import { isWithinDepth, readTypedEvents } from "propylon/kit";
 import type { Agent } from "undici";
 import { MAX_DEPTH } from "../ids.ts";
 import { Faults } from "./faults.ts";

@@ -1,4 +1,5 @@
-import { GatewayError, isGatewayError, networkFault, sizeFault } from "propylon";
+import { GatewayError, isGatewayError } from "propylon";
+import { networkFault, sizeFault } from "propylon/kit";
 import { MAX_DEPTH } from "../ids.ts";
 
 /** Errors of a connection that was never made, so that nothing can have been carried out. */

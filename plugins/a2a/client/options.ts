@@ -1,4 +1,5 @@
-import { durationSchema, headersSchema, sizeSchema } from "propylon";
+import { durationSchema, sizeSchema } from "propylon";
+import { headersSchema } from "propylon/kit";
 import { CARD_PATH } from "propylon/contract";
 import { z } from "zod";
 

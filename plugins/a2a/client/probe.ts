@@ -1,10 +1,5 @@
-import {
-  GatewayError,
-  isGatewayError,
-  toGatewayError,
-  type ProbeReport,
-  type ProbeRung,
-} from "propylon";
+import { GatewayError, isGatewayError, toGatewayError } from "propylon";
+import type { ProbeReport, ProbeRung } from "propylon/kit";
 import { baseOf } from "./card.ts";
 import type { CardReader } from "./cards.ts";
 import type { Exchange } from "./exchange.ts";

@@ -1,4 +1,5 @@
-import { Answer, blobContent, isObject, type Json } from "propylon";
+import { Answer, type Json } from "propylon";
+import { blobContent, isObject } from "propylon/kit";
 import { STATES, textOf, type Part, type Task } from "propylon/contract";
 import type { Outcome } from "./view.ts";
 

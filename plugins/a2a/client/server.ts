@@ -7,10 +7,10 @@ import {
   type Catalogue,
   type ManagedServer,
   type PluginContext,
-  type ProbeReport,
   type ServerEvent,
   type ServerStatus,
 } from "propylon";
+import type { ProbeReport } from "propylon/kit";
 import type { RemoteCard } from "./card.ts";
 import { CardReader } from "./cards.ts";
 import type { Channel } from "./channel.ts";

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { isGatewayError, pause } from "propylon";
+import { isGatewayError } from "propylon";
+import { pause } from "propylon/kit";
 import type { Task } from "propylon/contract";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
 import { isBroken, isUnsent, Refusal, type Faults } from "./faults.ts";

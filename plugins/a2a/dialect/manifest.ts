@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { perGeneration, type PluginContext } from "propylon";
+import type { PluginContext } from "propylon";
+import { perGeneration } from "propylon/kit";
 import {
   CARD_PATH,
   CONTRACT_VERSIONS,

@@ -1,4 +1,5 @@
-import { GatewayError, parseDuration, setTimer, type PluginContext } from "propylon";
+import { GatewayError, type PluginContext } from "propylon";
+import { parseDuration, setTimer } from "propylon/kit";
 import type { A2aOptions } from "../options.ts";
 
 /** How long the contract gives a runtime to become ready, in milliseconds. */

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { MIMEType } from "node:util";
-import { GatewayError, parseJson, type Json, type RouteEvent, isObject } from "propylon";
+import { GatewayError, type Json, type RouteEvent } from "propylon";
+import { parseJson, isObject } from "propylon/kit";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
 import { MAX_DEPTH, MAX_ID } from "../ids.ts";
 

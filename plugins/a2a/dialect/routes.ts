@@ -1,4 +1,5 @@
-import { prefersEvents, traceOf, type PluginContext } from "propylon";
+import type { PluginContext } from "propylon";
+import { prefersEvents, traceOf } from "propylon/kit";
 import type { Card } from "../card.ts";
 import type { A2aOptions } from "../options.ts";
 import type { RuntimeService } from "../service.ts";

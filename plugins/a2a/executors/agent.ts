@@ -1,4 +1,5 @@
-import { GatewayError, traceOf, type Call } from "propylon";
+import { GatewayError, type Call } from "propylon";
+import { traceOf } from "propylon/kit";
 import { textOf } from "propylon/contract";
 import type { AgentsService, Message, RunResult } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";

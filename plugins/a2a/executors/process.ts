@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { GatewayError, spawnChild, within, type Exit } from "propylon";
+import { GatewayError } from "propylon";
+import { spawnChild, within, type Exit } from "propylon/kit";
 
 /** Between SIGTERM and SIGKILL, in milliseconds: less than a cancelled task may take to end. */
 const TERM_MS = 2_000;

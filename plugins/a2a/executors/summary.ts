@@ -1,4 +1,5 @@
-import { GatewayError, type Call, timeoutSignal } from "propylon";
+import { GatewayError, type Call } from "propylon";
+import { timeoutSignal } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
 
 const WANTED =

@@ -1,4 +1,5 @@
-import { GatewayError, type Json, type PluginContext, type Tool, isObject } from "propylon";
+import { GatewayError, type Json, type PluginContext, type Tool } from "propylon";
+import { isObject } from "propylon/kit";
 import { textOf, type Part } from "propylon/contract";
 import type { SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";

@@ -1,4 +1,5 @@
-import { GatewayError, setTimer } from "propylon";
+import { GatewayError } from "propylon";
+import { setTimer } from "propylon/kit";
 import { STATES, type Artifact, type Part, type StreamEvent, type Task } from "propylon/contract";
 
 /** Bytes that may wait for a reader that takes nothing, roughly (characters). */

@@ -1,11 +1,5 @@
-import {
-  GatewayError,
-  parseJson,
-  pathParameter,
-  type Json,
-  type RouteEvent,
-  type RouteMethod,
-} from "propylon";
+import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
+import { parseJson, pathParameter } from "propylon/kit";
 import { readBytes } from "../dialect/request.ts";
 import { MAX_DEPTH } from "../ids.ts";
 import { jsonReply } from "../reply.ts";

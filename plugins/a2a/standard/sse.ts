@@ -1,4 +1,4 @@
-import { setTicker } from "propylon";
+import { setTicker } from "propylon/kit";
 import { FastResponse } from "srvx";
 
 /** Bytes that may wait in the stream before the next event is asked for. */

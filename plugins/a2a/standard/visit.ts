@@ -1,6 +1,7 @@
 import type { AgentCard } from "@a2a-js/sdk";
 import type { ServerCallContext } from "@a2a-js/sdk/server";
-import { traceOf, type Json, type Principal, type RouteEvent } from "propylon";
+import type { Json, Principal, RouteEvent } from "propylon";
+import { traceOf } from "propylon/kit";
 import type { Sdk } from "./sdk.ts";
 
 /** The binding through which a request came. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, within, type PluginContext, type Principal } from "propylon";
+import { GatewayError, type PluginContext, type Principal } from "propylon";
+import { within } from "propylon/kit";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";

@@ -1,4 +1,5 @@
-import { isObject, type Json } from "propylon";
+import type { Json } from "propylon";
+import { isObject } from "propylon/kit";
 import { textOf, type Part } from "propylon/contract";
 
 /** Media type of the part that holds the schema of an answer. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { Cancellation, GatewayError, type Json, type Principal } from "propylon";
+import { GatewayError, type Json, type Principal } from "propylon";
+import { Cancellation } from "propylon/kit";
 import {
   applyEvent,
   STATES,

@@ -1,4 +1,5 @@
-import { GatewayError, toGatewayError, type Cancellation } from "propylon";
+import { GatewayError, toGatewayError } from "propylon";
+import type { Cancellation } from "propylon/kit";
 import type { Message } from "propylon/contract";
 
 /** How a question ended. */

@@ -3,15 +3,13 @@ import {
   GatewayError,
   isGatewayError,
   toGatewayError,
-  wordsOf,
   type Answer,
-  type Cancellation,
   type Json,
   type PluginContext,
   type Principal,
   type Progress,
-  setTimer,
 } from "propylon";
+import { wordsOf, type Cancellation, setTimer } from "propylon/kit";
 import type { Part, TaskState } from "propylon/contract";
 import type { Logger } from "pino";
 import type { SendOptions } from "../service.ts";

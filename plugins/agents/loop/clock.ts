@@ -1,4 +1,4 @@
-import { setTimer } from "propylon";
+import { setTimer } from "propylon/kit";
 /** Ends a run from outside, or when its time is up. */
 export class Clock {
   readonly #outer: AbortSignal;

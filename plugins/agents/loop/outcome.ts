@@ -1,4 +1,5 @@
-import { toGatewayError, type Answer, type Json, isObject } from "propylon";
+import { toGatewayError, type Answer, type Json } from "propylon";
+import { isObject } from "propylon/kit";
 import type { Part } from "../model.ts";
 
 /** What a tool call came to, as the model is told. */

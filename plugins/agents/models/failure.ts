@@ -1,4 +1,5 @@
-import { GatewayError, networkReason } from "propylon";
+import { GatewayError } from "propylon";
+import { networkReason } from "propylon/kit";
 
 /** A request to a provider that failed. */
 export interface ModelFailure {

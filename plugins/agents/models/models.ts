@@ -1,4 +1,5 @@
-import { GatewayError, setTimer } from "propylon";
+import { GatewayError } from "propylon";
+import { setTimer } from "propylon/kit";
 import type { Model, ModelReply, ModelRequest } from "../model.ts";
 import { describeFailure, describeTimeout, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "propylon";
+import { isObject } from "propylon/kit";
 import type { FinishReason, LanguageModelUsage, ProviderMetadata } from "ai";
 import type { ModelReply, Part } from "../model.ts";
 

@@ -1,4 +1,4 @@
-import { pause } from "propylon";
+import { pause } from "propylon/kit";
 import type { ModelFailure } from "./failure.ts";
 
 /** How requests are repeated; times in milliseconds. */

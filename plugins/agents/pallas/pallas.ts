@@ -1,4 +1,5 @@
-import { GatewayError, isObject, type Json } from "propylon";
+import { GatewayError, type Json } from "propylon";
+import { isObject } from "propylon/kit";
 import { renamed, usableNames } from "./names.ts";
 import { readPython, type PythonAgent } from "./python.ts";
 

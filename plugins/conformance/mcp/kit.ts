@@ -7,7 +7,7 @@ import type { Era, KitClient } from "./client.ts";
 import { LISTS } from "./lists.ts";
 import { RELAY } from "./relay.ts";
 import type { McpScene } from "./scene.ts";
-import { setTimer } from "propylon";
+import { setTimer } from "propylon/kit";
 
 /** Options of the kit for MCP endpoints. */
 export interface McpKitOptions {

@@ -1,7 +1,7 @@
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { demand } from "../check.ts";
-import { timeoutSignal } from "propylon";
+import { timeoutSignal } from "propylon/kit";
 
 /** What is sent to a runtime. */
 export interface Outgoing {

@@ -7,7 +7,7 @@ import type { Exit } from "./child.ts";
 import { parsed } from "./exchange.ts";
 import type { Scene, Undisturbed } from "./scene.ts";
 import { LEAVE_MS, watchShutdown, type Shutdown } from "./shutdown.ts";
-import { timeoutSignal } from "propylon";
+import { timeoutSignal } from "propylon/kit";
 
 /** Longest wait for a trace unless the options say otherwise, in milliseconds. */
 const TRACE_MS = 8_000;

@@ -4,7 +4,7 @@ import type { Child, Exit } from "./child.ts";
 import { NoAnswer, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 import type { Subject } from "./subject.ts";
-import { within } from "propylon";
+import { within } from "propylon/kit";
 
 /** How long a task may take to get going before the signal, and a signal to be noticed. Milliseconds. */
 const SETTLE_MS = 400;

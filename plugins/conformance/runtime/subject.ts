@@ -3,7 +3,7 @@ import { CARD_PATH, MANIFEST_FILE, manifestSchema, type Part } from "propylon/co
 import { describeExit, type Child } from "./child.ts";
 import { exchange, NoAnswer, parsed, type Outgoing, type Reply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
-import { within } from "propylon";
+import { within } from "propylon/kit";
 
 /** Health, card and manifest are simple to answer: longer than this is as good as never. Milliseconds. */
 const LOOK_MS = 10_000;

@@ -1,4 +1,5 @@
-import { isObject, isSameHost, makeCatalogue, type Catalogue, type Json } from "propylon";
+import { makeCatalogue, type Catalogue, type Json } from "propylon";
+import { isObject, isSameHost } from "propylon/kit";
 import type { ApiDocument } from "./document.ts";
 import { isSelected, operationsOf, type Operation } from "./operations.ts";
 import type { ApiOptions } from "./options.ts";

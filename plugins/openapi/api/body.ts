@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { isObject, type Json } from "propylon";
+import type { Json } from "propylon";
+import { isObject } from "propylon/kit";
 
 import { plain } from "./styles.ts";
 import { WrongArgument } from "./wrong-argument.ts";

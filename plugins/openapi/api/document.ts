@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { GatewayError, isWithinDepth, networkReason, type Json, isObject } from "propylon";
+import { GatewayError, type Json } from "propylon";
+import { isWithinDepth, networkReason, isObject } from "propylon/kit";
 import { Lexer, parse, Parser } from "yaml";
 import { absolute, broken, MAX_DEPTH, parseUrl, References, tooDeep } from "./references.ts";
 

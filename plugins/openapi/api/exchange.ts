@@ -1,6 +1,7 @@
 import type { Readable, Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { isGatewayError, networkFault, sizeFault } from "propylon";
+import { isGatewayError } from "propylon";
+import { networkFault, sizeFault } from "propylon/kit";
 import type { Agent } from "undici";
 import { parseUrl } from "./references.ts";
 import type { ApiRequest } from "./request.ts";

@@ -1,4 +1,5 @@
-import { matchesWildcard, type Json, isObject } from "propylon";
+import type { Json } from "propylon";
+import { matchesWildcard, isObject } from "propylon/kit";
 import { broken, type References } from "./references.ts";
 
 const METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"] as const;

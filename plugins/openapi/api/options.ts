@@ -1,4 +1,5 @@
-import { durationSchema, headersSchema, sizeSchema } from "propylon";
+import { durationSchema, sizeSchema } from "propylon";
+import { headersSchema } from "propylon/kit";
 import { z } from "zod";
 
 const patterns = (what: string) => z.array(z.string().min(1)).optional().describe(what);

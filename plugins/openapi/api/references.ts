@@ -1,4 +1,5 @@
-import { GatewayError, type Json, isObject } from "propylon";
+import { GatewayError, type Json } from "propylon";
+import { isObject } from "propylon/kit";
 
 /** A URL relative to another, or nothing. */
 export function parseUrl(text: string, base: string): URL | undefined {

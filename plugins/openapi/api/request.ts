@@ -1,4 +1,5 @@
-import { HEADER_NAME, HEADER_VALUE, type Json } from "propylon";
+import type { Json } from "propylon";
+import { HEADER_NAME, HEADER_VALUE } from "propylon/kit";
 import { encodeBody } from "./body.ts";
 import type { Parameter } from "./operations.ts";
 import { pairs, segment } from "./styles.ts";

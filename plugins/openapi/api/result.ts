@@ -1,5 +1,6 @@
 import { STATUS_CODES } from "node:http";
-import { Answer, blobContent, isObject, type Json, parseJson } from "propylon";
+import { Answer, type Json } from "propylon";
+import { blobContent, isObject, parseJson } from "propylon/kit";
 import type { ApiReply } from "./exchange.ts";
 
 /** How much of an error body a model is shown, in characters. */

@@ -1,4 +1,5 @@
-import { isObject, type Json } from "propylon";
+import type { Json } from "propylon";
+import { isObject } from "propylon/kit";
 import { shown, type References } from "./references.ts";
 
 /** Whether a schema describes what is sent or what comes back: `readOnly` and `writeOnly` depend on it. */

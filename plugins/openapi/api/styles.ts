@@ -1,4 +1,4 @@
-import { isObject } from "propylon";
+import { isObject } from "propylon/kit";
 
 /** Writes one text into a URL. */
 export type Encode = (text: string) => string;

@@ -1,4 +1,5 @@
-import { isObject, type Json, type Tool } from "propylon";
+import type { Json, Tool } from "propylon";
+import { isObject } from "propylon/kit";
 import type { Body, Operation, Parameter } from "./operations.ts";
 import { type References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "propylon";
+import { isObject } from "propylon/kit";
 import { requireAll } from "./assertions.ts";
 import { every, type Keyword, type Verdict, type Walk } from "./verdict.ts";
 

@@ -1,4 +1,5 @@
-import { isObject, type Json } from "propylon";
+import type { Json } from "propylon";
+import { isObject } from "propylon/kit";
 import type { Keyword, Walk } from "./verdict.ts";
 
 /** Characters that are looked at for one unit of work. */

@@ -1,4 +1,5 @@
-import { GatewayError, isObject } from "propylon";
+import { GatewayError } from "propylon";
+import { isObject } from "propylon/kit";
 
 type Value = Record<string, unknown>;
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import { GatewayError, isObject } from "propylon";
+import { GatewayError } from "propylon";
+import { isObject } from "propylon/kit";
 import { start, transportOf } from "propylon/cli";
 import { forwardingOf } from "./headers.ts";
 

@@ -1,6 +1,7 @@
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
-import { within, type GatewayError, pause } from "propylon";
+import type { GatewayError } from "propylon";
+import { within, pause } from "propylon/kit";
 import { backoff } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 import type { TransportStatus } from "../transport.ts";

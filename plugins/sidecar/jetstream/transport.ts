@@ -1,5 +1,6 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
-import { GatewayError, isGatewayError, pause } from "propylon";
+import { GatewayError, isGatewayError } from "propylon";
+import { pause } from "propylon/kit";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
 import type { Settings } from "../settings.ts";
 import { tokenOf } from "../subjects.ts";

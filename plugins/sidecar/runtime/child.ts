@@ -1,4 +1,5 @@
-import { spawnChild, toGatewayError, type Child, pause } from "propylon";
+import { toGatewayError } from "propylon";
+import { spawnChild, type Child, pause } from "propylon/kit";
 import { backoff } from "../pause.ts";
 import type { Settings } from "../settings.ts";
 

@@ -1,4 +1,4 @@
-import { isWithinDepth } from "propylon";
+import { isWithinDepth } from "propylon/kit";
 import type { Dispatcher } from "undici";
 import { Failure } from "../failure.ts";
 

@@ -1,4 +1,5 @@
-import { GatewayError, pause } from "propylon";
+import { GatewayError } from "propylon";
+import { pause } from "propylon/kit";
 import {
   agentCardSchema,
   CARD_PATH,

@@ -1,4 +1,4 @@
-import { readEvents } from "propylon";
+import { readEvents } from "propylon/kit";
 import {
   STATES,
   streamEventSchema,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Answer, blobContent, GatewayError, toResult, wordsOf } from "../../../core/index.ts";
+import { Answer, GatewayError } from "../../../core/index.ts";
+import { blobContent, toResult, wordsOf } from "../../../core/kit/index.ts";
 
 describe("what a tool returned as its result", () => {
   it("is text, data with its text, or the result itself", () => {

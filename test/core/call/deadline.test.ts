@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import { definePlugin, type Call, type Deadline, type Progress } from "../../../core/index.ts";
+import { definePlugin, type Call, type Progress } from "../../../core/index.ts";
+import type { Deadline } from "../../../core/kit/index.ts";
 import { Answer } from "../../../core/call/answer.ts";
 import { Cancellation, addSignal } from "../../../core/call/cancellation.ts";
 import {

@@ -6,12 +6,12 @@ import {
   createLogger,
   definePlugin,
   GatewayError,
-  outcomeOf,
   STAGES,
   type Call,
   type Middleware,
   type Stage,
 } from "../../../core/index.ts";
+import { outcomeOf } from "../../../core/kit/index.ts";
 import { Cancellation } from "../../../core/call/cancellation.ts";
 import { completeCall } from "../../../core/server/plugin/tool-call.ts";
 import {

@@ -6,7 +6,8 @@ import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { createFileGateway, definePlugin, defineService, optional } from "../../../core/index.ts";
-import type { GatewayError, ReloadPlan, ReloadReport } from "../../../core/index.ts";
+import type { GatewayError, ReloadReport } from "../../../core/index.ts";
+import type { ReloadPlan } from "../../../core/kit/index.ts";
 
 const Base = defineService<string>("base");
 const config = z.strictObject({

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { headersSchema, isSameHost } from "../../../core/index.ts";
+import { headersSchema, isSameHost } from "../../../core/kit/index.ts";
 
 it.each([
   ["http://a.example/x", "http://a.example/y", true],

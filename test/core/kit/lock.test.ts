@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { lockFile } from "../../../core/index.ts";
+import { lockFile } from "../../../core/kit/index.ts";
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 

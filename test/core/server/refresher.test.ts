@@ -7,8 +7,8 @@ import {
   StatusTracker,
   type Catalogue,
   type ServerEvent,
-  type RefresherOptions,
 } from "../../../core/index.ts";
+import type { RefresherOptions } from "../../../core/kit/index.ts";
 
 interface Book {
   readonly title: string;

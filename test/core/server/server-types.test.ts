@@ -8,7 +8,6 @@ import {
   Answer,
   createGateway,
   definePlugin,
-  EMPTY_CATALOGUE,
   GatewayError,
   type AnyPlugin,
   type Catalogue,
@@ -18,6 +17,7 @@ import {
   type ServerEvent,
   type ServerStatus,
 } from "../../../core/index.ts";
+import { EMPTY_CATALOGUE } from "../../../core/kit/index.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { propylon } from "../cli/propylon.ts";

@@ -7,13 +7,13 @@ import {
   Answer,
   createGateway,
   definePlugin,
-  EMPTY_CATALOGUE,
   StatusTracker,
   type Catalogue,
   type Json,
   type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
+import { EMPTY_CATALOGUE } from "../../../core/kit/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 const INPUT = { type: "object" };

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { definePlugin, ERROR_STATUS, type ErrorCode } from "propylon";
+import { definePlugin, type ErrorCode } from "propylon";
+import { ERROR_STATUS } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { createSlow, EVERYTHING, get, post, refusal, startOpenapi } from "./support.ts";
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { GatewayError, within, type PluginContext, type Principal, type Resolve } from "propylon";
+import { GatewayError, type PluginContext, type Principal } from "propylon";
+import { within, type Resolve } from "propylon/kit";
 import type { PushOptions } from "../options.ts";
 import { Outbox, type PostOffice } from "./outbox.ts";
 import { Webhooks } from "./webhook.ts";

@@ -1,4 +1,5 @@
-import { isGatewayError, pause } from "propylon";
+import { isGatewayError } from "propylon";
+import { pause } from "propylon/kit";
 
 /** Pause before the first retry, in milliseconds; doubled each time, up to {@link LONGEST_PAUSE_MS}. */
 const FIRST_PAUSE_MS = 500;

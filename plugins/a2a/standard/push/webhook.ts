@@ -1,4 +1,5 @@
-import { AllowedAddresses, GatewayError, timeoutSignal, type Resolve } from "propylon";
+import { GatewayError } from "propylon";
+import { AllowedAddresses, timeoutSignal, type Resolve } from "propylon/kit";
 import { Agent, request } from "undici";
 
 /** Longest URL that is taken. */

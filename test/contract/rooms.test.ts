@@ -1,0 +1,49 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { expect, it } from "vitest";
+import { importGraph } from "./imports.ts";
+
+const graph = importGraph();
+const files = [...graph.keys()].filter((file) => file.startsWith("core/"));
+
+/** The names that stand more than once. */
+const twice = (names: readonly string[]): readonly string[] => [
+  ...new Set(names.filter((name, index) => names.indexOf(name) !== index)),
+];
+
+it("no file of core has the name of another, but for the doors that packages export", () => {
+  const names = files.map((file) => basename(file)).filter((name) => name !== "index.ts");
+  expect(names.length).toBeGreaterThan(200);
+  expect(twice(names)).toEqual([]);
+});
+
+it("no exported type of core has the name of another", () => {
+  const declared = /^export (?:declare )?(?:abstract )?(?:interface|type|class) (\w+)/gm;
+  const names = files.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(declared)].map(([, name]) => name!),
+  );
+  expect(names.length).toBeGreaterThan(300);
+  expect(twice(names)).toEqual([]);
+});
+
+/** The folder of core that a file is in; "" for the files beside the folders. */
+const roomOf = (file: string): string => (file.split("/").length > 2 ? file.split("/")[1]! : "");
+
+/** What other folders of core import of each: its door. Every further file here is one more thing that a reader must know. */
+const DOORS: Readonly<Record<string, readonly string[]>> = {};
+
+it("the files of a folder that other folders import are these", () => {
+  const found: Record<string, string[]> = {};
+  for (const [file, imports] of graph) {
+    if (!file.startsWith("core/") || file.startsWith("core/testing/")) continue;
+    for (const path of imports) {
+      const room = roomOf(path);
+      if (path.startsWith("core/") && room !== "" && room !== roomOf(file))
+        (found[room] ??= []).push(basename(path, ".ts"));
+    }
+  }
+  const doors = Object.fromEntries(
+    Object.entries(found).map(([room, names]) => [room, [...new Set(names)].toSorted()]),
+  );
+  expect(doors).toEqual(DOORS);
+});
