@@ -1,9 +1,13 @@
 export { createFileGateway, createGateway } from "./gateway/create.ts";
-export type { FileGatewayOptions, GatewayOptions } from "./gateway/options.ts";
+export type { FileGatewayOptions, GatewayOptions } from "./gateway/gateway-options.ts";
 export type { GatewayDescription } from "./plugin/description.ts";
 export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
 export { Answer } from "./call/answer.ts";
-export type { Authenticate, AuthenticatorOptions, Credentials } from "./http/auth/types.ts";
+export type {
+  Authenticate,
+  AuthenticatorOptions,
+  Credentials,
+} from "./http/auth/authentication.ts";
 export { createPrincipal } from "./http/auth/principal.ts";
 export { admits } from "./http/auth/roles.ts";
 export { type GatewayConfig, type GatewayConfigInput, configSchema } from "./config/schema.ts";

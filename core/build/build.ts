@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { OutputAsset, OutputChunk, Plugin, RolldownOptions } from "rolldown";
 import { GatewayError } from "../errors.ts";
-import { findParts, type GatewayParts } from "./parts.ts";
+import { findParts, type BuildParts } from "./build-parts.ts";
 
 /** How to build. */
 export interface BuildRequest {
@@ -22,7 +22,7 @@ export interface BuildResult {
   readonly file: string;
   /** Bytes. */
   readonly size: number;
-  readonly parts: GatewayParts;
+  readonly parts: BuildParts;
 }
 
 /** What a bundler made. */
@@ -53,7 +53,7 @@ export async function buildGateway(request: BuildRequest): Promise<BuildResult> 
   return { file, size: (await stat(file)).size, parts };
 }
 
-async function bundle({ config }: GatewayParts, request: BuildRequest): Promise<Output> {
+async function bundle({ config }: BuildParts, request: BuildRequest): Promise<Output> {
   const { rolldown, plugin } = await loadBundler(config);
   const build = await rolldown({
     input: "virtual:gateway/server",

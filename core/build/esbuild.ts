@@ -1,4 +1,4 @@
-import type { GatewayParts } from "./parts.ts";
+import type { BuildParts } from "./build-parts.ts";
 import { dirname } from "node:path";
 import { replacement, SERVER, writeParts, writeServer } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
@@ -33,7 +33,7 @@ const NAMESPACE = "propylon";
  */
 export function setUpEsbuild(
   build: EsbuildBuild,
-  find: () => Promise<GatewayParts>,
+  find: () => Promise<BuildParts>,
   forget: () => void,
 ): void {
   const resolveDir = process.cwd();

@@ -1,9 +1,9 @@
-import type { GatewayParts } from "./parts.ts";
+import type { BuildParts } from "./build-parts.ts";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "../version.ts";
-import { keyOf } from "./key.ts";
+import { keyOf } from "./build-key.ts";
 import { SUFFIX } from "./packages.ts";
 
 /** Module with the plugins of the config, for whoever writes an entry of their own. */
@@ -18,8 +18,8 @@ const within = (path: string): string => resolve(core, `${path}.${SUFFIX}`);
 
 /** Modules of the core that are another one in a build, by absolute path: their text there. */
 const REPLACED: ReadonlyMap<string, string> = new Map([
-  [within("config/resolve"), `export * from ${quote(within("build/sealed/resolve"))};`],
-  [within("config/code"), `export * from ${quote(within("build/sealed/code"))};`],
+  [within("config/resolve"), `export * from ${quote(within("build/sealed/sealed-plugins"))};`],
+  [within("config/code"), `export * from ${quote(within("build/sealed/sealed-code"))};`],
   [within("version"), `export const VERSION = ${quote(VERSION)};`],
 ]);
 
@@ -51,7 +51,7 @@ export function replacement(id: string): string | undefined {
  * would not be evaluated before the entry is done.
  */
 export function writeServer(): string {
-  const server = quote(within("build/server"));
+  const server = quote(within("build/built-server"));
   return `import { serve } from ${server};\nvoid serve(process.argv.slice(2), import.meta.url);\n`;
 }
 
@@ -59,7 +59,7 @@ export function writeServer(): string {
  * The text of {@link PLUGINS}: the plugins and files of a gateway as imports. Its keys are paths relative to the folder of the
  * config, because that is how they are looked for when the build runs somewhere else.
  */
-export function writeParts(parts: GatewayParts): string {
+export function writeParts(parts: BuildParts): string {
   const folder = dirname(parts.config);
   const plugins = [...parts.plugins].map(([key, from]) => ({ key, from }));
   const code = [...parts.code, ...(parts.isCode ? [parts.config] : [])];

@@ -1,6 +1,6 @@
 import { createUnplugin, type UnpluginInstance } from "unplugin";
 import { setUpEsbuild } from "./esbuild.ts";
-import { bundlerError } from "./failure.ts";
+import { bundlerError } from "./build-failure.ts";
 import {
   absentModule,
   PLUGINS,
@@ -12,7 +12,7 @@ import {
   writeServer,
 } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
-import { findParts, type GatewayParts } from "./parts.ts";
+import { findParts, type BuildParts } from "./build-parts.ts";
 import { setUpWebpack } from "./webpack.ts";
 
 /** Options of the bundler plugin. */
@@ -36,8 +36,8 @@ export interface BuildOptions {
  */
 const propylon: UnpluginInstance<BuildOptions | undefined> = createUnplugin(
   (options, { framework }) => {
-    let parts: Promise<GatewayParts> | undefined;
-    const find = (): Promise<GatewayParts> =>
+    let parts: Promise<BuildParts> | undefined;
+    const find = (): Promise<BuildParts> =>
       (parts ??= findParts(options?.config).catch((error: unknown) => {
         throw bundlerError(error);
       }));

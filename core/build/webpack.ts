@@ -1,4 +1,4 @@
-import type { GatewayParts } from "./parts.ts";
+import type { BuildParts } from "./build-parts.ts";
 import { virtualModule } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
 
@@ -39,7 +39,7 @@ const NAME = "propylon";
  * What unplugin leaves out for webpack and Rspack: `virtual:` would be a scheme there, and an import that stays one would be an
  * empty module, which a package that tries it takes for what it looked for.
  */
-export function setUpWebpack(compiler: WebpackCompiler, find: () => Promise<GatewayParts>): void {
+export function setUpWebpack(compiler: WebpackCompiler, find: () => Promise<BuildParts>): void {
   const { ExternalsPlugin } = compiler.webpack;
   new ExternalsPlugin("module-import", async ({ request, contextInfo, dependencyType }) => {
     const target = await resolvePackage(request ?? "", contextInfo?.issuer || undefined, find);

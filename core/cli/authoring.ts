@@ -1,5 +1,5 @@
 import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
-import type { KeyOptions } from "./key.ts";
+import type { KeyOptions } from "./new-key.ts";
 
 /** Flags of `check`. */
 interface CheckFlags {
@@ -23,10 +23,10 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     ],
     async run({ arguments: [config], flags }: CommandInput<CheckFlags>) {
       if (flags.explain !== undefined) {
-        const { explain } = await import("./explain.ts");
+        const { explain } = await import("./plugin-explanation.ts");
         return explain(flags.explain, config, flags);
       }
-      const { check } = await import("./check.ts");
+      const { check } = await import("./check-report.ts");
       return check(config, flags);
     },
   },
@@ -47,7 +47,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     description: "Print the composed gateway as a Mermaid flow chart.",
     arguments: "[config]",
     async run({ arguments: [config] }) {
-      const { graph } = await import("./graph.ts");
+      const { graph } = await import("./flow-chart.ts");
       await graph(config);
     },
   },
@@ -60,7 +60,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       { flag: "--sourcemap", description: "write a source map too" },
     ],
     async run({ arguments: [config], flags }) {
-      const { build } = await import("./build.ts");
+      const { build } = await import("./build-report.ts");
       await build({ ...flags, config });
     },
   },
@@ -69,7 +69,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       "Print the JSON Schema of the config; with a config also of the options of its plugins.",
     arguments: "[config]",
     async run({ arguments: [config] }) {
-      const { schema } = await import("./schema.ts");
+      const { schema } = await import("./schema-text.ts");
       await schema(config);
     },
   },
@@ -90,7 +90,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       { flag: "--json", description: "print JSON" },
     ],
     async run({ flags }: CommandInput<KeyOptions>) {
-      const { printKey } = await import("./key.ts");
+      const { printKey } = await import("./new-key.ts");
       printKey(flags);
     },
   },

@@ -4,8 +4,8 @@ import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
 import { loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
-import { endpointUrl, parseTarget } from "./client.ts";
-import { clientName, CLIENTS, keyVariable } from "./clients.ts";
+import { endpointUrl, parseTarget } from "./mcp-client.ts";
+import { clientName, CLIENTS, keyVariable } from "./client-files.ts";
 import { withContainer } from "./container.ts";
 
 /**

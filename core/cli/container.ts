@@ -1,4 +1,4 @@
-import { isPlainObject } from "../config/environment.ts";
+import { isPlainObject } from "../config/variables.ts";
 import { parseDuration } from "../config/units.ts";
 import { GatewayError } from "../errors.ts";
 

@@ -1,4 +1,4 @@
-import { isPlainObject } from "../config/environment.ts";
+import { isPlainObject } from "../config/variables.ts";
 import { OBJECT_NAMES } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
 import { withContainer } from "./container.ts";

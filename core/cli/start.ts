@@ -9,7 +9,7 @@ import { parseConfig } from "../config/parse.ts";
 import type { Logger } from "pino";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
-import { keyVariable } from "./clients.ts";
+import { keyVariable } from "./client-files.ts";
 import type { ServeFlags } from "./flags.ts";
 import { commandConfig, configFile } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";

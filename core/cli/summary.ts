@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
 import type { ServerStatus } from "../server/server.ts";
-import { claudeCommand, clientName } from "./clients.ts";
+import { claudeCommand, clientName } from "./client-files.ts";
 import { setTimer } from "../timers.ts";
 import { VERSION } from "../version.ts";
 

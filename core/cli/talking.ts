@@ -27,7 +27,7 @@ export const TALKING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     arguments: "<tool> [arguments...]",
     flags: [...ASKING, { flag: "--target <url|config>", description: "gateway to call" }],
     async run({ arguments: [tool, ...words], flags }) {
-      const { call } = await import("./call.ts");
+      const { call } = await import("./call-command.ts");
       return call({ ...flags, tool: tool!, words });
     },
   },

@@ -1,5 +1,5 @@
 import type { Tool } from "../call/types.ts";
-import { withClient, type ClientFlags } from "./client.ts";
+import { withClient, type ClientFlags } from "./mcp-client.ts";
 import { EXIT } from "./exit.ts";
 
 /** Lists the tools of a running gateway. Returns the exit code. */

@@ -1,5 +1,5 @@
 import { SPELLINGS } from "./clients.ts";
-import { isPlainObject } from "./environment.ts";
+import { isPlainObject } from "./variables.ts";
 import { isLoopback } from "../http/loopback.ts";
 import { resolve } from "node:path";
 import { hasCredentials } from "../http/auth/authenticator.ts";

@@ -1,4 +1,4 @@
-import { isPlainObject } from "./environment.ts";
+import { isPlainObject } from "./variables.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { configObject } from "./schema.ts";
 import { httpServerSchema, stdioServerSchema } from "./server-schema.ts";

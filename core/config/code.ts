@@ -8,7 +8,13 @@ import type { ConfigIssue } from "./issue.ts";
 import { Places } from "./places.ts";
 
 /** What code beside a config shares with the gateway. By public names, so that it is the copy that runs. */
-const SHARED = ["propylon", "propylon/kit", "propylon/plugins/agents", "zod", "prom-client"] as const;
+const SHARED = [
+  "propylon",
+  "propylon/kit",
+  "propylon/plugins/agents",
+  "zod",
+  "prom-client",
+] as const;
 
 /** A module of this machine with the files it is made of. */
 export interface CodeModule {

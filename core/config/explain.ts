@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isPlainObject } from "./environment.ts";
+import { isPlainObject } from "./variables.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
 import type { Places } from "./places.ts";

@@ -1,4 +1,4 @@
-import { isPlainObject } from "./environment.ts";
+import { isPlainObject } from "./variables.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 
 /** What every object has: a name among these finds something where nothing was set, or sets something else. */

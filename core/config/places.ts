@@ -1,4 +1,4 @@
-import type { Expanded } from "./environment.ts";
+import type { Expanded } from "./variables.ts";
 import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./issue.ts";
 
 /** Line and column of an offset in a text, both from 1. */

@@ -1,4 +1,4 @@
-import { isPlainObject } from "./environment.ts";
+import { isPlainObject } from "./variables.ts";
 import type { Move } from "./clients.ts";
 import type { PathIssue } from "./issue.ts";
 

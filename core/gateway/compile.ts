@@ -1,6 +1,6 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
-import type { Authenticator } from "../http/auth/types.ts";
+import type { Authenticator } from "../http/auth/authentication.ts";
 import { createChain, OPEN } from "../http/auth/authenticator.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";

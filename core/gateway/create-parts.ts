@@ -9,7 +9,7 @@ import { KeptValues } from "../plugin/keep.ts";
 import { UpstreamPool } from "../servers/pool.ts";
 import { VERSION } from "../version.ts";
 import { createEndpointHost, createScopeHost, reportEvent } from "./hosts.ts";
-import { createResolver, cwdOf, type GatewayOptions } from "./options.ts";
+import { createResolver, cwdOf, type GatewayOptions } from "./gateway-options.ts";
 import { emptyGeneration, type GatewayParts } from "./parts.ts";
 import { Queue } from "./queue.ts";
 

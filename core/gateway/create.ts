@@ -1,5 +1,10 @@
 import { Gateway } from "./gateway.ts";
-import { createResolver, cwdOf, type FileGatewayOptions, type GatewayOptions } from "./options.ts";
+import {
+  createResolver,
+  cwdOf,
+  type FileGatewayOptions,
+  type GatewayOptions,
+} from "./gateway-options.ts";
 import { ConfigFile } from "../config/file.ts";
 import { check } from "../config/check.ts";
 import { parseConfig } from "../config/parse.ts";

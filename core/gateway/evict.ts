@@ -1,5 +1,5 @@
 import type { EvictOptions, Evicted } from "../plugin/control.ts";
-import { droppedBetween, type Credits } from "../http/auth/dropped.ts";
+import { droppedBetween, type Credits } from "../http/auth/dropped-credentials.ts";
 import { GatewayError } from "../errors.ts";
 import type { Principal } from "../call/types.ts";
 import type { Generation } from "./generation.ts";

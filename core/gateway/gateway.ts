@@ -3,7 +3,7 @@ import { check, type CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { parseConfig } from "../config/parse.ts";
 import { createParts } from "./create-parts.ts";
-import type { GatewayOptions } from "./options.ts";
+import type { GatewayOptions } from "./gateway-options.ts";
 import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
 import { activate, reloadIfChanged } from "./activate.ts";

@@ -2,7 +2,7 @@ import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { WITHDRAWN } from "../http/auth/leases.ts";
-import { createControl } from "./control.ts";
+import { createControl } from "./management.ts";
 import { GatewayError } from "../errors.ts";
 import { evict } from "./evict.ts";
 import { completeCall } from "../server/plugin/tool-call.ts";

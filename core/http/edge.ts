@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Credentials } from "./auth/types.ts";
+import type { Credentials } from "./auth/authentication.ts";
 import { isRefusal, type Authentication } from "./auth/chain.ts";
 import { lacksRole } from "./auth/roles.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";

@@ -1,4 +1,4 @@
-import type { Credentials } from "./auth/types.ts";
+import type { Credentials } from "./auth/authentication.ts";
 import type { Authentication } from "./auth/chain.ts";
 import { createPrincipal } from "./auth/principal.ts";
 import { lacksRole } from "./auth/roles.ts";

@@ -14,7 +14,7 @@ import { Hosts, isUnspecified, literal } from "./allowed-hosts.ts";
 import { sendLiveness, sendReadiness, type Check } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
-import { WebSockets, type Handshake } from "./websockets.ts";
+import { WebSockets, type WebSocketHandshake } from "./websockets.ts";
 
 /** What a listener needs to know besides its own config. */
 export interface ListenerOptions extends Custody {
@@ -146,7 +146,7 @@ export class Listener {
   }
 
   /** A WebSocket handshake. Whatever is refused is answered as HTTP, before anything is switched. */
-  async #upgrade(handshake: Handshake): Promise<void> {
+  async #upgrade(handshake: WebSocketHandshake): Promise<void> {
     const { req, socket } = handshake;
     // Node has taken its own listeners off the socket.
     socket.on("error", () => {});

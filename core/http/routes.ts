@@ -9,7 +9,7 @@ import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
 import type { Logger } from "pino";
 import { createAudit, toMutation } from "./audit.ts";
 import { Actor, noteActor } from "../call/actor.ts";
-import type { Credentials } from "./auth/types.ts";
+import type { Credentials } from "./auth/authentication.ts";
 import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
 import { GatewayError, toEnvelope } from "../errors.ts";
 import { logFault } from "./route-log.ts";

@@ -1,6 +1,6 @@
 import { defaultListener } from "./listeners.ts";
 import type { IncomingMessage } from "node:http";
-import type { Credentials } from "./auth/types.ts";
+import type { Credentials } from "./auth/authentication.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Admission, SocketDoor } from "./app.ts";

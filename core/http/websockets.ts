@@ -31,7 +31,7 @@ interface Connection {
 }
 
 /** A handshake as Node hands it over. */
-export interface Handshake {
+export interface WebSocketHandshake {
   readonly req: IncomingMessage;
   readonly socket: NetSocket;
   readonly head: Buffer;
@@ -55,7 +55,7 @@ export class WebSockets {
   }
 
   /** Completes a handshake that was admitted, or answers what is wrong with it. */
-  async accept({ req, socket, head }: Handshake, admission: Admission): Promise<void> {
+  async accept({ req, socket, head }: WebSocketHandshake, admission: Admission): Promise<void> {
     const server = await (this.#server ??= createServer(this.#limit));
     server.handleUpgrade(req, socket, head, (opened) => this.#enter(opened, admission));
   }

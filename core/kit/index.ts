@@ -15,7 +15,7 @@ export { type Child, type Exit, spawnChild } from "../process/child.ts";
 export { readEvents, readTypedEvents } from "../servers/events.ts";
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";
-export type { EndpointInput, ListenerInput } from "../plugin/plugin.ts";
+export type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
 export type { DirectAnswer, DirectHandler, DirectHead, DirectRequest } from "../http/route.ts";
 export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/server.ts";
 export type { RefresherOptions } from "../server/refresher.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 import type { Json } from "../call/types.ts";
-import type { Message } from "./envelope.ts";
+import type { Message } from "./client-message.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";
 

@@ -7,15 +7,15 @@ import type { EndpointContent } from "./host.ts";
 import type { ListMethod } from "./list.ts";
 import { toFragment } from "./list.ts";
 import { LogLevels } from "./log-levels.ts";
-import type { Listener } from "./listen.ts";
+import type { ListenStream } from "./listen.ts";
 import { Listeners } from "./listen.ts";
 import { notification } from "./reply.ts";
 import type { Session, SessionEnd } from "./session.ts";
 import { CHANGEABLE, CHANGED, SessionTable } from "./session.ts";
-import { Subscriptions } from "./subscriptions.ts";
+import { ResourceWatchers } from "./resource-watchers.ts";
 import { View } from "./view.ts";
 import { Views } from "./views.ts";
-import { ServerWatch } from "./watch.ts";
+import { ServerWatch } from "./server-watch.ts";
 
 /** Entries serialised in one go; more would hold up the calls in between. */
 const SLICE = 1_000;
@@ -25,7 +25,7 @@ const BATCH = 10;
 /** What lives on an endpoint between requests: sessions, streams, subscriptions, and the news from the servers to them. */
 export class EndpointState {
   readonly sessions: SessionTable;
-  readonly watchers: Subscriptions<Session>;
+  readonly watchers: ResourceWatchers<Session>;
   readonly levels: LogLevels;
   readonly listeners: Listeners;
   readonly #context: EndpointContext;
@@ -45,12 +45,12 @@ export class EndpointState {
     this.levels = new LogLevels((level) => {
       for (const server of context.views.base.servers) server.setLogLevel?.(level, this);
     });
-    this.watchers = new Subscriptions<Session>(({ viewer }, uri) =>
+    this.watchers = new ResourceWatchers<Session>(({ viewer }, uri) =>
       context.views.of(viewer).watchable(uri, viewer),
     );
     this.listeners = new Listeners(
       context,
-      new Subscriptions<Listener>(({ principal }, uri) =>
+      new ResourceWatchers<ListenStream>(({ principal }, uri) =>
         context.views.of(principal).watchable(uri, principal),
       ),
     );

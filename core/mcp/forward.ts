@@ -1,5 +1,5 @@
 import type { CallMethod, Json, Principal } from "../call/types.ts";
-import type { Request } from "./envelope.ts";
+import type { Request } from "./client-message.ts";
 import type { Fault } from "./protocol.ts";
 import { isObject } from "../kit/json.ts";
 import { META_PREFIX, RPC } from "./protocol.ts";

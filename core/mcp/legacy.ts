@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { Json, Principal } from "../call/types.ts";
 import { BatchReply } from "./batch.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Message, Request } from "./envelope.ts";
-import { headerValue } from "./envelope.ts";
+import type { Message, Request } from "./client-message.ts";
+import { headerValue } from "./client-message.ts";
 import type { CallRequest, Forward } from "./forward.ts";
 import { invalid, isCallRequest, isFault, toForward } from "./forward.ts";
 import { LegacyCall } from "./legacy-call.ts";

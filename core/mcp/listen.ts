@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Server } from "../server/server.ts";
 import type { Json, Principal, RpcId } from "../call/types.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Request } from "./envelope.ts";
+import type { Request } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import { isObject } from "../kit/json.ts";
 import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
@@ -11,7 +11,7 @@ import type { Accepts } from "./reply.ts";
 import { notification, resultPieces, sendFault } from "./reply.ts";
 import { EventStream } from "./stream.ts";
 import type { View } from "./view.ts";
-import type { Subscriptions } from "./subscriptions.ts";
+import type { ResourceWatchers } from "./resource-watchers.ts";
 
 /** A change as the listen filter names it. */
 export type ListChange = "toolsListChanged" | "resourcesListChanged" | "promptsListChanged";
@@ -23,7 +23,7 @@ const NOTIFICATION: Readonly<Record<ListChange, string>> = {
 };
 
 /** One open `subscriptions/listen` stream. */
-export interface Listener {
+export interface ListenStream {
   readonly id: RpcId;
   readonly stream: EventStream;
   readonly lists: ReadonlySet<ListChange>;
@@ -38,10 +38,10 @@ export interface Listener {
 /** All listen streams of one endpoint (2026-07-28). */
 export class Listeners {
   readonly #context: EndpointContext;
-  readonly #subscriptions: Subscriptions<Listener>;
-  readonly #open = new Set<Listener>();
+  readonly #subscriptions: ResourceWatchers<ListenStream>;
+  readonly #open = new Set<ListenStream>();
 
-  constructor(context: EndpointContext, subscriptions: Subscriptions<Listener>) {
+  constructor(context: EndpointContext, subscriptions: ResourceWatchers<ListenStream>) {
     this.#context = context;
     this.#subscriptions = subscriptions;
   }
@@ -65,7 +65,7 @@ export class Listeners {
       );
     }
     const honored = this.#honored(wanted);
-    const listener: Listener = {
+    const listener: ListenStream = {
       id,
       stream: new EventStream(res, this.#context.streams),
       lists: listsOf(honored),
@@ -88,7 +88,7 @@ export class Listeners {
   }
 
   /** The acknowledgement is a promise, so it waits until the servers know what is watched; without resources it is at once. */
-  async #acknowledge(listener: Listener, wanted: Json): Promise<void> {
+  async #acknowledge(listener: ListenStream, wanted: Json): Promise<void> {
     const { resourceSubscriptions: uris, ...lists } = wanted;
     const watched = Array.isArray(uris) ? await this.#watch(listener, uris as string[]) : [];
     const honored = { ...lists, ...(watched.length > 0 && { resourceSubscriptions: watched }) };
@@ -101,18 +101,18 @@ export class Listeners {
   }
 
   /** The resources that a server agreed to tell about. */
-  async #watch(listener: Listener, uris: readonly string[]): Promise<readonly string[]> {
+  async #watch(listener: ListenStream, uris: readonly string[]): Promise<readonly string[]> {
     const faults = await Promise.all(uris.map((uri) => this.#subscriptions.add(listener, uri)));
     return uris.filter((_uri, index) => faults[index] === undefined);
   }
 
   /** Everyone who listens. */
-  [Symbol.iterator](): IterableIterator<Listener> {
+  [Symbol.iterator](): IterableIterator<ListenStream> {
     return this.#open.values();
   }
 
   /** Tells somebody that a list changed, if they asked for it. */
-  changed(listener: Listener, list: ListChange): void {
+  changed(listener: ListenStream, list: ListChange): void {
     if (listener.acknowledged && listener.lists.has(list))
       listener.stream.send(this.#stamp(listener, NOTIFICATION[list], {}));
   }
@@ -149,17 +149,17 @@ export class Listeners {
     };
   }
 
-  #stamp({ id }: Listener, method: string, params: Json): string {
+  #stamp({ id }: ListenStream, method: string, params: Json): string {
     const meta = isObject(params["_meta"]) ? params["_meta"] : undefined;
     return notification(method, { ...params, _meta: { ...meta, [META_SUBSCRIPTION]: id } });
   }
 
-  #end({ id, stream }: Listener): void {
+  #end({ id, stream }: ListenStream): void {
     const _meta = { [META_SUBSCRIPTION]: id, [META_SERVER_INFO]: this.#context.host.serverInfo };
     stream.end(resultPieces({ resultType: "complete", _meta }, id));
   }
 
-  #closed(listener: Listener): void {
+  #closed(listener: ListenStream): void {
     this.#open.delete(listener);
     this.#subscriptions.clear(listener);
   }

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import type { ClientRequest } from "./call.ts";
+import type { ClientRequest } from "./client-call.ts";
 import type { Forward } from "./forward.ts";
 
 /** Marks a server's state that we bound. */

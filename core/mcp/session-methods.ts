@@ -2,13 +2,13 @@ import { SEVERITIES } from "../kit/severities.ts";
 import type { Json } from "../call/types.ts";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Message } from "./envelope.ts";
+import type { Message } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import type { LogLevels } from "./log-levels.ts";
 import type { Fault } from "./protocol.ts";
 import { RPC } from "./protocol.ts";
 import type { Session } from "./session.ts";
-import type { Subscriptions } from "./subscriptions.ts";
+import type { ResourceWatchers } from "./resource-watchers.ts";
 
 const METHOD_NOT_FOUND: Fault = {
   status: 200,
@@ -19,10 +19,14 @@ const METHOD_NOT_FOUND: Fault = {
 /** What a legacy session does without a server: its answers are an empty result or a fault. */
 export class SessionMethods {
   readonly #context: EndpointContext;
-  readonly #subscriptions: Subscriptions<Session>;
+  readonly #subscriptions: ResourceWatchers<Session>;
   readonly #levels: LogLevels;
 
-  constructor(context: EndpointContext, subscriptions: Subscriptions<Session>, levels: LogLevels) {
+  constructor(
+    context: EndpointContext,
+    subscriptions: ResourceWatchers<Session>,
+    levels: LogLevels,
+  ) {
     this.#context = context;
     this.#subscriptions = subscriptions;
     this.#levels = levels;

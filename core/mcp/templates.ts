@@ -1,5 +1,5 @@
 import type { Server } from "../server/server.ts";
-import { matchesGlob } from "./names.ts";
+import { matchesGlob } from "./exposed-names.ts";
 
 interface Entry {
   readonly template: string;

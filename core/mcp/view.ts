@@ -6,7 +6,7 @@ import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
 import type { EndpointContent } from "./host.ts";
 import type { Fragment, ListMethod } from "./list.ts";
 import { List, toFragment } from "./list.ts";
-import { exposeNames, nameFilter } from "./names.ts";
+import { exposeNames, nameFilter } from "./exposed-names.ts";
 import { existence, isSeen } from "./existence.ts";
 import { isObject } from "../kit/json.ts";
 import { UriTemplates } from "./templates.ts";

@@ -1,5 +1,6 @@
+import type { endpointSchema, listenerSchema } from "../config/schema.ts";
 import type { Call } from "../call/call.ts";
-import type { ZodType, infer as Infer } from "zod";
+import type { ZodType, infer as Infer, input as ZodInput } from "zod";
 import type { Json, Prompt, Resource, ResourceTemplate } from "../call/types.ts";
 
 /**
@@ -93,3 +94,9 @@ export interface LocalDefinitions {
   readonly resourceTemplates: ResourceTemplateDefinition[];
   readonly prompts: PromptDefinition[];
 }
+
+/** Settings of a listener, as in the config's `listeners`. */
+export type ListenerInput = ZodInput<typeof listenerSchema>;
+
+/** Settings of an MCP endpoint, as in the config's `endpoints`. */
+export type EndpointInput = ZodInput<typeof endpointSchema>;

@@ -4,10 +4,11 @@ import type { GatewayWarning } from "./description.ts";
 import type { Call, CallInput, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { ZodType, input as ZodInput } from "zod";
+import type { ZodType } from "zod";
 import type { Answer } from "../call/answer.ts";
-import type { endpointSchema, listenerSchema } from "../config/schema.ts";
 import type {
+  EndpointInput,
+  ListenerInput,
   PromptDefinition,
   ResourceDefinition,
   ResourceTemplateDefinition,
@@ -19,7 +20,7 @@ import type { Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
 import type { RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
-import type { Authenticate, AuthenticatorOptions } from "../http/auth/types.ts";
+import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentication.ts";
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
 import type { Socket } from "../http/socket.ts";
@@ -193,12 +194,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   /** Runs at dispose, last registered first; every one runs even when another throws. */
   onDispose(undo: Undo): void;
 }
-
-/** Settings of a listener, as in the config's `listeners`. */
-export type ListenerInput = ZodInput<typeof listenerSchema>;
-
-/** Settings of an MCP endpoint, as in the config's `endpoints`. */
-export type EndpointInput = ZodInput<typeof endpointSchema>;
 
 /** Undoes a start. */
 export type Undo = () => void | Promise<void>;

@@ -11,13 +11,13 @@ import type { Dialect } from "./wire.ts";
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
 const MAX_REFUSAL = 64 * 1024;
 
-/** The wire that a {@link HttpReply} is part of. */
+/** The wire that a {@link ServerReply} is part of. */
 export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch"> {
   readonly dialect: Dialect | undefined;
   /** The server opened a session. */
   open(session: string): void;
-  linger(reply: HttpReply): void;
-  ended(reply: HttpReply): void;
+  linger(reply: ServerReply): void;
+  ended(reply: ServerReply): void;
   resume(exchange: Exchange, lastEventId: string, retry: number | undefined): void;
 }
 
@@ -25,7 +25,7 @@ export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch">
  * Reads the response to one POST: a JSON body, an event stream, or a refusal. Has undici's older handler names: around the newer
  * ones undici puts a wrapper that turns all headers into an object, for every response.
  */
-export class HttpReply implements Dispatcher.DispatchHandler, SseSink {
+export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
   readonly #wire: ReplyHost;
   readonly #exchange: Exchange;
   /** Whether it went out as part of a session; other replies may have ended that meanwhile. */

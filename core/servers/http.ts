@@ -6,7 +6,7 @@ import { GatewayError } from "../errors.ts";
 import { InFlightSet } from "../call/in-flight.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
-import { HttpReply } from "./http-reply.ts";
+import { ServerReply } from "./http-reply.ts";
 import { HttpStream } from "./http-stream.ts";
 import { encodeHeader } from "./mirror.ts";
 import { traceHeaders } from "../trace.ts";
@@ -33,7 +33,7 @@ export interface HttpWireOptions {
 }
 
 /** Reads the answer to one exchange. */
-type Reader = HttpReply | HttpStream;
+type Reader = ServerReply | HttpStream;
 
 /** Streamable HTTP of both eras, on undici's `dispatch`: no fetch, no web streams (performance.md). */
 export class HttpWire implements Wire {
@@ -85,7 +85,7 @@ export class HttpWire implements Wire {
   }
 
   send(exchange: Exchange): void {
-    const reply = new HttpReply(this, exchange);
+    const reply = new ServerReply(this, exchange);
     this.#read(exchange, reply);
     const headers = this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers;
     const trace = traceHeaders(exchange.call?.meta);
@@ -111,13 +111,13 @@ export class HttpWire implements Wire {
   }
 
   /** Its answer came on an event stream. The server should end that now; its socket cannot be used again before. */
-  linger(reply: HttpReply): void {
+  linger(reply: ServerReply): void {
     this.#lingering.add(reply);
     this.#sweep ??= setTimeout(() => this.#abortLingering(), LINGER_MS).unref();
   }
 
   /** The server ended the stream. */
-  ended(reply: HttpReply): void {
+  ended(reply: ServerReply): void {
     this.#lingering.delete(reply);
   }
 

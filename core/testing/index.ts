@@ -1,6 +1,11 @@
 export { connectClient, connectModernClient, type ClientOptions } from "./client.ts";
 export { freePort } from "../http/port.ts";
-export { setupGateway, type GatewaySetup, type PluginEntry, type TestGateway } from "./gateway.ts";
+export {
+  setupGateway,
+  type GatewaySetup,
+  type PluginEntry,
+  type TestGateway,
+} from "./test-gateway.ts";
 export { openResources } from "./handles.ts";
 export { testPlugin, type PluginSuite } from "./suite.ts";
 export {
@@ -9,4 +14,4 @@ export {
   type FakeCall,
   type FakeTool,
   type FakeUpstream,
-} from "./upstream.ts";
+} from "./fake-upstream.ts";

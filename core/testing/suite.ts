@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import { toRecords, type PluginEntry } from "./gateway.ts";
+import { toRecords, type PluginEntry } from "./test-gateway.ts";
 import { leakedResources, openResources } from "./handles.ts";
 
 /** What the shared suite needs to know about a plugin. */

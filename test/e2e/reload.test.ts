@@ -1,5 +1,5 @@
 import { createFileGateway, createGateway } from "../../core/gateway/create.ts";
-import type { GatewayOptions } from "../../core/gateway/options.ts";
+import type { GatewayOptions } from "../../core/gateway/gateway-options.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Written by the build; see `writeParts` in core/build/parts.ts. */
+/** Written by the build; see `writeParts` in core/build/build-parts.ts. */
 declare module "virtual:gateway/plugins" {
   type Module = Readonly<Record<string, unknown>>;
   /** By key of the config's `plugins`. */

@@ -1,4 +1,4 @@
-import type { Authenticator, Credentials } from "./types.ts";
+import type { Authenticator, Credentials } from "./authentication.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
 import { readBearer, type Bearer } from "./bearer.ts";

@@ -1,4 +1,4 @@
-import type { Authenticator, Credentials } from "./types.ts";
+import type { Authenticator, Credentials } from "./authentication.ts";
 import { GatewayError, isGatewayError } from "../../errors.ts";
 import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../../call/types.ts";

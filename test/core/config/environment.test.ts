@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { expand, readEnvironment } from "../../../core/config/environment.ts";
+import { expand, readEnvironment } from "../../../core/config/variables.ts";
 
 const name = fc.stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/);
 const text = fc.string({ maxLength: 20 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classify, readableId, readMessage } from "../../../core/mcp/envelope.ts";
+import { classify, readableId, readMessage } from "../../../core/mcp/client-message.ts";
 import { META_CAPABILITIES, META_VERSION } from "../../../core/mcp/protocol.ts";
 
 const id = fc.oneof(fc.string(), fc.maxSafeInteger());

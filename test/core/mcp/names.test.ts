@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exposeNames, matchesGlob, nameFilter } from "../../../core/mcp/names.ts";
+import { exposeNames, matchesGlob, nameFilter } from "../../../core/mcp/exposed-names.ts";
 import { UriTemplates } from "../../../core/mcp/templates.ts";
 import { FakeServer } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import { createGateway } from "../../../core/gateway/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readArguments } from "../../../core/cli/call.ts";
+import { readArguments } from "../../../core/cli/call-command.ts";
 import { Answer } from "../../../core/index.ts";
 import { describeAnswer } from "../../../plugins/agents/loop/outcome.ts";
 import { until } from "../../fixtures/until.ts";

@@ -6,7 +6,7 @@ import { createChain } from "../../../../core/http/auth/authenticator.ts";
 import { AuthenticatorChain } from "../../../../core/http/auth/chain.ts";
 import { createKey, digestOf } from "../../../../core/http/auth/key.ts";
 import { makePrincipal, originOf } from "../../../../core/http/auth/principal.ts";
-import type { Authenticator } from "../../../../core/http/auth/types.ts";
+import type { Authenticator } from "../../../../core/http/auth/authentication.ts";
 import {
   admits,
   configSchema,

@@ -1,5 +1,5 @@
 import { createFileGateway, createGateway } from "../gateway/create.ts";
-import type { GatewayOptions } from "../gateway/options.ts";
+import type { GatewayOptions } from "../gateway/gateway-options.ts";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";

@@ -4,7 +4,7 @@ import { GatewayError } from "../../errors.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
 /** In place of core/config/resolve.ts in a build: the plugins are those that it was made with. */
-export class PluginSource {
+class SealedPlugins {
   /** None is read from disk. */
   readonly files: readonly string[] = [];
   /** Nor is any package installed anew under a build. */
@@ -19,3 +19,5 @@ export class PluginSource {
     });
   }
 }
+
+export { SealedPlugins as PluginSource };

@@ -20,13 +20,13 @@ export interface ClientFlags {
 }
 
 /** Where a gateway answers, and the key it wants. */
-export interface Target {
+export interface GatewayAddress {
   readonly url: string;
   readonly apiKey: string | undefined;
 }
 
 /** Finds the gateway that a person means: a URL, a config, or the config of this folder. */
-export async function findTarget({ target, apiKey }: ClientFlags): Promise<Target> {
+export async function findTarget({ target, apiKey }: ClientFlags): Promise<GatewayAddress> {
   if (target !== undefined && /^https?:\/\//i.test(target)) return { url: urlOf(target), apiKey };
   if (target !== undefined && isAddress(target))
     throw new GatewayError("invalid", `${target} is neither a URL nor a config.`, {

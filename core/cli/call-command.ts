@@ -6,7 +6,7 @@ import { isObject } from "../kit/json.ts";
 import { inexactWords, readJson } from "../kit/parse-json.ts";
 import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
 import type { Upstream } from "../servers/upstream.ts";
-import { withClient, type ClientFlags } from "./client.ts";
+import { withClient, type ClientFlags } from "./mcp-client.ts";
 import { EXIT } from "./exit.ts";
 
 /** What `call` was called with. */

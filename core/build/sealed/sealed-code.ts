@@ -5,7 +5,7 @@ import type { ConfigText } from "../../config/document.ts";
 import type { ConfigIssue } from "../../config/issue.ts";
 import { Places } from "../../config/places.ts";
 import { digestFiles } from "../../config/digest.ts";
-import { keyOf } from "../key.ts";
+import { keyOf } from "../build-key.ts";
 import { configFolder } from "./folder.ts";
 
 /**
@@ -17,7 +17,7 @@ export function importCode(file: string): Promise<CodeModule> {
   return Promise.resolve({ exports: { ...moduleOf(file) }, files, digest: digestFiles(files) });
 }
 
-/** See core/config/code.ts; a plugin that is missing is told by the one who looks for it, core/build/sealed/resolve.ts. */
+/** See core/config/code.ts; a plugin that is missing is told by the one who looks for it, core/build/sealed/sealed-plugins.ts. */
 export function hasPlugin(): boolean {
   return true;
 }

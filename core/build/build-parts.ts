@@ -12,7 +12,7 @@ import { isInstalled, publicFile } from "./packages.ts";
 import { Placeholders } from "./placeholders.ts";
 
 /** What goes into a build of a gateway. */
-export interface GatewayParts {
+export interface BuildParts {
   /** Absolute path of the config. */
   readonly config: string;
   /** Whether the config is code, and so part of the build. */
@@ -37,7 +37,7 @@ const CODE_CONFIG = /^\.[cm]?[jt]s$/;
  * @throws {GatewayError} whatever is wrong with the config or a plugin, with its place: a wrong config fails the build;
  * `not_found` when a package that a plugin needs is not installed
  */
-export async function findParts(file?: string): Promise<GatewayParts> {
+export async function findParts(file?: string): Promise<BuildParts> {
   const path = resolve(file ?? findConfig(process.cwd()));
   const source = new PluginSource(dirname(path));
   const checked = await load(path, source);

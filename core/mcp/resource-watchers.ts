@@ -17,7 +17,7 @@ interface Entry<S> {
 const MAX_PER_SUBSCRIBER = 1_000;
 
 /** Who watches which resource. The servers see one subscription per resource, however many clients watch it. */
-export class Subscriptions<S extends { subscriptions?: Set<string> | undefined }> {
+export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefined }> {
   readonly #entries = new Map<string, Entry<S>>();
   readonly #serverOf: (subscriber: S, uri: string) => Server | undefined;
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Json, Tool } from "../call/types.ts";
-import type { Request } from "./envelope.ts";
-import { headerValue, mismatch } from "./envelope.ts";
+import type { Request } from "./client-message.ts";
+import { headerValue, mismatch } from "./client-message.ts";
 import type { Fault } from "./protocol.ts";
 import { isObject } from "../kit/json.ts";
 
