@@ -22,7 +22,13 @@ interface News {
 /** Starts the writer, lets it write for a random time, kills it; tells the states the file may have. */
 async function killWriter(file: string, before: FlagMap): Promise<readonly string[]> {
   const child = fork(path("toggler.mjs"), [path("../../../plugins/gating/ledger.ts"), file], {
-    env: { ...process.env, ALIAS: JSON.stringify({ propylon: path("propylon.ts") }) },
+    env: {
+      ...process.env,
+      ALIAS: JSON.stringify({
+        "propylon/kit": path("propylon.ts"),
+        propylon: path("propylon.ts"),
+      }),
+    },
   });
   let confirmed = before;
   let about: FlagMap | undefined;

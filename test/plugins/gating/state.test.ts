@@ -416,7 +416,10 @@ describe("a disk that takes nothing", () => {
         stdio: ["ignore", "pipe", "inherit"],
         env: {
           ...process.env,
-          ALIAS: JSON.stringify({ propylon: path("propylon.ts") }),
+          ALIAS: JSON.stringify({
+            "propylon/kit": path("propylon.ts"),
+            propylon: path("propylon.ts"),
+          }),
         },
       },
     );
