@@ -172,5 +172,5 @@ it("M032: keys or tokens of any kind are authentication enough for a port that o
     const [endpoint] = gateway.describe().endpoints;
     expect(endpoint!.open).toBe(false);
   }
-  await expect(start(undefined)).rejects.toThrow("reachable from other machines");
+  await expect(start(undefined)).rejects.toThrow("open to the network");
 });

@@ -53,7 +53,7 @@ const OPTIONS: Readonly<Record<string, Options>> = {
 /** These say themselves what is too long. */
 const BOUNDED = ["events", "telemetry"];
 /** These have no times. */
-const TIMELESS = ["admin", "history", "registry"];
+const TIMELESS = ["conformance", "admin", "history", "registry"];
 
 interface Part {
   readonly innerType?: z.core.$ZodType;
@@ -117,11 +117,14 @@ async function load(name: string): Promise<PluginDefinition> {
 describe("issue 42: thirty days in every duration", () => {
   it("is asked of every plugin that has one", () => {
     const all = [...Object.keys(OPTIONS), ...BOUNDED, ...TIMELESS];
-    expect(all.toSorted()).toEqual(readdirSync(FOLDER).toSorted());
+    const folders = readdirSync(FOLDER, { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    );
+    expect(all.toSorted()).toEqual(folders.map(({ name }) => name).toSorted());
   });
 
   it.each(BOUNDED)("are refused by plugin %s", async (plugin) => {
-    await expect(exercise(plugin)).rejects.toThrow(/: expected .*\b1[hd]\.$/);
+    await expect(exercise(plugin)).rejects.toThrow(/must be .*\b1[hd]\.$/);
   });
 
   it.each(TIMELESS)("are none of plugin %s", async (plugin) => {

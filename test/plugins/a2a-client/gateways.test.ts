@@ -119,7 +119,7 @@ describe("the plugin a2a without skills", () => {
   it("is named where it is missing", async () => {
     const url = "http://agent.example";
     await expect(
-      createGateway({ listeners: {}, servers: { far: { type: "a2a", url } } }),
+      createGateway({ listeners: { main: { port: 0 } }, servers: { far: { type: "a2a", url } } }),
     ).rejects.toMatchObject({ hint: expect.stringMatching(/plugins.*a2a|a2a.*plugins/) as string });
   });
 });
