@@ -26,7 +26,7 @@ let folder: string;
 let library: string;
 beforeAll(async () => {
   folder = await workFolder();
-  library = join(dirname(await buildCommand(folder)), "../index.js");
+  library = join(dirname(await buildCommand(folder)), "../core/index.js");
 }, 120_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
