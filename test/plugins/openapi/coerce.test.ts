@@ -42,9 +42,14 @@ it.each<[Json, Json]>([
 });
 
 it("changes nothing but texts", () => {
+  // A text may spell a number as JSON does not: "0e0", "1.0", "-0".
+  const values = fc
+    .jsonValue()
+    .filter((value) => !/"-?\d+(\.|e|")|"-0/i.test(JSON.stringify(value)));
+  const numbers = fc.integer().map(String);
   fc.assert(
     fc.property(
-      fc.dictionary(fc.constantFrom("count", "gift", "list", "self"), fc.jsonValue()),
+      fc.dictionary(fc.constantFrom("count", "gift", "list", "self"), fc.oneof(values, numbers)),
       (args) => {
         const read = coerceArguments(schema, args);
         expect(JSON.stringify(read).replaceAll('"', "")).toBe(
