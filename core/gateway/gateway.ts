@@ -15,7 +15,7 @@ import type { Control, Evicted, EvictOptions } from "../plugin/control.ts";
 import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import { GatewayError } from "../errors.ts";
-import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
+import { currentHook, type GatewayHooks, type ReloadReport } from "../plugin/hooks.ts";
 import { callLocally } from "./hosts.ts";
 import { createLogger, tapLog } from "../log.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
@@ -184,7 +184,8 @@ export class Gateway {
 
   /** Listens to a hook until the returned function is called; no reload removes it. */
   hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): () => void {
-    return this.#parts.hooks.add({ owner: "application", hook: name, listener });
+    const hook = currentHook(name, this.#parts.log);
+    return this.#parts.hooks.add({ owner: "application", hook, listener });
   }
 
   /** All plugins' metrics as one Prometheus text page. */

@@ -71,8 +71,8 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
  * Makes a call inside the process, through the pipeline of the current generation. What a callee asks in place of an answer
  * (`input_required`, 2026-07-28) goes to the input's peer, if it has one, and the call is made again (docs/decisions/0004).
  *
- * @throws {GatewayError} `not_found` for a tool that the config does not let out, or that is not there for the principal, `unauthorized` when the principal's credential
- * was taken away since its request came
+ * @throws {GatewayError} `not_found` for a tool that the config does not let out, or that is not there for the principal,
+ * `unauthorized` when the principal's credential was taken away since its request came
  */
 export async function callLocally(
   { generation, leases }: GatewayParts,

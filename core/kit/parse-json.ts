@@ -51,8 +51,10 @@ export function readJson(
     throw refusal("empty", "The request body is empty; a JSON value was expected.");
   try {
     const value: unknown = JSON.parse(text);
-    // The value does not tell whether its number stood there so; a scan does.
-    const inexact = hasLargeNumber(value) ? scanJson([body], DEEPEST).inexact : undefined;
+    // The value does not tell whether its number stood there so; a scan does, which knows no byte order mark.
+    const inexact = hasLargeNumber(value)
+      ? scanJson([Buffer.from(text)], DEEPEST).inexact
+      : undefined;
     return { value, inexact };
   } catch (error) {
     throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);

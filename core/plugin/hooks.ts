@@ -116,14 +116,14 @@ const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {
 };
 
 /** Hooks under the names they had in 0.1. */
-const RENAMED: Readonly<Record<string, keyof GatewayHooks>> = {
-  "upstream:state": "server:state",
-  "upstream:catalogue": "server:catalogue",
-};
+const RENAMED: ReadonlyMap<string, keyof GatewayHooks> = new Map([
+  ["upstream:state", "server:state"],
+  ["upstream:catalogue", "server:catalogue"],
+]);
 
-/** The hook that is meant: a plugin may still say the name of before, which the log tells. */
+/** The hook that is meant: a listener may still say the name of before, which the log tells. */
 export function currentHook<K extends keyof GatewayHooks>(hook: K, log: Logger): K {
-  const renamed = RENAMED[hook] as K | undefined;
+  const renamed = RENAMED.get(hook) as K | undefined;
   if (renamed) log.warn({ hook }, `hook "${hook}" is "${renamed}" now; the old name goes with 0.3`);
   return renamed ?? hook;
 }
@@ -134,7 +134,7 @@ export function currentHook<K extends keyof GatewayHooks>(hook: K, log: Logger):
  * @throws {GatewayError} `invalid` for a hook of the core
  */
 export function checkEmitted(plugin: string, hook: string): void {
-  if (!Object.hasOwn(CORE_HOOKS, hook) && !Object.hasOwn(RENAMED, hook)) return;
+  if (!Object.hasOwn(CORE_HOOKS, hook) && !RENAMED.has(hook)) return;
   throw new GatewayError(
     "invalid",
     `Plugin "${plugin}" emits "${hook}", which only the gateway may.`,

@@ -81,14 +81,14 @@ export class Pushes {
   /** Tells webhooks of every change of their tasks, until the returned function is called. */
   watch(): () => void {
     const { watchers } = this.#notifications;
-    watchers.push(this);
+    watchers.add(this);
     const unwatch = this.#runtime.watchAll(({ id: taskId }, event, owner) => {
-      if (watchers.at(-1) === this && this.#notifications.wants(taskId, owner))
+      if ([...watchers].at(-1) === this && this.#notifications.wants(taskId, owner))
         this.#notifications.tell({ taskId, owner }, letterOf(event));
     });
     return () => {
       unwatch();
-      watchers.splice(watchers.indexOf(this), 1);
+      watchers.delete(this);
     };
   }
 

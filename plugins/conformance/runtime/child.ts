@@ -40,7 +40,7 @@ export interface Child {
   destroy(): Promise<void>;
 }
 
-/** What a container gets from the platform (R045-R052). Times are milliseconds. */
+/** What a container gets from the platform. Times are milliseconds. */
 export interface Surroundings {
   readonly port: number;
   readonly grace: number;

@@ -21,7 +21,7 @@ const LOOK_MS = 100;
 const SHORT_GRACE_MS = 1_000;
 
 /**
- * Looks at a runtime of contract v1, at the level asked for and all below it (R060-R076).
+ * Looks at a runtime of contract v1, at the level asked for and all below it.
  *
  * @throws {GatewayError} `upstream_error` when it cannot be reached, `invalid` when its command cannot be started
  */

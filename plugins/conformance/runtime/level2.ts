@@ -21,7 +21,7 @@ export const RUNNING = atLevel<Scene>(2, [
   },
 ]);
 
-/** What only shows when the process ends (R055-R058, R068-R071). The runtime is gone afterwards. */
+/** What only shows when the process ends. The runtime is gone afterwards. */
 export function endingChecks(): readonly Check<Scene>[] {
   const watch = lazyShutdown();
   return atLevel<Scene>(2, [

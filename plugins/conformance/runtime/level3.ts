@@ -6,7 +6,7 @@ import { parsed, typeOf } from "./exchange.ts";
 import type { Scene } from "./scene.ts";
 import { readStream } from "./stream.ts";
 
-/** What a runtime with real-time output and conversations does (R073-R076). */
+/** What a runtime with real-time output and conversations does. */
 export const LEVEL_3 = atLevel<Scene>(3, [
   {
     id: "R074",

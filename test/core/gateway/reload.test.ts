@@ -37,6 +37,23 @@ function recorder(name: string, events: string[], more: Partial<AnyPlugin> = {})
   }) as AnyPlugin;
 }
 
+/** A plugin whose calls never end. */
+function hanging(entered: () => void): AnyPlugin {
+  return definePlugin({
+    name: "stuck",
+    config: z.strictObject({ level: z.number().default(0) }),
+    setup(gateway) {
+      gateway.tool("hang", {
+        description: "",
+        run() {
+          entered();
+          return new Promise<string>(() => {});
+        },
+      });
+    },
+  }) as AnyPlugin;
+}
+
 describe("a reload", () => {
   it("leaves unchanged plugins alone and rebuilds changed ones with everything that injects them", async () => {
     const events: string[] = [];
@@ -210,19 +227,7 @@ describe("a reload", () => {
   it("aborts calls that outlast the drain time", async () => {
     let entered!: () => void;
     const inside = new Promise<void>((resolve) => (entered = resolve));
-    const stuck = definePlugin({
-      name: "stuck",
-      config: z.strictObject({ level: z.number().default(0) }),
-      setup(gateway) {
-        gateway.tool("hang", {
-          description: "",
-          run() {
-            entered();
-            return new Promise<string>(() => {});
-          },
-        });
-      },
-    });
+    const stuck = hanging(() => entered());
     const { gateway } = await setupGateway({ plugins: [stuck] });
     const call = gateway.call({ server: "stuck", name: "hang" });
     await inside;
@@ -232,19 +237,7 @@ describe("a reload", () => {
 
   it("gives each old configuration its own drain time, however long one before may take", async () => {
     const entered: (() => void)[] = [];
-    const stuck = definePlugin({
-      name: "stuck",
-      config: z.strictObject({ level: z.number().default(0) }),
-      setup(gateway) {
-        gateway.tool("hang", {
-          description: "",
-          run() {
-            entered.shift()!();
-            return new Promise<string>(() => {});
-          },
-        });
-      },
-    });
+    const stuck = hanging(() => entered.shift()!());
     const { gateway } = await setupGateway({ plugins: [stuck] });
     const hang = async (): Promise<{ call: Promise<unknown> }> => {
       const inside = new Promise<void>((resolve) => void entered.push(resolve));

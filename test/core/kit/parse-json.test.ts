@@ -121,6 +121,14 @@ describe("parseJson", () => {
     expect(parseJson(Buffer.from('\ufeff{"a":"é"}'), DEPTH)).toEqual({ a: "é" });
   });
 
+  it("refuses a number that cannot be kept exactly, behind a byte order mark too", () => {
+    for (const mark of ["", "\ufeff"])
+      expect(refusalOf(Buffer.from(`${mark}{"a":9007199254740993}`))).toMatchObject({
+        code: "bad_request",
+        reason: "number",
+      });
+  });
+
   it("keeps __proto__ and constructor as plain members, and the last of duplicate keys", () => {
     const value = parseJson(
       Buffer.from(

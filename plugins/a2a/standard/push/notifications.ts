@@ -39,7 +39,7 @@ interface Means {
 /** The webhooks of tasks and what is sent to them (A2A 1.0, 3.1.7 to 3.1.10 and 4.3). Lives through reloads. */
 export class PushNotifications implements PostOffice {
   /** Who sees changes of tasks, one per config at work: the last one tells of them, so that a reload tells nothing twice. */
-  readonly watchers: unknown[] = [];
+  readonly watchers = new Set<unknown>();
   /** How notifications ended, since the start. */
   readonly ends = { delivered: 0, failed: 0, dropped: 0 };
   waiting = 0;
