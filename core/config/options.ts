@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Shape } from "./shape.ts";
 import { writeValue } from "./units.ts";
 
 /** An option of a plugin, as somebody writes it. */
@@ -9,18 +10,6 @@ export interface PluginOption {
   readonly default: unknown;
   readonly description: string | undefined;
   readonly required: boolean;
-}
-
-/** The parts of a JSON Schema that name options. */
-interface Node {
-  readonly properties?: Readonly<Record<string, Node>>;
-  readonly additionalProperties?: Node | boolean;
-  readonly items?: Node;
-  readonly anyOf?: readonly Node[];
-  readonly oneOf?: readonly Node[];
-  readonly required?: readonly string[];
-  readonly description?: string;
-  readonly default?: unknown;
 }
 
 /**
@@ -38,12 +27,12 @@ export function listOptions(schema: z.ZodType | undefined): readonly PluginOptio
       // Of what is read as something else, such as a duration, zod leaves the default out.
       if (def.type === "default") jsonSchema.default = writeValue(zodSchema, def.defaultValue);
     },
-  }) as Node;
+  }) as Shape;
   const options = optionsBelow(root, "");
   return [...new Map(options.map((option) => [option.path, option])).values()];
 }
 
-function optionsBelow(node: Node, prefix: string): readonly PluginOption[] {
+function optionsBelow(node: Shape, prefix: string): readonly PluginOption[] {
   const own = Object.entries(node.properties ?? {}).flatMap(([key, child]) => {
     const path = `${prefix}${key}`;
     const option: PluginOption = {

@@ -1,6 +1,6 @@
 import type { ConfigPath } from "./issue.ts";
 
-/** The parts of a JSON Schema that telling a person about a config needs. */
+/** The parts of a JSON Schema that are needed to tell a person about a config. */
 export interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly additionalProperties?: Shape | boolean;
@@ -11,6 +11,7 @@ export interface Shape {
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly description?: string;
+  readonly default?: unknown;
 }
 
 /** Keys allowed below a path; empty when any are, or none. */

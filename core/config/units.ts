@@ -50,43 +50,49 @@ function parseUnit<U extends string>(
  * @param bare unit of a bare number; default seconds
  * @example z.strictObject({ window: durationSchema().default(60_000).describe("A bare number is seconds.") })
  */
-export function durationSchema(bare: "s" | "ms" = "s"): z.ZodType<number, number | string> {
-  const schema = z.union([z.number(), z.string()]).transform((value, ctx) => {
-    const ms = parseDuration(value, bare);
-    if (ms === undefined) ctx.addIssue(mismatch("a duration such as 30s, 1500ms or 10m", value));
-    return ms ?? 0;
-  });
-  WRITERS.set(schema.def.out, (ms) => writeUnit(ms, DURATION_MS));
-  DURATIONS.add(schema.def.out);
-  return schema;
+export function durationSchema(bare: "s" | "ms" = "s"): UnitSchema {
+  const read = (value: number | string): number | undefined => parseDuration(value, bare);
+  return unitSchema(read, DURATION_MS, "a duration such as 30s, 1500ms or 10m");
 }
 
 /** Schema of a size in YAML: bytes as a bare number, or `64KiB`, `16MiB`, `5MB`. Becomes whole bytes. */
-export function sizeSchema(): z.ZodType<number, number | string> {
+export function sizeSchema(): UnitSchema {
+  return unitSchema(parseSize, SIZE_BYTES, "a size such as 64KiB or 16MiB");
+}
+
+type UnitSchema = z.ZodType<number, number | string>;
+type Units = Readonly<Record<string, number>>;
+
+/** The units of durations and sizes, by the part of their schema that every copy of it keeps. */
+const UNITS = new WeakMap<object, Units>();
+
+function unitSchema(
+  read: (value: number | string) => number | undefined,
+  units: Units,
+  wanted: string,
+): UnitSchema {
   const schema = z.union([z.number(), z.string()]).transform((value, ctx) => {
-    const bytes = parseSize(value);
-    if (bytes === undefined) ctx.addIssue(mismatch("a size such as 64KiB or 16MiB", value));
-    return bytes ?? 0;
+    const amount = read(value);
+    if (amount === undefined)
+      ctx.addIssue({
+        code: "custom",
+        message: `expected ${wanted}, got ${JSON.stringify(value)}`,
+      });
+    return amount ?? 0;
   });
-  WRITERS.set(schema.def.out, (bytes) => writeUnit(bytes, SIZE_BYTES));
+  UNITS.set(schema.def.out, units);
   return schema;
 }
 
-/** How the numbers of durations and sizes are written, by the part of their schema that every copy of it keeps. */
-const WRITERS = new WeakMap<object, (value: number) => string>();
-
-/** The schemas of {@link durationSchema}, by the same part. */
-const DURATIONS = new WeakSet<object>();
-
 /** A value of a schema as somebody would write it: a duration or size with its unit, anything else as it is. */
 export function writeValue(schema: z.core.$ZodType, value: unknown): unknown {
-  const write = WRITERS.get(partOf(schema));
-  return write && typeof value === "number" ? write(value) : value;
+  const units = UNITS.get(partOf(schema));
+  return units && typeof value === "number" ? writeUnit(value, units) : value;
 }
 
 /** Whether a schema is one of {@link durationSchema}, optional or not, with a default or without. */
 export function isDuration(schema: z.core.$ZodType): boolean {
-  return DURATIONS.has(partOf(schema));
+  return UNITS.get(partOf(schema)) === DURATION_MS;
 }
 
 function partOf(schema: z.core.$ZodType): object {
@@ -97,12 +103,8 @@ function partOf(schema: z.core.$ZodType): object {
 }
 
 /** In the largest unit that leaves no fraction, the round ones first: `64KiB` before `65.536KB`. */
-function writeUnit(value: number, units: Readonly<Record<string, number>>): string {
+function writeUnit(value: number, units: Units): string {
   const fitting = Object.entries(units).filter(([, each]) => value >= each && value % each === 0);
   const largest = fitting.toSorted(([, left], [, right]) => right - left)[0];
   return largest ? `${value / largest[1]}${largest[0]}` : String(value);
-}
-
-function mismatch(wanted: string, value: unknown): { code: "custom"; message: string } {
-  return { code: "custom", message: `expected ${wanted}, got ${JSON.stringify(value)}` };
 }

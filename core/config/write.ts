@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -7,6 +6,8 @@ import type { Document, Node } from "yaml";
 import { GatewayError } from "../errors.ts";
 import { lockFile } from "../kit/lock.ts";
 import { carryEdit } from "./carry.ts";
+import { digestOf } from "./digest.ts";
+import { isText } from "./file-names.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";
 import { replaceFile } from "./replace.ts";
@@ -43,12 +44,10 @@ export interface ConfigDraft {
   readonly write: () => Promise<void>;
 }
 
-const TEXT_FORMATS: ReadonlySet<string> = new Set([".yaml", ".yml", ".json"]);
-
 /** Reads a config file together with its version. */
 export async function readVersion(file: string): Promise<FileVersion> {
   const bytes = await readFile(file);
-  return { text: decode(file, bytes), version: versionOf(bytes) };
+  return { text: decode(file, bytes), version: digestOf(bytes) };
 }
 
 /**
@@ -64,7 +63,7 @@ export async function draftConfig(
   edits: readonly ConfigEdit[],
   expected?: string,
 ): Promise<ConfigDraft> {
-  if (!TEXT_FORMATS.has(extname(file).toLowerCase()))
+  if (!isText(file))
     throw new GatewayError(
       "no_config_mode",
       `${basename(file)} is code and cannot be edited here.`,
@@ -77,7 +76,7 @@ export async function draftConfig(
   const current = await guard(file, () => readVersion(target));
   if (expected !== undefined && current.version !== expected) throw changed(file);
   const text = applyEdits(file, current.text, edits);
-  const version = versionOf(text);
+  const version = digestOf(text);
   const check = async (): Promise<void> => {
     if ((await readVersion(target)).version !== current.version) throw changed(file);
   };
@@ -215,10 +214,6 @@ function yamlFormat(document: Document, original: string): string {
 function jsonFormat(document: Document, original: string): string {
   const indent = /^[{[]\s*\n([ \t]+)/.exec(original)?.[1] ?? "  ";
   return `${JSON.stringify(document.toJS(), null, indent)}\n`;
-}
-
-function versionOf(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
 }
 
 /** What is no UTF-8 would come back as other bytes. A byte order mark stays. */
