@@ -10,7 +10,12 @@ export type {
 } from "./http/auth/authentication.ts";
 export { createPrincipal } from "./http/auth/principal.ts";
 export { admits } from "./http/auth/roles.ts";
-export { type GatewayConfig, type GatewayConfigInput, configSchema } from "./config/schema.ts";
+export {
+  type ConfigSections,
+  type GatewayConfig,
+  type GatewayConfigInput,
+  configSchema,
+} from "./config/schema.ts";
 export type { ServerConfig } from "./config/server-schema.ts";
 export { durationSchema, sizeSchema } from "./config/units.ts";
 export { makeCatalogue } from "./server/catalogue.ts";
@@ -26,6 +31,7 @@ export type {
 } from "./plugin/hooks.ts";
 export { createLogger } from "./log.ts";
 export type {
+  OptionReference,
   PromptDefinition,
   ResourceDefinition,
   ResourceTemplateDefinition,
@@ -35,12 +41,8 @@ export type {
   ToolSchema,
 } from "./plugin/definitions.ts";
 export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/command.ts";
-export {
-  definePlugin,
-  type AnyPlugin,
-  type PluginContext,
-  type PluginDefinition,
-} from "./plugin/plugin.ts";
+export { definePlugin } from "./plugin/define-plugin.ts";
+export type { AnyPlugin, PluginContext, PluginDefinition } from "./plugin/plugin.ts";
 export type { Access, RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "./http/route.ts";
 export type { ManagedServer, ServerType } from "./server/server-type.ts";
 export type { Socket } from "./http/socket.ts";

@@ -1,9 +1,10 @@
 import { createRequire } from "node:module";
-import { dirname, extname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../config/checks.ts";
 import { withContainer } from "../cli/container.ts";
 import { findConfig, loadConfig } from "../config/load.ts";
 import { check, type CheckedConfig } from "../config/check.ts";
+import { isCode } from "../config/file-names.ts";
 import { FIRST_PARTY } from "../config/first-party.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
@@ -28,8 +29,6 @@ export interface BuildParts {
   readonly files: readonly string[];
 }
 
-const CODE_CONFIG = /^\.[cm]?[jt]s$/;
-
 /**
  * Finds out what a gateway is made of, by setting it up without opening anything.
  *
@@ -47,7 +46,7 @@ export async function findParts(file?: string): Promise<BuildParts> {
   const plugins = pluginFiles(checked, dirname(path));
   return {
     config: path,
-    isCode: CODE_CONFIG.test(extname(path)),
+    isCode: isCode(path),
     plugins,
     packages: findPackages(checked, plugins),
     code: [...new Set(code)],
@@ -62,10 +61,11 @@ async function load(path: string, source: PluginSource): Promise<CheckedConfig> 
   for (;;) {
     try {
       const { config } = await loadConfig(path, {
+        resolver: source,
         adjust: withContainer,
         placeholder: (at) => placeholders.at(at),
       });
-      return await check(config, (key) => source.resolve(key), dirname(path));
+      return await check(config, source);
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       if (!placeholders.change(error)) throw placeholders.explain(error);

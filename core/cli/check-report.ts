@@ -1,3 +1,4 @@
+import { dirname, resolve } from "node:path";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
 import { findConfig, loadConfig } from "../config/load.ts";
@@ -41,10 +42,11 @@ async function find(file: string | undefined, connect: boolean): Promise<Finding
   const findings: Findings = { problems: [], warnings: [], unreachable: [] };
   try {
     const path = file ?? findConfig(process.cwd());
-    const { config, cwd, warnings } = await loadConfig(path, { adjust: withContainer });
+    const cwd = dirname(resolve(path));
+    const resolver = new PluginSource(cwd);
+    const { config, warnings } = await loadConfig(path, { resolver, adjust: withContainer });
     findings.warnings.push(...warnings);
-    const source = new PluginSource(cwd);
-    const checked = await checkConfig(config, (key) => source.resolve(key), cwd);
+    const checked = await checkConfig(config, resolver);
     await findRunning(checked, cwd, connect, findings);
   } catch (thrown) {
     const error = toGatewayError(thrown);

@@ -1,8 +1,8 @@
-import { findConfig, loadConfig } from "../config/load.ts";
+import { ConfigFile } from "../config/file.ts";
+import { findConfig } from "../config/load.ts";
 import { maskConfig } from "../config/mask.ts";
 import { listOptions } from "../config/options.ts";
-import { check, type CheckedPlugin } from "../config/check.ts";
-import { PluginSource } from "../config/resolve.ts";
+import type { CheckedPlugin } from "../config/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { withContainer } from "./container.ts";
@@ -26,21 +26,19 @@ export interface ComposedPlugin extends PluginComposition {
 /**
  * What the plugins of a config are, set up together without opening anything.
  *
- * @param file default: the config in this folder
+ * @param path default: the config in this folder
  * @throws {GatewayError} whatever is wrong with the config or a plugin
  */
-export async function composeConfig(file: string | undefined): Promise<readonly ComposedPlugin[]> {
-  const path = file ?? findConfig(process.cwd());
-  const { config, cwd } = await loadConfig(path, { adjust: withContainer });
-  const source = new PluginSource(cwd);
-  const checked = await check(config, (key) => source.resolve(key), cwd);
-  const gateway = await dryRun(checked, cwd);
+export async function composeConfig(path: string | undefined): Promise<readonly ComposedPlugin[]> {
+  const file = new ConfigFile(path ?? findConfig(process.cwd()), { adjust: withContainer });
+  const checked = await file.check();
+  const gateway = await dryRun(checked, file.cwd);
   try {
     return gateway.composition().map((plugin) => ({
       ...plugin,
       options: optionsInForce(
         checked.plugins.find(({ key }) => key === plugin.key),
-        config.secrets,
+        checked.config.secrets,
       ),
     }));
   } finally {

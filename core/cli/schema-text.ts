@@ -1,8 +1,6 @@
-import { check } from "../config/check.ts";
+import { ConfigFile } from "../config/file.ts";
 import { configJsonSchema } from "../config/jsonschema.ts";
-import { loadConfig } from "../config/load.ts";
 import { firstPartyPlugins } from "../config/first-party.ts";
-import { PluginSource } from "../config/resolve.ts";
 
 /** Prints the JSON Schema of the config with the plugins that come with Propylon; with a config, also with its other ones. */
 export async function schema(config: string | undefined): Promise<void> {
@@ -14,8 +12,6 @@ async function pluginsOf(
 ): Promise<Parameters<typeof configJsonSchema>[0]> {
   const ours = await firstPartyPlugins();
   if (config === undefined) return ours;
-  const loaded = await loadConfig(config);
-  const source = new PluginSource(loaded.cwd);
-  const { plugins } = await check(loaded.config, (key) => source.resolve(key), loaded.cwd);
+  const { plugins } = await new ConfigFile(config).check();
   return { ...ours, ...Object.fromEntries(plugins.map(({ key, plugin }) => [key, plugin])) };
 }

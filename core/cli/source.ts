@@ -1,7 +1,6 @@
-import type { Config } from "../config/config.ts";
 import { ConfigFile } from "../config/file.ts";
 import { findConfig } from "../config/load.ts";
-import { parseConfig } from "../config/parse.ts";
+import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
@@ -18,14 +17,13 @@ export function configFile(file: string | undefined, flags: ServeFlags): ConfigF
  *
  * @throws {GatewayError} `invalid` when nothing stands behind `--`, or a flag is wrong
  */
-export function commandConfig(words: readonly string[], flags: ServeFlags): Config {
+export function commandConfig(words: readonly string[], flags: ServeFlags): GatewayConfigInput {
   const [command, ...args] = words;
   if (command === undefined)
     throw new GatewayError("invalid", "Nothing stands behind --.", {
       hint: "Write the command of a server, e.g. propylon -- npx -y @modelcontextprotocol/server-everything.",
     });
-  const value = applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags);
-  return parseConfig(value, "command line");
+  return applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags);
 }
 
 const RUNNERS = new Set([

@@ -4,8 +4,8 @@ import type { ConfigFile } from "../config/file.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
 import { Gateway } from "../gateway/gateway.ts";
-import type { Config } from "../config/config.ts";
 import { parseConfig } from "../config/parse.ts";
+import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Logger } from "pino";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
@@ -68,7 +68,7 @@ export async function runGateway(
 ): Promise<Running> {
   const isStarted = endWhileStarting();
   const cwd = process.cwd();
-  const checked = await checkHere(parseConfig(value, "command line"));
+  const checked = await checkHere(value);
   const log = await createLogger(checked.config.values.log);
   const gateway = await open(checked, { cwd, log }, prepare);
   runProcess(gateway, { log });
@@ -110,10 +110,9 @@ async function loadStart(options: StartOptions): Promise<{
 }
 
 /** Checks a config that no file holds: paths in it start from this folder. */
-function checkHere(config: Config): Promise<CheckedConfig> {
-  const cwd = process.cwd();
-  const source = new PluginSource(cwd);
-  return check(config, (key) => source.resolve(key), cwd);
+async function checkHere(value: GatewayConfigInput): Promise<CheckedConfig> {
+  const source = new PluginSource(process.cwd());
+  return check(await parseConfig(value, source, "command line"), source);
 }
 
 /** A failure was told already: by the log and the hook. */

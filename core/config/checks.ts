@@ -1,12 +1,10 @@
-import { SPELLINGS } from "./clients.ts";
-import { isPlainObject } from "./variables.ts";
-import { isLoopback } from "../http/loopback.ts";
-import { resolve } from "node:path";
 import { hasCredentials } from "../http/auth/authenticator.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
-import { hasPlugin } from "./code.ts";
+import { isLoopback } from "../http/loopback.ts";
+import type { OptionReference } from "../plugin/definitions.ts";
 import type { PathIssue } from "./issue.ts";
+import type { CheckedPlugin } from "./plugin-module.ts";
 import type { GatewayConfig, ListenerConfig } from "./schema.ts";
+import { isCoreKey, sectionOf } from "./sections.ts";
 import { nearest } from "./spelling.ts";
 
 /** What a config amounts to with what its plugins bring. */
@@ -17,19 +15,22 @@ export interface Composed {
   readonly isOpen: boolean;
 }
 
-/**
- * Problems between parts of a config that each are right by themselves.
- *
- * @param cwd folder of the config file: what `./x` is relative to
- */
-export function checkConfig(config: GatewayConfig, cwd: string): PathIssue[] {
+/** Problems between parts of a config that each are right by themselves, and that have nothing to do with its plugins. */
+export function checkParts(config: GatewayConfig): PathIssue[] {
+  return [...checkListeners(config), ...checkCommands(config)];
+}
+
+/** The same between parts that plugins may bring or name. */
+export function checkWithPlugins(
+  config: GatewayConfig,
+  plugins: readonly CheckedPlugin[],
+): PathIssue[] {
   const own = { servers: Object.keys(config.servers), isOpen: !hasCredentials(config.auth) };
   return [
-    ...checkListeners(config),
     // What plugins add shows when they are set up.
-    ...(hasPlugins(config) ? [] : [...checkComposed(config, own), ...checkTypes(config)]),
-    ...checkCommands(config),
-    ...checkPlugins(config, cwd),
+    ...(hasPlugins(config) ? [] : checkComposed(config, own)),
+    ...checkClaims(plugins),
+    ...checkReferences(config, plugins),
   ];
 }
 
@@ -115,13 +116,13 @@ function checkSelection(
   servers: readonly string[],
   known: readonly string[],
 ): PathIssue[] {
+  const by = `The endpoint "${endpoint}"`;
   return [...servers.entries()]
-    .filter(([, server]) => !known.includes(server))
-    .map(([index, server]) => ({
-      path: ["endpoints", endpoint, "servers", index],
-      message: `The endpoint "${endpoint}" names a server "${server}" that does not exist.`,
-      hint: choose(server, known),
-    }));
+    .filter(([, name]) => !known.includes(name))
+    .map(([index, name]) => {
+      const path = ["endpoints", endpoint, "servers", index];
+      return unknownName({ path, by, kind: "server", name, known });
+    });
 }
 
 function hasPlugins(config: GatewayConfig): boolean {
@@ -151,92 +152,54 @@ function checkCommands(config: GatewayConfig): PathIssue[] {
   });
 }
 
-/** Server types of the plugins that come with Propylon, and which plugin that is. */
-const TYPE_PLUGINS: Readonly<Record<string, string>> = { a2a: "a2a", openapi: "openapi" };
-
-/** Without any plugin there is nobody to bring a type; what plugins bring only shows when they are set up. */
-function checkTypes(config: GatewayConfig): PathIssue[] {
-  return Object.entries(config.servers).flatMap(([name, server]) =>
-    "type" in server ? [unknownType(name, server.type, [])] : [],
-  );
-}
-
-/**
- * What is said about an entry of `servers` whose `type` nobody serves.
- * @param brought types that the plugins in use bring
- */
-export function unknownType(name: string, type: string, brought: readonly string[]): PathIssue {
-  const known = [...SPELLINGS, ...brought];
-  const plugin = Object.hasOwn(TYPE_PLUGINS, type) ? TYPE_PLUGINS[type] : undefined;
-  const similar = nearest(type, [...known, ...Object.keys(TYPE_PLUGINS)]);
-  const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
-  return {
-    path: ["servers", name, "type"],
-    message: `No plugin in use brings the server type ${JSON.stringify(type)}.`,
-    hint:
-      plugin === undefined
-        ? `Types: ${known.join(", ")}; others come with plugins.${meant}`
-        : `Add the plugin that does: plugins: { ${plugin}: {} }.`,
-  };
-}
-
-function checkPlugins(config: GatewayConfig, cwd: string): PathIssue[] {
-  return Object.entries(config.plugins)
-    .filter(
-      ([key, options]) => options !== false && isLocalPlugin(key) && !hasPlugin(resolve(cwd, key)),
-    )
-    .map(([key]) => ({
-      path: ["plugins", key],
-      at: "key",
-      message: `The plugin file ${key} does not exist.`,
-      hint: "The path is relative to the config file; check its spelling and ending.",
-    }));
-}
-
-/** What agents say of servers and listeners; everything else about them their plugin checks. */
-export function checkAgents(config: GatewayConfig, plugins: readonly AnyPlugin[]): PathIssue[] {
-  const agents = agentsOf(config);
-  if (agents === undefined) return [];
-  const names = Object.keys(agents);
-  const servers = [...Object.keys(config.servers), ...plugins.map(({ name }) => name)];
-  return Object.entries(agents).flatMap(([name, agent]) => {
-    const unknown = (key: string, known: readonly string[]): PathIssue[] =>
-      namesIn(agent, key)
-        .filter(({ value }) => !known.includes(value))
-        .map(({ value, path }) => ({
-          path: [...AGENTS, name, ...path],
-          message: `The agent "${name}" names a ${key === "listener" ? "listener" : "server"} "${value}" that does not exist.`,
-          hint: choose(value, known),
-        }));
-    return [
-      ...unknown("server", servers),
-      ...unknown("servers", servers),
-      ...unknown("dependsOn", [...servers, ...names]),
-      ...unknown("listener", Object.keys(config.listeners)),
-    ];
+/** Sections that cannot be had: those of the core, and those that two plugins claim. */
+function checkClaims(plugins: readonly CheckedPlugin[]): PathIssue[] {
+  const owners = new Map<string, string>();
+  return plugins.flatMap(({ key, plugin }) => {
+    const section = sectionOf(plugin)?.key;
+    if (section === undefined) return [];
+    const other = owners.get(section);
+    owners.set(section, plugin.name);
+    const message = isCoreKey(section)
+      ? `The plugin "${plugin.name}" claims the section ${section}, which the gateway has itself.`
+      : `The plugins "${other}" and "${plugin.name}" claim the section ${section}.`;
+    const hint = "Leave the plugin out, or use a version of it that does not.";
+    const isFree = !isCoreKey(section) && other === undefined;
+    return isFree ? [] : [{ path: ["plugins", key], at: "key" as const, message, hint }];
   });
 }
 
-const AGENTS = ["plugins", "agents", "agents"] as const;
-
-/** The agents as written; `undefined` where there are none, or they are nothing that can be looked into. */
-function agentsOf({ plugins }: GatewayConfig): Record<string, unknown> | undefined {
-  const options = plugins["agents"];
-  const agents = typeof options === "object" && options !== null ? options["agents"] : undefined;
-  return isPlainObject(agents) ? agents : undefined;
+/** Servers and listeners that options of plugins name, and that do not exist. */
+function checkReferences(config: GatewayConfig, plugins: readonly CheckedPlugin[]): PathIssue[] {
+  const known = {
+    server: [...Object.keys(config.servers), ...plugins.map(({ plugin }) => plugin.name)],
+    listener: Object.keys(config.listeners),
+  };
+  return plugins.flatMap(({ key, plugin, options }) =>
+    (plugin.references?.(options) ?? [])
+      .map((reference) => ({
+        ...reference,
+        path: ["plugins", key, ...reference.path],
+        known: [...known[reference.kind], ...(reference.also ?? [])],
+      }))
+      .filter((reference) => !reference.known.includes(reference.name))
+      .map(unknownName),
+  );
 }
 
-/** The texts at a key of an agent, be it one or a list. */
-function namesIn(
-  agent: unknown,
-  key: string,
-): { readonly value: string; readonly path: readonly (string | number)[] }[] {
-  const found = isPlainObject(agent) ? agent[key] : undefined;
-  if (typeof found === "string") return [{ value: found, path: [key] }];
-  if (!Array.isArray(found)) return [];
-  return found.flatMap((value: unknown, index) =>
-    typeof value === "string" ? [{ value, path: [key, index] }] : [],
-  );
+/** What is said about the name of something that does not exist. */
+function unknownName({
+  path,
+  by,
+  kind,
+  name,
+  known,
+}: OptionReference & { readonly known: readonly string[] }): PathIssue {
+  return {
+    path,
+    message: `${by} names a ${kind} "${name}" that does not exist.`,
+    hint: choose(name, known),
+  };
 }
 
 /** Whether a plugin key names a file beside the config. */

@@ -1,8 +1,9 @@
-import { isPlainObject } from "./variables.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
-import { configObject } from "./schema.ts";
 import { httpServerSchema, stdioServerSchema } from "./server-schema.ts";
+import type { Places } from "./places.ts";
+import { configObject } from "./schema.ts";
 import { nearest } from "./spelling.ts";
+import { isPlainObject } from "./variables.ts";
 
 /** A config whose `mcpServers` block and other clients' spellings became plain `servers`. */
 export interface Translated {
@@ -10,12 +11,7 @@ export interface Translated {
   readonly issues: readonly PathIssue[];
   /** Keys that other clients know and we do not; they were left out. */
   readonly warnings: readonly PathIssue[];
-  /** What stands elsewhere than in the file, in the order of the moves. */
-  readonly moves: readonly Move[];
 }
-
-/** A part of a config that was moved: its path before, and behind. */
-export type Move = readonly [from: ConfigPath, to: ConfigPath];
 
 /** What clients call the transports, in lower case without `-` and `_`. */
 const TRANSPORTS: Readonly<Record<string, "stdio" | "streamable-http" | "sse">> = {
@@ -38,16 +34,19 @@ const OWN_KEYS: ReadonlySet<string> = new Set([
  * The file of another client has settings of its own beside its servers, e.g. `globalShortcut`. They are left out, unless
  * anything else there is ours, or nearly: then it may be a mistake in our own file.
  *
+ * @param plugins names that may be sections
  * @param warnings where to tell of them
  */
 export function dropSettings(
   file: Record<string, unknown>,
+  plugins: readonly string[],
   warnings: PathIssue[],
 ): Record<string, unknown> {
   const { mcpServers, ...rest } = file;
   const own = Object.keys(configObject.shape);
   const keys = Object.keys(rest);
-  if (mcpServers === undefined || keys.some((key) => nearest(key, own) !== undefined)) return file;
+  const isOurs = (key: string): boolean => plugins.includes(key) || nearest(key, own) !== undefined;
+  if (mcpServers === undefined || keys.some(isOurs)) return file;
   for (const key of keys)
     warnings.push({
       path: [key],
@@ -62,10 +61,9 @@ export function dropSettings(
  * Accepts the `mcpServers` block of Claude, Cursor and others verbatim, and VS Code's `servers` with `type`: transport names are
  * normalised, `serverUrl` is `url`, `disabled` is the opposite of `enabled`, `disabledTools` become `tools.exclude`.
  */
-export function translateClients(config: Record<string, unknown>): Translated {
+export function translateClients(config: Record<string, unknown>, places: Places): Translated {
   const issues: PathIssue[] = [];
   const warnings: PathIssue[] = [];
-  const moves: Move[] = [];
   const { mcpServers, ...rest } = config;
   if (mcpServers !== undefined && !isPlainObject(mcpServers)) {
     issues.push({
@@ -78,10 +76,10 @@ export function translateClients(config: Record<string, unknown>): Translated {
   const own = rest["servers"];
   // A wrong `servers` goes on to the schema, which says what is wrong with it.
   if (own !== undefined && own !== null && !isPlainObject(own))
-    return { value: rest, issues, warnings, moves };
+    return { value: rest, issues, warnings };
   const servers: Record<string, unknown> = {};
   for (const [name, server] of Object.entries(own ?? {}))
-    servers[name] = translateServer(server, { path: ["servers", name], name, issues, moves });
+    servers[name] = translateServer(server, { path: ["servers", name], name, issues, places });
   for (const [name, server] of Object.entries(pasted)) {
     const path = ["mcpServers", name];
     if (Object.hasOwn(servers, name)) {
@@ -93,11 +91,11 @@ export function translateClients(config: Record<string, unknown>): Translated {
       });
       continue;
     }
-    moves.push([path, ["servers", name]]);
-    servers[name] = translateServer(server, { path, name, issues, moves, warnings });
+    places.move(path, ["servers", name]);
+    servers[name] = translateServer(server, { path, name, issues, places, warnings });
   }
   const some = own !== undefined || mcpServers !== undefined;
-  return { value: some ? { ...rest, servers } : rest, issues, warnings, moves };
+  return { value: some ? { ...rest, servers } : rest, issues, warnings };
 }
 
 /** An entry of `servers` that is being translated. */
@@ -106,7 +104,7 @@ interface Entry {
   /** Where it stands in the file. */
   readonly path: ConfigPath;
   readonly issues: PathIssue[];
-  readonly moves: Move[];
+  readonly places: Places;
   /** Where to tell of foreign keys; `undefined` leaves them in for the schema to refuse. */
   readonly warnings?: PathIssue[];
 }
@@ -164,20 +162,19 @@ function adopt(
   key: string,
   value: unknown,
   alias: string,
-  { path, name, issues, moves }: Entry,
+  { path, name, issues, places }: Entry,
+  group: readonly string[] = [],
 ): void {
+  const own = [...group, key];
   if (result[key] === undefined) {
     result[key] = value;
-    moves.push([
-      ["servers", name, alias],
-      ["servers", name, key],
-    ]);
+    places.move(["servers", name, alias], ["servers", name, ...own]);
   } else
     issues.push({
       path: [...path, alias],
       at: "key",
-      message: `Both ${key} and ${alias} are set.`,
-      hint: `Keep ${key}, remove ${alias}.`,
+      message: `Both ${own.join(".")} and ${alias} are set.`,
+      hint: `Keep ${own.join(".")}, remove ${alias}.`,
     });
 }
 
@@ -185,23 +182,12 @@ function excludeTools(
   result: Record<string, unknown>,
   hidden: unknown,
   alias: string,
-  { path, name, issues, moves }: Entry,
+  entry: Entry,
 ): void {
   const tools = result["tools"] ?? {};
   if (!isPlainObject(tools)) return;
-  if (tools["exclude"] === undefined) {
-    result["tools"] = { ...tools, exclude: hidden };
-    moves.push([
-      ["servers", name, alias],
-      ["servers", name, "tools", "exclude"],
-    ]);
-  } else
-    issues.push({
-      path: [...path, alias],
-      at: "key",
-      message: `Both tools.exclude and ${alias} are set.`,
-      hint: `Keep tools.exclude, remove ${alias}.`,
-    });
+  result["tools"] = { ...tools };
+  adopt(result["tools"] as Record<string, unknown>, "exclude", hidden, alias, entry, ["tools"]);
 }
 
 /** @param path where the transport stands in the file */

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
@@ -37,11 +36,6 @@ export async function importCode(file: string): Promise<CodeModule> {
   const jiti = await createImporter(file, files);
   const exports = await jiti.import<Record<string, unknown>>(file);
   return { exports, files, digest: digestFiles(files) };
-}
-
-/** Whether there is a file for a plugin. */
-export function hasPlugin(file: string): boolean {
-  return existsSync(file);
 }
 
 /**

@@ -66,9 +66,7 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
   const name = path.length === 0 ? "The config" : pathText(written);
   const meaning = descriptionAt(shape, path);
   const explain =
-    meaning === undefined
-      ? `See ${pageOf(written)} for what can stand here.`
-      : `Meaning: ${meaning}`;
+    meaning === undefined ? `See ${pageOf(path)} for what can stand here.` : `Meaning: ${meaning}`;
   const say = (message: string, hint = explain): PathIssue[] => [
     { path, message: `${name} ${message}.`, hint },
   ];
@@ -96,15 +94,20 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
           ? "must be an http or https URL"
           : "has characters that are not allowed there",
       );
-    case "invalid_key":
+    case "invalid_key": {
+      const [reason] = issue.issues;
+      const own = reason?.code === "custom" ? reason.message : undefined;
       return [
         {
           path,
           at: "key",
-          message: `${JSON.stringify(path.at(-1))} cannot be a name in ${pathText(written.slice(0, -1))}.`,
-          hint: "Use 1 to 64 letters, digits, underscores, dots and hyphens.",
+          message: `${JSON.stringify(path.at(-1))} ${own ?? `cannot be a name in ${pathText(written.slice(0, -1))}`}.`,
+          hint: own
+            ? "Choose another name."
+            : "Use 1 to 64 letters, digits, underscores, dots and hyphens.",
         },
       ];
+    }
     case "invalid_union":
       return issue.errors.length === 0
         ? literals(literalsAt(shape, path))
@@ -116,7 +119,6 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
 
 /** The page that has the options at a path. */
 function pageOf([block, name]: ConfigPath): string {
-  if (block === "agents") return "docs/plugins/agents.md of the package";
   if (block === "plugins" && name !== undefined) return `the page of the plugin ${name}`;
   return "docs/guide/config.md of the package";
 }

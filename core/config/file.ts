@@ -1,15 +1,16 @@
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { check, type CheckedConfig } from "./check.ts";
 import type { Config } from "./config.ts";
+import { digestOf } from "./digest.ts";
 import { loadConfig, type LoadedConfig, type LoadOptions } from "./load.ts";
+import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";
 import { draftConfig, type ConfigDraft, type ConfigEdit } from "./write.ts";
 
 /** How to read a {@link ConfigFile}; everything has a default. */
-export interface ConfigFileOptions extends Omit<LoadOptions, "text"> {
+export interface ConfigFileOptions extends Omit<LoadOptions, "text" | "resolver"> {
   /** Plugins at hand, by their key in the config's `plugins`; looked at before files and packages. */
   readonly plugins?: Readonly<Record<string, AnyPlugin>>;
 }
@@ -23,7 +24,7 @@ export interface LoadedFile extends LoadedConfig, CheckedConfig {
 export type Digests = ReadonlyMap<string, string>;
 
 /** A config file with its plugins, as a gateway reads it again and again, and writes it back. */
-export class ConfigFile {
+export class ConfigFile implements PluginResolver {
   /** Absolute path. */
   readonly path: string;
   readonly #options: ConfigFileOptions;
@@ -62,6 +63,11 @@ export class ConfigFile {
     return this.#plugins.replaced;
   }
 
+  /** Names of the plugins at hand, and of those that come along. */
+  get names(): readonly string[] {
+    return [...Object.keys(this.#options.plugins ?? {}), ...this.#plugins.names];
+  }
+
   /** The plugin behind a config key; see {@link PluginSource.resolve}. */
   async resolve(key: string): Promise<AnyPlugin> {
     const { plugins } = this.#options;
@@ -91,11 +97,12 @@ export class ConfigFile {
   async check(text?: string): Promise<LoadedFile> {
     const { environment, adjust } = this.#options;
     const loaded = await loadConfig(this.path, {
+      resolver: this,
       ...(environment && { environment }),
       ...(adjust && { adjust }),
       ...(text !== undefined && { text }),
     });
-    const checked = await check(loaded.config, (key) => this.resolve(key), this.cwd);
+    const checked = await check(loaded.config, this);
     this.#latest = { ...loaded, ...checked };
     return this.#latest;
   }
@@ -145,5 +152,5 @@ export function isSame(left: Digests, right: Digests): boolean {
 
 async function digest(file: string): Promise<string> {
   const content = await readFile(file).catch(() => undefined);
-  return content === undefined ? "gone" : createHash("sha256").update(content).digest("hex");
+  return content === undefined ? "gone" : digestOf(content);
 }

@@ -46,11 +46,12 @@ export function issueText(issue: ConfigIssue): string {
 }
 
 /**
- * The error of a config that cannot be used: `invalid`, with the first problem as its message and all of them in `data.issues`.
+ * The error of a config that cannot be used: `invalid`, with the first problem of the file as its message and all of them in `data.issues`.
  *
- * @param issues at least one
+ * @param found at least one
  */
-export function invalidConfig(issues: readonly ConfigIssue[]): GatewayError {
+export function invalidConfig(found: readonly ConfigIssue[]): GatewayError {
+  const issues = sortByLine(found);
   const first = issues[0]!;
   const others = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
   return new GatewayError("invalid", `${placeText(first.place)} ${first.message}${others}`, {
@@ -58,6 +59,12 @@ export function invalidConfig(issues: readonly ConfigIssue[]): GatewayError {
     place: first.place,
     data: { issues },
   });
+}
+
+function sortByLine(issues: readonly ConfigIssue[]): ConfigIssue[] {
+  const order = (issue: ConfigIssue): number =>
+    (issue.place.line ?? 0) * 10_000 + (issue.place.column ?? 0);
+  return issues.toSorted((left, right) => order(left) - order(right));
 }
 
 /** The problems that {@link invalidConfig} put into an error; empty for any other error, whose issues may have no place. */

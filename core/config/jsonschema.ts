@@ -3,6 +3,7 @@ import type { AnyPlugin } from "../plugin/plugin.ts";
 import { SPELLINGS } from "./clients.ts";
 import { configSchema } from "./schema.ts";
 import { httpServerSchema, stdioServerSchema, typedServerSchema } from "./server-schema.ts";
+import { sectionOf, type Section } from "./sections.ts";
 import type { Shape } from "./shape.ts";
 
 /** A JSON Schema object of draft 2020-12. */
@@ -37,18 +38,20 @@ export function configJsonSchema(plugins: Readonly<Record<string, AnyPlugin>> = 
     ([key, plugin]) => [key, pluginOptions(plugin)] as const,
   );
   options["properties"] = Object.fromEntries(described);
-  const agents = plugins["agents"]?.config && agentsOption(plugins["agents"]);
-  if (agents) properties["agents"] = agents;
+  for (const plugin of Object.values(plugins)) {
+    const section = sectionOf(plugin);
+    if (section) properties[section.key] = sectionOptions(plugin, section);
+  }
   // Top-level keys beginning with x- hold anchors; the loader drops them.
   schema["patternProperties"] = { "^x-": {} };
   // What a variable fills in is text first: ${PORT} may stand where a number is wanted.
   return { ...(acceptVariables(schema) as JsonSchema), title: "Propylon gateway config" };
 }
 
-/** What stands at the top as `agents`. */
-function agentsOption({ config }: AnyPlugin): JsonSchema | undefined {
-  const { properties } = z.toJSONSchema(config!, { io: "input", unrepresentable: "any" });
-  return properties?.["agents"] as JsonSchema | undefined;
+/** What stands in a section: the options of its plugin, or one of them. */
+function sectionOptions(plugin: AnyPlugin, { option }: Section): JsonSchema {
+  if (option === undefined || plugin.config === undefined) return pluginOptions(plugin);
+  return shapeOf(plugin.config).properties[option] ?? {};
 }
 
 function pluginOptions(plugin: AnyPlugin): JsonSchema {
@@ -148,7 +151,10 @@ function typedEntries({ serverTypes = {} }: AnyPlugin): [JsonSchema, JsonSchema]
   });
 }
 
-function shapeOf(schema: z.ZodType): JsonSchema & { properties: Record<string, JsonSchema> } {
+/** What may be written for a schema, as JSON Schema. */
+export function shapeOf(
+  schema: z.ZodType,
+): JsonSchema & { properties: Record<string, JsonSchema> } {
   const { $schema: _, ...shape } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
   return { properties: {}, ...shape } as ReturnType<typeof shapeOf>;
 }

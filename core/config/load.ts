@@ -1,29 +1,28 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename, dirname, extname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { GatewayError, isGatewayError } from "../errors.ts";
-import { checkConfig } from "./checks.ts";
 import { dropSettings, translateClients } from "./clients.ts";
-import { Config, placeIssue } from "./config.ts";
+import { placeIssue, type Config } from "./config.ts";
 import { loadCode, readCode } from "./code.ts";
+import { digestOf } from "./digest.ts";
 import { parseText, type ConfigText } from "./document.ts";
 import type { Environment } from "./variables.ts";
 import { expand, isPlainObject, readEnvironment } from "./variables.ts";
-import { CONFIG_NAMES } from "./file-names.ts";
+import { CONFIG_NAMES, isCode, isText } from "./file-names.ts";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
 import { invalidConfig } from "./issue.ts";
 import { checkNames } from "./names.ts";
-import { moveAgents } from "./sections.ts";
-import { validateConfig } from "./validate.ts";
-
-const TEXT_FORMATS: ReadonlySet<string> = new Set([".yaml", ".yml", ".json"]);
-const CODE_FORMATS: ReadonlySet<string> = new Set([".ts", ".mts", ".js", ".mjs"]);
+import { parseValue } from "./parse.ts";
+import type { PluginResolver } from "./plugin-module.ts";
+import { PluginSource } from "./resolve.ts";
 
 /** How to load; everything has a default. */
 export interface LoadOptions {
   /** Default: that of the process. */
   readonly environment?: Environment;
+  /** Finds the plugins that claim sections of the config; default: those that its folder has. */
+  readonly resolver?: PluginResolver;
   /** Changes the value before it is checked, e.g. for command line flags that override the file. */
   adjust?(value: Record<string, unknown>): Record<string, unknown>;
   /** What to check in place of the content of the file: an edit that is not written yet. YAML and JSON only. */
@@ -63,8 +62,8 @@ export function findConfig(folder: string): string {
 }
 
 /**
- * Loads a config: parses it, fills in variables, translates the blocks of other clients, checks it against the schema and its
- * parts against each other.
+ * Loads a config: parses it, fills in variables, translates the blocks of other clients and the sections of plugins, and checks it
+ * against the schema. What its parts say of each other is for `check`.
  *
  * YAML and JSON are parsed here rather than by c12, because c12 hands out values without their line and column, concatenates
  * lists of its layers, and downloads and runs what `extends` names; c12 loads code (TypeScript and JavaScript) only.
@@ -80,30 +79,18 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
   const expansion = expand(source.value, environment, options.placeholder);
   const { places } = source;
+  const resolver = options.resolver ?? new PluginSource(cwd);
   for (const [at, text] of expansion.expanded) places.expand(at, text);
   const { secrets } = expansion;
-  const place = (issue: PathIssue): ConfigIssue => placeIssue(issue, { places, secrets });
   const ignored: PathIssue[] = [];
-  const top = dropSettings(topLevel(expansion.value) as Record<string, unknown>, ignored);
-  const translated = translateClients(options.adjust ? options.adjust(top) : top);
-  const moved = moveAgents(translated.value);
-  // Told before anything is moved: these are about the file as it is.
-  const written = [
-    ...checkNames(source.value),
-    ...expansion.issues,
-    ...translated.issues,
-    ...moved.issues,
-  ].map(place);
-  const warnings = [...ignored, ...translated.warnings].map(place);
-  for (const [from, to] of [...translated.moves, ...moved.moves]) places.move(from, to);
-  const { config, issues } = validateConfig(moved.value, places);
-  // An unset variable leaves its text in place: problems of that same value would be noise.
-  const wrong = issues.filter((issue) => !places.expandedAt(issue.path)?.isUnset);
-  const crossed = config ? checkConfig(config, cwd) : [];
-  const all = [...written, ...[...wrong, ...crossed].map(place)];
-  if (all.length > 0 || config === undefined) throw invalidConfig(sortByLine(all));
+  const top = dropSettings(topLevel(expansion.value), resolver.names, ignored);
+  const translated = translateClients(options.adjust ? options.adjust(top) : top, places);
+  const found = [...checkNames(source.value), ...expansion.issues, ...translated.issues];
+  const warnings = [...ignored, ...translated.warnings].map((issue) =>
+    placeIssue(issue, { places, secrets }),
+  );
   return {
-    config: new Config(config, places, secrets),
+    config: await parseValue(translated.value, resolver, places, secrets, found),
     file: path,
     cwd,
     version: source.version,
@@ -130,18 +117,18 @@ interface Source extends ConfigText {
 }
 
 async function readSource(path: string, shown: string, draft: string | undefined): Promise<Source> {
-  const format = extname(path).toLowerCase();
-  if (!TEXT_FORMATS.has(format) && !CODE_FORMATS.has(format)) {
+  if (!isText(path) && !isCode(path)) {
     throw new GatewayError(
       "no_config",
       `${shown} is not a config: its name must end in .yaml, .yml, .json, .ts, .mts or .js.`,
       { hint: "Rename it, or give another path." },
     );
   }
-  const isText = TEXT_FORMATS.has(format);
-  const bytes = draft === undefined ? await readBytes(path, shown, isText) : Buffer.from(draft);
-  const parsed = isText ? parseText(bytes.toString("utf8"), shown) : await loadCode(path, shown);
-  const source = { ...parsed, version: createHash("sha256").update(bytes).digest("hex") };
+  const bytes = draft === undefined ? await readBytes(path, shown) : Buffer.from(draft);
+  const parsed = isText(path)
+    ? parseText(bytes.toString("utf8"), shown)
+    : await loadCode(path, shown);
+  const source = { ...parsed, version: digestOf(bytes) };
   if (source.issues.length === 0 && (source.value === null || source.value === undefined)) {
     const issue = {
       message: "The file is empty.",
@@ -161,9 +148,9 @@ async function readSource(path: string, shown: string, draft: string | undefined
   return source;
 }
 
-async function readBytes(path: string, shown: string, isText: boolean): Promise<Buffer> {
+async function readBytes(path: string, shown: string): Promise<Buffer> {
   try {
-    return await (isText ? readFile(path) : readCode(path));
+    return await (isText(path) ? readFile(path) : readCode(path));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT")
@@ -187,10 +174,9 @@ async function readBytes(path: string, shown: string, isText: boolean): Promise<
 }
 
 /** Drops what is for editors and anchors (`$schema`, `x-...`), and sections whose entries are all commented out. */
-function topLevel(value: unknown): unknown {
-  if (!isPlainObject(value)) return value;
+function topLevel(value: unknown): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(value).filter(
+    Object.entries(value as object).filter(
       ([key, item]) => item !== null && key !== "$schema" && !key.startsWith("x-"),
     ),
   );
@@ -200,10 +186,4 @@ function topLevel(value: unknown): unknown {
 function shownName(path: string): string {
   const near = relative(process.cwd(), path);
   return near.startsWith("..") || near === "" ? basename(path) : near;
-}
-
-function sortByLine(issues: readonly ConfigIssue[]): ConfigIssue[] {
-  const order = (issue: ConfigIssue): number =>
-    (issue.place.line ?? 0) * 10_000 + (issue.place.column ?? 0);
-  return issues.toSorted((left, right) => order(left) - order(right));
 }

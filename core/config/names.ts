@@ -31,7 +31,6 @@ export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
 const NAMED = {
   servers: "server",
   mcpServers: "server",
-  agents: "agent",
   endpoints: "endpoint",
   listeners: "listener",
 } as const;

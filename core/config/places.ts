@@ -59,12 +59,9 @@ export class Places {
     this.#make(path).expanded = expanded;
   }
 
-  /** Says that what stands at one path of the file is at another of the config. */
+  /** Says that what stands at one path of the file is at another of the config. The first still leads there. */
   move(from: ConfigPath, to: ConfigPath): void {
-    const [above, key] = [from.slice(0, -1), String(from.at(-1))];
-    const part = this.#make(from);
-    this.#make(above).parts.delete(key);
-    this.#make(to.slice(0, -1)).parts.set(String(to.at(-1)), part);
+    this.#make(to.slice(0, -1)).parts.set(String(to.at(-1)), this.#make(from));
   }
 
   #offsetOf(path: ConfigPath, target: "key" | "value"): number {

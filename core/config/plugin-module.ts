@@ -1,5 +1,24 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError, isGatewayError, toGatewayError } from "../errors.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { PathIssue } from "./issue.ts";
+
+/** Finds the plugins of a config. */
+export interface PluginResolver {
+  /** Names of those that are there without being installed: they are at hand, or come along. */
+  readonly names: readonly string[];
+  /** The plugin that a key of the config's `plugins` stands for. */
+  resolve(key: string): AnyPlugin | Promise<AnyPlugin>;
+}
+
+/** A plugin of a config. */
+export interface CheckedPlugin {
+  readonly key: string;
+  readonly plugin: AnyPlugin;
+  /** As the config has them. */
+  readonly written: Readonly<Record<string, unknown>>;
+  /** As the plugin's schema made them. */
+  readonly options: unknown;
+}
 
 /**
  * The plugin that a module exports by default.
@@ -26,4 +45,18 @@ function isPlugin(value: unknown): value is AnyPlugin {
     "setup" in value &&
     typeof value.setup === "function"
   );
+}
+
+/** Why there is no plugin behind a key of a config. */
+export function loadIssue(key: string, thrown: unknown): PathIssue {
+  const at = { path: ["plugins", key], at: "key" as const };
+  const { message, hint } = toGatewayError(thrown);
+  if (isGatewayError(thrown))
+    return { ...at, message, hint: hint ?? "See docs/guide/write-a-plugin.md." };
+  const reason = thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
+  return {
+    ...at,
+    message: `The plugin ${key} cannot be loaded: ${reason.replace(/[.\s]+$/, "")}.`,
+    hint: "Correct it; its own tests show more.",
+  };
 }

@@ -10,7 +10,7 @@ import { codeIssue, importCode } from "./code.ts";
 import { digestFiles } from "./digest.ts";
 import { FIRST_PARTY, importFirstParty } from "./first-party.ts";
 import { placeText } from "./issue.ts";
-import { pluginOf } from "./plugin-module.ts";
+import { pluginOf, type PluginResolver } from "./plugin-module.ts";
 import { nearest } from "./spelling.ts";
 
 const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
@@ -19,7 +19,7 @@ const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
  * Finds the plugins that a config names. A file is loaded again only when it or something it imports changed; until then the
  * same object comes back, so that a reload leaves an unchanged plugin alone.
  */
-export class PluginSource {
+export class PluginSource implements PluginResolver {
   readonly #cwd: string;
   readonly #loaded = new Map<string, { readonly plugin: AnyPlugin; readonly module: CodeModule }>();
   readonly #packages = new Map<string, ImportedPackage>();
@@ -28,6 +28,9 @@ export class PluginSource {
   constructor(cwd: string) {
     this.#cwd = cwd;
   }
+
+  /** Names of the plugins that come along. */
+  readonly names = FIRST_PARTY;
 
   /** Files of the local plugins loaded so far, what they import included. */
   get files(): readonly string[] {
@@ -59,6 +62,10 @@ export class PluginSource {
     const cached = this.#loaded.get(key);
     if (cached && digestFiles(cached.module.files) === cached.module.digest) return cached.plugin;
     const file = resolve(this.#cwd, key);
+    if (!existsSync(file))
+      throw new GatewayError("not_found", `The plugin file ${key} does not exist.`, {
+        hint: "The path is relative to the config file; check its spelling and ending.",
+      });
     const module = await importCode(file).catch((error: unknown) => {
       if (isGatewayError(error)) throw error;
       const issue = codeIssue(error, file, basename(file));

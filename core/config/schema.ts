@@ -92,10 +92,6 @@ export const configObject = z.strictObject({
     .record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), serverSchema)
     .default({})
     .describe("MCP servers by name."),
-  agents: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe("Agents by name; read as the option agents of the plugin agents, which they bring."),
   plugins: z
     .record(
       z.string(),
@@ -202,8 +198,14 @@ export const configObject = z.strictObject({
  * may be given wherever a {@link GatewayConfigInput} is taken.
  */
 export type GatewayConfig = z.output<typeof configObject>;
-/** A gateway config as people write it; a bare duration is seconds. */
-export type GatewayConfigInput = z.input<typeof configObject>;
+/**
+ * Sections of plugins at the top of a config; each plugin adds its own.
+ * @example declare module "propylon" { interface ConfigSections { rooms?: RoomsInput } }
+ */
+export interface ConfigSections {}
+
+/** A gateway config as people write it, with the sections of plugins; a bare duration is seconds. */
+export type GatewayConfigInput = z.input<typeof configObject> & ConfigSections;
 
 /** Reads what people write into a {@link GatewayConfig}. Reading one again, or a copy of one, changes nothing. */
 export const configSchema = z

@@ -1,9 +1,11 @@
+import type { z } from "zod";
 import { explainIssues, leafIssues, valueAt, type ZodIssue } from "./explain.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
-import { configShape } from "./jsonschema.ts";
+import { configShape, shapeOf } from "./jsonschema.ts";
 import type { Places } from "./places.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { configSchema } from "./schema.ts";
+import type { Shape } from "./shape.ts";
 
 /** A config that passed the schema, or what is wrong with it. */
 export type Validated =
@@ -15,31 +17,78 @@ export type Validated =
  *
  * @param places where it stands: texts that came from variables are read as numbers and booleans where those are wanted, and
  *   messages show the variable instead of its value
+ * @param sections of plugins, which hints name beside the core's keys
  */
-export function validateConfig(value: unknown, places: Places): Validated {
-  let parsed = configSchema.safeParse(value);
-  if (!parsed.success) {
-    const coerced = coerceExpanded(
-      value,
-      leafIssues(parsed.error.issues, value, configShape()),
-      places,
-    );
-    if (coerced !== undefined) parsed = configSchema.safeParse(coerced);
-  }
-  if (parsed.success) return { config: parsed.data, issues: [] };
-  const issues = explainIssues(parsed.error.issues, value, configShape(), places);
-  return { config: undefined, issues: issues.map((issue) => hideExpanded(issue, places)) };
+export function validateConfig(
+  value: unknown,
+  places: Places,
+  sections: readonly string[] = [],
+): Validated {
+  const shape = (): Shape => {
+    const added = Object.fromEntries(sections.map((key) => [key, {}]));
+    return { ...configShape(), properties: { ...configShape().properties, ...added } };
+  };
+  const read = validate(configSchema, value, [], shape, places);
+  return "issues" in read
+    ? { config: undefined, issues: read.issues }
+    : { config: read.data, issues: [] };
+}
+
+/** A part of a config as a plugin's schema made it, or what is wrong with it. */
+export type ReadPart =
+  | { readonly written: Readonly<Record<string, unknown>>; readonly options: unknown }
+  | { readonly issues: readonly PathIssue[] };
+
+/**
+ * Checks a part of a config against the schema of the plugin that it is for; compare {@link validateConfig}.
+ *
+ * @param path where it stands
+ * @param beside what stands there too and is not the plugin's, for hints
+ */
+export function validatePart(
+  schema: z.ZodType,
+  written: Readonly<Record<string, unknown>>,
+  path: readonly [block: string, name: string],
+  places: Places,
+  beside?: z.ZodObject,
+): ReadPart {
+  const shape = (): Shape => {
+    const own = shapeOf(schema);
+    const properties = { ...(beside && shapeOf(beside).properties), ...own.properties };
+    const from: Shape = { ...own, properties };
+    return path.reduceRight<Shape>((inner, key) => ({ properties: { [key]: inner } }), from);
+  };
+  const read = validate(schema, written, path, shape, places);
+  return "issues" in read ? read : { written: read.value, options: read.data };
+}
+
+/** @param shapeOfAll of the whole config, of which the value is at the path; asked where something is wrong */
+function validate<T, V>(
+  schema: z.ZodType<T>,
+  value: V,
+  path: ConfigPath,
+  shapeOfAll: () => Shape,
+  places: Places,
+): { readonly value: V; readonly data: T } | { readonly issues: readonly PathIssue[] } {
+  const first = schema.safeParse(value);
+  if (first.success) return { value, data: first.data };
+  const shape = shapeOfAll();
+  const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
+  const issuesOf = ({ error }: { readonly error: z.ZodError }): ZodIssue[] =>
+    error.issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
+  const coerced = coerceExpanded(whole, leafIssues(issuesOf(first), whole, shape), places);
+  const filled = valueAt(coerced, path) as V;
+  const second = coerced === undefined ? first : schema.safeParse(filled);
+  if (second.success) return { value: filled, data: second.data };
+  const issues = explainIssues(issuesOf(second), whole, shape, places);
+  return { issues: issues.map((issue) => hideExpanded(issue, places)) };
 }
 
 /**
  * The value with texts that came from variables read as the numbers and booleans that issues ask for; `undefined` when there are
  * none. The value itself stays as it is.
  */
-export function coerceExpanded(
-  value: unknown,
-  issues: readonly ZodIssue[],
-  places: Places,
-): unknown {
+function coerceExpanded(value: unknown, issues: readonly ZodIssue[], places: Places): unknown {
   const changes = issues.flatMap((issue) => {
     if (issue.code !== "invalid_type") return [];
     const text = places.expandedAt(issue.path as ConfigPath)?.value;

@@ -26,7 +26,7 @@ export function createParts(first: Config, options: GatewayOptions, log: Logger)
   });
   const made: GatewayParts = {
     log,
-    resolve: createResolver(options),
+    resolver: createResolver(options),
     cwd,
     file: options.file,
     dryRun: options.dryRun ?? false,

@@ -1,10 +1,5 @@
 import { Gateway } from "./gateway.ts";
-import {
-  createResolver,
-  cwdOf,
-  type FileGatewayOptions,
-  type GatewayOptions,
-} from "./gateway-options.ts";
+import { createResolver, type FileGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
 import { ConfigFile } from "../config/file.ts";
 import { check } from "../config/check.ts";
 import { parseConfig } from "../config/parse.ts";
@@ -33,6 +28,7 @@ export async function createGateway(
   config: GatewayConfigInput | GatewayConfig,
   options: GatewayOptions = {},
 ): Promise<Gateway> {
-  const checked = await check(parseConfig(config), createResolver(options), cwdOf(options));
+  const resolver = createResolver(options);
+  const checked = await check(await parseConfig(config, resolver), resolver);
   return Gateway.start(checked, options);
 }

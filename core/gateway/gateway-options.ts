@@ -1,4 +1,4 @@
-import type { PluginResolver } from "../config/check.ts";
+import type { PluginResolver } from "../config/plugin-module.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
 import { GatewayError } from "../errors.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
@@ -32,13 +32,16 @@ export function cwdOf({ cwd, file }: GatewayOptions): string {
 }
 
 export function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {
-  return (key) => {
-    const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
-    if (plugin) return plugin;
-    if (resolvePlugin) return resolvePlugin(key);
-    if (file) return file.resolve(key);
-    throw new GatewayError("not_found", `There is no plugin "${key}".`, {
-      data: { path: `plugins.${key}` },
-    });
+  return {
+    names: [...Object.keys(plugins ?? {}), ...(file?.names ?? [])],
+    resolve(key) {
+      const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
+      if (plugin) return plugin;
+      if (resolvePlugin) return resolvePlugin(key);
+      if (file) return file.resolve(key);
+      throw new GatewayError("not_found", `There is no plugin "${key}".`, {
+        data: { path: `plugins.${key}` },
+      });
+    },
   };
 }

@@ -157,8 +157,8 @@ export class Gateway {
    * @throws {GatewayError} `reload_failed` with the cause and, where known, the place in the file
    */
   async apply(config: GatewayConfigInput | GatewayConfig): Promise<ReloadReport> {
-    const { resolve, cwd } = this.#parts;
-    return activate(this.#parts, () => check(parseConfig(config), resolve, cwd));
+    const { resolver } = this.#parts;
+    return activate(this.#parts, async () => check(await parseConfig(config, resolver), resolver));
   }
 
   /**

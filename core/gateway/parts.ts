@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Leases } from "../http/auth/leases.ts";
 import { compileApp } from "../http/compile-app.ts";
-import type { PluginResolver } from "../config/check.ts";
+import type { PluginResolver } from "../config/plugin-module.ts";
 import { compile } from "./compile.ts";
 import type { ConfigFile } from "../config/file.ts";
 import type { Config } from "../config/config.ts";
@@ -21,7 +21,7 @@ import type { UpstreamPool } from "../servers/pool.ts";
 /** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
 export interface GatewayParts {
   readonly log: Logger;
-  readonly resolve: PluginResolver;
+  readonly resolver: PluginResolver;
   /** Folder that relative paths in the config start from. */
   readonly cwd: string;
   /** Where the config comes from; absent when the gateway was made from an object. */

@@ -100,3 +100,15 @@ export type ListenerInput = ZodInput<typeof listenerSchema>;
 
 /** Settings of an MCP endpoint, as in the config's `endpoints`. */
 export type EndpointInput = ZodInput<typeof endpointSchema>;
+
+/** A name in a plugin's options that stands for another part of the config; see `PluginDefinition.references`. */
+export interface OptionReference {
+  /** Where it stands, from the plugin's options on. */
+  readonly path: readonly (string | number)[];
+  readonly kind: "server" | "listener";
+  readonly name: string;
+  /** Who names it, to begin a sentence with: `The agent "research"`. */
+  readonly by: string;
+  /** Names that are right too. */
+  readonly also?: readonly string[];
+}

@@ -9,6 +9,7 @@ import type { Answer } from "../call/answer.ts";
 import type {
   EndpointInput,
   ListenerInput,
+  OptionReference,
   PromptDefinition,
   ResourceDefinition,
   ResourceTemplateDefinition,
@@ -91,7 +92,7 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * before `accept` is called.
    */
   socket(path: string, options: RouteOptions, accept: (socket: Socket) => void): void;
-  /** Serves the entries of `servers` with this `type`. */
+  /** Serves the entries of `servers` with this `type`, of which `serverTypes` of the definition has the schema. */
   serverType<T>(type: string, definition: ServerType<T>): void;
   /**
    * Hides things from the lists of every face, for everybody. Asked while a list is built, never per request: call the function it returns
@@ -204,16 +205,28 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly name: string;
   /** Strict zod schema of the options; default: no options. Validates before `setup`, completes YAML, documents itself. */
   readonly config?: ZodType<C>;
+  /**
+   * A key at the top of the config where the plugin's options stand, as if they stood in `plugins`; with `option` where one of them
+   * stands. Whoever writes it uses the plugin, if that comes along with Propylon or is in `plugins`. Keys of the core and of
+   * other plugins cannot be had.
+   * @example section: "rooms"
+   */
+  readonly section?: string | { readonly key: string; readonly option: string };
   readonly inject?: I;
   /** The service that `setup` returns. */
   readonly provides?: Service<P>;
-  /** Schemas of the kinds of server that it brings, by `type`, for editors; those given to {@link PluginContext.serverType}. */
+  /**
+   * Strict schemas of the kinds of server that it brings, by `type`; without `type`, `enabled`, `timeout`, `prefix` and `tools`,
+   * which every entry has. Each is served by {@link PluginContext.serverType}.
+   */
   readonly serverTypes?: Readonly<Record<string, ZodType>>;
   /**
    * Commands for the command line `propylon`, by name: lower-case words with hyphens. They run without a gateway: nothing is set
    * up for them, not even this plugin. Import what only they need when they run.
    */
   readonly commands?: Readonly<Record<string, CommandDefinition>>;
+  /** Names of servers and listeners in the options. Those that do not exist are told at their place by every check. */
+  references?(config: C): readonly OptionReference[];
   /**
    * Names of the optional packages (optional peers of the plugin's own package) that it imports with these options. A build to
    * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs
@@ -227,22 +240,3 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
 /** A plugin of any type, as the host handles it. */
 // eslint-disable-next-line typescript/no-explicit-any -- variance: the host checks config and services at run time
 export type AnyPlugin = PluginDefinition<any, any, any>;
-
-/**
- * Types a plugin. `config`, `inject` and `provides` decide the types of `gateway.config`, `gateway.services` and of what
- * `setup` must return.
- *
- * @example
- * export default definePlugin({
- *   name: "echo",
- *   config: z.strictObject({ greeting: z.string().default("hello") }),
- *   setup(gateway) {
- *     gateway.tool("echo", { description: "Says it back.", input: z.object({ text: z.string() }), run: ({ text }) => text });
- *   },
- * });
- */
-export function definePlugin<C = undefined, I extends Inject = {}, P = void>(
-  definition: PluginDefinition<C, I, P>,
-): PluginDefinition<C, I, P> {
-  return definition;
-}

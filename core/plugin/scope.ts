@@ -196,7 +196,17 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     endpoint: (endpoint, settings) => void scope.endpoints.push({ name: endpoint, settings }),
     socket: (path, options, accept) =>
       void scope.sockets.push({ plugin: name, path, options, accept }),
-    serverType: (type, definition) => void scope.serverTypes.push({ type, definition }),
+    serverType(type, definition) {
+      if (!Object.hasOwn(scope.plugin.serverTypes ?? {}, type))
+        throw new GatewayError(
+          "invalid",
+          `it brings the server type "${type}" without its schema.`,
+          {
+            hint: `Add it to the definition: serverTypes: { ${type}: schema }.`,
+          },
+        );
+      scope.serverTypes.push({ type, definition });
+    },
     filter(shows: RegisteredFilter["shows"], options?: Pick<RegisteredFilter, "viewOf">) {
       scope.filters.push({ ...options, plugin: name, shows });
       return () => host.relist();

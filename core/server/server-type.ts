@@ -1,10 +1,10 @@
-import type { ZodType } from "zod";
 import type { Catalogue, Server } from "./server.ts";
 
-/** A kind of server that a plugin brings: entries of `servers` with this `type`. */
+/**
+ * A kind of server that a plugin brings: entries of `servers` with this `type`.
+ * @typeParam C an entry as the schema of the type in `serverTypes` of the plugin's definition made it
+ */
 export interface ServerType<C = unknown> {
-  /** Strict schema of an entry, without `type`, `enabled`, `timeout`, `prefix` and `tools`, which every entry has. */
-  readonly config: ZodType<C>;
   /**
    * Makes the server; must not open anything (that is for `start`).
    * @param before lists of the server it replaces, to show until its own arrive

@@ -1,14 +1,8 @@
-import { z } from "zod";
 import { blame } from "../plugin/setup.ts";
 import { SPELLINGS } from "../config/clients.ts";
-import { unknownType } from "../config/checks.ts";
-import { explainIssues } from "../config/explain.ts";
+import { unknownType } from "../config/typed-entries.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
-import { withoutMark } from "../config/copies.ts";
 import type { Config } from "../config/config.ts";
-import type { Places } from "../config/places.ts";
-import { entryCommon, type TypedServerConfig } from "../config/server-schema.ts";
-import type { Shape } from "../config/shape.ts";
 import { GatewayError } from "../errors.ts";
 import type { ManagedServer, ServerType } from "./server-type.ts";
 import type { Catalogue } from "./server.ts";
@@ -27,10 +21,9 @@ export interface TypedServer extends BroughtType {
 }
 
 /**
- * The entries of a config that belong to plugins, each checked by its plugin's schema. Those that are switched off are
- * checked too, as all others are.
+ * The entries of a config that belong to plugins, with the types that serve them.
  *
- * @throws {GatewayError} `invalid` with every problem and its place, `exists` for a type that two plugins bring
+ * @throws {GatewayError} `invalid` for a type that no plugin registered, `exists` for one that two plugins bring
  */
 export function typedServers(
   config: Config,
@@ -43,12 +36,7 @@ export function typedServers(
     if (!("type" in entry)) continue;
     const type = types.get(entry.type);
     if (!type) issues.push(unknownType(name, entry.type, [...types.keys()]));
-    else {
-      const options = optionsOf(entry);
-      const checked = type.definition.config.safeParse(options);
-      if (checked.success) servers.set(name, { ...type, options: checked.data });
-      else issues.push(...explain(name, entry, type.definition, checked.error, config.places));
-    }
+    else servers.set(name, { ...type, options: config.entries.get(name) });
   }
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => config.place(issue)));
   return servers;
@@ -93,41 +81,4 @@ function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType
     }
   }
   return types;
-}
-
-function optionsOf(entry: TypedServerConfig): Record<string, unknown> {
-  const common = new Set(["type", ...Object.keys(entryCommon)]);
-  return Object.fromEntries(Object.entries(withoutMark(entry)).filter(([key]) => !common.has(key)));
-}
-
-/** As with the options of plugins: seen from the top of the config, so that paths and hints are those of the file. */
-function explain(
-  name: string,
-  entry: TypedServerConfig,
-  { config }: ServerType,
-  error: z.ZodError,
-  places: Places,
-): PathIssue[] {
-  const issues = error.issues.map((issue) => ({
-    ...issue,
-    path: ["servers", name, ...issue.path],
-  }));
-  const own = shapeOf(config);
-  const shape: Shape = {
-    properties: {
-      servers: {
-        properties: {
-          [name]: {
-            ...own,
-            properties: { ...shapeOf(z.object(entryCommon)).properties, ...own.properties },
-          },
-        },
-      },
-    },
-  };
-  return explainIssues(issues, { servers: { [name]: entry } }, shape, places);
-}
-
-function shapeOf(schema: z.ZodType): Shape {
-  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Shape;
 }

@@ -19,7 +19,7 @@ export type PluginEntry =
 export interface GatewaySetup extends Omit<GatewayOptions, "plugins" | "file"> {
   /**
    * Path of a config file to run in place of {@link config}, with reload, plan and edit. {@link plugins} are at hand for the
-   * keys it names, without options. Its `listeners` and those of its agents and plugins are put on free ports, unless
+   * keys it names, without options. Its `listeners` and those of its plugins are put on free ports, unless
    * {@link ports} says otherwise.
    */
   readonly file?: string;
@@ -98,7 +98,7 @@ function createUnderTest({
 
 /**
  * So that a test can run the very config that is deployed, beside others and itself: ports of its listeners, and of those that
- * agents and plugins bring (`listener: { port }`), are free ones. A listener that an edit adds has the port it was given.
+ * plugins bring (`listener: { port }`), are free ones. A listener that an edit adds has the port it was given.
  */
 function freePorts(): (value: Record<string, unknown>) => Record<string, unknown> {
   let first: ReadonlySet<string> | undefined;
@@ -118,12 +118,8 @@ function withFreePorts(
     name,
     first.has(name) ? { ...each, port: 0 } : each,
   ]);
-  const brought = ["agents", "plugins"].flatMap((key) =>
-    key in value ? [[key, withoutPort(value[key])]] : [],
-  );
   return {
-    ...value,
-    ...(Object.fromEntries(brought) as object),
+    ...(withoutPort(value) as object),
     listeners: Object.fromEntries(entries) as unknown,
   };
 }

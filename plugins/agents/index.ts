@@ -5,7 +5,8 @@ import { commands } from "./commands.ts";
 import { createMembers } from "./members.ts";
 import { packagesOf } from "./models/provider.ts";
 import { Offers } from "./offers.ts";
-import { optionsSchema } from "./options.ts";
+import { optionsSchema, type AgentsInput } from "./options.ts";
+import { references } from "./references.ts";
 import { Agents } from "./service.ts";
 import { Team } from "./team.ts";
 
@@ -19,10 +20,19 @@ export {
 } from "./define.ts";
 export type * from "./model.ts";
 
+declare module "propylon" {
+  interface ConfigSections {
+    /** Agents by name: the option `agents` of the plugin. */
+    agents?: AgentsInput;
+  }
+}
+
 /** Hosts agents: each is an MCP server with an endpoint of its own. */
 export default definePlugin({
   name: "agents",
   config: optionsSchema,
+  section: { key: "agents", option: "agents" },
+  references,
   commands,
   inject: { progress: optional(AgentProgress) },
   provides: Agents,

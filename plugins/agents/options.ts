@@ -199,7 +199,11 @@ export type AgentOptions = z.output<typeof agentSchema>;
 
 /** The agents by name. */
 const agentsSchema = z
-  .record(nameSchema, agentSchema)
+  .record(
+    // What every object has would be found where no agent is.
+    nameSchema.refine((name) => !(name in {}), "cannot be the name of an agent"),
+    agentSchema,
+  )
   .default({})
   .superRefine((agents, context) => {
     const names = Object.keys(agents);
@@ -238,6 +242,9 @@ export const optionsSchema = z.strictObject({
     .default(5)
     .describe("Most agents in a row that call each other; beyond it the call is refused."),
 });
+
+/** The agents as people write them. */
+export type AgentsInput = z.input<typeof agentsSchema>;
 
 /** {@link optionsSchema} filled in. */
 export type AgentsOptions = z.output<typeof optionsSchema>;

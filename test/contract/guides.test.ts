@@ -9,9 +9,11 @@ import { z } from "zod";
 import { isLocalPlugin } from "../../core/config/checks.ts";
 import { issuesOf, issueText } from "../../core/config/issue.ts";
 import { loadConfig } from "../../core/config/load.ts";
-import { check, type PluginResolver } from "../../core/config/check.ts";
+import { check } from "../../core/config/check.ts";
+import type { PluginResolver } from "../../core/config/plugin-module.ts";
 import { FIRST_PARTY } from "../../core/config/first-party.ts";
 import { PluginSource } from "../../core/config/resolve.ts";
+import { isCoreKey } from "../../core/config/sections.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { definePlugin } from "../../core/index.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../core/mcp/protocol.ts";
@@ -139,9 +141,9 @@ async function problemsOf(place: string, text: string): Promise<string[]> {
   await writeFile(file, text + missingFrom(text));
   await provideFiles(text);
   try {
-    const loaded = await loadConfig(file, { environment: variablesOf(text) });
-    const source = resolver(loaded.cwd);
-    const checked = await check(loaded.config, source, loaded.cwd);
+    const source = resolver(folder);
+    const loaded = await loadConfig(file, { resolver: source, environment: variablesOf(text) });
+    const checked = await check(loaded.config, source);
     const gateway = await dryRun(checked, loaded.cwd);
     await gateway.close({ grace: 0 });
     return loaded.warnings.map(issueText);
@@ -180,12 +182,16 @@ async function provideFiles(text: string): Promise<void> {
   }
 }
 
-/** First-party plugins as they are; one of the reader's own takes every option. */
+/** First-party plugins as they are; one of the reader's own takes every option, and the section of its name. */
 function resolver(cwd: string): PluginResolver {
   const source = new PluginSource(cwd);
-  return (key) => {
-    if (!isLocalPlugin(key) && FIRST_PARTY.includes(key)) return source.resolve(key);
-    const name = key.replaceAll(/^.*\/|\.\w+$/g, "");
-    return definePlugin({ name, config: z.looseObject({}), setup: () => {} });
+  return {
+    names: source.names,
+    resolve(key) {
+      if (!isLocalPlugin(key) && FIRST_PARTY.includes(key)) return source.resolve(key);
+      const name = key.replaceAll(/^.*\/|\.\w+$/g, "");
+      const section = isCoreKey(name) ? {} : { section: name };
+      return definePlugin({ name, ...section, config: z.looseObject({}), setup: () => {} });
+    },
   };
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import type { Upstream } from "../../core/servers/upstream.ts";
 import { createLogger } from "../../core/log.ts";
-import { definePlugin } from "../../core/plugin/plugin.ts";
+import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { connectClient, setupGateway } from "../../core/testing/index.ts";
 import { startEcho, startGateway, whenReady } from "./kit.ts";
 

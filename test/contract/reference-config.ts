@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { configSchema } from "../../core/config/schema.ts";
+import { sectionOf } from "../../core/config/sections.ts";
+import type { AnyPlugin } from "../../core/index.ts";
 import { page, table } from "./page.ts";
 
 interface Node {
@@ -15,16 +17,26 @@ interface Node {
 }
 
 /** docs/reference/config.md, from the schema that validates the file. */
-export function configPage(): string {
+export function configPage(plugins: readonly AnyPlugin[]): string {
   const { $schema: _, ...schema } = z.toJSONSchema(configSchema, { io: "input" }) as Node & {
     $schema: string;
   };
-  const rows = optionRows(schema, "");
+  const rows = [...optionRows(schema, ""), ...plugins.flatMap(sectionRow)];
   return page(
     "Configuration",
     "Every option of `gateway.yaml`. `<name>` stands for a name of your choice. `propylon schema` prints the same as JSON Schema for editors; [the guide](../guide/config.md) explains how they work together. A duration is `30s`, `1500ms`, `10m` or a number of seconds, a size `64KiB`, `16MiB` or a number of bytes.",
     table(["option", "type", "default", "meaning"], rows),
   );
+}
+
+function sectionRow(plugin: AnyPlugin): string[][] {
+  const section = sectionOf(plugin);
+  if (!section) return [];
+  const link = `[${plugin.name}](../plugins/${plugin.name}.md)`;
+  const options = section.option === undefined ? "options" : `option \`${section.option}\``;
+  return [
+    [`\`${section.key}\``, "map", "", `The ${options} of the plugin ${link}, which joins by it.`],
+  ];
 }
 
 function optionRows(node: Node, path: string): string[][] {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { firstPartyPlugins } from "../../core/config/first-party.ts";
 import { ERROR_STATUS } from "../../core/errors.ts";
 import { expectPage } from "./page.ts";
 import { configPage } from "./reference-config.ts";
@@ -29,8 +30,8 @@ it("the page of hooks is current and knows every hook", () => {
   expectPage("hooks.md", content);
 });
 
-it("the page of options is current, and every option says what it means", () => {
-  const content = configPage();
+it("the page of options is current, and every option says what it means", async () => {
+  const content = configPage(Object.values(await firstPartyPlugins()));
   const silent = content
     .split("\n")
     .filter((line) => /^\| `.*\|\s*\|$/.test(line) && !line.includes("prefault"));

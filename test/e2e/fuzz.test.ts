@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Gateway } from "../../core/gateway/gateway.ts";
-import { definePlugin } from "../../core/plugin/plugin.ts";
+import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { rawRequest, shot, type Shot } from "./nonsense.ts";
 import { Speaker, type Era, type Message, type Reply } from "./speaker.ts";
 

@@ -12,7 +12,7 @@ import { z } from "zod";
 import type { GatewayConfig, GatewayConfigInput } from "../../core/config/schema.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Gateway } from "../../core/gateway/gateway.ts";
-import { definePlugin } from "../../core/plugin/plugin.ts";
+import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { Speaker, type Era, type OpenStream } from "./speaker.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));

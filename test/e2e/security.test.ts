@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../core/gateway/gateway.ts";
-import { definePlugin } from "../../core/plugin/plugin.ts";
+import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { Speaker, type Era } from "./speaker.ts";
 
 const ERAS: readonly Era[] = ["legacy", "modern"];

@@ -17,11 +17,6 @@ export function importCode(file: string): Promise<CodeModule> {
   return Promise.resolve({ exports: { ...moduleOf(file) }, files, digest: digestFiles(files) });
 }
 
-/** See core/config/code.ts; a plugin that is missing is told by the one who looks for it, core/build/sealed/sealed-plugins.ts. */
-export function hasPlugin(): boolean {
-  return true;
-}
-
 /** See core/config/code.ts; for a module of the build its path, which never changes. */
 export function readCode(file: string): Promise<Buffer> {
   moduleOf(file);

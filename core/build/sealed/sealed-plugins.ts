@@ -1,10 +1,11 @@
 import { plugins } from "virtual:gateway/plugins";
-import { pluginOf } from "../../config/plugin-module.ts";
+import { pluginOf, type PluginResolver } from "../../config/plugin-module.ts";
 import { GatewayError } from "../../errors.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
 /** In place of core/config/resolve.ts in a build: the plugins are those that it was made with. */
-class SealedPlugins {
+class SealedPlugins implements PluginResolver {
+  readonly names = Object.keys(plugins);
   /** None is read from disk. */
   readonly files: readonly string[] = [];
   /** Nor is any package installed anew under a build. */
@@ -13,9 +14,8 @@ class SealedPlugins {
   /** @throws {GatewayError} `not_found` for a plugin that is not in the build */
   resolve(key: string): Promise<AnyPlugin> {
     if (Object.hasOwn(plugins, key)) return Promise.resolve(pluginOf(key, { ...plugins[key] }));
-    const names = Object.keys(plugins);
     throw new GatewayError("not_found", `The plugin "${key}" is not in this build.`, {
-      hint: `Run propylon build again with this config. In it ${names.length === 0 ? "is no plugin" : `are: ${names.join(", ")}`}.`,
+      hint: `Run propylon build again with this config. In it ${this.names.length === 0 ? "is no plugin" : `are: ${this.names.join(", ")}`}.`,
     });
   }
 }

@@ -1,5 +1,5 @@
 import type { PluginContext, ServerType } from "propylon";
-import { agentOptions, type AgentOptions } from "./options.ts";
+import type { AgentOptions } from "./options.ts";
 import { Owners } from "./owners.ts";
 import { AgentServer } from "./server.ts";
 
@@ -14,7 +14,6 @@ export function a2aServerType({
   log,
 }: Pick<PluginContext, "keep" | "log">): ServerType<AgentOptions> {
   return {
-    config: agentOptions,
     create(name, options, catalogue) {
       // A reload with other options must not take a caller's conversations away.
       const owners = keep(`owners:${name}`, () => new Owners());

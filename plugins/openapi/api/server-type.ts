@@ -1,6 +1,6 @@
 import type { PluginContext, ServerType } from "propylon";
 import { locate } from "./document.ts";
-import { apiOptions, type ApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
 import { ApiServer } from "./server.ts";
 
 /**
@@ -13,7 +13,6 @@ export function apiServerType({
   log,
 }: Pick<PluginContext, "cwd" | "log">): ServerType<ApiOptions> {
   return {
-    config: apiOptions,
     create(name, options, catalogue) {
       const location = locate(options.spec, cwd);
       return new ApiServer({ name, options, location, log, catalogue });

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { configJsonSchema } from "../../../core/config/jsonschema.ts";
-import { loadConfig } from "../../../core/config/load.ts";
+import { ConfigFile } from "../../../core/config/file.ts";
 import { parseConfig } from "../../../core/config/parse.ts";
-import { check } from "../../../core/config/check.ts";
-import { PluginSource } from "../../../core/config/resolve.ts";
+import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { dryRun } from "../../../core/gateway/dry-run.ts";
+import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { toGatewayError } from "../../../core/errors.ts";
 import agents from "../../../plugins/agents/index.ts";
 
@@ -18,37 +18,38 @@ async function problemsOf(yaml: string): Promise<string[]> {
   const file = join(folder, "gateway.yaml");
   await writeFile(file, yaml);
   try {
-    const { config, cwd } = await loadConfig(file, { environment: {} });
-    const source = new PluginSource(cwd);
-    const checked = await check(config, (key) => source.resolve(key), cwd);
-    await (await dryRun(checked, cwd)).close({ grace: 0 });
+    const checked = await new ConfigFile(file, { environment: {} }).load();
+    await (await dryRun(checked, folder)).close({ grace: 0 });
     return [];
   } catch (thrown) {
     return issuesOf(toGatewayError(thrown)).map(issueText);
   }
 }
 
+/** What a config in code amounts to. */
+const parse = async (input: GatewayConfigInput): Promise<GatewayConfig> =>
+  (await parseConfig(input, createResolver({ plugins: { agents } }))).values;
+
 describe("agents at the top of a config", () => {
-  it("are the agents of the plugin, which they bring", () => {
-    const { plugins } = parseConfig({ agents: { research: { model: "a/b" } } }).values;
+  it("are the agents of the plugin, which they bring", async () => {
+    const { plugins } = await parse({ agents: { research: { model: "a/b" } } });
     expect(plugins).toEqual({ agents: { agents: { research: { model: "a/b" } } } });
   });
 
-  it("stand beside its other options, and are nothing when it is switched off", () => {
-    const both = parseConfig({ agents: { a: {} }, plugins: { agents: { depth: 2 } } });
-    expect(both.values.plugins).toEqual({ agents: { depth: 2, agents: { a: {} } } });
-    expect(parseConfig({ agents: { a: {} }, plugins: { agents: false } }).values.plugins).toEqual({
-      agents: false,
-    });
+  it("stand beside its other options, and are nothing when it is switched off", async () => {
+    const both = await parse({ agents: { a: {} }, plugins: { agents: { depth: 2 } } });
+    expect(both.plugins).toEqual({ agents: { depth: 2, agents: { a: {} } } });
+    const off = await parse({ agents: { a: {} }, plugins: { agents: false } });
+    expect(off.plugins).toEqual({ agents: false });
   });
 
   it("cannot be in two places", async () => {
-    expect(() => parseConfig({ agents: { a: {} }, plugins: { agents: { agents: {} } } })).toThrow(
-      "There are agents here and in plugins.agents.agents.",
+    await expect(parse({ agents: { a: {} }, plugins: { agents: { agents: {} } } })).rejects.toThrow(
+      "agents stands here and in plugins.agents.agents.",
     );
     expect(await problemsOf("agents: { a: {} }\nplugins: { agents: { agents: {} } }\n")).toEqual([
       expect.stringContaining(
-        "gateway.yaml:1:1 There are agents here and in plugins.agents.agents.",
+        "gateway.yaml:1:1 agents stands here and in plugins.agents.agents (gateway.yaml:2:22).",
       ),
     ]);
   });
@@ -120,18 +121,15 @@ it("a variable may stand where a plugin wants a number or a boolean", async () =
     "agents: { a: { listener: { port: '${PORT:-7}' }, capabilities: { vision: '${VISION}' } } }\nplugins: { agents: { depth: '${DEPTH}', providers: {} } }\n";
   await writeFile(join(folder, "gateway.yaml"), yaml);
   const load = (environment: Record<string, string>) =>
-    loadConfig(join(folder, "gateway.yaml"), { environment });
-  const loaded = await load({ VISION: "true", DEPTH: "3" });
-  const source = new PluginSource(folder);
-  const checked = await check(loaded.config, (key) => source.resolve(key), folder);
+    new ConfigFile(join(folder, "gateway.yaml"), { environment }).load();
+  const checked = await load({ VISION: "true", DEPTH: "3" });
   expect(checked.config.values.plugins["agents"]).toEqual({
     depth: 3,
     providers: {},
     agents: { a: { listener: { port: 7 }, capabilities: { vision: true } } },
   });
-  const wrong = await load({ VISION: "true", DEPTH: "many" });
-  const found = await check(wrong.config, (key) => source.resolve(key), folder).catch(
-    (thrown: unknown) => issuesOf(toGatewayError(thrown)).map(issueText),
+  const found = await load({ VISION: "true", DEPTH: "many" }).catch((thrown: unknown) =>
+    issuesOf(toGatewayError(thrown)).map(issueText),
   );
   expect(found).toEqual([expect.stringContaining(":2:29 plugins.agents.depth must be a number.")]);
 });

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { configSchema } from "../../../core/index.ts";
 import { parseConfig } from "../../../core/config/parse.ts";
+import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 
@@ -35,12 +36,14 @@ const config: fc.Arbitrary<GatewayConfigInput> = fc.record(
   { requiredKeys: [] },
 );
 
+const parse = async (input: GatewayConfigInput | GatewayConfig): Promise<GatewayConfig> =>
+  (await parseConfig(input, createResolver({}))).values;
 const spread = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(spread);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, spread(item)]));
 };
-const copy = fc.constantFrom<(value: GatewayConfig) => GatewayConfig>(
+const copy = fc.constantFrom<(value: GatewayConfig) => GatewayConfig | Promise<GatewayConfig>>(
   (value) => value,
   (value) => ({ ...value }),
   (value) => structuredClone(value),
@@ -48,27 +51,28 @@ const copy = fc.constantFrom<(value: GatewayConfig) => GatewayConfig>(
   (value) => spread(value) as GatewayConfig,
   (value) => ({ ...value, timeouts: { ...value.timeouts }, servers: { ...value.servers } }),
   (value) => configSchema.parse(value),
-  (value) => parseConfig(value).values,
+  (value) => parse(value),
 );
 
 describe("a copy of a config that was read", () => {
-  it("reads the same, however and however often it is copied", () => {
-    fc.assert(
-      fc.property(config, fc.array(copy, { maxLength: 4 }), (input, copies) => {
+  it("reads the same, however and however often it is copied", async () => {
+    await fc.assert(
+      fc.asyncProperty(config, fc.array(copy, { maxLength: 4 }), async (input, copies) => {
         const read = configSchema.parse(input);
-        const copied = copies.reduce((value, make) => make(value), read);
-        expect(parseConfig(copied).values).toEqual(read);
+        let copied = read;
+        for (const make of copies) copied = await make(copied);
+        expect(await parse(copied)).toEqual(read);
       }),
     );
   });
 
-  it("reads the same in parts", () => {
-    fc.assert(
-      fc.property(config, copy, (input, make) => {
+  it("reads the same in parts", async () => {
+    await fc.assert(
+      fc.asyncProperty(config, copy, async (input, make) => {
         const read = configSchema.parse(input);
-        const { servers, timeouts, limits } = make(read);
-        expect(parseConfig({ servers }).values).toMatchObject({ servers: read.servers });
-        expect(parseConfig({ timeouts, limits }).values).toMatchObject({
+        const { servers, timeouts, limits } = await make(read);
+        expect(await parse({ servers })).toMatchObject({ servers: read.servers });
+        expect(await parse({ timeouts, limits })).toMatchObject({
           timeouts: read.timeouts,
           limits: read.limits,
         });
@@ -76,13 +80,13 @@ describe("a copy of a config that was read", () => {
     );
   });
 
-  it("takes seconds beside it where people write them", () => {
-    const read = parseConfig({ servers: { a: { command: "node", timeout: 5 } } }).values;
-    const more = parseConfig({
+  it("takes seconds beside it where people write them", async () => {
+    const read = await parse({ servers: { a: { command: "node", timeout: 5 } } });
+    const more = await parse({
       ...read,
       timeouts: { default: 7 },
       servers: { ...read.servers, b: { command: "node", timeout: 9 } },
-    }).values;
+    });
     expect(more.timeouts.default).toBe(7_000);
     expect(more.servers["a"]?.timeout).toBe(5_000);
     expect(more.servers["b"]?.timeout).toBe(9_000);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configJsonSchema } from "../../../core/config/jsonschema.ts";
 import { firstPartyPlugins } from "../../../core/config/first-party.ts";
-import { definePlugin } from "../../../core/plugin/plugin.ts";
+import { definePlugin } from "../../../core/plugin/define-plugin.ts";
 
 const accepts = (schema: object, value: unknown): boolean =>
   new Validator(schema, "2020-12").validate(value).valid;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
+import { ConfigFile } from "../../../core/config/file.ts";
 import { findConfig, loadConfig } from "../../../core/config/load.ts";
 import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
 import type { GatewayError } from "../../../core/errors.ts";
@@ -20,7 +21,7 @@ async function write(name: string, text: string): Promise<string> {
 }
 
 async function failure(file: string, environment = {}): Promise<GatewayError> {
-  return loadConfig(file, { environment }).then(
+  return new ConfigFile(file, { environment }).load().then(
     () => expect.unreachable("the config was accepted"),
     (thrown: GatewayError) => thrown,
   );

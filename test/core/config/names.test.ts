@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loadConfig } from "../../../core/config/load.ts";
+import { ConfigFile } from "../../../core/config/file.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { createGateway, type GatewayError } from "../../../core/index.ts";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
@@ -13,7 +13,7 @@ async function load(text: string, name = "gateway.yaml"): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), "names-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, name), text);
-  return loadConfig(join(folder, name), { environment: {} });
+  return new ConfigFile(join(folder, name), { environment: {} }).load();
 }
 
 const issues = (text: string): Promise<readonly string[]> =>
@@ -47,11 +47,17 @@ describe("names that no server can have", () => {
   });
 
   it("are refused for agents, endpoints and listeners where every object has them", async () => {
-    for (const block of ["agents", "endpoints", "listeners"])
+    for (const block of ["endpoints", "listeners"])
       for (const name of ["__proto__", "constructor"])
         expect(await issues(`${block}:\n  ${name}: {}\n`)).toContain(
           `"${name}" cannot be the name of ${block === "listeners" ? "a" : "an"} ${block.slice(0, -1)}.`,
         );
+    expect(await issues("agents:\n  constructor: {}\n")).toEqual([
+      '"constructor" cannot be the name of an agent.',
+    ]);
+    expect(await issues("agents:\n  __proto__: {}\n")).toEqual([
+      "The key __proto__ cannot be used.",
+    ]);
   });
 
   it("refuses __proto__ as a key anywhere", async () => {

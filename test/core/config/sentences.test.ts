@@ -40,7 +40,7 @@ async function told(options: string): Promise<readonly string[]> {
   const file = join(folder, "gateway.yaml");
   await writeFile(file, `plugins:\n  limits: ${options}\n`);
   const loaded = await loadConfig(file, { environment: {} });
-  const error = await check(loaded.config, () => limits, folder).then(
+  const error = await check(loaded.config, { names: [], resolve: () => limits }).then(
     () => expect.unreachable("the options were accepted"),
     (thrown: unknown) => toGatewayError(thrown),
   );

@@ -2,8 +2,9 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ConfigFile } from "../../../core/config/file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { loadConfig } from "../../../core/config/load.ts";
+
 import { toGatewayError } from "../../../core/errors.ts";
 
 const folder = fileURLToPath(new URL("wrong/", import.meta.url));
@@ -13,7 +14,7 @@ describe("M013: a wrong config is refused with one sentence, its place and a nex
   it("there are at least 20 of them", () => expect(configs.length).toBeGreaterThanOrEqual(20));
 
   it.each(configs)("%s", async (name) => {
-    const error = await loadConfig(join(folder, name)).then(
+    const error = await new ConfigFile(join(folder, name)).load().then(
       () => expect.unreachable("the config was accepted"),
       (thrown: unknown) => toGatewayError(thrown),
     );

@@ -18,10 +18,10 @@ const base = definePlugin({
   name: "base",
   config,
   provides: Base,
+  serverTypes: { kind: z.strictObject({ word: z.string() }) },
   setup(gateway) {
     if (gateway.config.fails) throw new Error("it was told to fail");
     gateway.serverType("kind", {
-      config: z.strictObject({ word: z.string() }),
       create: () => {
         throw new Error("no entry is switched on");
       },

@@ -58,9 +58,9 @@ function speakers(): { plugin: AnyPlugin; made: Speaker[] } {
   const made: Speaker[] = [];
   const plugin = definePlugin({
     name: "speakers",
+    serverTypes: { speaker: z.strictObject({ word: z.string() }) },
     setup: (gateway) =>
-      gateway.serverType("speaker", {
-        config: z.strictObject({ word: z.string() }),
+      gateway.serverType<{ word: string }>("speaker", {
         create(name, { word }) {
           const speaker = new Speaker(name, word, gateway.log);
           made.push(speaker);

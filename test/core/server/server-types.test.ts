@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
+import { ConfigFile } from "../../../core/config/file.ts";
 import { loadConfig } from "../../../core/config/load.ts";
 import {
   Answer,
@@ -91,12 +92,14 @@ function greeterPlugin(events: string[], type = "greeter", name = "greeters"): A
   return definePlugin({
     name,
     config: z.strictObject({ fail: z.boolean().default(false), mark: z.number().default(0) }),
+    serverTypes: {
+      [type]: z.strictObject({
+        greeting: z.string().describe("What it says."),
+        loud: z.boolean().default(false),
+      }),
+    },
     setup(gateway) {
-      gateway.serverType(type, {
-        config: z.strictObject({
-          greeting: z.string().describe("What it says."),
-          loud: z.boolean().default(false),
-        }),
+      gateway.serverType<{ greeting: string }>(type, {
         create: (server, { greeting }, before) => {
           if (greeting === "never") throw new GatewayError("invalid", "it never greets");
           const greeter = new Greeter(server, greeting, events, before);
@@ -315,6 +318,43 @@ describe("an entry that is wrong", () => {
     ]);
   });
 
+  it("is told by the check, before any plugin is set up; variables are numbers there too", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "gateway.yaml");
+    const counters = definePlugin({
+      name: "counters",
+      serverTypes: { counter: z.strictObject({ from: z.int().max(9) }) },
+      setup: () => expect.unreachable("it was set up"),
+    });
+    const load = async (from: string): Promise<unknown> => {
+      const entry = `servers: { a: { type: counter, from: ${from} } }`;
+      await writeFile(file, `plugins: { counters: {} }\n${entry}\n`);
+      const plugins = { counters };
+      return new ConfigFile(file, { plugins, environment: { FROM: "7" } }).check().then(
+        ({ config }) => config.entries.get("a"),
+        (error: GatewayError) => issuesOf(error).map(issueText),
+      );
+    };
+    expect(await load("'${FROM}'")).toEqual({ from: 7 });
+    expect(await load("12")).toEqual([
+      expect.stringContaining("gateway.yaml:2:38 servers.a.from must be at most 9."),
+    ]);
+    expect(await load("1, form: 2")).toEqual([
+      expect.stringContaining(':2:41 Unknown key "form" in servers.a. Did you mean "from"?'),
+    ]);
+  });
+
+  it("needs the schema of its type in the plugin's definition", async () => {
+    const plugin = definePlugin({
+      name: "silent",
+      setup: (gateway) => gateway.serverType("silent", { create: () => expect.unreachable() }),
+    });
+    const error = await start({ plugins: { silent: {} } }, { silent: plugin as AnyPlugin });
+    expect(error.message).toContain('it brings the server type "silent" without its schema');
+    expect(error.hint).toBe("Add it to the definition: serverTypes: { silent: schema }.");
+  });
+
   it("relative paths start at the config, wherever the command runs", async () => {
     const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -366,7 +406,7 @@ describe("an entry that is wrong", () => {
       file,
       JSON.stringify({ mcpServers: { a: { type: "websocket", url: "ws://x" } } }),
     );
-    const error = await loadConfig(file).then(
+    const error = await new ConfigFile(file).load().then(
       () => expect.unreachable(),
       (thrown: GatewayError) => thrown,
     );

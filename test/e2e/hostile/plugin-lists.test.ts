@@ -64,9 +64,9 @@ class Careless implements ManagedServer {
 
 const careless = definePlugin({
   name: "careless",
+  serverTypes: { careless: z.strictObject({}) },
   setup(gateway) {
     gateway.serverType("careless", {
-      config: z.strictObject({}),
       create: (name) => new Careless(name, gateway.log),
     });
     gateway.server(new Careless("registered", gateway.log));

@@ -5,12 +5,14 @@ import {
   type Json,
 } from "../../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
+import { agentOptions } from "../../../plugins/a2a/client/options.ts";
 import { a2aServerType } from "../../../plugins/a2a/client/server-type.ts";
 import { until } from "../../fixtures/until.ts";
 
 /** A plugin that brings the server type and nothing else. */
 export const bridge = definePlugin({
   name: "bridge",
+  serverTypes: { a2a: agentOptions },
   setup(gateway) {
     gateway.serverType("a2a", a2aServerType(gateway));
   },

@@ -6,8 +6,8 @@ import { parse, stringify } from "yaml";
 import { importPallas, type PallasFiles } from "../../../plugins/agents/pallas/pallas.ts";
 import { readPython } from "../../../plugins/agents/pallas/python.ts";
 import { checkNames } from "../../../core/config/names.ts";
-import { Places } from "../../../core/config/places.ts";
-import { validateConfig } from "../../../core/config/validate.ts";
+import { parseConfig } from "../../../core/config/parse.ts";
+import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { createGateway } from "../../../core/index.ts";
 import { pino } from "pino";
 import { problems, SCHEMA_LINE } from "../../fixtures/editor.ts";
@@ -161,7 +161,7 @@ describe("import of a Pallas deployment", () => {
     ]);
   });
 
-  it("renames what cannot be the name of a server or an agent, wherever it is used", () => {
+  it("renames what cannot be the name of a server or an agent, wherever it is used", async () => {
     const names = ["..", ".", "__proto__", "constructor", "mcp", "two words", "my-server"];
     const listed = names.map((name) => JSON.stringify(name)).join(", ");
     const servers = names.map((name, at) => `    ${JSON.stringify(name)}: { command: run-${at} }`);
@@ -202,8 +202,8 @@ ${servers.join("\n")}
     expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
     expect(notes).toContain('The server ".." is called "my-server-2" now.');
     expect(notes).toContain('The agent "__proto__" is called "proto-agent" now.');
-    const { issues } = validateConfig(parse(stringify(config)), new Places("gateway.yaml"));
-    expect(issues).toEqual([]);
+    const resolver = createResolver({ plugins: { agents, health, progress, registry } });
+    await expect(parseConfig(parse(stringify(config)) as object, resolver)).resolves.toBeDefined();
     expect(checkNames(parse(stringify(config)))).toEqual([]);
   });
 

@@ -6,12 +6,14 @@ import {
   type Tool,
 } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
+import { apiOptions } from "../../../plugins/openapi/api/options.ts";
 import { apiServerType } from "../../../plugins/openapi/api/server-type.ts";
 import { until } from "../../fixtures/until.ts";
 
 /** A plugin that brings the server type and nothing else. */
 export const apis = definePlugin({
   name: "apis",
+  serverTypes: { openapi: apiOptions },
   setup(gateway) {
     gateway.serverType("openapi", apiServerType(gateway));
   },
