@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isGatewayError, toGatewayError, type GatewayError } from "../errors.ts";
+import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { checkAgents, checkConfig } from "./checks.ts";
 import type { Config } from "./config.ts";
@@ -15,6 +16,7 @@ export type PluginResolver = (key: string) => AnyPlugin | Promise<AnyPlugin>;
 
 /** A plugin of a config. */
 export interface CheckedPlugin {
+  /** In the config's `plugins`, unless it is one of {@link DEFAULT_PLUGINS}. */
   readonly key: string;
   readonly plugin: AnyPlugin;
   /** As the config has them. */
@@ -44,7 +46,7 @@ export async function check(
   const plugins: CheckedPlugin[] = [];
   const issues: PathIssue[] = [];
   const coerced: Record<string, Record<string, unknown>> = {};
-  for (const [key, options] of Object.entries(config.values.plugins)) {
+  for (const [key, options] of Object.entries({ ...BY_DEFAULT, ...config.values.plugins })) {
     if (options === false) continue;
     const written = typeof options === "object" && options !== null ? options : {};
     try {
@@ -103,6 +105,9 @@ function readOptions(
 }
 
 const NO_OPTIONS = z.strictObject({});
+const BY_DEFAULT: GatewayConfig["plugins"] = Object.fromEntries(
+  DEFAULT_PLUGINS.map((key) => [key, {}]),
+);
 
 /** Seen from the top of the config, so that paths and hints are those of the file. */
 function fromTop(error: z.ZodError, key: string): ZodIssue[] {
@@ -125,6 +130,8 @@ function loadIssue(key: string, error: GatewayError, thrown: unknown): PathIssue
   return {
     ...at,
     message: `The plugin ${key} cannot be loaded: ${reason.replace(/[.\s]+$/, "")}.`,
-    hint: "Correct it; its own tests show more.",
+    hint: DEFAULT_PLUGINS.includes(key)
+      ? "It comes with Propylon. A bundle of your own must hand it over, see docs/guide/build.md."
+      : "Correct it; its own tests show more.",
   };
 }

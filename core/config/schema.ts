@@ -30,6 +30,7 @@ export const listenerSchema = z.strictObject({
     .describe("Origin header values accepted besides the listener's own."),
 });
 
+/** One of the config's `endpoints`: its path and what it shows. */
 export const endpointSchema = z.strictObject({
   path: z
     .string()
@@ -210,4 +211,5 @@ export const configSchema = z
   .preprocess((input: GatewayConfigInput) => readTimes(input), configObject)
   .transform(markTimes);
 export type ListenerConfig = z.output<typeof listenerSchema>;
+/** One of the config's `endpoints`, as it was read. */
 export type EndpointConfig = z.output<typeof endpointSchema>;

@@ -99,9 +99,9 @@ export const serverSchema = z.union([stdioServerSchema, httpServerSchema, typedS
 
 /** One server of a config. */
 export type ServerConfig = z.output<typeof serverSchema>;
+/** An entry of `servers` with a `command`, as it was read: times in milliseconds, sizes in bytes. */
 export type StdioServerConfig = z.output<typeof stdioServerSchema>;
+/** An entry of `servers` with a `url`, likewise. */
 export type HttpServerConfig = z.output<typeof httpServerSchema>;
 /** An entry that belongs to the plugin that brings its `type`. */
 export type TypedServerConfig = z.output<typeof typedServerSchema>;
-/** A server that speaks MCP itself. */
-export type UpstreamConfig = StdioServerConfig | HttpServerConfig;

@@ -8,11 +8,8 @@ import { invalidConfig } from "../config/issue.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "../plugin/emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
-import {
-  compileEndpoints,
-  compileSelection,
-  type CompiledEndpoint,
-} from "../mcp/compile-endpoints.ts";
+import { compileEndpoints, compileSelection } from "./compile-endpoints.ts";
+import { NO_ENDPOINTS, type CompiledEndpoint, type EndpointServer } from "./endpoint-server.ts";
 import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
@@ -32,10 +29,8 @@ export interface CompileInput {
   readonly config: Config;
   /** In graph order. */
   readonly scopes: readonly Scope[];
-  /** Servers that speak MCP themselves. */
-  readonly upstreams: ReadonlyMap<string, Server>;
-  /** Those and the ones of plugin types, in config order; default: the former. */
-  readonly servers?: ReadonlyMap<string, Server>;
+  /** Those of the config, in its order. */
+  readonly servers: ReadonlyMap<string, Server>;
   /** Receives every call in flight. */
   readonly running: InFlightSet<Abortion>;
   readonly log: Logger;
@@ -45,9 +40,11 @@ export interface CompileInput {
 export interface Compiled {
   /** The whole pipeline, down to the server. */
   readonly call: Next;
-  /** Every server by name: upstreams in config order, then plugins. */
+  /** Every server by name: those of the config in its order, then those of plugins. */
   readonly servers: ReadonlyMap<string, Server>;
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
+  /** Serves them. */
+  readonly endpointServer: EndpointServer;
   /** Whether the config lets a server's tool out. */
   exposes(server: string, tool: string): boolean;
   /** Whether the config and the plugins' filters show something to a principal. */
@@ -75,9 +72,9 @@ export interface Compiled {
  * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
  */
 export function compile(input: CompileInput): Compiled {
-  const { scopes, upstreams, servers: configured = upstreams, running, log } = input;
+  const { scopes, running, log } = input;
   const config = input.config.values;
-  const servers = collectServers(input.config, scopes, configured);
+  const servers = collectServers(input.config, scopes, input.servers);
   const chain = createChain(
     config.auth,
     scopes.flatMap((scope) => scope.authenticators),
@@ -97,20 +94,24 @@ export function compile(input: CompileInput): Compiled {
         byPrincipal.viewOf(principal) !== undefined && byPrincipal.shows(item, principal)
     : () => true;
   const showsAnyone = combineFilters(filters, exposes);
-  const endpoints = compileEndpoints(config, servers, { shows: showsAnyone, byPrincipal });
+  const endpointServer = endpointServerOf(scopes);
+  const endpoints = endpointServer
+    ? compileEndpoints(config, servers, { shows: showsAnyone, byPrincipal })
+    : new Map<string, CompiledEndpoint>();
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const allowance = createAllowance({ config, scopes });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
   const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
-  const pipeline = composePipeline(middleware, createTerminal(servers, upstreams));
+  const pipeline = composePipeline(middleware, createTerminal(servers));
   // The core's own stages make no call wait before the deadline, which counts it; those of plugins may.
   const call = ofPlugins.length > 0 ? createEntry(pipeline, running) : pipeline;
   return {
     call,
     servers,
     endpoints,
+    endpointServer: endpointServer ?? NO_ENDPOINTS,
     exposes,
     shows: (item, principal) => showsAnyone(item) && exists(item, principal),
     exists,
@@ -122,6 +123,16 @@ export function compile(input: CompileInput): Compiled {
     open,
     authenticators: chain?.links ?? [],
   };
+}
+
+function endpointServerOf(scopes: readonly Scope[]): EndpointServer | undefined {
+  const [first, second] = scopes.filter(({ endpointServer }) => endpointServer !== undefined);
+  if (!second) return first?.endpointServer;
+  throw new GatewayError(
+    "exists",
+    `The endpoints are served twice: by plugin "${first!.name}" and by plugin "${second.name}".`,
+    { hint: "Switch one of them off, e.g. plugins: { mcp: false }." },
+  );
 }
 
 /** What the config's `tools` of a server let out; the rest is nobody's to call, whatever the face. */
@@ -173,15 +184,11 @@ function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scop
   );
 }
 
-/** The end of the pipeline. Upstreams watch the signal themselves; everyone else is raced against it. */
-function createTerminal(
-  servers: ReadonlyMap<string, Server>,
-  upstreams: ReadonlyMap<string, Server>,
-): Next {
+/** The end of the pipeline. A server that does not watch the signal itself is raced against it. */
+function createTerminal(servers: ReadonlyMap<string, Server>): Next {
   return (call) => {
-    const upstream = upstreams.get(call.server);
-    if (upstream) return upstream.request(call);
     const server = servers.get(call.server);
+    if (server?.watchesSignal) return server.request(call);
     if (server) return race(call, () => server.request(call));
     return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
   };

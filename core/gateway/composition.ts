@@ -1,4 +1,5 @@
 import type { Generation } from "./generation.ts";
+import { chosen } from "../plugin/defaults.ts";
 import { injections } from "../plugin/graph.ts";
 import type { Access } from "../http/route.ts";
 import type { Scope } from "../plugin/scope.ts";
@@ -37,7 +38,7 @@ export interface PluginComposition {
 
 /** Tells what every plugin brings, in the order of their set-up. */
 export function composition({ scopes, compiled }: Generation): readonly PluginComposition[] {
-  return scopes.map((scope, index) => ({
+  return chosen(scopes).map((scope, index) => ({
     key: scope.key,
     name: scope.name,
     order: index + 1,

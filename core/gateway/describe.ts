@@ -1,5 +1,6 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
 import { isLoopback } from "../http/loopback.ts";
+import { chosen } from "../plugin/defaults.ts";
 import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";
 
@@ -7,7 +8,6 @@ import type { Address } from "../http/listeners.ts";
 export function describeGateway(
   { number, config, compiled, scopes }: Generation,
   addresses: ReadonlyMap<string, Address>,
-  problems: readonly GatewayWarning[],
 ): GatewayDescription {
   const { open, guard } = compiled;
   const urlOf = (listener: string): string =>
@@ -37,7 +37,11 @@ export function describeGateway(
       }),
     ),
     authenticators: compiled.authenticators.map(({ name, plugin }) => ({ name, plugin })),
-    plugins: scopes.map(({ key, name, plugin }) => ({ key, name, provides: plugin.provides?.id })),
+    plugins: chosen(scopes).map(({ key, name, plugin }) => ({
+      key,
+      name,
+      provides: plugin.provides?.id,
+    })),
     routes: [...routesOf(compiled), ...socketsOf(compiled)].map(({ options, ...route }) => ({
       ...route,
       access: options.access,
@@ -49,7 +53,7 @@ export function describeGateway(
       ...warningsOf(open, config),
       ...tokenWarnings(config),
       ...scopes.flatMap((scope) => scope.warnings),
-      ...problems,
+      ...compiled.endpointServer.problems,
     ],
   };
 }

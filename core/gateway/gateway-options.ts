@@ -1,6 +1,8 @@
 import type { PluginResolver } from "../config/check.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
+import { PluginSource } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
+import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 
@@ -31,10 +33,13 @@ export function cwdOf({ cwd, file }: GatewayOptions): string {
   return cwd ?? file?.cwd ?? process.cwd();
 }
 
-export function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {
+export function createResolver(options: GatewayOptions): PluginResolver {
+  const { plugins, resolvePlugin, file } = options;
   return (key) => {
     const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
     if (plugin) return plugin;
+    if (!file && DEFAULT_PLUGINS.includes(key))
+      return new PluginSource(cwdOf(options)).resolve(key);
     if (resolvePlugin) return resolvePlugin(key);
     if (file) return file.resolve(key);
     throw new GatewayError("not_found", `There is no plugin "${key}".`, {

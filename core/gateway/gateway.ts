@@ -195,7 +195,7 @@ export class Gateway {
 
   /** What runs, as data for a start-up summary. */
   describe(): GatewayDescription {
-    return describeGateway(this.#parts.generation, this.addresses, this.#parts.faces.problems);
+    return describeGateway(this.#parts.generation, this.addresses);
   }
 
   /** What every plugin brings, in the order of their set-up. */

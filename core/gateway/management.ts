@@ -18,12 +18,16 @@ export function createControl(parts: () => GatewayParts): Control {
       return parts().dryRun;
     },
     version: VERSION,
+    get settings() {
+      const { name, version, limits } = parts().generation.config;
+      return { name, version, limits };
+    },
     get generation() {
       return parts().generation.number;
     },
     describe() {
-      const { generation, sockets, faces } = parts();
-      return describeGateway(generation, sockets.addresses, faces.problems);
+      const { generation, sockets } = parts();
+      return describeGateway(generation, sockets.addresses);
     },
     metrics: () => renderMetrics(parts().generation.scopes),
     effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),

@@ -23,7 +23,7 @@ export type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
  * @throws {GatewayError} `bad_request`, with a {@link JsonFault} as `data.reason`; nothing else
  */
 export function parseJson(body: Buffer, maxDepth: number): unknown {
-  const { value, inexact } = readJson(body, maxDepth);
+  const { value, inexact } = parseInexact(body, maxDepth);
   if (inexact === undefined) return value;
   throw refusal("number", inexactWords(inexact));
 }
@@ -38,7 +38,7 @@ export function inexactWords(number: string): string {
  *
  * @returns the value, and the first number in it that has changed
  */
-export function readJson(
+export function parseInexact(
   body: Buffer,
   maxDepth: number,
 ): { readonly value: unknown; readonly inexact: string | undefined } {

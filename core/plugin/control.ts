@@ -1,4 +1,5 @@
 import type { GatewayDescription } from "./description.ts";
+import type { GatewayConfig } from "../config/schema.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
 import type { ServerStatus } from "../server/server.ts";
@@ -25,6 +26,8 @@ export interface Control {
   readonly dryRun: boolean;
   /** Version of the package. */
   readonly version: string;
+  /** What the config says until a restart, whatever is reloaded: how the gateway is called, and `limits`. */
+  readonly settings: Pick<GatewayConfig, "name" | "version" | "limits">;
   /** Counts applied configs, from 1. */
   readonly generation: number;
   /** What runs, as data. */

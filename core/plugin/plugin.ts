@@ -17,6 +17,7 @@ import type {
 } from "./definitions.ts";
 import type { Deadline, Timeouts } from "../call/deadline.ts";
 import type { Listed } from "./filters.ts";
+import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
 import type { RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
@@ -79,10 +80,7 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * all is there. A throw counts as missing.
    */
   readiness(what: string, missing: () => string | undefined): void;
-  /**
-   * Brings a listener, under a name that routes and endpoints can give. The gateway opens it, keeps it through reloads and
-   * closes it.
-   */
+  /** Brings a listener, under a name that routes and endpoints can give. The gateway opens, keeps and closes it. */
   listener(name: string, settings: ListenerInput): void;
   /** Brings an MCP endpoint, as if it stood in the config's `endpoints`. */
   endpoint(name: string, settings: EndpointInput): void;
@@ -91,6 +89,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * before `accept` is called.
    */
   socket(path: string, options: RouteOptions, accept: (socket: Socket) => void): void;
+  /** Serves the gateway's endpoints; one plugin at most. */
+  serveEndpoints(create: (host: EndpointHost) => EndpointServer): void;
   /** Serves the entries of `servers` with this `type`. */
   serverType<T>(type: string, definition: ServerType<T>): void;
   /**

@@ -12,6 +12,7 @@ import { injections } from "./graph.ts";
 import { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { LocalDefinitions } from "./definitions.ts";
 import type { AnyPlugin, PluginContext, Undo } from "./plugin.ts";
+import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
 import type { EndpointInput, ListenerInput } from "./definitions.ts";
 import type { Authenticator } from "../http/auth/authentication.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
@@ -91,6 +92,8 @@ export interface Scope extends Registrations {
   readonly local: PluginServer;
   /** Servers of types that this plugin brings, made and not closed yet. */
   readonly managed: Set<ManagedServer>;
+  /** Serves the endpoints, if this plugin does. */
+  endpointServer: EndpointServer | undefined;
   /** What `setup` returned. */
   service: unknown;
 }
@@ -101,6 +104,7 @@ export type ScopeHost = Pick<
   "servers" | "emit" | "call" | "evict" | "shows" | "exists" | "timeouts" | "control" | "cwd"
 > & {
   readonly log: Logger;
+  readonly endpointHost: EndpointHost;
   /** Builds the lists of every face anew, because a filter changed its answers. */
   relist(): void;
   /** Writes a line of the audit. */
@@ -153,6 +157,7 @@ export function createScope(
     abort: new AbortController(),
     local: new PluginServer(name, registrations, log),
     managed: new Set(),
+    endpointServer: undefined,
     service: undefined,
   };
 }
@@ -196,6 +201,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     endpoint: (endpoint, settings) => void scope.endpoints.push({ name: endpoint, settings }),
     socket: (path, options, accept) =>
       void scope.sockets.push({ plugin: name, path, options, accept }),
+    serveEndpoints: (create) => void (scope.endpointServer = create(host.endpointHost)),
     serverType: (type, definition) => void scope.serverTypes.push({ type, definition }),
     filter(shows: RegisteredFilter["shows"], options?: Pick<RegisteredFilter, "viewOf">) {
       scope.filters.push({ ...options, plugin: name, shows });
@@ -255,6 +261,7 @@ async function closeManaged(scope: Scope, errors: unknown[]): Promise<void> {
 /** Undoes a scope, last registered first. Every cleanup runs even when another throws; the errors are logged and returned. */
 export async function disposeScope(scope: Scope): Promise<unknown[]> {
   const errors: unknown[] = [];
+  scope.endpointServer?.close();
   // What the plugin made leaves before what it is made of; no call is left by now.
   await closeManaged(scope, errors);
   scope.abort.abort();

@@ -5,6 +5,7 @@ import type { CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../errors.ts";
+import { chosen } from "./defaults.ts";
 import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
@@ -53,9 +54,9 @@ export async function buildScopes({
 
 /** What happened to the plugins between two generations, by config key. */
 export function comparePlugins(before: readonly Scope[], after: readonly Scope[]): Changes {
-  const old = new Map(before.map((scope) => [scope.key, scope]));
-  const keys = after.map(({ key }) => key).toSorted();
-  const now = new Map(after.map((scope) => [scope.key, scope]));
+  const old = new Map(chosen(before).map((scope) => [scope.key, scope]));
+  const now = new Map(chosen(after).map((scope) => [scope.key, scope]));
+  const keys = [...now.keys()].toSorted();
   return {
     added: keys.filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !now.has(key)).toSorted(),

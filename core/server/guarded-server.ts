@@ -40,6 +40,10 @@ export class GuardedServer<T extends Server = Server> implements Server {
     if (server.probe) this.probe = (signal) => this.#offering("probe").probe!(signal);
   }
 
+  get watchesSignal(): boolean {
+    return this.serving.watchesSignal ?? false;
+  }
+
   get isApart(): boolean {
     return this.server.isApart ?? false;
   }

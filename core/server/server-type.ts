@@ -17,8 +17,18 @@ export interface ServerType<C = unknown> {
  * changed is made beside the one before, which gets the calls until the status of the new one is `ready` or `degraded`.
  */
 export interface ManagedServer extends Server {
+  /**
+   * Whether its lists hold only what clients accept, because it leaves the rest out itself (`usableEntries` of `propylon/kit`).
+   * Default false: the gateway looks through them.
+   */
+  readonly hasUsableLists?: boolean;
   /** Starts connecting; returns at once. */
   start(): void;
   /** Ends it after the calls in flight, at most after that many milliseconds. May be called again, with less. */
   close(graceMs: number): Promise<void>;
+  /**
+   * Takes over what clients watch at the server in whose place it is, now that it serves.
+   * @param before as its own type made it
+   */
+  inherit?(before: Server): void;
 }

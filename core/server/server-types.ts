@@ -7,7 +7,7 @@ import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import { withoutMark } from "../config/copies.ts";
 import type { Config } from "../config/config.ts";
 import type { Places } from "../config/places.ts";
-import { entryCommon, type TypedServerConfig } from "../config/server-schema.ts";
+import { entryCommon, type ServerConfig, type TypedServerConfig } from "../config/server-schema.ts";
 import type { Shape } from "../config/shape.ts";
 import { GatewayError } from "../errors.ts";
 import type { ManagedServer, ServerType } from "./server-type.ts";
@@ -20,14 +20,16 @@ interface BroughtType {
   readonly definition: ServerType;
 }
 
-/** An entry of `servers` of a plugin's type, checked. */
+/** An entry of `servers` with the type that serves it, checked. */
 export interface TypedServer extends BroughtType {
+  /** As the config has it. */
+  readonly entry: ServerConfig;
   /** Its options as the plugin's schema made them. */
   readonly options: unknown;
 }
 
 /**
- * The entries of a config that belong to plugins, each checked by its plugin's schema. Those that are switched off are
+ * The entries of a config with the types that serve them, each checked by its type's schema. Those that are switched off are
  * checked too, as all others are.
  *
  * @throws {GatewayError} `invalid` with every problem and its place, `exists` for a type that two plugins bring
@@ -37,16 +39,23 @@ export function typedServers(
   scopes: readonly Scope[],
 ): ReadonlyMap<string, TypedServer> {
   const types = collectTypes(scopes);
+  const brought = [...types.keys()].filter((type) => !ENTRY_TYPES.includes(type));
   const servers = new Map<string, TypedServer>();
   const issues: PathIssue[] = [];
   for (const [name, entry] of Object.entries(config.values.servers)) {
-    if (!("type" in entry)) continue;
+    if (!("type" in entry)) {
+      // The schema of the config has checked it.
+      const type = types.get("command" in entry ? "stdio" : "http");
+      if (type) servers.set(name, { ...type, entry, options: entry });
+      else issues.push(unserved(name));
+      continue;
+    }
     const type = types.get(entry.type);
-    if (!type) issues.push(unknownType(name, entry.type, [...types.keys()]));
+    if (!type) issues.push(unknownType(name, entry.type, brought));
     else {
       const options = optionsOf(entry);
       const checked = type.definition.config.safeParse(options);
-      if (checked.success) servers.set(name, { ...type, options: checked.data });
+      if (checked.success) servers.set(name, { ...type, entry, options: checked.data });
       else issues.push(...explain(name, entry, type.definition, checked.error, config.places));
     }
   }
@@ -74,6 +83,9 @@ export function createTyped(
   }
 }
 
+/** The types of entries that name none. */
+const ENTRY_TYPES: readonly string[] = ["stdio", "http"];
+
 function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType> {
   const types = new Map<string, BroughtType>();
   for (const scope of scopes) {
@@ -84,7 +96,9 @@ function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType
           "exists",
           `The server type "${type}" is brought twice: by plugin "${other}" and by plugin "${scope.name}".`,
         );
-      if ((SPELLINGS as readonly string[]).includes(type))
+      // Entries say `command` or `url` for these two, and never see them as a type.
+      const isTransport = (SPELLINGS as readonly string[]).includes(type);
+      if (isTransport && !ENTRY_TYPES.includes(type))
         throw new GatewayError(
           "invalid",
           `Plugin "${scope.name}" brings a server type "${type}", which is the name of a transport.`,
@@ -93,6 +107,15 @@ function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType
     }
   }
   return types;
+}
+
+function unserved(name: string): PathIssue {
+  return {
+    path: ["servers", name],
+    at: "key",
+    message: `No plugin in use serves the server "${name}".`,
+    hint: "Leave out plugins.servers: false, or this entry.",
+  };
 }
 
 function optionsOf(entry: TypedServerConfig): Record<string, unknown> {

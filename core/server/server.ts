@@ -88,6 +88,11 @@ export interface Server {
   timeoutOf?(tool: string): number | undefined;
   readonly catalogue: Catalogue;
   readonly status: ServerStatus;
+  /**
+   * Whether {@link request} itself rejects as soon as `call.signal` aborts. Default false: the gateway sees to it, at the cost of a
+   * promise and a listener for each call.
+   */
+  readonly watchesSignal?: boolean;
   /** Messages of the server thrown away so far: invalid, too deep, or nobody's. Absent: nothing is counted. */
   readonly dropped?: number;
   /**

@@ -14,7 +14,7 @@ import { FIRST_PARTY } from "../../core/config/first-party.ts";
 import { PluginSource } from "../../core/config/resolve.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { definePlugin } from "../../core/index.ts";
-import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../core/mcp/protocol.ts";
+import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/protocol.ts";
 import { dryRun } from "../../core/gateway/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { rpc, serveHttp } from "../servers/support/servers.ts";
-import { closing } from "../servers/support/use.ts";
+import { rpc, serveHttp } from "../../plugins/servers/support/servers.ts";
+import { closing } from "../../plugins/servers/support/use.ts";
 
 const use = closing();
 

@@ -1,0 +1,23 @@
+import { definePlugin, type ServerType } from "propylon";
+import { httpServerSchema, stdioServerSchema } from "propylon/kit";
+import type { UpstreamConfig } from "./dial.ts";
+import { Upstream } from "./upstream.ts";
+
+/** MCP servers behind the gateway: the entries of `servers` with a `command` or a `url`. There by default. */
+export default definePlugin({
+  name: "servers",
+  setup(gateway) {
+    const { log, cwd, control } = gateway;
+    const { name, version, limits } = control.settings;
+    const made = {
+      log,
+      cwd,
+      clientInfo: { name, version: version ?? control.version },
+      maxDepth: limits.depth,
+    };
+    const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) =>
+      new Upstream({ name: server, config, ...made, ...(catalogue && { catalogue }) });
+    gateway.serverType("stdio", { config: stdioServerSchema, create });
+    gateway.serverType("http", { config: httpServerSchema, create });
+  },
+});
