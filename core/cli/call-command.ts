@@ -2,8 +2,7 @@ import { ERROR_STATUS, GatewayError, isGatewayError, type ErrorCode } from "../e
 import { completeCall } from "../server/plugin/tool-call.ts";
 import { nearest } from "../config/spelling.ts";
 import { DEEPEST } from "../kit/json-scan.ts";
-import { isObject } from "../kit/json.ts";
-import { inexactWords, readJson } from "../kit/parse-json.ts";
+import { isObject, inexactWords, readJson } from "../kit/json.ts";
 import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
 import type { Upstream } from "../servers/upstream.ts";
 import { withClient, type ClientFlags } from "./mcp-client.ts";

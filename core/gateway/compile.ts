@@ -1,31 +1,26 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Authenticator } from "../http/auth/authentication.ts";
-import { createChain, OPEN } from "../http/auth/authenticator.ts";
+import { createChain } from "../http/auth/authenticator.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "../plugin/emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
-import {
-  compileEndpoints,
-  compileSelection,
-  type CompiledEndpoint,
-} from "../mcp/compile-endpoints.ts";
+import { compileEndpoints, compileSelection, type CompiledEndpoint } from "../mcp/endpoints.ts";
 import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
-import type { InFlightSet } from "../call/in-flight.ts";
+import type { InFlightSet } from "../call/cancellation.ts";
 import { combinePrincipalFilters, type Listed, type RegisteredFilter } from "../plugin/filters.ts";
 import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
 import { collectServers } from "../server/servers.ts";
-import { assignRoutes } from "../http/route-table.ts";
+import { assignRoutes, assignSockets, type SocketTable } from "../http/route-table.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
-import { assignSockets, type SocketTable } from "../http/upgrades.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {
@@ -86,7 +81,7 @@ export function compile(input: CompileInput): Compiled {
   const known = [...servers.keys(), ...Object.keys(config.servers)];
   const issues = checkComposed(config, { servers: known, isOpen: open });
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
-  const guard = createGuard(chain ?? OPEN, open, config);
+  const guard = createGuard(chain, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const exposes = createExposure(config);
@@ -97,7 +92,9 @@ export function compile(input: CompileInput): Compiled {
         byPrincipal.viewOf(principal) !== undefined && byPrincipal.shows(item, principal)
     : () => true;
   const showsAnyone = combineFilters(filters, exposes);
-  const endpoints = compileEndpoints(config, servers, { shows: showsAnyone, byPrincipal });
+  const isUnfiltered = filters.length === 0;
+  const shown = { shows: showsAnyone, byPrincipal, isUnfiltered };
+  const endpoints = compileEndpoints(config, servers, shown);
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));

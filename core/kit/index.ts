@@ -23,11 +23,11 @@ export { traceOf } from "../trace.ts";
 export { type CallSource, type RpcError, LITERAL_PROGRESS } from "../call/types.ts";
 export { RESERVED_SERVERS } from "../config/names.ts";
 export { lockFile, type FileLock } from "./lock.ts";
-export type { Deadline, Timeouts } from "../call/deadline.ts";
-export { amendCall } from "../call/amend.ts";
+export type { Deadline, Timeouts } from "../call/pipeline.ts";
+export { amendCall } from "../call/call.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
-export { isSameHost } from "./document-host.ts";
+export { isSameHost } from "./addresses.ts";
 export {
   checkInput,
   isUnmodified,
@@ -36,5 +36,5 @@ export {
   readJson,
 } from "../http/request.ts";
 export { isObject } from "./json.ts";
-export { isWithinDepth, parseJson } from "./parse-json.ts";
+export { isWithinDepth, parseJson } from "./json.ts";
 export { matchesWildcard } from "./wildcard.ts";

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { toGatewayError } from "../errors.ts";
 import type { NodeHandler } from "../http/app.ts";
-import { takeBody } from "../http/body.ts";
-import { inexactWords, readJson } from "../kit/parse-json.ts";
+import { WITHDRAWN } from "../http/auth/leases.ts";
+import { takeBody } from "../http/http-messages.ts";
+import { inexactWords, readJson } from "../kit/json.ts";
 import type { Era, Principal } from "../call/types.ts";
 import { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./client-message.ts";
@@ -64,7 +65,7 @@ export class Endpoint {
   }
 
   /** Ends all sessions, streams and held calls. Calls of connected clients are cancelled. */
-  close(_reason: "shutdown"): void {
+  close(): void {
     this.#context.closed = true;
     this.#modern.close();
     this.#live.close();
@@ -113,7 +114,8 @@ export class Endpoint {
   ): void {
     // A reload may take the endpoint away while a body is still coming in.
     if (this.#context.closed) return sendFault(res, GONE, null);
-    if (this.#context.host.leases.isWithdrawn(principal)) return sendFault(res, WITHDRAWN, null);
+    if (this.#context.host.leases.isWithdrawn(principal))
+      return sendFault(res, CREDENTIAL_GONE, null);
     const { value, inexact } = readJson(body, this.#context.host.limits.depth);
     const message = inexact === undefined ? readMessage(value) : refusedAnswer(value, inexact);
     if (inexact !== undefined && !message)
@@ -201,10 +203,10 @@ const NOT_A_BATCH: Fault = {
   message: "The body is not a batch of JSON-RPC 2.0 messages of a revision that has batches.",
 };
 /** For a request whose body took longer than the life of its credential. */
-const WITHDRAWN: Fault = {
+const CREDENTIAL_GONE: Fault = {
   status: 401,
   code: RPC.server,
-  message: "The credential is no longer valid.",
+  message: WITHDRAWN,
   data: { code: "unauthorized" },
 };
 const DRAINING: Fault = {

@@ -45,6 +45,8 @@ export interface EndpointContent {
   readonly config: EndpointConfig;
   /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
   readonly servers: readonly Server[];
+  /** Whether no filter of a plugin has a say: the same servers then show the same. */
+  readonly isUnfiltered?: boolean;
   /** Whether the plugins' filters show something to anyone. */
   shows(item: Listed): boolean;
   /** What filters decide by principal; absent: nothing. */

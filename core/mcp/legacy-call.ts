@@ -1,8 +1,8 @@
-import type { Pieces } from "./frame.ts";
+import type { Pieces } from "./stream.ts";
 import type { Call } from "../call/call.ts";
 import { SEVERITIES } from "../kit/severities.ts";
 import type { Answer } from "../call/answer.ts";
-import { GatewayError } from "../errors.ts";
+import type { GatewayError } from "../errors.ts";
 import { abortError } from "../call/cancellation.ts";
 import type { Json } from "../call/types.ts";
 import { answerInputs, needsInput } from "./bridge.ts";
@@ -13,13 +13,11 @@ import type { EndpointContext } from "./context.ts";
 import type { Reply } from "./reply.ts";
 import { notification } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
-import { askClient } from "./asks.ts";
+import { askClient, CALL_OVER, notOffered, WENT_AWAY } from "./asks.ts";
 import { encodeLegacy, withoutModernMeta } from "./result.ts";
 
 /** A client that never set a level gets what people want to see, not the debug output. */
 const DEFAULT_LOG_LEVEL = "info";
-
-const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the call ended.");
 
 /** A call within a session. */
 export class LegacyCall extends ClientCall implements Cancellable {
@@ -51,12 +49,8 @@ export class LegacyCall extends ClientCall implements Cancellable {
 
   async ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json> {
     const missing = missingCapability(method, params, this.capabilities);
-    if (missing !== undefined) {
-      throw new GatewayError("invalid", `The client does not offer ${method}.`, {
-        data: { requiredCapabilities: missing },
-      });
-    }
-    if (this.done) throw new GatewayError("cancelled", "The call this request belongs to is over.");
+    if (missing !== undefined) throw notOffered(method, missing);
+    if (this.done) throw CALL_OVER;
     return askClient(this.#session, (this.#asks ??= new Map()), {
       method,
       params,

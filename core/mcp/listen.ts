@@ -1,4 +1,4 @@
-import { faultPieces } from "./frame.ts";
+import { faultPieces, EventStream } from "./stream.ts";
 import type { ServerResponse } from "node:http";
 import type { Server } from "../server/server.ts";
 import type { Json, Principal, RpcId } from "../call/types.ts";
@@ -7,9 +7,7 @@ import type { Request } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import { isObject } from "../kit/json.ts";
 import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
-import type { Accepts } from "./reply.ts";
-import { notification, resultPieces, sendFault } from "./reply.ts";
-import { EventStream } from "./stream.ts";
+import { type Accepts, notification, resultPieces, sendFault } from "./reply.ts";
 import type { View } from "./view.ts";
 import type { ResourceWatchers } from "./resource-watchers.ts";
 

@@ -1,6 +1,6 @@
-import type { Pieces } from "./frame.ts";
+import type { Pieces } from "./stream.ts";
 import type { Answer } from "../call/answer.ts";
-import type { ResultEdit } from "../call/result-edit.ts";
+import type { ResultEdit } from "../call/chunks.ts";
 import type { CallMethod, Era, Json, RpcId } from "../call/types.ts";
 import { contains } from "./bridge.ts";
 import { isObject } from "../kit/json.ts";

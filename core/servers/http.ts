@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { AllowedAddresses } from "../kit/addresses.ts";
 import type { HttpServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
-import { InFlightSet } from "../call/in-flight.ts";
+import { InFlightSet } from "../call/cancellation.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { ServerReply } from "./http-reply.ts";

@@ -1,9 +1,10 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { Answer } from "../call/answer.ts";
-import { lastBytes, latin1Of } from "../call/chunks.ts";
+import { lastBytes } from "../call/chunks.ts";
+import { latin1Of } from "../kit/json-grammar.ts";
 import { type JsonScan, scanJson } from "../kit/json-scan.ts";
-import { hasBrackets, hasLargeNumber } from "../kit/parse-json.ts";
+import { hasBrackets, hasLargeNumber } from "../kit/json.ts";
 
 /**
  * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call

@@ -1,4 +1,4 @@
-import { InFlightSet, type Slotted } from "../call/in-flight.ts";
+import { InFlightSet, type Slotted } from "../call/cancellation.ts";
 
 /** Something found by the id it was sent with. */
 export interface Awaited extends Slotted {
