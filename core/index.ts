@@ -9,7 +9,7 @@ export type {
   Credentials,
 } from "./http/auth/authentication.ts";
 export { createPrincipal } from "./http/auth/principal.ts";
-export { admits } from "./http/auth/roles.ts";
+export { admits } from "./http/guard.ts";
 export { type GatewayConfig, type GatewayConfigInput, configSchema } from "./config/schema.ts";
 export type { ServerConfig } from "./config/server-schema.ts";
 export { durationSchema, sizeSchema } from "./config/units.ts";
@@ -43,7 +43,7 @@ export {
 } from "./plugin/plugin.ts";
 export type { Access, RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "./http/route.ts";
 export type { ManagedServer, ServerType } from "./server/server-type.ts";
-export type { Socket } from "./http/socket.ts";
+export type { Socket } from "./http/route.ts";
 export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./server/server.ts";
 export { Refresher } from "./server/refresher.ts";
 export { StatusTracker } from "./server/status.ts";

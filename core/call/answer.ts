@@ -1,7 +1,13 @@
 import { isAscii } from "node:buffer";
-import { applyEdits, type Edit, includes } from "./chunks.ts";
+import {
+  applyEdits,
+  type Edit,
+  includes,
+  editBytes,
+  editValue,
+  type ResultEdit,
+} from "./chunks.ts";
 import { GatewayError } from "../errors.ts";
-import { editBytes, editValue, type ResultEdit } from "./result-edit.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */

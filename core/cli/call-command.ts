@@ -1,8 +1,7 @@
 import { ERROR_STATUS, GatewayError, isGatewayError, type ErrorCode } from "../errors.ts";
 import { nearest } from "../config/spelling.ts";
 import { DEEPEST } from "../kit/json-scan.ts";
-import { isObject } from "../kit/json.ts";
-import { inexactWords, parseInexact } from "../kit/parse-json.ts";
+import { isObject, inexactWords, parseInexact } from "../kit/json.ts";
 import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
 import { withClient, type ClientFlags, type GatewayClient } from "./mcp-client.ts";
 import { EXIT } from "./exit.ts";

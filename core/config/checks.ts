@@ -1,6 +1,6 @@
 import { SPELLINGS } from "./clients.ts";
 import { isPlainObject } from "./variables.ts";
-import { isLoopback } from "../http/loopback.ts";
+import { isLoopback } from "../http/allowed-hosts.ts";
 import { resolve } from "node:path";
 import { hasCredentials } from "../http/auth/authenticator.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";

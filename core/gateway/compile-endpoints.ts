@@ -14,7 +14,7 @@ import { matchesWildcard } from "../kit/wildcard.ts";
 export function compileEndpoints(
   config: GatewayConfig,
   servers: ReadonlyMap<string, Server>,
-  filters: Pick<EndpointContent, "shows" | "byPrincipal">,
+  filters: Pick<EndpointContent, "shows" | "byPrincipal" | "isUnfiltered">,
 ): ReadonlyMap<string, CompiledEndpoint> {
   const selection = compileSelection(config.servers);
   const endpoints = new Map<string, CompiledEndpoint>();

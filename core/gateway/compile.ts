@@ -1,7 +1,7 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Authenticator } from "../http/auth/authentication.ts";
-import { createChain, OPEN } from "../http/auth/authenticator.ts";
+import { createChain } from "../http/auth/authenticator.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
@@ -15,14 +15,13 @@ import { createGuard, type Guard } from "../http/guard.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
-import type { InFlightSet } from "../call/in-flight.ts";
+import type { InFlightSet } from "../call/cancellation.ts";
 import { combinePrincipalFilters, type Listed, type RegisteredFilter } from "../plugin/filters.ts";
 import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
 import { collectServers } from "../server/servers.ts";
-import { assignRoutes } from "../http/route-table.ts";
+import { assignRoutes, assignSockets, type SocketTable } from "../http/route-table.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
-import { assignSockets, type SocketTable } from "../http/upgrades.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {
@@ -83,7 +82,7 @@ export function compile(input: CompileInput): Compiled {
   const known = [...servers.keys(), ...Object.keys(config.servers)];
   const issues = checkComposed(config, { servers: known, isOpen: open });
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
-  const guard = createGuard(chain ?? OPEN, open, config);
+  const guard = createGuard(chain, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const exposes = createExposure(config);
@@ -94,9 +93,11 @@ export function compile(input: CompileInput): Compiled {
         byPrincipal.viewOf(principal) !== undefined && byPrincipal.shows(item, principal)
     : () => true;
   const showsAnyone = combineFilters(filters, exposes);
+  const isUnfiltered = filters.length === 0;
+  const shown = { shows: showsAnyone, byPrincipal, isUnfiltered };
   const endpointServer = endpointServerOf(scopes);
   const endpoints = endpointServer
-    ? compileEndpoints(config, servers, { shows: showsAnyone, byPrincipal })
+    ? compileEndpoints(config, servers, shown)
     : new Map<string, CompiledEndpoint>();
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);

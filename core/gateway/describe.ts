@@ -1,5 +1,5 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
-import { isLoopback } from "../http/loopback.ts";
+import { isLoopback } from "../http/allowed-hosts.ts";
 import { chosen } from "../plugin/defaults.ts";
 import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";

@@ -9,7 +9,7 @@ import type { Listed, PrincipalFilters } from "../plugin/filters.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Server } from "../server/server.ts";
 import type { Json, Principal } from "../call/types.ts";
-import type { NodeHandler } from "../http/app.ts";
+import type { NodeHandler } from "../http/route.ts";
 import type { GatewayWarning } from "../plugin/description.ts";
 
 /** One generation of the gateway, as far as its calls go. */
@@ -47,6 +47,8 @@ export interface EndpointContent {
   readonly config: EndpointConfig;
   /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
   readonly servers: readonly Server[];
+  /** Whether no filter of a plugin has a say: the same servers then show the same. */
+  readonly isUnfiltered?: boolean;
   /** Whether the plugins' filters show something to anyone. */
   shows(item: Listed): boolean;
   /** What filters decide by principal; absent: nothing. */

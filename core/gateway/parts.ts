@@ -12,7 +12,7 @@ import type { Backlog } from "../http/backlog.ts";
 import type { Listener } from "../http/listener.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import type { Queue } from "./queue.ts";
-import { InFlightSet } from "../call/in-flight.ts";
+import { InFlightSet } from "../call/cancellation.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
 import type { Sockets } from "../http/listeners.ts";
 import type { ServerPool } from "../server/pool.ts";

@@ -11,7 +11,7 @@ import type { ReloadPlan } from "../plugin/control.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Abortion } from "../call/pipeline.ts";
-import { InFlightSet } from "../call/in-flight.ts";
+import { InFlightSet } from "../call/cancellation.ts";
 import { disposeScope, startScope, type Scope } from "../plugin/scope.ts";
 import type { SocketPlan } from "../http/listeners.ts";
 import { typedServers } from "../server/server-types.ts";

@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
 import { GatewayError } from "../errors.ts";
-import { parseJson } from "../kit/parse-json.ts";
+import { parseJson } from "../kit/json.ts";
 import type { RouteEvent } from "./route.ts";
 
 /** Deepest nesting of a body, as at the MCP endpoints: what walks it recurses. */

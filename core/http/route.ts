@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { H3Event } from "h3";
 import type { GatewayError } from "../errors.ts";
 import type { Cancellation } from "../call/cancellation.ts";
@@ -93,3 +93,25 @@ export interface RouteEvent extends H3Event {
 
 /** Answers a request; returns what h3 accepts (object = JSON, string, Response, stream ...). */
 export type RouteHandler = (event: RouteEvent) => unknown;
+
+/** One WebSocket connection as a plugin sees it. */
+export interface Socket {
+  readonly principal: Principal;
+  readonly url: URL;
+  /** Values of the path's parameters, percent-decoded; `{}` for a plain path. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Bytes handed to `send` and not sent yet. */
+  readonly buffered: number;
+  /** Sends a text message; does nothing once closed. */
+  send(text: string): void;
+  /** @param code RFC 6455 section 7.4; default 1000 */
+  close(code?: number, reason?: string): void;
+  /** Cuts the connection off without a word, for a peer that reads nothing. */
+  terminate(): void;
+  onMessage(listener: (text: string) => void): void;
+  /** Runs once, whoever closed it. */
+  onClose(listener: () => void): void;
+}
+
+/** Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path). */
+export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;

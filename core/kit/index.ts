@@ -8,9 +8,9 @@ export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 
 // JSON and bytes of strangers
-export { lastBytes, latin1Of } from "../call/chunks.ts";
+export { lastBytes } from "../call/chunks.ts";
 export { isObject } from "./json.ts";
-export type { JsonScan } from "./json-grammar.ts";
+export { latin1Of, type JsonScan } from "./json-grammar.ts";
 export { DEEPEST, scanJson } from "./json-scan.ts";
 export {
   hasBrackets,
@@ -19,19 +19,22 @@ export {
   isWithinDepth,
   parseInexact,
   parseJson,
-} from "./parse-json.ts";
-export { matchesWildcard } from "./wildcard.ts";
-export { Recent } from "./recent.ts";
+} from "./json.ts";
+export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema } from "../config/headers.ts";
-export type { NodeHandler } from "../http/app.ts";
-export type { Leases } from "../http/auth/leases.ts";
+export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
-export { takeBody } from "../http/body.ts";
 export { cutSoon } from "../http/failure.ts";
-export { sessionOf } from "../http/http-answer.ts";
-export type { DirectAnswer, DirectHandler, DirectHead, DirectRequest } from "../http/route.ts";
+export { sessionOf, takeBody } from "../http/http-messages.ts";
+export type {
+  DirectAnswer,
+  DirectHandler,
+  DirectHead,
+  DirectRequest,
+  NodeHandler,
+} from "../http/route.ts";
 export {
   checkInput,
   isUnmodified,
@@ -41,7 +44,7 @@ export {
 } from "../http/request.ts";
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
-export { isSameHost } from "./document-host.ts";
+export { isSameHost } from "./addresses.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 
@@ -56,7 +59,7 @@ export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
 export { lockFile, type FileLock } from "./lock.ts";
 
 // Calls
-export { amendCall } from "../call/amend.ts";
+export { amendCall } from "../call/call.ts";
 export { answerInputs, contains, needsInput } from "../call/bridge.ts";
 export {
   abortableOf,
@@ -66,11 +69,11 @@ export {
   type Abortable,
 } from "../call/cancellation.ts";
 export { blobContent, toResult } from "../call/content.ts";
-export type { Deadline, Timeouts } from "../call/deadline.ts";
-export { InFlightSet, type Slotted } from "../call/in-flight.ts";
+export type { Deadline, Timeouts } from "../call/pipeline.ts";
+export { InFlightSet, type Slotted } from "../call/cancellation.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";
 export type { Abortion } from "../call/pipeline.ts";
-export type { ResultEdit } from "../call/result-edit.ts";
+export type { ResultEdit } from "../call/chunks.ts";
 export { type CallSource, type RpcError, type RpcId, LITERAL_PROGRESS } from "../call/types.ts";
 export { adoptTrace, traceHeaders, traceOf } from "../trace.ts";
 export { SEVERITIES } from "./severities.ts";

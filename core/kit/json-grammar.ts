@@ -63,6 +63,18 @@ export function isExact(text: string, isInteger: boolean): boolean {
   return !isInteger || String(value) === text || BigInt(text) === BigInt(value);
 }
 
+/** A span of bytes that came in pieces, as a text of one character per byte. */
+export function latin1Of(chunks: readonly Buffer[], start: number, end: number): string {
+  let text = "";
+  let base = 0;
+  for (const chunk of chunks) {
+    if (base >= end) break;
+    text += chunk.toString("latin1", Math.max(0, start - base), Math.max(0, end - base));
+    base += chunk.length;
+  }
+  return text;
+}
+
 /** A member of the object that a JSON text is. The places are offsets in bytes. */
 export interface Member {
   /** Without its quotes; `undefined` for a name that is long or holds an escape. */

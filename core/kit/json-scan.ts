@@ -26,8 +26,8 @@ import {
   SIGN,
   ZERO,
   isExact,
+  latin1Of,
 } from "./json-grammar.ts";
-import { latin1Of } from "../call/chunks.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

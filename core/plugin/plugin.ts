@@ -15,7 +15,7 @@ import type {
   ToolDefinition,
   ToolSchema,
 } from "./definitions.ts";
-import type { Deadline, Timeouts } from "../call/deadline.ts";
+import type { Deadline, Timeouts } from "../call/pipeline.ts";
 import type { Listed } from "./filters.ts";
 import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
@@ -24,7 +24,7 @@ import type { RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "../htt
 import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentication.ts";
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected, Service } from "./service.ts";
-import type { Socket } from "../http/socket.ts";
+import type { Socket } from "../http/route.ts";
 import type { Stage } from "../call/stages.ts";
 import type { Json, Principal } from "../call/types.ts";
 

@@ -1,4 +1,4 @@
-import type { Deadline } from "../call/deadline.ts";
+import type { Deadline } from "../call/pipeline.ts";
 import type { RegisteredFilter } from "./filters.ts";
 import { checkEmitted, currentHook } from "./hooks.ts";
 import type { PluginAction } from "../http/audit.ts";
@@ -17,7 +17,7 @@ import type { EndpointInput, ListenerInput } from "./definitions.ts";
 import type { Authenticator } from "../http/auth/authentication.ts";
 import type { RouteHandler, RouteMethod, RouteOptions } from "../http/route.ts";
 import type { ManagedServer, ServerType } from "../server/server-type.ts";
-import type { Socket } from "../http/socket.ts";
+import type { Socket } from "../http/route.ts";
 import type { Server, ServerEvent } from "../server/server.ts";
 import { GuardedServer } from "../server/guarded-server.ts";
 import { Sources } from "./sources.ts";

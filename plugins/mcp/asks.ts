@@ -16,6 +16,19 @@ export function tooManyAsks(open: number): GatewayError | undefined {
   );
 }
 
+/** Refuses a question that the client cannot be asked. */
+export function notOffered(method: string, missing: Json): GatewayError {
+  return new GatewayError("invalid", `The client does not offer ${method}.`, {
+    data: { requiredCapabilities: missing },
+  });
+}
+
+/** Refuses a question of a call that has ended. */
+export const CALL_OVER = new GatewayError("cancelled", "The call this request belongs to is over.");
+
+/** Why a question has no answer whose call has ended. */
+export const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the call ended.");
+
 /** A question to a client. */
 export interface Question {
   readonly method: string;

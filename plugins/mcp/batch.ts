@@ -1,5 +1,4 @@
-import type { Pieces } from "./frame.ts";
-import { blankLineBreaks } from "./frame.ts";
+import { type Pieces, blankLineBreaks } from "./stream.ts";
 import type { Reply, ReplyOwner } from "./reply.ts";
 
 /** Gathers the responses of a JSON-RPC batch: one array, or one event each once the reply has become a stream. */

@@ -1,4 +1,4 @@
-import { faultPieces } from "./frame.ts";
+import { faultPieces } from "./stream.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import {
   Answer,

@@ -1,18 +1,14 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Json, Principal, Server, ServerEvent, Tool } from "propylon";
 import { type EndpointContent, SEVERITIES, sessionOf } from "propylon/kit";
-import type { EndpointContext } from "./context.ts";
-import type { ListMethod } from "./list.ts";
+import { Views, type EndpointContext } from "./context.ts";
 import { toFragment } from "./list.ts";
 import { LogLevels } from "./log-levels.ts";
-import type { ListenStream } from "./listen.ts";
-import { Listeners } from "./listen.ts";
+import { type ListenStream, Listeners } from "./listen.ts";
 import { notification } from "./reply.ts";
-import type { Session, SessionEnd } from "./session.ts";
-import { CHANGEABLE, CHANGED, SessionTable } from "./session.ts";
+import { type Session, type SessionEnd, CHANGED, SessionTable } from "./session.ts";
 import { ResourceWatchers } from "./resource-watchers.ts";
-import { View } from "./view.ts";
-import { Views } from "./views.ts";
-import { ServerWatch } from "./server-watch.ts";
+import { View, ViewChanges } from "./view.ts";
 
 /** Entries serialised in one go; more would hold up the calls in between. */
 const SLICE = 1_000;
@@ -55,9 +51,11 @@ export class EndpointState {
 
   /** Shows something else from now on; clients are told what differs. */
   show(content: EndpointContent): void {
-    for (const server of this.#content?.servers ?? [])
-      if (!content.servers.includes(server)) server.setLogLevel?.(undefined, this);
+    const before = this.#content;
     this.#content = content;
+    if (before && showsSame(before, content)) return;
+    for (const server of before?.servers ?? [])
+      if (!content.servers.includes(server)) server.setLogLevel?.(undefined, this);
     this.#watch.set(content.servers);
     this.#replace(content);
     for (const server of content.servers) server.setLogLevel?.(this.levels.current, this);
@@ -166,7 +164,7 @@ export class EndpointState {
     const { views } = this.#context;
     this.watchers.rebind();
     this.listeners.rebind();
-    const changes = new Changes();
+    const changes = new ViewChanges();
     for (const session of this.sessions) {
       const view = views.of(session.viewer);
       for (const list of changes.between(session.view ?? view, view))
@@ -216,36 +214,22 @@ export class EndpointState {
     session.stream?.end();
     // A client that gave its session up reads nothing of it any more.
     host.backlog.drop((answer) => sessionOf(answer) === session.id);
-    this.#context.streams.journals.drop(session);
+    this.#context.journals.drop(session);
     this.watchers.clear(session);
     this.levels.change(session.logLevel, -1);
     host.emit("session:close", name, session.key, reason);
   }
 }
 
-/** What differs between views, found out once for all clients that saw the one and see the other. */
-class Changes {
-  readonly #known = new Map<View, Map<View, readonly (keyof typeof CHANGED)[]>>();
-
-  between(before: View, after: View): readonly (keyof typeof CHANGED)[] {
-    if (before === after) return [];
-    let from = this.#known.get(before);
-    if (from === undefined) this.#known.set(before, (from = new Map()));
-    let lists = from.get(after);
-    if (lists === undefined) from.set(after, (lists = differences(before, after)));
-    return lists;
-  }
-}
-
-function differences(before: View, after: View): readonly (keyof typeof CHANGED)[] {
-  const differs = (method: ListMethod): boolean =>
-    !after.lists[method].equals(before.lists[method]);
-  const changed = {
-    tools: differs("tools/list"),
-    resources: differs("resources/list") || differs("resources/templates/list"),
-    prompts: differs("prompts/list"),
-  };
-  return CHANGEABLE.filter((list) => changed[list]);
+/** Whether nothing differs, so that a reload need not build the lists anew; an entry whose tools are others is another server. */
+function showsSame(before: EndpointContent, after: EndpointContent): boolean {
+  return (
+    before.isUnfiltered === true &&
+    after.isUnfiltered === true &&
+    before.servers.length === after.servers.length &&
+    before.servers.every((server, index) => server === after.servers[index]) &&
+    isDeepStrictEqual(before.config, after.config)
+  );
 }
 
 /** Serialises entries ahead of their use, a slice per turn of the event loop. */
@@ -258,4 +242,31 @@ async function warm(tools: readonly Tool[]): Promise<void> {
 
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Listens to a changing set of servers. */
+class ServerWatch {
+  readonly #listener: (server: Server, event: ServerEvent) => void;
+  readonly #watched = new Map<Server, () => void>();
+
+  constructor(listener: (server: Server, event: ServerEvent) => void) {
+    this.#listener = listener;
+  }
+
+  /** Watches exactly these servers from now on. */
+  set(servers: readonly Server[]): void {
+    const wanted = new Set(servers);
+    for (const [server, stop] of this.#watched) {
+      if (wanted.has(server)) continue;
+      stop();
+      this.#watched.delete(server);
+    }
+    for (const server of wanted) {
+      if (!this.#watched.has(server))
+        this.#watched.set(
+          server,
+          server.on((event) => this.#listener(server, event)),
+        );
+    }
+  }
 }

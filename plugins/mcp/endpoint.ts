@@ -4,6 +4,7 @@ import {
   type EndpointContent,
   type EndpointHost,
   type NodeHandler,
+  WITHDRAWN,
   inexactWords,
   parseInexact,
   takeBody,
@@ -67,7 +68,7 @@ export class Endpoint {
   }
 
   /** Ends all sessions, streams and held calls. Calls of connected clients are cancelled. */
-  close(_reason: "shutdown"): void {
+  close(): void {
     this.#context.closed = true;
     this.#modern.close();
     this.#live.close();
@@ -116,7 +117,8 @@ export class Endpoint {
   ): void {
     // A reload may take the endpoint away while a body is still coming in.
     if (this.#context.closed) return sendFault(res, GONE, null);
-    if (this.#context.host.leases.isWithdrawn(principal)) return sendFault(res, WITHDRAWN, null);
+    if (this.#context.host.leases.isWithdrawn(principal))
+      return sendFault(res, CREDENTIAL_GONE, null);
     const { value, inexact } = parseInexact(body, this.#context.host.limits.depth);
     const message = inexact === undefined ? readMessage(value) : refusedAnswer(value, inexact);
     if (inexact !== undefined && !message)
@@ -204,10 +206,10 @@ const NOT_A_BATCH: Fault = {
   message: "The body is not a batch of JSON-RPC 2.0 messages of a revision that has batches.",
 };
 /** For a request whose body took longer than the life of its credential. */
-const WITHDRAWN: Fault = {
+const CREDENTIAL_GONE: Fault = {
   status: 401,
   code: RPC.server,
-  message: "The credential is no longer valid.",
+  message: WITHDRAWN,
   data: { code: "unauthorized" },
 };
 const DRAINING: Fault = {

@@ -33,7 +33,7 @@ export class Endpoints implements EndpointServer {
       endpoint.update(content);
       this.#served.set(name, { endpoint, listener, path });
     }
-    for (const [name, { endpoint }] of old) if (!this.#served.has(name)) endpoint.close("shutdown");
+    for (const [name, { endpoint }] of old) if (!this.#served.has(name)) endpoint.close();
   }
 
   /** Builds every endpoint's lists anew and tells clients what differs. */
@@ -68,7 +68,7 @@ export class Endpoints implements EndpointServer {
 
   /** Ends every session and stream. */
   close(): void {
-    for (const { endpoint } of this.#served.values()) endpoint.close("shutdown");
+    for (const { endpoint } of this.#served.values()) endpoint.close();
     this.#served.clear();
   }
 }

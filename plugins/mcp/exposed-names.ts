@@ -1,4 +1,5 @@
-import { GatewayError } from "propylon";
+import { GatewayError, type Server } from "propylon";
+import { matchesLiterals, matchesWildcard } from "propylon/kit";
 
 /** What every exposed name of a tool or prompt looks like: clients reject others. */
 const EXPOSED_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -67,23 +68,54 @@ export function nameFilter(patterns: readonly string[] | undefined): (name: stri
       "invalid",
       `The name pattern "${long.slice(0, 40)}..." is longer than 256 characters.`,
     );
-  return (name) => exact.has(name) || globs.some((glob) => matchesGlob(glob.split("*"), name));
+  return (name) => exact.has(name) || globs.some((glob) => matchesWildcard(glob, name));
+}
+
+interface Entry {
+  readonly template: string;
+  readonly server: Server;
+  /** The text between the expressions. */
+  readonly literals: readonly string[];
+  readonly weight: number;
 }
 
 /**
- * Whether text consists of the literals in order with anything in between. Linear: each literal is searched once from
- * where the one before ended, so no pattern can be made to backtrack.
+ * Finds the server that owns a URI by the resource templates. An expression stands for any text: the server itself checks
+ * closely, here only the way to it is needed. Where several templates fit, the one with the most literal text wins.
  */
-export function matchesGlob(literals: readonly string[], text: string): boolean {
-  const first = literals[0]!;
-  const last = literals[literals.length - 1]!;
-  if (literals.length === 1) return text === first;
-  if (!text.startsWith(first)) return false;
-  let at = first.length;
-  for (const literal of literals.slice(1, -1)) {
-    const found = text.indexOf(literal, at);
-    if (found < 0) return false;
-    at = found + literal.length;
+export class UriTemplates {
+  readonly #entries: Entry[] = [];
+
+  add(template: string, server: Server): void {
+    const literals = literalsOf(template);
+    this.#entries.push({ template, server, literals, weight: literals.join("").length });
   }
-  return text.length - last.length >= at && text.endsWith(last);
+
+  /** The server that listed exactly this template. */
+  owner(template: string): Server | undefined {
+    return this.#entries.find((entry) => entry.template === template)?.server;
+  }
+
+  /** The server whose template a URI fits. */
+  find(uri: string): Server | undefined {
+    let best: Entry | undefined;
+    for (const entry of this.#entries) {
+      if (entry.weight > (best?.weight ?? -1) && matchesLiterals(entry.literals, uri)) best = entry;
+    }
+    return best?.server;
+  }
+}
+
+/** Splits an RFC 6570 template at its expressions, without a regular expression. */
+function literalsOf(template: string): string[] {
+  const literals: string[] = [];
+  let from = 0;
+  for (let open = template.indexOf("{"); open >= 0; open = template.indexOf("{", from)) {
+    const close = template.indexOf("}", open);
+    if (close < 0) break;
+    literals.push(template.slice(from, open));
+    from = close + 1;
+  }
+  literals.push(template.slice(from));
+  return literals;
 }

@@ -3,7 +3,8 @@ import { isObject } from "propylon/kit";
 import type { Request } from "./client-message.ts";
 import type { Fault } from "./protocol.ts";
 import { META_PREFIX, RPC } from "./protocol.ts";
-import type { Route, View } from "./view.ts";
+import type { View } from "./view.ts";
+import type { Route } from "./view-draft.ts";
 
 /** A request that goes to a server, taken apart. */
 export interface Forward {

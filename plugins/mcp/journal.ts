@@ -1,5 +1,4 @@
-import { bytesOf, faultPieces } from "./frame.ts";
-import type { Pieces } from "./frame.ts";
+import { bytesOf, faultPieces, type Pieces } from "./stream.ts";
 import { RPC } from "./protocol.ts";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "propylon/kit";

@@ -1,6 +1,6 @@
-import { type Answer, type Call, GatewayError, type Json } from "propylon";
+import type { Answer, Call, GatewayError, Json } from "propylon";
 import { SEVERITIES, abortError, answerInputs, needsInput } from "propylon/kit";
-import type { Pieces } from "./frame.ts";
+import type { Pieces } from "./stream.ts";
 import type { ClientRequest } from "./client-call.ts";
 import { ClientCall } from "./client-call.ts";
 import { missingCapability } from "./capabilities.ts";
@@ -8,13 +8,11 @@ import type { EndpointContext } from "./context.ts";
 import type { Reply } from "./reply.ts";
 import { notification } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
-import { askClient } from "./asks.ts";
+import { askClient, CALL_OVER, notOffered, WENT_AWAY } from "./asks.ts";
 import { encodeLegacy, withoutModernMeta } from "./result.ts";
 
 /** A client that never set a level gets what people want to see, not the debug output. */
 const DEFAULT_LOG_LEVEL = "info";
-
-const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the call ended.");
 
 /** A call within a session. */
 export class LegacyCall extends ClientCall implements Cancellable {
@@ -46,12 +44,8 @@ export class LegacyCall extends ClientCall implements Cancellable {
 
   async ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json> {
     const missing = missingCapability(method, params, this.capabilities);
-    if (missing !== undefined) {
-      throw new GatewayError("invalid", `The client does not offer ${method}.`, {
-        data: { requiredCapabilities: missing },
-      });
-    }
-    if (this.done) throw new GatewayError("cancelled", "The call this request belongs to is over.");
+    if (missing !== undefined) throw notOffered(method, missing);
+    if (this.done) throw CALL_OVER;
     return askClient(this.#session, (this.#asks ??= new Map()), {
       method,
       params,

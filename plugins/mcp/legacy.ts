@@ -1,24 +1,31 @@
-import { faultPieces } from "./frame.ts";
+import { faultPieces, EventStream } from "./stream.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "propylon";
 import { isObject } from "propylon/kit";
 import { BatchReply } from "./batch.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Message, Request } from "./client-message.ts";
-import { headerValue } from "./client-message.ts";
-import type { CallRequest, Forward } from "./forward.ts";
-import { invalid, isCallRequest, isFault, toForward } from "./forward.ts";
+import { type Message, type Request, headerValue } from "./client-message.ts";
+import {
+  type CallRequest,
+  type Forward,
+  invalid,
+  isCallRequest,
+  isFault,
+  toForward,
+} from "./forward.ts";
 import { LegacyCall } from "./legacy-call.ts";
-import { isListMethod } from "./list.ts";
-import type { ListMethod } from "./list.ts";
-import type { Fault } from "./protocol.ts";
-import { GONE, LEGACY_VERSIONS, RPC } from "./protocol.ts";
-import type { Accepts, Reply } from "./reply.ts";
-import { HttpReply, notification, resultPieces, sendFault } from "./reply.ts";
-import { NOT_RESUMABLE, sessionFault } from "./session-fault.ts";
-import type { SessionMethods } from "./session-methods.ts";
+import { isListMethod, type ListMethod } from "./list.ts";
+import { type Fault, GONE, LEGACY_VERSIONS, RPC } from "./protocol.ts";
+import {
+  type Accepts,
+  type Reply,
+  HttpReply,
+  notification,
+  resultPieces,
+  sendFault,
+} from "./reply.ts";
+import { NOT_RESUMABLE, sessionFault, type SessionMethods } from "./session-methods.ts";
 import type { Session, SessionTable } from "./session.ts";
-import { EventStream } from "./stream.ts";
 import type { View } from "./view.ts";
 
 /** Batches above this are refused. */
@@ -61,7 +68,8 @@ export class LegacyFace {
     );
     if (session === undefined) return;
     if (message.kind === "request") {
-      const answered = isCallRequest(message) ? { session, id: message.id } : undefined;
+      const { journals } = this.#context;
+      const answered = isCallRequest(message) ? { session, id: message.id, journals } : undefined;
       const reply = new HttpReply(res, accepts, this.#context.streams, answered);
       this.#request(session, message, reply, principal, req.headers);
       return;
@@ -129,7 +137,7 @@ export class LegacyFace {
 
   /** Reads on where the stream of a call broke off. */
   #resume(session: Session, lastEventId: string, res: ServerResponse): void {
-    const found = this.#context.streams.journals.find(session, lastEventId);
+    const found = this.#context.journals.find(session, lastEventId);
     if (found) found.journal.reply.resume(res, found.seq);
     else sendFault(res, NOT_RESUMABLE, null);
   }

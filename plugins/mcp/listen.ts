@@ -1,4 +1,4 @@
-import { faultPieces } from "./frame.ts";
+import { faultPieces, EventStream } from "./stream.ts";
 import type { ServerResponse } from "node:http";
 import type { Json, Principal, Server } from "propylon";
 import { type RpcId, isObject } from "propylon/kit";
@@ -6,9 +6,7 @@ import type { EndpointContext } from "./context.ts";
 import type { Request } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
-import type { Accepts } from "./reply.ts";
-import { notification, resultPieces, sendFault } from "./reply.ts";
-import { EventStream } from "./stream.ts";
+import { type Accepts, notification, resultPieces, sendFault } from "./reply.ts";
 import type { View } from "./view.ts";
 import type { ResourceWatchers } from "./resource-watchers.ts";
 

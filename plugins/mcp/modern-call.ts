@@ -1,18 +1,15 @@
-import { faultPieces } from "./frame.ts";
+import { faultPieces } from "./stream.ts";
 import { randomUUID } from "node:crypto";
-import { type Answer, type Era, GatewayError, type Json } from "propylon";
+import type { Answer, Era, GatewayError, Json } from "propylon";
 import { SEVERITIES, isObject } from "propylon/kit";
-import { tooManyAsks, WITHDRAWN } from "./asks.ts";
-import type { ClientRequest } from "./client-call.ts";
-import { ClientCall } from "./client-call.ts";
+import { CALL_OVER, notOffered, tooManyAsks, WENT_AWAY, WITHDRAWN } from "./asks.ts";
+import { type ClientRequest, ClientCall } from "./client-call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
-import type { ParkedAsk, ParkedCalls } from "./parked-calls.ts";
+import { type ParkedAsk, type ParkedCalls, bindState, type StateOwner } from "./parked-calls.ts";
 import { META_CAPABILITIES, META_LOG_LEVEL, META_SERVER_INFO, RPC } from "./protocol.ts";
-import type { Reply } from "./reply.ts";
-import { resultPieces } from "./reply.ts";
-import { bindState, type StateOwner } from "./request-state.ts";
+import { type Reply, resultPieces } from "./reply.ts";
 import { encodeModern } from "./result.ts";
 
 /** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */
@@ -75,15 +72,9 @@ export class ModernCall extends ClientCall {
     const missing = missingCapability(method, params, this.capabilities);
     if (missing !== undefined) {
       this.#missing = isObject(this.#missing) ? { ...this.#missing, ...missing } : missing;
-      const details = { data: { requiredCapabilities: missing } };
-      return Promise.reject(
-        new GatewayError("invalid", `The client does not offer ${method}.`, details),
-      );
+      return Promise.reject(notOffered(method, missing));
     }
-    if (this.done)
-      return Promise.reject(
-        new GatewayError("cancelled", "The call this request belongs to is over."),
-      );
+    if (this.done) return Promise.reject(CALL_OVER);
     const refusal = tooManyAsks(this.#asks?.size ?? 0);
     if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
@@ -187,8 +178,7 @@ export class ModernCall extends ClientCall {
   #rejectAsks(): void {
     if (this.#flush !== undefined) clearImmediate(this.#flush);
     this.#flush = undefined;
-    for (const ask of this.#asks?.values() ?? [])
-      ask.reject(new GatewayError("cancelled", "The client went away, or the call ended."));
+    for (const ask of this.#asks?.values() ?? []) ask.reject(WENT_AWAY);
     this.#asks = undefined;
   }
 

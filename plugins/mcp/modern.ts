@@ -1,24 +1,26 @@
-import { faultPieces } from "./frame.ts";
+import { faultPieces } from "./stream.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "propylon";
 import { Cancellation, isObject } from "propylon/kit";
 import type { ClientRequest } from "./client-call.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Message, Request } from "./client-message.ts";
-import type { CallRequest, Forward } from "./forward.ts";
-import { invalid, isCallRequest, isFault, toForward } from "./forward.ts";
+import {
+  type CallRequest,
+  type Forward,
+  invalid,
+  isCallRequest,
+  isFault,
+  toForward,
+} from "./forward.ts";
 import { checkParamHeaders, checkStandardHeaders, paramHeaders } from "./request-headers.ts";
-import { ParkedCalls } from "./parked-calls.ts";
-import { unbindState } from "./request-state.ts";
-import type { ListMethod } from "./list.ts";
-import { isListMethod } from "./list.ts";
+import { ParkedCalls, unbindState } from "./parked-calls.ts";
+import { type ListMethod, isListMethod } from "./list.ts";
 import type { Listeners } from "./listen.ts";
 import { ModernCall } from "./modern-call.ts";
-import type { Fault } from "./protocol.ts";
-import { META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
-import type { Accepts, Reply } from "./reply.ts";
+import { type Fault, META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
+import { type Accepts, type Reply, HttpReply, resultPieces, sendFault } from "./reply.ts";
 import type { View } from "./view.ts";
-import { HttpReply, resultPieces, sendFault } from "./reply.ts";
 
 const METHOD_NOT_FOUND: Fault = {
   status: 404,
@@ -113,7 +115,8 @@ export class ModernFace {
     const find = (): Forward | Fault =>
       toForward(this.#context.views.of(principal), method, params, principal);
     const forward = find();
-    if (this.#context.early.concerns(forward)) void this.#wait(call, find, reply);
+    if (isFault(forward) && this.#context.early.concerns(forward))
+      void this.#wait(call, find, reply);
     else this.#begin(call, forward, reply);
   }
 
@@ -137,7 +140,7 @@ export class ModernFace {
   /** Starts a call, or goes on with the one that the client's `requestState` names. */
   #start(request: ClientRequest, forward: Forward, reply: Reply): void {
     const state = request.params["requestState"];
-    if (this.#held.owns(state)) {
+    if (state !== undefined && this.#held.owns(state)) {
       const held = this.#held.take(state, (call) => call.matches(request));
       if (held !== undefined) return held.resume(reply, request);
       return reply.end(faultPieces(UNKNOWN_STATE, request.id));

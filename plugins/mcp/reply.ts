@@ -1,17 +1,24 @@
-import { bytesOf, type Pieces, faultPieces } from "./frame.ts";
+import {
+  bytesOf,
+  type Pieces,
+  faultPieces,
+  type StreamSettings,
+  endWith,
+  EventStream,
+  type KeptAlive,
+} from "./stream.ts";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "propylon/kit";
-import type { Journal } from "./journal.ts";
+import type { Journal, Journals } from "./journal.ts";
 import type { Fault } from "./protocol.ts";
-import type { KeptAlive } from "./keep-alive.ts";
 import type { Session } from "./session.ts";
-import type { StreamSettings } from "./stream.ts";
-import { endWith, EventStream } from "./stream.ts";
 
 /** The call of a session that a reply answers. */
 export interface Answered {
   readonly session: Session;
   readonly id: RpcId;
+  /** Keeps what is sent in answer to it. */
+  readonly journals: Journals;
 }
 
 /** Who waits for a reply to be given; told when the client went away first. */
@@ -135,7 +142,7 @@ export class HttpReply implements Reply, KeptAlive {
   }
 
   drop(): void {
-    if (this.#journal) this.#settings.journals.forget(this.#answered!.session, this.#journal);
+    if (this.#journal) this.#answered!.journals.forget(this.#answered!.session, this.#journal);
     if (!this.#finish()) return;
     if (this.#stream !== undefined) this.#stream.end();
     else this.#res.writeHead(202).end();
@@ -175,8 +182,8 @@ export class HttpReply implements Reply, KeptAlive {
 
   #beginJournal(): void {
     if (this.#answered === undefined || this.#journal !== undefined) return;
-    const { session, id } = this.#answered;
-    this.#journal = this.#settings.journals.begin(this, session, id);
+    const { session, id, journals } = this.#answered;
+    this.#journal = journals.begin(this, session, id);
   }
 
   #finish(): boolean {

@@ -1,6 +1,6 @@
 import type { Answer, CallMethod, Era, Json } from "propylon";
 import { type ResultEdit, type RpcId, contains, isObject } from "propylon/kit";
-import type { Pieces } from "./frame.ts";
+import type { Pieces } from "./stream.ts";
 import { META_PREFIX, META_SERVER_INFO, MODERN_META, RPC } from "./protocol.ts";
 
 /** Up to this many bytes parsing is as cheap as leaving an answer alone, and exact (performance.md). */

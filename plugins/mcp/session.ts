@@ -1,7 +1,7 @@
 import type { Resumable } from "./journal.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal } from "propylon";
-import { type RpcId, setTicker } from "propylon/kit";
+import { LISTS, type RpcId, setTicker } from "propylon/kit";
 import { FairQuota } from "./fair-quota.ts";
 import type { View } from "./view.ts";
 import type { EventStream } from "./stream.ts";
@@ -29,9 +29,6 @@ export type SessionEnd = "deleted" | "idle" | "evicted" | "revoked" | "shutdown"
 
 /** List changes a session was not told of yet, as bits. */
 export const CHANGED = { tools: 1, resources: 2, prompts: 4 } as const;
-
-/** The lists that can change. */
-export const CHANGEABLE = ["tools", "resources", "prompts"] as const;
 
 /** Client capabilities above this many characters of JSON are refused: a session is a small record. */
 const MAX_CAPABILITIES = 4096;
@@ -84,7 +81,7 @@ export class Session {
   /** Tells the client which lists changed, now or as soon as it has a stream. */
   tellChanges(): void {
     if (this.changed === 0 || !this.stream?.open) return;
-    for (const list of CHANGEABLE) {
+    for (const list of LISTS) {
       if ((this.changed & CHANGED[list]) === 0) continue;
       this.stream.send(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`);
     }

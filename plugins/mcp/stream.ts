@@ -1,8 +1,49 @@
-import { bytesOf, blankLineBreaks } from "./frame.ts";
 import type { ServerResponse } from "node:http";
-import { cutSoon } from "propylon/kit";
-import type { Journals } from "./journal.ts";
-import type { KeepAlive, KeptAlive } from "./keep-alive.ts";
+import { InFlightSet, type RpcId, type Slotted, cutSoon } from "propylon/kit";
+import type { Fault } from "./protocol.ts";
+
+/** A JSON-RPC message ready to be written. */
+export type Pieces = readonly (string | Buffer)[];
+
+/**
+ * A JSON message as it can stand in an event: CR and LF, which in JSON stand only between tokens, become spaces. Servers may
+ * send them raw, and in an event they would end it and begin one of the server's own making. Buffers are changed in place.
+ */
+export function blankLineBreaks(pieces: Pieces): Pieces {
+  return pieces.map((piece) => (typeof piece === "string" ? blankText(piece) : blankBytes(piece)));
+}
+
+function blankText(text: string): string {
+  return text.includes("\n") || text.includes("\r") ? text.replaceAll(/[\r\n]/g, " ") : text;
+}
+
+function blankBytes(bytes: Buffer): Buffer {
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) bytes[at] = 32;
+  for (let at = bytes.indexOf(13); at !== -1; at = bytes.indexOf(13, at + 1)) bytes[at] = 32;
+  return bytes;
+}
+
+/** A JSON-RPC error response. */
+export function faultPieces(
+  { code, message, data }: Omit<Fault, "status">,
+  id: RpcId | null,
+): Pieces {
+  return [
+    JSON.stringify({
+      jsonrpc: "2.0",
+      id,
+      error: data === undefined ? { code, message } : { code, message, data },
+    }),
+  ];
+}
+
+/** Size of a body in pieces. */
+export function bytesOf(pieces: readonly (string | Buffer)[]): number {
+  let bytes = 0;
+  for (const piece of pieces)
+    bytes += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
+  return bytes;
+}
 
 const STREAM_HEAD: readonly string[] = [
   "Content-Type",
@@ -20,8 +61,6 @@ const JOIN_LIMIT = 16 * 1024;
 /** How event streams behave; the same for all of an endpoint. */
 export interface StreamSettings {
   readonly pulse: KeepAlive;
-  /** Keeps what is sent in answer to calls of sessions. */
-  readonly journals: Journals;
   /** Unsent bytes at which a stream is closed. */
   readonly queue: number;
   /** Called when a reader was too slow, with the bytes it left unread. */
@@ -161,4 +200,41 @@ function endLarge(res: ServerResponse, pieces: readonly (string | Buffer)[]): vo
   // Node 24 never ends a chunked response that is still corked.
   res.uncork();
   res.end();
+}
+
+/** Comments on quiet streams: proxies and clients give up on a connection that says nothing for long. */
+const PERIOD_MS = 15_000;
+
+/** Something that wants a sign of life now and then. */
+export interface KeptAlive extends Slotted {
+  pulse(): void;
+}
+
+/** One timer for all streams of an endpoint; runs only while there are any and never keeps the process alive. */
+export class KeepAlive {
+  readonly #members = new InFlightSet<KeptAlive>();
+  #timer: NodeJS.Timeout | undefined;
+
+  add(member: KeptAlive): void {
+    this.#members.add(member);
+    this.#timer ??= setInterval(() => this.#beat(), PERIOD_MS).unref();
+  }
+
+  delete(member: KeptAlive): void {
+    this.#members.delete(member);
+  }
+
+  #beat(): void {
+    for (const member of this.#members) member.pulse();
+    if (this.#members.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Stops the timer. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#members.clear();
+  }
 }

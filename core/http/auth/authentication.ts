@@ -1,3 +1,4 @@
+import { isGatewayError, type GatewayError } from "../../errors.ts";
 import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../../call/types.ts";
 
@@ -40,4 +41,25 @@ export interface Authenticator extends AuthenticatorOptions {
   /** Name of the plugin that brings it; `undefined` for those of the config. */
   readonly plugin: string | undefined;
   readonly authenticate: Authenticate;
+}
+
+/** Decides who makes a request and what they may, for a whole listener. */
+export interface Authentication {
+  /**
+   * Returns who it is, or `undefined` for a request without credentials.
+   * @throws {GatewayError} `unauthorized` for credentials that are wrong
+   */
+  authenticate(credentials: Credentials): Known;
+  /** `WWW-Authenticate` value for a 401 on this path. */
+  challenge(path: string): string;
+  /** Whether a principal satisfies a route's policy. */
+  admits(principal: Principal, access: Access): boolean;
+}
+
+/** What an {@link Authentication} answers. */
+export type Known = Principal | undefined | Promise<Principal | undefined>;
+
+/** Whether somebody's credentials were refused, in contrast to a check that could not be made. */
+export function isRefusal(error: unknown): error is GatewayError {
+  return isGatewayError(error) && error.code === "unauthorized";
 }

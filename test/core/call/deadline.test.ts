@@ -2,14 +2,13 @@ import { describe, expect, it, vi } from "vitest";
 import { definePlugin, type Call, type Progress } from "../../../core/index.ts";
 import type { Deadline } from "../../../core/kit/index.ts";
 import { Answer } from "../../../core/call/answer.ts";
-import { Cancellation, addSignal } from "../../../core/call/cancellation.ts";
+import { Cancellation, addSignal, InFlightSet } from "../../../core/call/cancellation.ts";
 import {
   composePipeline,
   createDeadline,
   race,
   type Abortion,
 } from "../../../core/call/pipeline.ts";
-import { InFlightSet } from "../../../core/call/in-flight.ts";
 import { completeCall } from "../../../core/server/plugin/tool-call.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
-import { blankLineBreaks } from "../../../plugins/mcp/frame.ts";
+import { blankLineBreaks } from "../../../plugins/mcp/stream.ts";
 import { FakeServer, openSession, post, serve } from "./kit.ts";
 import type { Served } from "./kit.ts";
 

@@ -157,7 +157,7 @@ export async function serve(
 }
 
 async function stop(server: HttpServer, endpoint: Endpoint): Promise<void> {
-  endpoint.close("shutdown");
+  endpoint.close();
   const closed = new Promise((resolve) => server.close(resolve));
   server.closeAllConnections();
   await closed;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exposeNames, matchesGlob, nameFilter } from "../../../plugins/mcp/exposed-names.ts";
-import { UriTemplates } from "../../../plugins/mcp/templates.ts";
+import { matchesLiterals } from "../../../core/kit/wildcard.ts";
+import { exposeNames, nameFilter, UriTemplates } from "../../../plugins/mcp/exposed-names.ts";
 import { FakeServer } from "./kit.ts";
 
 const part = fc.stringMatching(/^[A-Za-z0-9_.-]{1,40}$/);
@@ -74,7 +74,7 @@ describe("patterns", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[ab*]{0,6}$/), text, (pattern, value) => {
         const slow = new RegExp(`^${pattern.replaceAll("*", ".*")}$`);
-        expect(matchesGlob(pattern.split("*"), value)).toBe(slow.test(value));
+        expect(matchesLiterals(pattern.split("*"), value)).toBe(slow.test(value));
       }),
       { numRuns: 5_000 },
     );

@@ -465,7 +465,7 @@ describe("changes", () => {
     const stream = await postModern(served.url, 5, "subscriptions/listen", {
       notifications: { toolsListChanged: true },
     });
-    served.endpoint.close("shutdown");
+    served.endpoint.close();
     const all = events(await stream.text());
     expect(all.at(-1)).toMatchObject({
       id: 5,

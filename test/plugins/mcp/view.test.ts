@@ -377,3 +377,32 @@ describe("first connect", () => {
     expect(server.listeners).toBe(0);
   });
 });
+
+describe("a reload", () => {
+  it("M106: builds no list anew where the same servers show the same, and does where a setting or a filter differs", async () => {
+    const server = new FakeServer("one").tool("a", () => text("a"));
+    served = await serve([server]);
+    const { catalogue } = server;
+    let reads = 0;
+    Object.defineProperty(server, "catalogue", {
+      get: () => {
+        reads++;
+        return catalogue;
+      },
+    });
+    const shown = { ...served.content([server]), isUnfiltered: true };
+    const readsOf = (content: typeof shown): number => {
+      reads = 0;
+      served!.endpoint.update(content);
+      return reads;
+    };
+    expect(readsOf(shown)).toBeGreaterThan(0);
+    expect(readsOf({ ...shown, config: { ...shown.config }, shows: () => true })).toBe(0);
+    const named = { ...shown.config, naming: "server" as const };
+    expect(readsOf({ ...shown, config: named })).toBeGreaterThan(0);
+    expect(readsOf({ ...shown, isUnfiltered: false })).toBeGreaterThan(0);
+    expect(readsOf(shown)).toBeGreaterThan(0);
+    expect(readsOf({ ...shown, servers: [] })).toBe(0);
+    expect(readsOf(shown)).toBeGreaterThan(0);
+  });
+});
