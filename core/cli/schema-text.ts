@@ -1,8 +1,7 @@
-import { check } from "../config/check.ts";
 import { configJsonSchema } from "../config/jsonschema.ts";
 import { loadConfig } from "../config/load.ts";
 import { firstPartyPlugins } from "../config/first-party.ts";
-import { PluginSource } from "../config/resolve.ts";
+import { checkHere } from "./source.ts";
 
 /** Prints the JSON Schema of the config with the plugins that come with Propylon; with a config, also with its other ones. */
 export async function schema(config: string | undefined): Promise<void> {
@@ -15,7 +14,6 @@ async function pluginsOf(
   const ours = await firstPartyPlugins();
   if (config === undefined) return ours;
   const loaded = await loadConfig(config);
-  const source = new PluginSource(loaded.cwd);
-  const { plugins } = await check(loaded.config, (key) => source.resolve(key), loaded.cwd);
+  const { plugins } = await checkHere(loaded.config, loaded.cwd);
   return { ...ours, ...Object.fromEntries(plugins.map(({ key, plugin }) => [key, plugin])) };
 }

@@ -1,9 +1,12 @@
 import type { Config } from "../config/config.ts";
 import { ConfigFile } from "../config/file.ts";
-import { findConfig } from "../config/load.ts";
+import { check, type CheckedConfig } from "../config/check.ts";
+import { findConfig, loadConfig } from "../config/load.ts";
 import { parseConfig } from "../config/parse.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
+import { PluginSource } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
+import { withContainer } from "./container.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
 
 /** A config file, or `gateway.yaml` in this folder; flags are applied whenever it is loaded. */
@@ -11,6 +14,21 @@ export function configFile(file: string | undefined, flags: ServeFlags): ConfigF
   return new ConfigFile(file ?? findConfig(process.cwd()), {
     adjust: (value) => applyFlags(value, flags),
   });
+}
+
+/** The config of a file, or of this folder, with what the container around it says. */
+export function loadHere(file: string | undefined): ReturnType<typeof loadConfig> {
+  return loadConfig(file ?? findConfig(process.cwd()), { adjust: withContainer });
+}
+
+/**
+ * Checks a config and its plugins.
+ *
+ * @param cwd where paths in it start from; default: this folder
+ */
+export function checkHere(config: Config, cwd = process.cwd()): Promise<CheckedConfig> {
+  const source = new PluginSource(cwd);
+  return check(config, (key) => source.resolve(key), cwd);
 }
 
 /**

@@ -1,17 +1,15 @@
-import { check, type CheckedConfig } from "../config/check.ts";
+import type { CheckedConfig } from "../config/check.ts";
 import { issueText, type ConfigIssue } from "../config/issue.ts";
 import type { ConfigFile } from "../config/file.ts";
-import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
 import { Gateway } from "../gateway/gateway.ts";
-import type { Config } from "../config/config.ts";
 import { parseConfig } from "../config/parse.ts";
 import type { Logger } from "pino";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { keyVariable } from "./client-files.ts";
 import type { ServeFlags } from "./flags.ts";
-import { commandConfig, configFile } from "./source.ts";
+import { checkHere, commandConfig, configFile } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
 
 /** What `start` and `dev` were called with. */
@@ -107,13 +105,6 @@ async function loadStart(options: StartOptions): Promise<{
   const file = configFile(options.file, options);
   const checked = await file.load();
   return { file, checked, cwd: file.cwd, warnings: checked.warnings };
-}
-
-/** Checks a config that no file holds: paths in it start from this folder. */
-function checkHere(config: Config): Promise<CheckedConfig> {
-  const cwd = process.cwd();
-  const source = new PluginSource(cwd);
-  return check(config, (key) => source.resolve(key), cwd);
 }
 
 /** A failure was told already: by the log and the hook. */

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { mermaid } from "../../../core/cli/flow-chart.ts";
+import { mermaid } from "../../../core/cli/composed.ts";
 import { STAGES } from "../../../core/index.ts";
 import { propylon, type Finished } from "./propylon.ts";
 
