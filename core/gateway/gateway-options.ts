@@ -35,11 +35,15 @@ export function cwdOf({ cwd, file }: GatewayOptions): string {
 
 export function createResolver(options: GatewayOptions): PluginResolver {
   const { plugins, resolvePlugin, file } = options;
+  const byDefault = new Map<string, Promise<AnyPlugin>>();
   return (key) => {
     const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
     if (plugin) return plugin;
-    if (!file && DEFAULT_PLUGINS.includes(key))
-      return new PluginSource(cwdOf(options)).resolve(key);
+    if (!file && DEFAULT_PLUGINS.includes(key)) {
+      const found = byDefault.get(key) ?? new PluginSource(cwdOf(options)).resolve(key);
+      byDefault.set(key, found);
+      return found;
+    }
     if (resolvePlugin) return resolvePlugin(key);
     if (file) return file.resolve(key);
     throw new GatewayError("not_found", `There is no plugin "${key}".`, {

@@ -1,4 +1,6 @@
 import type { Logger } from "pino";
+import type { Answer } from "../call/answer.ts";
+import type { Call } from "../call/call.ts";
 import type { Catalogue, Server, ServerEvent, ServerStatus } from "./server.ts";
 import type { ManagedServer } from "./server-type.ts";
 import { GuardedServer } from "./guarded-server.ts";
@@ -33,6 +35,14 @@ export class Successor extends GuardedServer<ManagedServer> implements ManagedSe
     return this.server.hasUsableLists === true ? serving.catalogue : super.catalogue;
   }
 
+  override get watchesSignal(): boolean {
+    return this.serving.watchesSignal === true;
+  }
+
+  override request(call: Call): Promise<Answer> {
+    return this.serving.request(call);
+  }
+
   override get status(): ServerStatus {
     return this.#handover.status;
   }
@@ -42,6 +52,7 @@ export class Successor extends GuardedServer<ManagedServer> implements ManagedSe
   }
 
   async close(graceMs: number): Promise<void> {
+    this.serving = this.server;
     await Promise.all([this.server.close(graceMs), this.#handover.close(graceMs)]);
   }
 
@@ -51,11 +62,9 @@ export class Successor extends GuardedServer<ManagedServer> implements ManagedSe
 
   /** Takes the place of another; see {@link Handover.replace}. */
   replace(leave: Leave): boolean {
-    return this.#handover.replace(leave);
-  }
-
-  protected override get serving(): Server {
-    return this.#handover.before ?? this.server;
+    const isNeeded = this.#handover.replace(leave);
+    this.serving = this.#handover.before ?? this.server;
+    return isNeeded;
   }
 
   /** The server wrote how it stands itself; that another serves in its place is news. */
@@ -65,6 +74,7 @@ export class Successor extends GuardedServer<ManagedServer> implements ManagedSe
   }
 
   #inherit(before: ManagedServer): void {
+    this.serving = this.server;
     // The one before may never have served itself: what is watched is watched where the calls went.
     this.server.inherit?.(before instanceof Successor ? before.#answering : before);
   }
