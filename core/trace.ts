@@ -24,6 +24,8 @@ const BAGGAGE = /^[\x20-\x7e\t]{1,8192}$/;
  * Reads trace context, without anything malformed: a `traceparent` that is none takes its `tracestate` along (Trace Context,
  * section 3.2.2.3), while baggage stands for itself.
  * @returns what belongs into `CallInput.meta`; `undefined` when there is nothing
+ *
+ * @example const headers = traceOf(call.meta ?? {}) ?? {}; // traceparent and tracestate, if there is a trace
  */
 export function traceOf(carrier: TraceCarrier): Json | undefined {
   const [traceparent, tracestate, baggage] = KEYS.map((key) => read(carrier, key));

@@ -5,6 +5,8 @@ import { addSignal, type Cancellation } from "./cancellation.ts";
 /**
  * A copy of a call with some members changed, for what a middleware passes on. A spread would do the same, but reads the lazy
  * `signal` and so makes a real AbortSignal, which costs more than the rest of the call.
+ *
+ * @example gateway.use("validate", (call, next) => next(amendCall(call, { args: withDefaults(call.args) })));
  */
 export function amendCall(call: Call, members: Partial<Call>): Call {
   // By name: copying property descriptors costs several times as much.

@@ -15,6 +15,11 @@ export type AbortListener = ((event: Event) => void) | { handleEvent(event: Even
 /**
  * What can end a call early: a light stand-in for an `AbortController`, which costs 3 us on Node 20, a tenth of a relayed
  * call. A real signal is made only when somebody asks for it, i.e. reads or copies `call.signal`.
+ *
+ * @example
+ * const cancellation = new Cancellation();
+ * const answer = gateway.call({ server, name, args, cancellation });
+ * cancellation.abort(new GatewayError("cancelled", "The task was cancelled."));
  */
 export class Cancellation implements Abortable {
   /** Place among the calls in flight; see `Roster`. */

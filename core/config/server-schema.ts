@@ -97,7 +97,11 @@ export const typedServerSchema = z.looseObject({
 /** One entry of `servers`. */
 export const serverSchema = z.union([stdioServerSchema, httpServerSchema, typedServerSchema]);
 
-/** One server of a config. */
+/**
+ * One server of a config.
+ *
+ * @example const entry = gateway.config.servers["search"] as ServerConfig;
+ */
 export type ServerConfig = z.output<typeof serverSchema>;
 export type StdioServerConfig = z.output<typeof stdioServerSchema>;
 export type HttpServerConfig = z.output<typeof httpServerSchema>;

@@ -79,7 +79,7 @@ export function serveGeneration({
       routes: compiled.routes.get(name) ?? [],
       endpoints: faces.handlersOf(name),
       sockets: compiled.sockets.get(name) ?? new Map(),
-      conditions: generation.scopes.flatMap((scope) => scope.conditions),
+      checks: generation.scopes.flatMap((scope) => scope.checks),
       guard: compiled.guard,
       bodyLimit: config.limits.body,
       leases,

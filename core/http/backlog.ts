@@ -13,7 +13,11 @@ export interface Unread {
 /** Why an answer was cut: nothing of it was taken in time, or its principal or all together left too much unread. */
 export type CutReason = "stalled" | "principal" | "total";
 
-/** One answer that was cut. */
+/**
+ * One answer that was cut.
+ *
+ * @example gateway.hook("answer:cut", ({ bytes, reason }: Cut) => gateway.log.warn({ bytes, reason }));
+ */
 export interface Cut {
   readonly principal: string;
   readonly bytes: number;

@@ -2,8 +2,7 @@ import type { AppInput } from "./routes.ts";
 import { compileDirect } from "./direct.ts";
 import { createEdge } from "./edge.ts";
 import type { ListenerApp } from "./app.ts";
-import type { Check } from "./probes.ts";
-import type { Condition } from "../plugin/scope.ts";
+import { readinessOf } from "../plugin/plugin-checks.ts";
 import { createDoor } from "./upgrades.ts";
 
 /** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
@@ -18,16 +17,7 @@ export function compileApp(input: AppInput): ListenerApp {
     fetch: async (request) => (await load())(request),
     authenticate: createEdge(input.guard.authenticator),
     direct: compileDirect(input.routes, input),
-    checks: () => input.conditions.map(checkOf),
+    checks: () => readinessOf(input.checks),
     sockets: createDoor(input.sockets, input.guard),
   };
-}
-
-function checkOf({ what, missing }: Condition): Check {
-  try {
-    const reason = missing();
-    return reason === undefined ? { name: what, ok: true } : { name: what, ok: false, reason };
-  } catch {
-    return { name: what, ok: false, reason: "It cannot be asked." };
-  }
 }

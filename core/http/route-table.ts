@@ -95,8 +95,9 @@ function checkRoute(route: RegisteredRoute): void {
     refuse("has no access policy", `Set access to one of ${ACCESS.join(", ")}.`);
   if (typeof options.mutates !== "boolean")
     refuse("does not say whether it changes anything", "Set mutates to true or false.");
-  if (!["undefined", "boolean"].includes(typeof options.management))
-    refuse("has an unclear management flag", "Set management to true or false, or leave it out.");
+  for (const flag of ["management", "websocket"] as const)
+    if (!["undefined", "boolean"].includes(typeof options[flag]))
+      refuse(`has an unclear ${flag} flag`, `Set ${flag} to true or false, or leave it out.`);
 }
 
 function describe({ plugin, method, path }: RegisteredRoute): string {

@@ -2,7 +2,8 @@ import type { Leases } from "./auth/leases.ts";
 import type { Guard } from "./guard.ts";
 import type { Mutation } from "../plugin/hooks.ts";
 import type { NodeHandler, ListenerApp } from "./app.ts";
-import type { Condition, RegisteredRoute } from "../plugin/scope.ts";
+import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
+import type { RegisteredRoute } from "../plugin/scope.ts";
 import type { SocketTable } from "./upgrades.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
@@ -28,7 +29,7 @@ export interface AppInput {
   readonly endpoints: ReadonlyMap<string, NodeHandler>;
   readonly sockets: SocketTable;
   /** What plugins make readiness depend on. */
-  readonly conditions: readonly Condition[];
+  readonly checks: readonly RegisteredCheck[];
   readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;

@@ -1,6 +1,12 @@
 import type { Principal } from "../call/types.ts";
 
-/** One WebSocket connection as a plugin sees it. */
+/**
+ * One WebSocket connection as a plugin sees it.
+ *
+ * @example
+ * const accept = (socket: Socket): void => socket.onMessage((text) => socket.send(text));
+ * gateway.route("GET", "/echo", { access: "caller", mutates: false, websocket: true }, accept);
+ */
 export interface Socket {
   readonly principal: Principal;
   readonly url: URL;

@@ -4,6 +4,9 @@
  *
  * @param url what the document names
  * @param document where the document is, or the operator said it is
+ *
+ * @example
+ * if (!isSameHost(new URL(card.url), documentUrl)) throw new GatewayError("invalid", "The card names another host.");
  */
 export function isSameHost(url: URL, document: URL): boolean {
   const isUpgrade = document.protocol === "http:" && url.protocol === "https:";

@@ -15,15 +15,22 @@ export { type Child, type Exit, spawnChild } from "../process/child.ts";
 export { readEvents, readTypedEvents } from "../servers/events.ts";
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";
-export type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
-export type { DirectAnswer, DirectHandler, DirectHead, DirectRequest } from "../http/route.ts";
+export type { ConfigExtension, EndpointInput, ListenerInput } from "../plugin/definitions.ts";
+export type { PluginWarning } from "../plugin/description.ts";
+export type {
+  DirectAnswer,
+  DirectHandler,
+  DirectHead,
+  DirectRequest,
+  WebSocketOptions,
+} from "../http/route.ts";
 export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/server.ts";
 export type { RefresherOptions } from "../server/refresher.ts";
 export { traceOf } from "../trace.ts";
 export { type CallSource, type RpcError, LITERAL_PROGRESS } from "../call/types.ts";
 export { RESERVED_SERVERS } from "../config/names.ts";
 export { lockFile, type FileLock } from "./lock.ts";
-export type { Deadline, Timeouts } from "../call/deadline.ts";
+export type { Deadline, DeadlineRule, Timeouts } from "../call/deadline.ts";
 export { amendCall } from "../call/amend.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";

@@ -21,6 +21,8 @@ export type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
  * @param body the bytes of the body
  * @param maxDepth deepest accepted nesting of arrays and objects
  * @throws {GatewayError} `bad_request`, with a {@link JsonFault} as `data.reason`; nothing else
+ *
+ * @example const card = parseJson(body, 64);
  */
 export function parseJson(body: Buffer, maxDepth: number): unknown {
   const { value, inexact } = readJson(body, maxDepth);
@@ -96,6 +98,8 @@ export function hasLargeNumber(value: unknown): boolean {
  *
  * @param body the bytes of the text
  * @param maxDepth deepest accepted nesting of arrays and objects
+ *
+ * @example if (!isWithinDepth(body, 64)) throw new GatewayError("invalid", "It has more than 64 levels.");
  */
 export function isWithinDepth(body: Buffer, maxDepth: number): boolean {
   // Each level takes an opening and a closing byte: most requests are too short to be deep.

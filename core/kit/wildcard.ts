@@ -1,6 +1,8 @@
 /**
  * Whether a text matches a pattern in which `*` stands for any run of characters. Linear in the text for each `*`,
  * with no regular expression made from what a user wrote.
+ *
+ * @example matchesWildcard("get_*", "get_health"); // true
  */
 export function matchesWildcard(pattern: string, text: string): boolean {
   const [first = "", ...rest] = pattern.split("*");

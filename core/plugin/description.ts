@@ -16,7 +16,20 @@ export interface GatewayWarning {
   readonly hint: string;
 }
 
-/** What runs, as data: for a start-up summary, a status page, or a test. */
+/**
+ * A warning that a check of a plugin gives.
+ *
+ * @example
+ * const warning: PluginWarning = { message: "The key is a default.", path: ["plugins", "mine"], hint: "Set key." };
+ * gateway.check("key", () => (config.key === DEFAULT ? warning : undefined));
+ */
+export type PluginWarning = Omit<GatewayWarning, "code">;
+
+/**
+ * What runs, as data: for a start-up summary, a status page, or a test.
+ *
+ * @example const urlsOf = ({ endpoints }: GatewayDescription): string[] => endpoints.map(({ url }) => url);
+ */
 export interface GatewayDescription {
   readonly name: string;
   readonly generation: number;

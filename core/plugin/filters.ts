@@ -1,7 +1,11 @@
 import type { Logger } from "pino";
 import type { Principal } from "../call/types.ts";
 
-/** Something that a face could list. */
+/**
+ * Something that a face could list.
+ *
+ * @example const isPublic = ({ server, kind }: Listed): boolean => kind === "tool" && server === "search";
+ */
 export interface Listed {
   readonly server: string;
   readonly kind: "tool" | "resource" | "resourceTemplate" | "prompt";

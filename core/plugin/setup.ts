@@ -9,7 +9,8 @@ import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
 import type { AnyPlugin } from "./plugin.ts";
-import { createContext, createScope, type Scope, type ScopeHost } from "./scope.ts";
+import { createContext } from "./registration.ts";
+import { createScope, type Scope, type ScopeHost } from "./scope.ts";
 
 /** Everything `buildScopes` works from. */
 export interface BuildInput {
