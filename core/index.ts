@@ -26,21 +26,19 @@ export type {
 } from "./plugin/hooks.ts";
 export { createLogger } from "./log.ts";
 export type {
+  Handle,
+  PluginFiles,
   PromptDefinition,
   ResourceDefinition,
-  ResourceTemplateDefinition,
+  ResourceHandle,
   ToolArgs,
   ToolDefinition,
   ToolReturn,
   ToolSchema,
 } from "./plugin/definitions.ts";
 export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/command.ts";
-export {
-  definePlugin,
-  type AnyPlugin,
-  type PluginContext,
-  type PluginDefinition,
-} from "./plugin/plugin.ts";
+export { definePlugin, type AnyPlugin, type PluginDefinition } from "./plugin/plugin.ts";
+export type { PluginContext } from "./plugin/plugin-context.ts";
 export type { Access, RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "./http/route.ts";
 export type { ManagedServer, ServerType } from "./server/server-type.ts";
 export type { Socket } from "./http/route.ts";

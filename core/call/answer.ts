@@ -41,6 +41,12 @@ const HEAD_BYTES = 512;
  *
  * Large answers stay bytes until somebody looks inside; asking for {@link result}
  * parses them once. Encoding an answer nobody looked at only replaces its id.
+ *
+ * @example
+ * gateway.use("dispatch", async (call, next) => {
+ *   const answer = await next(call);
+ *   return answer.isError ? Answer.failed("The shop is closed.") : answer;
+ * });
  */
 export class Answer {
   readonly #raw: RawMessage | undefined;

@@ -12,13 +12,19 @@ const INPUT_REQUIRED = '"input_required"';
  * Whether an answer is no end but a question to the client (`resultType: "input_required"`, 2026-07-28).
  *
  * @param pieces the answer as encoded for whomever, to look into it without parsing
+ *
+ * @example if (needsInput(answer)) return ask(call, answer);
  */
 export function needsInput(answer: Answer, pieces = answer.encode(0)): boolean {
   if (answer.isRaw && !contains(pieces, INPUT_REQUIRED)) return false;
   return answer.result?.["resultType"] === "input_required";
 }
 
-/** Whether bytes in pieces contain an ASCII text. */
+/**
+ * Whether bytes in pieces contain an ASCII text.
+ *
+ * @example const mayAsk = contains(answer.encode(0), '"input_required"');
+ */
 export function contains(pieces: readonly (string | Buffer)[], text: string): boolean {
   const overlap = text.length - 1;
   let tail = "";
@@ -43,6 +49,8 @@ function latin1(piece: string | Buffer, from: number, to: number): string {
  *
  * @param repeat runs the call again
  * @throws {GatewayError} `upstream_error` when the callee asks too often or in a broken way
+ *
+ * @example if (needsInput(answer)) answer = await answerInputs(call, answer, (again) => host.current.call(again));
  */
 export async function answerInputs(
   call: Call,

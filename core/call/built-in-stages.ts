@@ -35,7 +35,7 @@ export function coreStages(
   return stages;
 }
 
-/** What the config and the tools themselves say about how long a call may run; see `PluginContext.timeouts`. */
+/** What the config and the tools themselves say about how long a call may run; see `Control.timeouts`. */
 export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Timeouts;
 
 /** Reads the allowance off a config and its plugins. */
@@ -86,7 +86,7 @@ function ownRule(allowance: Allowance): (call: Call) => Deadline {
  */
 function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | undefined {
   const [first, second] = scopes.flatMap(({ name, deadlines }) =>
-    deadlines.map((of) => ({ name, of })),
+    deadlines.map((rule) => ({ name, of: (call: Call) => rule.limit(call) })),
   );
   if (!first || !second) return first?.of;
   throw new GatewayError(

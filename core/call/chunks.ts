@@ -27,7 +27,11 @@ export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
   return Buffer.concat(parts);
 }
 
-/** The last bytes of a list of chunks, at most `count`, copied. */
+/**
+ * The last bytes of a list of chunks, at most `count`, copied.
+ *
+ * @example const isClosed = lastBytes(chunks, 1)[0] === 0x7d;
+ */
 export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
   const parts: Buffer[] = [];
   let missing = count;
@@ -84,7 +88,11 @@ export function applyEdits(chunks: readonly Buffer[], edits: readonly Edit[]): (
   return out;
 }
 
-/** How some members of a result object become others. */
+/**
+ * How some members of a result object become others.
+ *
+ * @example const edit: ResultEdit = { names: ["_meta"], change: ({ _meta }) => ({ _meta: clean(_meta) }) };
+ */
 export interface ResultEdit {
   /** Names of the members that are taken out. */
   readonly names: readonly string[];

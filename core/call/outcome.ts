@@ -6,6 +6,8 @@ import type { Logger } from "pino";
 /**
  * How a call ended, layer by layer, because "200, success" hides a JSON-RPC error and an `isError` result alike.
  * A layer that was never reached is `undefined`.
+ *
+ * @example const didReach = ({ transport }: Outcome): boolean => transport === "ok";
  */
 export interface Outcome {
   /** `ok` when an answer came back, else the code of the failure. */
@@ -19,7 +21,11 @@ export interface Outcome {
 const OK: Outcome = { transport: "ok", rpc: "ok", tool: "ok" };
 const TOOL_ERROR: Outcome = { transport: "ok", rpc: "ok", tool: "error" };
 
-/** Sorts the end of a call into its three layers. Accepts the answer, or whatever was thrown. Never parses a large result. */
+/**
+ * Sorts the end of a call into its three layers. Accepts the answer, or whatever was thrown. Never parses a large result.
+ *
+ * @example const { tool } = outcomeOf(await next(call)); // "error" for isError
+ */
 export function outcomeOf(end: Answer | Error): Outcome {
   if (end instanceof Error)
     return { transport: toGatewayError(end).code, rpc: undefined, tool: undefined };
@@ -30,10 +36,16 @@ export function outcomeOf(end: Answer | Error): Outcome {
 /**
  * How a call ended in one word, and in which layer when it failed: a "success" that hides an `isError` result helps nobody.
  * `refused`: the gateway said no before anything went to the server, so nothing is wrong with that.
+ *
+ * @example const isBad = (outcome: CallOutcome): boolean => outcome === "transport_error" || outcome === "rpc_error";
  */
 export type CallOutcome = "ok" | "refused" | "transport_error" | "rpc_error" | "tool_error";
 
-/** An {@link Outcome} in one word, as the log, metrics and history show it. */
+/**
+ * An {@link Outcome} in one word, as the log, metrics and history show it.
+ *
+ * @example const labelOf = ({ outcome, code }: CallEnd): string => code ?? outcome;
+ */
 export interface CallEnd {
   readonly outcome: CallOutcome;
   /** An {@link ErrorCode} or a JSON-RPC code, always as text; `null` when there was none. */
@@ -43,7 +55,11 @@ export interface CallEnd {
 const ENDED_WELL: CallEnd = { outcome: "ok", code: null };
 const TOOL_FAILED: CallEnd = { outcome: "tool_error", code: null };
 
-/** Says in one word how a call ended. Accepts the answer, or whatever was thrown. Never parses a large result. */
+/**
+ * Says in one word how a call ended. Accepts the answer, or whatever was thrown. Never parses a large result.
+ *
+ * @example const { outcome, code } = endOf(await next(call));
+ */
 export function endOf(end: Answer | Error): CallEnd {
   const { transport, rpc, tool } = outcomeOf(end);
   if (transport !== "ok")

@@ -13,7 +13,13 @@ import { GatewayError } from "../errors.ts";
 import { STAGES, type Stage } from "./stages.ts";
 import type { Principal, Progress } from "./types.ts";
 
-/** How long a call may run, in milliseconds. */
+/**
+ * How long a call may run, in milliseconds.
+ *
+ * @example
+ * const rule = (call: Call): Deadline => ({ total: call.timeout ?? 30_000, idle: 5_000 });
+ * gateway.use("deadline", { limit: rule });
+ */
 export interface Deadline {
   /** From its start to its end. */
   readonly total: number;
@@ -21,7 +27,22 @@ export interface Deadline {
   readonly idle?: number;
 }
 
-/** How long a call may run as far as its tool, its server and the gateway say, in milliseconds; the first that is set counts. */
+/**
+ * Decides how long calls may run; see `PluginContext.use`.
+ *
+ * @example
+ * const rule: DeadlineRule = { limit: (call) => ({ total: call.timeout ?? 30_000 }) };
+ * gateway.use("deadline", rule);
+ */
+export interface DeadlineRule {
+  limit(call: Call): Deadline;
+}
+
+/**
+ * How long a call may run as far as its tool, its server and the gateway say, in milliseconds; the first that is set counts.
+ *
+ * @example const { tool, server, default: fallback }: Timeouts = gateway.control.timeouts(call);
+ */
 export interface Timeouts {
   /** `timeout` of a plugin's own tool. */
   readonly tool?: number;
@@ -75,7 +96,11 @@ export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
   });
 }
 
-/** Something in flight that a shutdown can end. */
+/**
+ * Something in flight that a shutdown can end.
+ *
+ * @example const work: Abortion = { slot: -1, principal, abort: (reason) => job.stop(reason) };
+ */
 export interface Abortion extends Slotted {
   /** Whose it is. */
   readonly principal?: Principal | undefined;

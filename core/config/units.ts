@@ -21,6 +21,8 @@ const SIZE_BYTES = {
 /**
  * Milliseconds of a duration such as `30s`, `1500ms`, `10m`, `2h`, `1d`, `10y`, or of a bare number in the given unit.
  * `undefined` when it is none, is negative or not finite.
+ *
+ * @example parseDuration("1m", "ms"); // 60_000
  */
 export function parseDuration(value: number | string, bare: "s" | "ms"): number | undefined {
   return parseUnit(value, DURATION_MS, bare);
@@ -61,7 +63,11 @@ export function durationSchema(bare: "s" | "ms" = "s"): z.ZodType<number, number
   return schema;
 }
 
-/** Schema of a size in YAML: bytes as a bare number, or `64KiB`, `16MiB`, `5MB`. Becomes whole bytes. */
+/**
+ * Schema of a size in YAML: bytes as a bare number, or `64KiB`, `16MiB`, `5MB`. Becomes whole bytes.
+ *
+ * @example const config = z.strictObject({ maxResult: sizeSchema().default(1_048_576).describe("Largest result.") });
+ */
 export function sizeSchema(): z.ZodType<number, number | string> {
   const schema = z.union([z.number(), z.string()]).transform((value, ctx) => {
     const bytes = parseSize(value);

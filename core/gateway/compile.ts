@@ -177,11 +177,11 @@ function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scop
   );
   twice(
     "resource",
-    resources.map(({ uri }) => uri),
+    resources.map(({ definition }) => definition.uri),
   );
   twice(
     "resource template",
-    resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+    resourceTemplates.map(({ definition }) => definition.uriTemplate),
   );
 }
 

@@ -47,7 +47,7 @@ export function composition({ scopes, compiled }: Generation): readonly PluginCo
       service: id,
       from: scope.injected.get(id)?.name,
     })),
-    stages: STAGES.filter((stage) => scope.middleware.some((each) => each.stage === stage)),
+    stages: stagesOf(scope),
     hooks: [...new Set(scope.hooks.map(({ hook }) => hook))].toSorted(),
     routes: routesOf(scope, compiled),
     servers: serversOf(scope),
@@ -56,6 +56,13 @@ export function composition({ scopes, compiled }: Generation): readonly PluginCo
     endpoints: scope.endpoints.map(({ name }) => name),
     metrics: scope.registry.getMetricsAsArray().map(({ name }) => name),
   }));
+}
+
+/** A rule of how long calls may run is a part of its stage, as a middleware is. */
+function stagesOf({ middleware, deadlines }: Scope): readonly Stage[] {
+  const joined = new Set(middleware.map(({ stage }) => stage));
+  if (deadlines.length > 0) joined.add("deadline");
+  return STAGES.filter((stage) => joined.has(stage));
 }
 
 function routesOf(scope: Scope, { routes }: Generation["compiled"]): PluginComposition["routes"] {

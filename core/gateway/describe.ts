@@ -1,6 +1,7 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
 import { isLoopback } from "../http/allowed-hosts.ts";
 import { chosen } from "../plugin/defaults.ts";
+import { warningsOf } from "../plugin/plugin-checks.ts";
 import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";
 
@@ -50,9 +51,9 @@ export function describeGateway(
       open: guard.isOpen(options),
     })),
     warnings: [
-      ...warningsOf(open, config),
+      ...listenerWarnings(open, config),
       ...tokenWarnings(config),
-      ...scopes.flatMap((scope) => scope.warnings),
+      ...scopes.flatMap(({ checks }) => warningsOf(checks)),
       ...compiled.endpointServer.problems,
     ],
   };
@@ -87,7 +88,7 @@ function plannedUrl({ host, port, tls }: Generation["config"]["listeners"][strin
   return `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function warningsOf(open: boolean, { listeners }: Generation["config"]): GatewayWarning[] {
+function listenerWarnings(open: boolean, { listeners }: Generation["config"]): GatewayWarning[] {
   if (!open) return [];
   const exposed = Object.entries(listeners).filter(([, { host }]) => !isLoopback(host));
   return exposed.map(([name, { host }]) => ({

@@ -12,7 +12,13 @@ import type { Json, Principal } from "../call/types.ts";
 import type { NodeHandler } from "../http/route.ts";
 import type { GatewayWarning } from "../plugin/description.ts";
 
-/** One generation of the gateway, as far as its calls go. */
+/**
+ * One generation of the gateway, as far as its calls go.
+ *
+ * @example
+ * const runner: CallRunner = host.current;
+ * const answer = await runner.call(call);
+ */
 export interface CallRunner {
   /** Runs a call through its pipeline. */
   call(call: Call): Promise<Answer>;
@@ -23,7 +29,11 @@ export interface CallRunner {
   hold(work: Abortion): () => void;
 }
 
-/** What endpoints need from the gateway around them. */
+/**
+ * What endpoints need from the gateway around them.
+ *
+ * @example const isBusy = ({ draining }: EndpointHost) => draining;
+ */
 export interface EndpointHost {
   /** `name` and `version` shown to clients. */
   readonly serverInfo: Json;
@@ -42,7 +52,11 @@ export interface EndpointHost {
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
 }
 
-/** What an endpoint shows, handed to it anew by every reload; the endpoint itself, with its sessions and streams, lives on. */
+/**
+ * What an endpoint shows, handed to it anew by every reload; the endpoint itself, with its sessions and streams, lives on.
+ *
+ * @example const names = (content: EndpointContent) => content.servers.map(({ name }) => name);
+ */
 export interface EndpointContent {
   readonly config: EndpointConfig;
   /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
@@ -60,14 +74,23 @@ export interface EndpointContent {
   >;
 }
 
-/** One of the config's `endpoints`, as a generation shows it. */
+/**
+ * One of the config's `endpoints`, as a generation shows it.
+ *
+ * @example const update = (endpoints: ReadonlyMap<string, CompiledEndpoint>) => shown = endpoints;
+ */
 export interface CompiledEndpoint {
   readonly listener: string;
   readonly path: string;
   readonly content: EndpointContent;
 }
 
-/** Serves the endpoints of the config and of plugins to clients. It lives through reloads, so that no session is lost. */
+/**
+ * Serves the endpoints of the config and of plugins to clients. It lives through reloads, so that no session is lost.
+ *
+ * @example
+ * export default definePlugin({ name: "faces", serveEndpoints: (host) => new Endpoints(host), setup() {} });
+ */
 export interface EndpointServer {
   /** Shows the new content, opens endpoints that are new and closes those that are gone; at once, in the turn of the swap. */
   update(endpoints: ReadonlyMap<string, CompiledEndpoint>): void;

@@ -6,7 +6,11 @@ import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 
-/** What `createGateway` takes besides the config. */
+/**
+ * What `createGateway` takes besides the config.
+ *
+ * @example const options: GatewayOptions = { plugins: { greeter }, cwd: import.meta.dirname };
+ */
 export interface GatewayOptions {
   /** Plugins at hand, by their key in the config's `plugins`; looked at before {@link resolvePlugin}. */
   readonly plugins?: Readonly<Record<string, AnyPlugin>>;
@@ -22,7 +26,13 @@ export interface GatewayOptions {
   readonly dryRun?: boolean;
 }
 
-/** What `createFileGateway` takes besides the path. */
+/**
+ * What `createFileGateway` takes besides the path.
+ *
+ * @example
+ * const options: FileGatewayOptions = { plugins: { greeter }, log };
+ * const gateway = await createFileGateway("gateway.yaml", options);
+ */
 export interface FileGatewayOptions extends ConfigFileOptions {
   /** Default: made from the config's `log`. */
   readonly log?: Logger;

@@ -28,7 +28,14 @@ import type { Principal } from "../call/types.ts";
 /** Where an MCP endpoint answers. */
 type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
 
-/** The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`. */
+/**
+ * The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`.
+ *
+ * @example
+ * const gateway = await createFileGateway("gateway.yaml");
+ * process.once("SIGTERM", () => void gateway.close());
+ * await gateway.listen();
+ */
 export class Gateway {
   readonly #parts: GatewayParts;
   #closing: Promise<void> | undefined;

@@ -4,7 +4,6 @@ import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { WITHDRAWN } from "../http/auth/leases.ts";
 import { createControl } from "./management.ts";
 import { GatewayError } from "../errors.ts";
-import { evict } from "./evict.ts";
 import { completeCall } from "../server/plugin/tool-call.ts";
 import { answerInputs, needsInput } from "../call/bridge.ts";
 import type { EndpointHost } from "./endpoint-server.ts";
@@ -51,18 +50,11 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
     log,
     cwd,
     endpointHost: createEndpointHost(log, parts),
-    get servers() {
-      return parts().generation.compiled.servers;
-    },
-    shows: (item, principal) => parts().generation.compiled.shows(item, principal),
-    exists: (item, principal) => parts().generation.compiled.exists(item, principal),
-    timeouts: (call) => parts().generation.compiled.allowance(call),
     relist: () => parts().generation.compiled.endpointServer.relist(),
     audit: (action) => write(toPluginMutation(action, [...(parts().file?.secrets ?? [])])),
     control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
     call: (input) => callLocally(parts(), input),
-    evict: (match, reason, options) => evict(parts(), match, reason, options),
     onEvent: (name, event) => reportEvent(parts(), name, event),
     keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
   };

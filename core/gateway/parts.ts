@@ -70,7 +70,7 @@ export function serveGeneration({ generation, sockets, hooks, leases, log }: Gat
       routes: compiled.routes.get(name) ?? [],
       endpoints: compiled.endpointServer.handlersOf(name),
       sockets: compiled.sockets.get(name) ?? new Map(),
-      conditions: generation.scopes.flatMap((scope) => scope.conditions),
+      checks: generation.scopes.flatMap((scope) => scope.checks),
       guard: compiled.guard,
       bodyLimit: config.limits.body,
       leases,

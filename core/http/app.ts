@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import type { Mutation } from "../plugin/hooks.ts";
-import type { Condition, RegisteredRoute, RegisteredSocket } from "../plugin/scope.ts";
+import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
+import type { RegisteredRoute, RegisteredSocket } from "../plugin/scope.ts";
 import type { Guard } from "./guard.ts";
 import type { Leases } from "./auth/leases.ts";
 import type { Principal } from "../call/types.ts";
@@ -68,7 +69,7 @@ export interface AppInput {
   readonly endpoints: ReadonlyMap<string, NodeHandler>;
   readonly sockets: ReadonlyMap<string, RegisteredSocket>;
   /** What plugins make readiness depend on. */
-  readonly conditions: readonly Condition[];
+  readonly checks: readonly RegisteredCheck[];
   readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;

@@ -1,12 +1,11 @@
 import type { AppInput, ListenerApp } from "./app.ts";
 import { createEdge } from "./guard.ts";
-import type { Check } from "./probes.ts";
-import type { Condition } from "../plugin/scope.ts";
+import { readinessOf } from "../plugin/plugin-checks.ts";
 import type { Router } from "./routes.ts";
 
 /** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
 export function compileApp(input: AppInput): ListenerApp {
-  const { routes, sockets, endpoints, conditions, guard } = input;
+  const { routes, sockets, endpoints, checks, guard } = input;
   let router: Router | undefined;
   let loading: Promise<Router> | undefined;
   const load = (): Promise<Router> =>
@@ -18,19 +17,10 @@ export function compileApp(input: AppInput): ListenerApp {
     fetch: async (request) => (await load()).fetch(request),
     authenticate: createEdge(guard.authenticator),
     direct: (req, path) => router?.direct?.(req, path),
-    checks: () => conditions.map(checkOf),
+    checks: () => readinessOf(checks),
     sockets: {
       has: ({ plugin, path }) => sockets.get(path)?.plugin === plugin,
       admit: async (req) => (await load()).admit(req),
     },
   };
-}
-
-function checkOf({ what, missing }: Condition): Check {
-  try {
-    const reason = missing();
-    return reason === undefined ? { name: what, ok: true } : { name: what, ok: false, reason };
-  } catch {
-    return { name: what, ok: false, reason: "It cannot be asked." };
-  }
 }

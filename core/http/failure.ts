@@ -75,7 +75,13 @@ function linger(socket: Duplex): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-/** Cuts an answer off that was ended, unless its client takes the rest in a moment. */
+/**
+ * Cuts an answer off that was ended, unless its client takes the rest in a moment.
+ *
+ * @example
+ * res.end(lastEvent);
+ * cutSoon(res);
+ */
 export function cutSoon(res: ServerResponse): void {
   const timer = setTimeout(() => res.destroy(), LINGER_MS).unref();
   res.once("close", () => clearTimeout(timer));

@@ -28,6 +28,8 @@ const ENOUGH: Readonly<Record<Exclude<Access, "public" | "principal">, readonly 
 /**
  * Whether a principal's roles satisfy the policy of a route: viewer < caller < operator < admin, and `service` for services and
  * admins. Everyone satisfies `public`, every principal `principal`.
+ *
+ * @example const mayKnow = admits(event.context.principal, "operator");
  */
 export function admits({ roles }: Pick<Principal, "roles">, access: Access): boolean {
   if (access === "public" || access === "principal") return true;

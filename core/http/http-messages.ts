@@ -64,7 +64,11 @@ export function answerOf(res: unknown): HttpAnswer | undefined {
   return res instanceof HttpAnswer ? res : undefined;
 }
 
-/** The session that the request of an answer named. */
+/**
+ * The session that the request of an answer named.
+ *
+ * @example host.backlog.drop((answer) => sessionOf(answer) === session.id);
+ */
 export function sessionOf(answer: Unread): string | undefined {
   const id = answerOf(answer)?.req.headers["mcp-session-id"];
   return typeof id === "string" ? id : undefined;
@@ -116,6 +120,8 @@ interface BodyTaker {
  * @param req a request nobody has read from yet
  * @param limit largest accepted body in bytes
  * @param taker is told `too_large`, before anything is buffered when Content-Length tells; `cancelled` when the client went away
+ *
+ * @example takeBody(req, host.limits.body, { body: (bytes) => read(bytes, res), failed: (error) => refuse(res, error) });
  */
 export function takeBody(req: IncomingMessage, limit: number, taker: BodyTaker): void {
   // Node has already refused a Content-Length that is not a plain decimal number or comes with Transfer-Encoding.

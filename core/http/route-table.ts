@@ -1,7 +1,7 @@
 import { defaultListener } from "./listeners.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import type { Access, RouteMethod, RouteOptions } from "./route.ts";
+import type { Access, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
 import type { RegisteredRoute, RegisteredSocket, Scope } from "../plugin/scope.ts";
 
 const ACCESS: readonly Access[] = [
@@ -91,7 +91,7 @@ function perListener<T>({ listeners }: GatewayConfig, make: () => T): ReadonlyMa
 /** Where something is served; `undefined`: nowhere, because it belongs to a management that is switched off. */
 function listenerOf(
   config: GatewayConfig,
-  { listener = defaultListener(config), management }: RouteOptions,
+  { listener = defaultListener(config), management }: RouteOptions | WebSocketOptions,
   what: string,
 ): string | undefined {
   if (management === true && !config.management.enabled) return undefined;
@@ -134,7 +134,7 @@ function checkSocket({ path, options }: RegisteredSocket, what: string): void {
   checkPolicy(options, what);
 }
 
-function checkPolicy(options: RouteOptions | undefined, what: string): void {
+function checkPolicy(options: RouteOptions | WebSocketOptions | undefined, what: string): void {
   if (!options || !ACCESS.includes(options.access))
     throw refusal(what, "has no access policy", `Set access to one of ${ACCESS.join(", ")}.`);
   if (typeof options.mutates !== "boolean")
@@ -143,12 +143,13 @@ function checkPolicy(options: RouteOptions | undefined, what: string): void {
       "does not say whether it changes anything",
       "Set mutates to true or false.",
     );
-  if (!["undefined", "boolean"].includes(typeof options.management))
-    throw refusal(
-      what,
-      "has an unclear management flag",
-      "Set management to true or false, or leave it out.",
-    );
+  for (const flag of ["management", "websocket"] as const)
+    if (!["undefined", "boolean"].includes(typeof options[flag]))
+      throw refusal(
+        what,
+        `has an unclear ${flag} flag`,
+        `Set ${flag} to true or false, or leave it out.`,
+      );
 }
 
 function refusal(what: string, problem: string, hint: string): GatewayError {

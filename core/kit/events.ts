@@ -15,6 +15,9 @@ export interface ServerSentEvent {
  * @param limit most bytes of one event
  * @param onExcess makes the error for an event above the limit
  * @throws what `onExcess` makes, and what the stream fails with
+ *
+ * @example
+ * for await (const text of readEvents(response.body, 1_048_576, () => new Error("too large"))) take(JSON.parse(text));
  */
 export async function* readEvents(
   chunks: AsyncIterable<Uint8Array>,
@@ -24,7 +27,11 @@ export async function* readEvents(
   for await (const { data } of readTypedEvents(chunks, limit, onExcess)) yield data;
 }
 
-/** {@link readEvents} with the type of each event. */
+/**
+ * {@link readEvents} with the type of each event.
+ *
+ * @example for await (const { type, data } of readTypedEvents(body, limit, tooLarge)) if (type === "done") return data;
+ */
 export async function* readTypedEvents(
   chunks: AsyncIterable<Uint8Array>,
   limit: number,

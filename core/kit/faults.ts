@@ -21,7 +21,14 @@ const CAUSES: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-/** `upstream_error`: the network failed between the gateway and a server. Names the server and the cause, no address. */
+/**
+ * `upstream_error`: the network failed between the gateway and a server. Names the server and the cause, no address.
+ *
+ * @example
+ * const response = await request(url).catch((error: unknown) => {
+ *   throw networkFault(this.name, error);
+ * });
+ */
 export function networkFault(server: string, error: unknown): GatewayError {
   // The gateway itself refused, for instance an address.
   if (error instanceof GatewayError) return error;
@@ -37,6 +44,8 @@ export function networkFault(server: string, error: unknown): GatewayError {
  * `result_too_large`: a server answered with more than its entry allows.
  *
  * @param limit `maxResult` of the entry, in bytes
+ *
+ * @example if (size > limit) throw sizeFault(this.name, limit);
  */
 export function sizeFault(server: string, limit: number): GatewayError {
   return new GatewayError(
@@ -49,7 +58,11 @@ export function sizeFault(server: string, limit: number): GatewayError {
   );
 }
 
-/** What went wrong with a connection, as the end of a sentence: `the connection was refused`. Holds no address and no path. */
+/**
+ * What went wrong with a connection, as the end of a sentence: `the connection was refused`. Holds no address and no path.
+ *
+ * @example const words = networkReason(error); // e.g. "the connection was refused"
+ */
 export function networkReason(error: unknown): string {
   const code = error instanceof Error ? codeOf(error) : undefined;
   if (code === undefined) return "the connection failed";

@@ -34,6 +34,7 @@ export type {
   DirectHead,
   DirectRequest,
   NodeHandler,
+  WebSocketOptions,
 } from "../http/route.ts";
 export {
   checkInput,
@@ -69,7 +70,7 @@ export {
   type Abortable,
 } from "../call/cancellation.ts";
 export { blobContent, toResult } from "../call/content.ts";
-export type { Deadline, Timeouts } from "../call/pipeline.ts";
+export type { Deadline, DeadlineRule, Timeouts } from "../call/pipeline.ts";
 export { InFlightSet, type Slotted } from "../call/cancellation.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";
 export type { Abortion } from "../call/pipeline.ts";
@@ -103,6 +104,6 @@ export type {
 } from "../gateway/endpoint-server.ts";
 export { perGeneration } from "../gateway/per-generation.ts";
 export type { ReloadPlan } from "../plugin/control.ts";
-export type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
-export type { GatewayWarning } from "../plugin/description.ts";
+export type { ConfigExtension, EndpointInput, ListenerInput } from "../plugin/definitions.ts";
+export type { GatewayWarning, PluginWarning } from "../plugin/description.ts";
 export type { PrincipalFilters } from "../plugin/filters.ts";

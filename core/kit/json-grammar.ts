@@ -63,7 +63,11 @@ export function isExact(text: string, isInteger: boolean): boolean {
   return !isInteger || String(value) === text || BigInt(text) === BigInt(value);
 }
 
-/** A span of bytes that came in pieces, as a text of one character per byte. */
+/**
+ * A span of bytes that came in pieces, as a text of one character per byte.
+ *
+ * @example const method = latin1Of(chunks, start, end);
+ */
 export function latin1Of(chunks: readonly Buffer[], start: number, end: number): string {
   let text = "";
   let base = 0;
@@ -87,7 +91,11 @@ export interface Member {
   readonly end: number;
 }
 
-/** How a JSON text looks from outside; see `scanJson`. */
+/**
+ * How a JSON text looks from outside; see `scanJson`.
+ *
+ * @example const { fault, members }: JsonScan = scanJson([bytes], 64);
+ */
 export interface JsonScan {
   /** Why the text is refused: it is no JSON, or it nests too deep. */
   readonly fault: "syntax" | "depth" | undefined;

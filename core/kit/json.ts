@@ -3,7 +3,11 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { GatewayError } from "../errors.ts";
 import { DEEPEST, scanJson } from "./json-scan.ts";
 
-/** Whether a value is a JSON object (not an array). */
+/**
+ * Whether a value is a JSON object (not an array).
+ *
+ * @example const id = isObject(data) && typeof data["id"] === "string" ? data["id"] : undefined;
+ */
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -27,6 +31,8 @@ type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
  * @param body the bytes of the body
  * @param maxDepth deepest accepted nesting of arrays and objects
  * @throws {GatewayError} `bad_request`, with a {@link JsonFault} as `data.reason`; nothing else
+ *
+ * @example const card = parseJson(body, 64);
  */
 export function parseJson(body: Buffer, maxDepth: number): unknown {
   const { value, inexact } = parseInexact(body, maxDepth);
@@ -34,7 +40,11 @@ export function parseJson(body: Buffer, maxDepth: number): unknown {
   throw refusal("number", inexactWords(inexact));
 }
 
-/** Why a number is refused, and what to do about it. */
+/**
+ * Why a number is refused, and what to do about it.
+ *
+ * @example throw new GatewayError("invalid", inexactWords("9007199254740993"));
+ */
 export function inexactWords(number: string): string {
   return `The number ${number} cannot be kept exactly. Send it as a string.`;
 }
@@ -43,6 +53,8 @@ export function inexactWords(number: string): string {
  * {@link parseJson} for those who refuse in their own way.
  *
  * @returns the value, and the first number in it that has changed
+ *
+ * @example const { value, inexact } = parseInexact(body, 64);
  */
 export function parseInexact(
   body: Buffer,
@@ -78,7 +90,11 @@ function hasByteOrderMark(body: Buffer): boolean {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
 }
 
-/** Whether a JSON text has more than so many opening brackets, in strings too: most have too few to be deep. */
+/**
+ * Whether a JSON text has more than so many opening brackets, in strings too: most have too few to be deep.
+ *
+ * @example if (hasBrackets(text, 64) && !isWithinDepth(bytes, 64)) throw new GatewayError("invalid", "It nests too deep.");
+ */
 export function hasBrackets(text: string, most: number): boolean {
   let left = most;
   for (const bracket of "{[")
@@ -87,7 +103,11 @@ export function hasBrackets(text: string, most: number): boolean {
   return false;
 }
 
-/** Whether a parsed value holds a number beyond 2^53, which may have been another one in its text. */
+/**
+ * Whether a parsed value holds a number beyond 2^53, which may have been another one in its text.
+ *
+ * @example if (hasLargeNumber(value)) log.warn("a number of the file is rounded");
+ */
 export function hasLargeNumber(value: unknown): boolean {
   if (typeof value === "number") return !(Math.abs(value) <= Number.MAX_SAFE_INTEGER);
   if (typeof value !== "object" || value === null) return false;
@@ -102,6 +122,8 @@ export function hasLargeNumber(value: unknown): boolean {
  *
  * @param body the bytes of the text
  * @param maxDepth deepest accepted nesting of arrays and objects
+ *
+ * @example if (!isWithinDepth(body, 64)) throw new GatewayError("invalid", "It has more than 64 levels.");
  */
 export function isWithinDepth(body: Buffer, maxDepth: number): boolean {
   // Each level takes an opening and a closing byte: most requests are too short to be deep.

@@ -10,7 +10,11 @@ const DATA = Buffer.from("data:");
 /** What MCP servers write before each message. */
 const EVENT_MESSAGE = Buffer.from("event: message");
 
-/** Receives what a {@link SseParser} finds. */
+/**
+ * Receives what a {@link SseParser} finds.
+ *
+ * @example const sink: SseSink = { event: (data) => read(data), overflow: () => socket.destroy() };
+ */
 export interface SseSink {
   /** One event; `data` is never concatenated and holds no CR or LF. `length` 0 is an event that only carries an id. */
   event(data: readonly Buffer[], length: number, type: string): void;
@@ -21,6 +25,10 @@ export interface SseSink {
 /**
  * Event stream parser on bytes (WHATWG HTML, "Interpreting an event stream"): an event of any size costs no copy and no
  * decoding, and a character split between two chunks stays whole.
+ *
+ * @example
+ * const parser = new SseParser({ event: (data) => read(data), overflow: () => socket.destroy() }, maxResult);
+ * response.on("data", (chunk) => parser.push(chunk));
  */
 export class SseParser {
   /** Id of the last complete event, for `Last-Event-ID`. */

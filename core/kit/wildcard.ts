@@ -1,6 +1,8 @@
 /**
  * Whether a text matches a pattern in which `*` stands for any run of characters. Linear in the text for each `*`,
  * with no regular expression made from what a user wrote.
+ *
+ * @example matchesWildcard("get_*", "get_health"); // true
  */
 export function matchesWildcard(pattern: string, text: string): boolean {
   return matchesLiterals(pattern.split("*"), text);
@@ -11,6 +13,8 @@ export function matchesWildcard(pattern: string, text: string): boolean {
  * before ended, so no pattern can be made to backtrack.
  *
  * @param literals at least one
+ *
+ * @example matchesLiterals(["search_", ""], "search_web"); // true: the literals of "search_*"
  */
 export function matchesLiterals(literals: readonly string[], text: string): boolean {
   const first = literals[0]!;

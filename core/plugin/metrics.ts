@@ -7,7 +7,11 @@ export interface MetricSource {
   readonly registry: Registry;
 }
 
-/** Content type of {@link renderMetrics}. */
+/**
+ * Content type of {@link renderMetrics}.
+ *
+ * @example new Response(await gateway.control.metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
+ */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** An empty registry. The library is loaded with the first plugin: a gateway without any has no metrics. */

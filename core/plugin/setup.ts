@@ -10,7 +10,8 @@ import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
 import type { AnyPlugin } from "./plugin.ts";
-import { createContext, createScope, type Scope, type ScopeHost } from "./scope.ts";
+import { createContext } from "./registration.ts";
+import { createScope, type Scope, type ScopeHost } from "./scope.ts";
 
 /** Everything `buildScopes` works from. */
 export interface BuildInput {
@@ -142,6 +143,7 @@ async function setUp(
 ): Promise<void> {
   const { key, name, plugin } = scope;
   try {
+    scope.endpointServer = plugin.serveEndpoints?.(host.endpointHost);
     const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
     scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup");
     if (plugin.provides && scope.service === undefined)

@@ -71,7 +71,11 @@ function npmFailure(text: string): string | undefined {
   return lines.find((line) => isNpm(line) && !/^npm error (?:code|errno|syscall|path) /.test(line));
 }
 
-/** What operators read: with the last words of a child, which its calls' clients must not see. */
+/**
+ * What operators read: with the last words of a child, which its calls' clients must not see.
+ *
+ * @example tracker.set("failed", { reason: reasonOf(error) });
+ */
 export function reasonOf({ message, cause }: GatewayError): string {
   return cause instanceof LastWords ? `${message.replace(/\.$/, "")}: ${cause.message}.` : message;
 }

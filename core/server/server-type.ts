@@ -1,7 +1,13 @@
 import type { ZodType } from "zod";
 import type { Catalogue, Server } from "./server.ts";
 
-/** A kind of server that a plugin brings: entries of `servers` with this `type`. */
+/**
+ * A kind of server that a plugin brings: entries of `servers` with this `type`.
+ *
+ * @example
+ * const cards: ServerType<Options> = { config: optionsSchema, create: (name, options) => new CardServer(name, options) };
+ * gateway.serverType("card", cards);
+ */
 export interface ServerType<C = unknown> {
   /** Strict schema of an entry, without `type`, `enabled`, `timeout`, `prefix` and `tools`, which every entry has. */
   readonly config: ZodType<C>;
@@ -15,6 +21,8 @@ export interface ServerType<C = unknown> {
 /**
  * A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. One that is
  * changed is made beside the one before, which gets the calls until the status of the new one is `ready` or `degraded`.
+ *
+ * @example const create = (name: string, options: Options): ManagedServer => new CardServer(name, options);
  */
 export interface ManagedServer extends Server {
   /**

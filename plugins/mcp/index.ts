@@ -4,7 +4,6 @@ import { Endpoints } from "./endpoints.ts";
 /** MCP endpoints for clients of both protocol eras. There by default. */
 export default definePlugin({
   name: "mcp",
-  setup(gateway) {
-    gateway.serveEndpoints((host) => new Endpoints(host));
-  },
+  serveEndpoints: (host) => new Endpoints(host),
+  setup() {},
 });

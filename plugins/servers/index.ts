@@ -7,11 +7,11 @@ import { Upstream } from "./upstream.ts";
 export default definePlugin({
   name: "servers",
   setup(gateway) {
-    const { log, cwd, control } = gateway;
+    const { log, files, control } = gateway;
     const { name, version, limits } = control.settings;
     const made = {
       log,
-      cwd,
+      cwd: files.folder,
       clientInfo: { name, version: version ?? control.version },
       maxDepth: limits.depth,
     };

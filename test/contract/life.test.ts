@@ -17,7 +17,7 @@ const openRoute = definePlugin({
   setup(gateway) {
     gateway.tool("count", {
       description: "How many servers there are.",
-      run: () => String(gateway.servers.size),
+      run: () => String(gateway.control.servers.size),
     });
   },
 });

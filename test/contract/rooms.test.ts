@@ -153,6 +153,8 @@ it("the files of a folder that other folders import are these", () => {
         "keep",
         "metrics",
         "plugin",
+        "plugin-checks",
+        "plugin-context",
         "scope",
         "service",
         "setup",

@@ -2,7 +2,13 @@ import { isGatewayError, type GatewayError } from "../../errors.ts";
 import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../../call/types.ts";
 
-/** The parts of a request that tell who makes it. Header names are lower case. */
+/**
+ * The parts of a request that tell who makes it. Header names are lower case.
+ *
+ * @example
+ * const tokenOf = ({ headers }: Credentials): string | undefined =>
+ *   /^Bearer (\S+)$/.exec(String(headers["authorization"]))?.[1];
+ */
 export interface Credentials {
   readonly method: string;
   readonly path: string;
@@ -18,12 +24,20 @@ export interface Credentials {
  * - an identity: mine. The gateway adds the `ref`.
  *
  * Any other throw means that it could not be found out: the request is refused with that error, and nobody else is asked.
+ *
+ * @example
+ * const byTicket: Authenticate = ({ headers }) =>
+ *   headers["x-ticket"] === TICKET ? { id: "door", kind: "service", roles: new Set(["caller"]) } : undefined;
  */
 export type Authenticate = (
   credentials: Credentials,
 ) => Identity | undefined | Promise<Identity | undefined>;
 
-/** What else an authenticator may decide. */
+/**
+ * What else an authenticator may decide.
+ *
+ * @example gateway.authenticator("directory", authenticate, { challenge: () => 'Bearer realm="directory"' });
+ */
 export interface AuthenticatorOptions {
   /** `WWW-Authenticate` value for a 401 on this path; default: `Bearer realm="propylon"`. */
   readonly challenge?: (path: string) => string;

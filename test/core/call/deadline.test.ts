@@ -13,7 +13,7 @@ import { completeCall } from "../../../core/server/plugin/tool-call.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ruling = (name: string, of: (call: Call) => Deadline) =>
-  definePlugin({ name, setup: (gateway) => gateway.deadline(of) });
+  definePlugin({ name, setup: (gateway) => gateway.use("deadline", { limit: of }) });
 
 const stubborn = definePlugin({
   name: "stubborn",
@@ -59,7 +59,9 @@ describe("a plugin's rule", () => {
     const asking = definePlugin({
       name: "asking",
       setup(gateway) {
-        gateway.deadline((call) => (seen.push(gateway.timeouts(call)), { total: 5 }));
+        gateway.use("deadline", {
+          limit: (call) => (seen.push(gateway.control.timeouts(call)), { total: 5 }),
+        });
       },
     });
     const config = (timeout: number) => ({

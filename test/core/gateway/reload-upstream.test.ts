@@ -25,7 +25,7 @@ it("a call still on its way through the pipeline reaches its server although a r
   const slowCheck = definePlugin({
     name: "slow-check",
     setup(gateway) {
-      gateway.use("authorize", async (call, next) => {
+      gateway.use("gate", async (call, next) => {
         await new Promise<void>((resolve) => {
           decide = resolve;
           asked();
