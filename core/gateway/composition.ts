@@ -54,7 +54,7 @@ export function composition({ scopes, compiled }: Generation): readonly PluginCo
     serverTypes: scope.serverTypes.map(({ type }) => type),
     listeners: scope.listeners.map(({ name }) => name),
     endpoints: scope.endpoints.map(({ name }) => name),
-    metrics: scope.registry.getMetricsAsArray().map(({ name }) => name),
+    metrics: (scope.registry?.getMetricsAsArray() ?? []).map(({ name }) => name),
   }));
 }
 

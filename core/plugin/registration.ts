@@ -34,7 +34,10 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     config,
     services: Object.fromEntries(services) as PluginContext["services"],
     log: scope.log,
-    metrics: scope.registry,
+    get metrics() {
+      if (scope.registry) return scope.registry;
+      throw new GatewayError("invalid", "A plugin that is there by default has no metrics.");
+    },
     files: {
       folder: host.cwd,
       read: (path) => sources.read(path),

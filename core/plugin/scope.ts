@@ -75,7 +75,8 @@ export interface Scope extends Registrations {
   readonly sources: Sources;
   /** Cleanups in the order in which they became due; run in reverse. */
   readonly cleanups: Undo[];
-  readonly registry: Registry;
+  /** Absent for a plugin that is there by default: a gateway without any other does not load the library. */
+  readonly registry: Registry | undefined;
   readonly log: Logger;
   /** The plugin's own tools, resources and prompts, as a server. */
   readonly local: PluginServer;
@@ -186,6 +187,6 @@ export async function disposeScope(scope: Scope): Promise<unknown[]> {
       errors.push(error);
     }
   }
-  scope.registry.clear();
+  scope.registry?.clear();
   return errors;
 }

@@ -5,7 +5,7 @@ import type { CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../errors.ts";
-import { chosen } from "./defaults.ts";
+import { chosen, DEFAULT_PLUGINS } from "./defaults.ts";
 import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
@@ -42,7 +42,7 @@ export async function buildScopes({
     const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
     let scope = current.find((old) => isUnchanged(old, key, plugin, written, injected));
     if (!scope) {
-      const registry = await createRegistry();
+      const registry = DEFAULT_PLUGINS.includes(key) ? undefined : await createRegistry();
       scope = createScope({ key, plugin, options: written, injected, registry }, host);
       onCreate(scope);
       await setUp(scope, options, host, config);
