@@ -1,6 +1,8 @@
 /**
  * Every failure the gateway reports, as one table from code to HTTP status.
  * Codes of the specification first, ours after them.
+ *
+ * @example const status = ERROR_STATUS.not_found; // 404
  */
 export const ERROR_STATUS = {
   timeout: 504,
@@ -31,7 +33,11 @@ export const ERROR_STATUS = {
   internal: 500,
 } as const;
 
-/** A code of {@link ERROR_STATUS}. */
+/**
+ * A code of {@link ERROR_STATUS}.
+ *
+ * @example const RETRIED: ReadonlySet<ErrorCode> = new Set(["timeout", "upstream_error"]);
+ */
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
 /** JSON-RPC codes for the failures that reach an MCP client as a protocol error; all others are -32000. */
@@ -94,18 +100,30 @@ export class GatewayError extends Error {
   }
 }
 
-/** Whether a value is a {@link GatewayError}, of this copy of the package or another. */
+/**
+ * Whether a value is a {@link GatewayError}, of this copy of the package or another.
+ *
+ * @example const isGone = (error: unknown): boolean => isGatewayError(error) && error.code === "not_found";
+ */
 export function isGatewayError(value: unknown): value is GatewayError {
   return value instanceof Error && value.name === "GatewayError" && "code" in value;
 }
 
-/** Turns anything thrown into a {@link GatewayError}; what is unknown becomes `internal` and keeps its cause for the log. */
+/**
+ * Turns anything thrown into a {@link GatewayError}; what is unknown becomes `internal` and keeps its cause for the log.
+ *
+ * @example const { code, message } = toGatewayError(thrown);
+ */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (isGatewayError(thrown)) return thrown;
   return new GatewayError("internal", "Internal error.", { cause: thrown });
 }
 
-/** Its sentence and what the reader can do next, as one text. */
+/**
+ * Its sentence and what the reader can do next, as one text.
+ *
+ * @example wordsOf(new GatewayError("invalid", "Wrong.", { hint: "Try again." })); // "Wrong. Try again."
+ */
 export function wordsOf({ message, hint }: GatewayError): string {
   return hint === undefined ? message : `${message} ${hint}`;
 }
@@ -122,7 +140,11 @@ export interface ErrorEnvelope {
   };
 }
 
-/** Renders an error as the envelope of management and tool routes. */
+/**
+ * Renders an error as the envelope of management and tool routes.
+ *
+ * @example return Response.json(toEnvelope(error), { status: error.status });
+ */
 export function toEnvelope({ code, message, hint, data }: GatewayError): ErrorEnvelope {
   return {
     ok: false,
@@ -135,7 +157,11 @@ export function toEnvelope({ code, message, hint, data }: GatewayError): ErrorEn
   };
 }
 
-/** Renders an error as an RFC 9457 problem, for clients that ask for `application/problem+json`. */
+/**
+ * Renders an error as an RFC 9457 problem, for clients that ask for `application/problem+json`.
+ *
+ * @example return Response.json(toProblem(error), { headers: { "content-type": "application/problem+json" } });
+ */
 export function toProblem(error: GatewayError): Record<string, unknown> {
   const { code, message, status, hint, data } = error;
   return {
@@ -148,7 +174,11 @@ export function toProblem(error: GatewayError): Record<string, unknown> {
   };
 }
 
-/** Renders an error as the `error` member of a JSON-RPC response. */
+/**
+ * Renders an error as the `error` member of a JSON-RPC response.
+ *
+ * @example send({ jsonrpc: "2.0", id, error: toRpcError(toGatewayError(thrown)) });
+ */
 export function toRpcError(error: GatewayError): {
   code: number;
   message: string;

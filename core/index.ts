@@ -9,7 +9,7 @@ export type {
   Credentials,
 } from "./http/auth/authentication.ts";
 export { createPrincipal } from "./http/auth/principal.ts";
-export { admits } from "./http/auth/roles.ts";
+export { admits } from "./http/guard.ts";
 export {
   type ConfigSections,
   type GatewayConfig,
@@ -32,9 +32,11 @@ export type {
 export { createLogger } from "./log.ts";
 export type {
   OptionReference,
+  Handle,
+  PluginFiles,
   PromptDefinition,
   ResourceDefinition,
-  ResourceTemplateDefinition,
+  ResourceHandle,
   ToolArgs,
   ToolDefinition,
   ToolReturn,
@@ -42,10 +44,11 @@ export type {
 } from "./plugin/definitions.ts";
 export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/command.ts";
 export { definePlugin } from "./plugin/define-plugin.ts";
-export type { AnyPlugin, PluginContext, PluginDefinition } from "./plugin/plugin.ts";
+export type { AnyPlugin, PluginDefinition } from "./plugin/plugin.ts";
+export type { PluginContext } from "./plugin/plugin-context.ts";
 export type { Access, RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "./http/route.ts";
 export type { ManagedServer, ServerType } from "./server/server-type.ts";
-export type { Socket } from "./http/socket.ts";
+export type { Socket } from "./http/route.ts";
 export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./server/server.ts";
 export { Refresher } from "./server/refresher.ts";
 export { StatusTracker } from "./server/status.ts";

@@ -22,6 +22,8 @@ const SECRETS = [
  * Credentials are replaced by `[redacted]`. JSON is written in the background, what is left when the process exits.
  *
  * @param destination default: standard output
+ *
+ * @example const log = await createLogger({ level: "info", format: "json" });
  */
 export async function createLogger(
   config: GatewayConfig["log"],

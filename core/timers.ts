@@ -1,4 +1,8 @@
-/** Longest delay a timer can hold, in milliseconds; a longer one would fire at once. */
+/**
+ * Longest delay a timer can hold, in milliseconds; a longer one would fire at once.
+ *
+ * @example const isTooLong = ms > MAX_DELAY_MS; // about 24.8 days
+ */
 export const MAX_DELAY_MS = 2_147_483_647;
 
 /**
@@ -6,6 +10,8 @@ export const MAX_DELAY_MS = 2_147_483_647;
  * 24.8 days.
  *
  * @param ms milliseconds
+ *
+ * @example const timer = setTimer(() => giveUp(), config.timeout); // any number of milliseconds
  */
 export function setTimer(callback: () => void, ms: number): NodeJS.Timeout {
   return setTimeout(callback, Math.min(ms, MAX_DELAY_MS));
@@ -15,6 +21,10 @@ export function setTimer(callback: () => void, ms: number): NodeJS.Timeout {
  * `setInterval` in the same way.
  *
  * @param ms milliseconds
+ *
+ * @example
+ * const timer = setTicker(() => sweep(), config.interval);
+ * gateway.onDispose(() => clearInterval(timer));
  */
 export function setTicker(callback: () => void, ms: number): NodeJS.Timeout {
   return setInterval(callback, Math.min(ms, MAX_DELAY_MS));
@@ -24,6 +34,8 @@ export function setTicker(callback: () => void, ms: number): NodeJS.Timeout {
  * `AbortSignal.timeout` in the same way.
  *
  * @param ms milliseconds
+ *
+ * @example const signal = AbortSignal.any([call.signal, timeoutSignal(config.timeout)]);
  */
 export function timeoutSignal(ms: number): AbortSignal {
   return AbortSignal.timeout(Math.min(ms, MAX_DELAY_MS));
@@ -34,6 +46,8 @@ export function timeoutSignal(ms: number): AbortSignal {
  *
  * @param ms milliseconds
  * @param signal ends the wait early
+ *
+ * @example await pause(delay, call.signal);
  */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
@@ -48,7 +62,11 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits until work has ended, well or badly, but no longer than so many milliseconds; tells whether it has. Never rejects. */
+/**
+ * Waits until work has ended, well or badly, but no longer than so many milliseconds; tells whether it has. Never rejects.
+ *
+ * @example if (!(await within(Promise.all(running), 5_000))) gateway.log.warn("not all ended");
+ */
 export async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {

@@ -24,6 +24,8 @@ const BAGGAGE = /^[\x20-\x7e\t]{1,8192}$/;
  * Reads trace context, without anything malformed: a `traceparent` that is none takes its `tracestate` along (Trace Context,
  * section 3.2.2.3), while baggage stands for itself.
  * @returns what belongs into `CallInput.meta`; `undefined` when there is nothing
+ *
+ * @example const headers = traceOf(call.meta ?? {}) ?? {}; // traceparent and tracestate, if there is a trace
  */
 export function traceOf(carrier: TraceCarrier): Json | undefined {
   const [traceparent, tracestate, baggage] = KEYS.map((key) => read(carrier, key));
@@ -44,7 +46,11 @@ export function cleanTrace(meta: Json | undefined): Json | undefined {
   return Object.keys(clean).length === 0 ? undefined : clean;
 }
 
-/** The `_meta` of a call that came with HTTP headers: what it says of a trace counts, else what they say (protocols.md 6). */
+/**
+ * The `_meta` of a call that came with HTTP headers: what it says of a trace counts, else what they say (protocols.md 6).
+ *
+ * @example const meta = adoptTrace(params?._meta, req.headers);
+ */
 export function adoptTrace(
   meta: Json | undefined,
   headers: Readonly<Record<string, unknown>>,
@@ -55,7 +61,11 @@ export function adoptTrace(
   return trace ? { ...trace, ...own } : own;
 }
 
-/** The trace context of a call as HTTP headers, name and value in turn; `undefined` when there is none. */
+/**
+ * The trace context of a call as HTTP headers, name and value in turn; `undefined` when there is none.
+ *
+ * @example const headers = [...own, ...(traceHeaders(call.meta) ?? [])];
+ */
 export function traceHeaders(meta: Json | undefined): string[] | undefined {
   const trace = meta && traceOf(meta);
   return trace && Object.entries(trace).flatMap(([key, value]) => [key, String(value)]);

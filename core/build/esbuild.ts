@@ -50,8 +50,11 @@ export function setUpEsbuild(
     const parts = await find();
     return { contents: writeParts(parts), resolveDir, watchFiles: [...parts.files] };
   });
-  build.onLoad({ filter: /(?:resolve|code|version)\.[jt]s$/, namespace: "file" }, ({ path }) => {
-    const contents = replacement(path);
-    return contents === undefined ? undefined : { contents, resolveDir: dirname(path) };
-  });
+  build.onLoad(
+    { filter: /(?:resolve|code|version|commands)\.[jt]s$/, namespace: "file" },
+    ({ path }) => {
+      const contents = replacement(path);
+      return contents === undefined ? undefined : { contents, resolveDir: dirname(path) };
+    },
+  );
 }

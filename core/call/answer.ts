@@ -1,7 +1,13 @@
 import { isAscii } from "node:buffer";
-import { applyEdits, type Edit, includes } from "./chunks.ts";
+import {
+  applyEdits,
+  type Edit,
+  includes,
+  editBytes,
+  editValue,
+  type ResultEdit,
+} from "./chunks.ts";
 import { GatewayError } from "../errors.ts";
-import { editBytes, editValue, type ResultEdit } from "./result-edit.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
@@ -35,6 +41,12 @@ const HEAD_BYTES = 512;
  *
  * Large answers stay bytes until somebody looks inside; asking for {@link result}
  * parses them once. Encoding an answer nobody looked at only replaces its id.
+ *
+ * @example
+ * gateway.use("dispatch", async (call, next) => {
+ *   const answer = await next(call);
+ *   return answer.isError ? Answer.failed("The shop is closed.") : answer;
+ * });
  */
 export class Answer {
   readonly #raw: RawMessage | undefined;

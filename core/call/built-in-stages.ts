@@ -1,14 +1,18 @@
-import type { Call, Middleware } from "./call.ts";
-import { amendCall } from "./amend.ts";
+import { type Call, type Middleware, amendCall } from "./call.ts";
 import { Answer } from "./answer.ts";
-import { logCalls } from "./call-log.ts";
+import { logCalls } from "./outcome.ts";
 import { GatewayError } from "../errors.ts";
 import type { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
-import type { InFlightSet } from "./in-flight.ts";
-import { createDeadline, type Abortion, type StagedMiddleware } from "./pipeline.ts";
-import type { Deadline, Timeouts } from "./deadline.ts";
+import type { InFlightSet } from "./cancellation.ts";
+import {
+  createDeadline,
+  type Abortion,
+  type StagedMiddleware,
+  type Deadline,
+  type Timeouts,
+} from "./pipeline.ts";
 import type { Scope } from "../plugin/scope.ts";
 
 /** What the stages are made from. */
@@ -31,7 +35,7 @@ export function coreStages(
   return stages;
 }
 
-/** What the config and the tools themselves say about how long a call may run; see `PluginContext.timeouts`. */
+/** What the config and the tools themselves say about how long a call may run; see `Control.timeouts`. */
 export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Timeouts;
 
 /** Reads the allowance off a config and its plugins. */
@@ -82,7 +86,7 @@ function ownRule(allowance: Allowance): (call: Call) => Deadline {
  */
 function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | undefined {
   const [first, second] = scopes.flatMap(({ name, deadlines }) =>
-    deadlines.map((of) => ({ name, of })),
+    deadlines.map((rule) => ({ name, of: (call: Call) => rule.limit(call) })),
   );
   if (!first || !second) return first?.of;
   throw new GatewayError(

@@ -1,3 +1,6 @@
+import { DEEPEST, type Member, MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
+import type { Json } from "./types.ts";
+
 /** A span of bytes that came in pieces, not copied. */
 export function sliceOf(chunks: readonly Buffer[], start: number, end: number): Buffer[] {
   const parts: Buffer[] = [];
@@ -9,13 +12,6 @@ export function sliceOf(chunks: readonly Buffer[], start: number, end: number): 
     base += chunk.length;
   }
   return parts;
-}
-
-/** The same as a text of one character per byte. */
-export function latin1Of(chunks: readonly Buffer[], start: number, end: number): string {
-  let text = "";
-  for (const part of sliceOf(chunks, start, end)) text += part.toString("latin1");
-  return text;
 }
 
 /** The first bytes of a list of chunks, at most `count`. */
@@ -31,7 +27,11 @@ export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
   return Buffer.concat(parts);
 }
 
-/** The last bytes of a list of chunks, at most `count`, copied. */
+/**
+ * The last bytes of a list of chunks, at most `count`, copied.
+ *
+ * @example const isClosed = lastBytes(chunks, 1)[0] === 0x7d;
+ */
 export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
   const parts: Buffer[] = [];
   let missing = count;
@@ -86,4 +86,64 @@ export function applyEdits(chunks: readonly Buffer[], edits: readonly Edit[]): (
     offset = end;
   }
   return out;
+}
+
+/**
+ * How some members of a result object become others.
+ *
+ * @example const edit: ResultEdit = { names: ["_meta"], change: ({ _meta }) => ({ _meta: clean(_meta) }) };
+ */
+export interface ResultEdit {
+  /** Names of the members that are taken out. */
+  readonly names: readonly string[];
+  /** What takes their place. */
+  readonly change: (own: Json) => Json;
+}
+
+/** A result object with the edit made. */
+export function editValue(result: Json, { names, change }: ResultEdit): Json {
+  const own: Json = {};
+  const others: Json = { ...result };
+  for (const name of names) {
+    if (!Object.hasOwn(others, name)) continue;
+    own[name] = others[name];
+    delete others[name];
+  }
+  return { ...change(own), ...others };
+}
+
+/**
+ * The result object of a JSON-RPC message with the edit made in its bytes: only the members that are taken out are parsed, so that
+ * the others stay as they were written, to the last digit.
+ *
+ * @returns `undefined` when it takes a parse: no result object, or one of very many members
+ */
+export function editBytes(
+  message: readonly Buffer[],
+  { names, change }: ResultEdit,
+): (string | Buffer)[] | undefined {
+  const place = scanJson(message, DEEPEST).members.find(({ name }) => name === "result");
+  if (place === undefined) return undefined;
+  const result = sliceOf(message, place.start, place.end);
+  const { isObject, members } = scanJson(result, DEEPEST);
+  if (!isObject || members.length === MOST_MEMBERS) return undefined;
+  const own: Json = {};
+  const kept: (string | Buffer)[] = [];
+  for (const member of members) {
+    const name = nameOf(result, member);
+    if (names.includes(name)) own[name] = parse(sliceOf(result, member.start, member.end));
+    else kept.push(",", ...sliceOf(result, member.key, member.end));
+  }
+  const first = JSON.stringify(change(own)).slice(0, -1);
+  return [first, ...(first === "{" ? kept.slice(1) : kept), "}"];
+}
+
+function nameOf(chunks: readonly Buffer[], { name, key, start }: Member): string {
+  if (name !== undefined) return name;
+  const text = Buffer.concat(sliceOf(chunks, key, start)).toString("utf8");
+  return JSON.parse(text.slice(0, text.lastIndexOf(":"))) as string;
+}
+
+function parse(chunks: readonly Buffer[]): unknown {
+  return JSON.parse(Buffer.concat(chunks).toString("utf8"));
 }

@@ -5,6 +5,8 @@ import type { Json } from "./types.ts";
  * The result of a tool, of what it returned: text, a full result, or data.
  *
  * @throws {TypeError} for what is none of these
+ *
+ * @example const { content } = toResult({ found: 3 }); // its JSON as text, and structuredContent
  */
 export function toResult(returned: ToolReturn): Json {
   if (typeof returned === "string") return { content: [{ type: "text", text: returned }] };
@@ -27,6 +29,8 @@ export function toResult(returned: ToolReturn): Json {
  * @param data base64
  * @param mimeType without parameters
  * @param uri names it where it becomes a resource
+ *
+ * @example const content = blobContent(bytes.toString("base64"), "image/png", "chart://today");
  */
 export function blobContent(data: string, mimeType: string, uri: string): Json {
   if (mimeType.startsWith("image/")) return { type: "image", data, mimeType };

@@ -1,13 +1,56 @@
-import type { Call, Middleware, Next } from "./call.ts";
+import { type Call, type Middleware, type Next, amendCall } from "./call.ts";
 import type { Answer } from "./answer.ts";
-import { amendCall } from "./amend.ts";
-import { abortableOf, abortError, Cancellation, ownCancellation } from "./cancellation.ts";
+import {
+  abortableOf,
+  abortError,
+  Cancellation,
+  ownCancellation,
+  type InFlightSet,
+  type Slotted,
+} from "./cancellation.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
-import type { Deadline } from "./deadline.ts";
-import type { InFlightSet, Slotted } from "./in-flight.ts";
 import { STAGES, type Stage } from "./stages.ts";
 import type { Principal, Progress } from "./types.ts";
+
+/**
+ * How long a call may run, in milliseconds.
+ *
+ * @example
+ * const rule = (call: Call): Deadline => ({ total: call.timeout ?? 30_000, idle: 5_000 });
+ * gateway.use("deadline", { limit: rule });
+ */
+export interface Deadline {
+  /** From its start to its end. */
+  readonly total: number;
+  /** Without any progress report; default: no bound. */
+  readonly idle?: number;
+}
+
+/**
+ * Decides how long calls may run; see `PluginContext.use`.
+ *
+ * @example
+ * const rule: DeadlineRule = { limit: (call) => ({ total: call.timeout ?? 30_000 }) };
+ * gateway.use("deadline", rule);
+ */
+export interface DeadlineRule {
+  limit(call: Call): Deadline;
+}
+
+/**
+ * How long a call may run as far as its tool, its server and the gateway say, in milliseconds; the first that is set counts.
+ *
+ * @example const { tool, server, default: fallback }: Timeouts = gateway.control.timeouts(call);
+ */
+export interface Timeouts {
+  /** `timeout` of a plugin's own tool. */
+  readonly tool?: number;
+  /** `servers.<name>.timeout`. */
+  readonly server?: number;
+  /** `timeouts.default`. */
+  readonly default: number;
+}
 
 /** A middleware at its place. */
 export interface StagedMiddleware {
@@ -53,7 +96,11 @@ export function race(call: Call, work: () => Promise<Answer>): Promise<Answer> {
   });
 }
 
-/** Something in flight that a shutdown can end. */
+/**
+ * Something in flight that a shutdown can end.
+ *
+ * @example const work: Abortion = { slot: -1, principal, abort: (reason) => job.stop(reason) };
+ */
 export interface Abortion extends Slotted {
   /** Whose it is. */
   readonly principal?: Principal | undefined;

@@ -1,23 +1,49 @@
-/** A JSON object. */
+/**
+ * A JSON object.
+ *
+ * @example const facts: Json = { id: "t1", tags: ["new"] };
+ */
 export type Json = Record<string, unknown>;
 
-/** A JSON-RPC request id; the type (string or number) is part of its identity. */
+/**
+ * A JSON-RPC request id; the type (string or number) is part of its identity.
+ *
+ * @example const waiting = new Map<RpcId, (answer: Answer) => void>();
+ */
 export type RpcId = string | number;
 
-/** The `error` member of a JSON-RPC response. */
+/**
+ * The `error` member of a JSON-RPC response.
+ *
+ * @example
+ * const refusal: RpcError = { code: -32602, message: "Unknown tool: x" };
+ * const answer = Answer.error(refusal);
+ */
 export interface RpcError {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
 }
 
-/** MCP protocol generation: `legacy` has `initialize` (up to 2025-11-25), `modern` is stateless (2026-07-28 on). */
+/**
+ * MCP protocol generation: `legacy` has `initialize` (up to 2025-11-25), `modern` is stateless (2026-07-28 on).
+ *
+ * @example const canResume = (era: Era | undefined): boolean => era === "legacy";
+ */
 export type Era = "legacy" | "modern";
 
-/** Rights of a principal, from least to most. */
+/**
+ * Rights of a principal, from least to most.
+ *
+ * @example const roles = new Set<Role>(["caller", "operator"]);
+ */
 export type Role = "viewer" | "caller" | "operator" | "admin" | "service";
 
-/** What is known about somebody who makes calls: what an authenticator answers, and what becomes a {@link Principal}. */
+/**
+ * What is known about somebody who makes calls: what an authenticator answers, and what becomes a {@link Principal}.
+ *
+ * @example const ada: Identity = { id: "ada", kind: "user", roles: new Set(["caller"]) };
+ */
 export interface Identity {
   /** Stable, non-secret name within its kind: key name, token subject, agent name, or `anonymous`. For people to read; see {@link Principal.ref}. */
   readonly id: string;
@@ -29,7 +55,11 @@ export interface Identity {
   readonly expiresAt?: number;
 }
 
-/** Who makes a call. */
+/**
+ * Who makes a call.
+ *
+ * @example const isOwner = ({ ref }: Principal, owner: string): boolean => ref === owner;
+ */
 export interface Principal extends Identity {
   /**
    * `kind:id`, unique for a person: a key and a token subject may have one id. The only member by which two principals are
@@ -41,10 +71,18 @@ export interface Principal extends Identity {
 /**
  * Marks a progress report whose values are meant literally. MCP demands values that increase and endpoints see to that; the source
  * of the agents' interface does not, and some clients read its literal 0 and 1/1.
+ *
+ * @example call.progress?.({ progress: 3, message: "as its source counts", [LITERAL_PROGRESS]: true });
  */
 export const LITERAL_PROGRESS: unique symbol = Symbol("literal progress");
 
-/** One progress report of a running call (MCP `notifications/progress` without its token). */
+/**
+ * One progress report of a running call (MCP `notifications/progress` without its token).
+ *
+ * @example
+ * const half: Progress = { progress: 1, total: 2, message: "half of it" };
+ * call.progress?.(half);
+ */
 export interface Progress {
   readonly progress: number;
   readonly total?: number;
@@ -54,7 +92,11 @@ export interface Progress {
   readonly [key: string]: unknown;
 }
 
-/** A tool as it appears in `tools/list`, under the name its server gave it. Unknown members are kept. */
+/**
+ * A tool as it appears in `tools/list`, under the name its server gave it. Unknown members are kept.
+ *
+ * @example const isReadOnly = ({ annotations }: Tool): boolean => annotations?.["readOnlyHint"] === true;
+ */
 export interface Tool {
   readonly name: string;
   readonly title?: string;
@@ -65,35 +107,58 @@ export interface Tool {
   readonly [key: string]: unknown;
 }
 
-/** A resource as in `resources/list`. */
+/**
+ * A resource as in `resources/list`.
+ *
+ * @example const hasText = ({ uri }: Resource): boolean => uri.endsWith(".txt");
+ */
 export interface Resource {
   readonly uri: string;
   readonly name: string;
   readonly [key: string]: unknown;
 }
 
-/** A resource template as in `resources/templates/list`. */
+/**
+ * A resource template as in `resources/templates/list`.
+ *
+ * @example const matches = ({ uriTemplate }: ResourceTemplate): boolean => uriTemplate.startsWith("build://");
+ */
 export interface ResourceTemplate {
   readonly uriTemplate: string;
   readonly name: string;
   readonly [key: string]: unknown;
 }
 
-/** A prompt as in `prompts/list`. */
+/**
+ * A prompt as in `prompts/list`.
+ *
+ * @example const titles = catalogue.prompts.map((prompt: Prompt) => prompt["title"] ?? prompt.name);
+ */
 export interface Prompt {
   readonly name: string;
   readonly [key: string]: unknown;
 }
 
-/** The methods that travel through the pipeline to the server that owns the thing named. */
+/**
+ * The methods that travel through the pipeline to the server that owns the thing named.
+ *
+ * @example const COUNTED: ReadonlySet<CallMethod> = new Set(["tools/call", "prompts/get"]);
+ */
 export type CallMethod = "tools/call" | "resources/read" | "prompts/get" | "completion/complete";
 
-/** Through which face a call came in. */
+/**
+ * Through which face a call came in.
+ *
+ * @example const isHuman = (source: CallSource): boolean => source === "http" || source === "mcp";
+ */
 export type CallSource = "mcp" | "http" | "a2a" | "agent" | "local";
 
 /**
  * The client side of a call: what the callee may send back while it works.
  * Peers of different clients are never equal, so nothing meant for one reaches another.
+ *
+ * @example
+ * const answer = await call.peer.ask("elicitation/create", { message: "Really?", requestedSchema: { type: "object", properties: {} } });
  */
 export interface Peer {
   /** Identifies the client conversation (session or single stateless request); unguessable. */

@@ -1,5 +1,10 @@
 import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
-import type { KeyOptions } from "./new-key.ts";
+import { createKey, digestOf } from "../http/auth/key.ts";
+import { GatewayError } from "../errors.ts";
+import type { Role } from "../call/types.ts";
+import { relative } from "node:path";
+import type { BuildRequest } from "../build/build.ts";
+import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
 
 /** Flags of `check`. */
 interface CheckFlags {
@@ -23,7 +28,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     ],
     async run({ arguments: [config], flags }: CommandInput<CheckFlags>) {
       if (flags.explain !== undefined) {
-        const { explain } = await import("./plugin-explanation.ts");
+        const { explain } = await import("./composed.ts");
         return explain(flags.explain, config, flags);
       }
       const { check } = await import("./check-report.ts");
@@ -47,7 +52,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     description: "Print the composed gateway as a Mermaid flow chart.",
     arguments: "[config]",
     async run({ arguments: [config] }) {
-      const { graph } = await import("./flow-chart.ts");
+      const { graph } = await import("./composed.ts");
       await graph(config);
     },
   },
@@ -60,7 +65,6 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       { flag: "--sourcemap", description: "write a source map too" },
     ],
     async run({ arguments: [config], flags }) {
-      const { build } = await import("./build-report.ts");
       await build({ ...flags, config });
     },
   },
@@ -89,9 +93,53 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       },
       { flag: "--json", description: "print JSON" },
     ],
-    async run({ flags }: CommandInput<KeyOptions>) {
-      const { printKey } = await import("./new-key.ts");
+    run({ flags }: CommandInput<KeyOptions>) {
       printKey(flags);
     },
   },
 };
+
+/** What a key is made for. */
+interface KeyOptions {
+  readonly role: Role;
+  readonly name: string;
+  readonly json?: boolean;
+}
+
+/**
+ * Prints a new key, the only time it can be seen, and what to put into the config in its place.
+ *
+ * @throws {GatewayError} `invalid` for a name that cannot stand in the config
+ */
+function printKey({ role, name, json }: KeyOptions): void {
+  if (!/^[A-Za-z0-9_.-]{1,64}$/.test(name))
+    throw new GatewayError("invalid", "The name of a key has 1 to 64 of: letters, digits, _ . -", {
+      hint: "For example --name ci.",
+    });
+  const key = createKey(role);
+  const hash = `sha256:${digestOf(key)}`;
+  if (json) {
+    console.log(JSON.stringify({ name, role, key, hash }));
+    return;
+  }
+  console.log(`${key}
+
+This key is shown once. Give it to its holder, and put its hash into the config:
+
+auth:
+  keys:
+    ${/^[A-Za-z]/.test(name) ? name : JSON.stringify(name)}: { role: ${role}, hash: "${hash}" }`);
+}
+
+/** Builds a gateway and tells what came out. */
+async function build(request: BuildRequest): Promise<void> {
+  const { buildGateway } = await import("../build/build.ts");
+  const started = performance.now();
+  const { file, size, parts } = await buildGateway(request);
+  const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+  const path = relative(process.cwd(), file);
+  const plugins = [...parts.plugins.keys()].filter((key) => !DEFAULT_PLUGINS.includes(key));
+  console.log(`${path}: ${(size / 1024 / 1024).toFixed(2)} MiB in ${seconds} s.`);
+  console.log(`Plugins: ${plugins.length === 0 ? "none" : plugins.join(", ")}.`);
+  console.log(`Run it with: node ${path}`);
+}

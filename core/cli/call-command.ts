@@ -1,12 +1,9 @@
 import { ERROR_STATUS, GatewayError, isGatewayError, type ErrorCode } from "../errors.ts";
-import { completeCall } from "../server/plugin/tool-call.ts";
 import { nearest } from "../config/spelling.ts";
 import { DEEPEST } from "../kit/json-scan.ts";
-import { isObject } from "../kit/json.ts";
-import { inexactWords, readJson } from "../kit/parse-json.ts";
+import { isObject, inexactWords, parseInexact } from "../kit/json.ts";
 import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
-import type { Upstream } from "../servers/upstream.ts";
-import { withClient, type ClientFlags } from "./mcp-client.ts";
+import { withClient, type ClientFlags, type GatewayClient } from "./mcp-client.ts";
 import { EXIT } from "./exit.ts";
 
 /** What `call` was called with. */
@@ -18,15 +15,11 @@ export interface CallOptions extends ClientFlags {
 
 /** Calls a tool and prints its answer; progress goes to standard error. Returns the exit code. */
 export async function call(options: CallOptions): Promise<number> {
-  return withClient(options, async (client, signal) => {
+  return withClient(options, async (client) => {
     const { tool: name } = options;
     const listed = client.catalogue.tools.find((known) => known.name === name);
     const args = readArguments(options.words, listed);
-    const request = completeCall(
-      { server: client.name, name, args, signal, progress: writeProgress },
-      new Map([[client.name, client]]),
-    );
-    const answer = await client.request(request);
+    const answer = await client.call({ name, args, progress: writeProgress });
     if (answer.error)
       throw callFailed(answer.error, listed ? undefined : unknownTool(client, name));
     const result = answer.result ?? {};
@@ -52,7 +45,7 @@ function callFailed({ message, data }: RpcError, unlisted?: GatewayError): Gatew
   );
 }
 
-function unknownTool({ catalogue }: Upstream, name: string): GatewayError {
+function unknownTool({ catalogue }: GatewayClient, name: string): GatewayError {
   const similar = nearest(
     name,
     catalogue.tools.map((known) => known.name),
@@ -99,7 +92,7 @@ function readPair(word: string, tool: Tool | undefined): readonly [string, unkno
 
 /** @throws {GatewayError} `invalid` for a number that JavaScript cannot hold; something else for what is no JSON */
 function readExact(text: string): unknown {
-  const { value, inexact } = readJson(Buffer.from(text), DEEPEST);
+  const { value, inexact } = parseInexact(Buffer.from(text), DEEPEST);
   if (inexact === undefined) return value;
   throw new GatewayError("invalid", inexactWords(inexact));
 }

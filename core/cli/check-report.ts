@@ -1,14 +1,12 @@
 import { dirname, resolve } from "node:path";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
-import { findConfig, loadConfig } from "../config/load.ts";
-import { check as checkConfig, type CheckedConfig } from "../config/check.ts";
-import { PluginSource } from "../config/resolve.ts";
+import type { CheckedConfig } from "../config/check.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { dryRun } from "../gateway/dry-run.ts";
-import { withContainer } from "./container.ts";
 import { EXIT } from "./exit.ts";
+import { checkHere, loadHere } from "./source.ts";
 import { whenSettled } from "./summary.ts";
 
 /** How long a server of a plugin may take to be reached, in milliseconds. */
@@ -41,12 +39,9 @@ export async function check(
 async function find(file: string | undefined, connect: boolean): Promise<Findings> {
   const findings: Findings = { problems: [], warnings: [], unreachable: [] };
   try {
-    const path = file ?? findConfig(process.cwd());
-    const cwd = dirname(resolve(path));
-    const resolver = new PluginSource(cwd);
-    const { config, warnings } = await loadConfig(path, { resolver, adjust: withContainer });
+    const { config, cwd, warnings } = await loadHere(file);
     findings.warnings.push(...warnings);
-    const checked = await checkConfig(config, resolver);
+    const checked = await checkHere(config, cwd);
     await findRunning(checked, cwd, connect, findings);
   } catch (thrown) {
     const error = toGatewayError(thrown);

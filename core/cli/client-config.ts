@@ -2,11 +2,10 @@ import { existsSync } from "node:fs";
 import { hasCredentials } from "../http/auth/authenticator.ts";
 import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
-import { loadConfig } from "../config/load.ts";
 import { GatewayError } from "../errors.ts";
 import { endpointUrl, parseTarget } from "./mcp-client.ts";
 import { clientName, CLIENTS, keyVariable } from "./client-files.ts";
-import { withContainer } from "./container.ts";
+import { loadHere } from "./source.ts";
 
 /**
  * Prints what to put into a client so that it uses the gateway. The key itself is never printed: the client takes it from a
@@ -56,7 +55,7 @@ async function describeTarget(target: string | undefined): Promise<Described> {
   const file = target ?? CONFIG_NAMES.find((name) => existsSync(name));
   // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
   if (file === undefined) return { ...unknown, url: "http://127.0.0.1:8080/mcp" };
-  const loaded = await loadConfig(file, { adjust: withContainer });
+  const loaded = await loadHere(file);
   const config = loaded.config.values;
   return {
     name: clientName(config.name),

@@ -1,14 +1,16 @@
-import { ConfigFile } from "../config/file.ts";
-import { findConfig } from "../config/load.ts";
 import { maskConfig } from "../config/mask.ts";
 import { listOptions } from "../config/options.ts";
 import type { CheckedPlugin } from "../config/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";
-import { withContainer } from "./container.ts";
+import { checkHere, loadHere } from "./source.ts";
+import { choose, isLocalPlugin } from "../config/checks.ts";
+import { FIRST_PARTY } from "../config/first-party.ts";
+import { GatewayError } from "../errors.ts";
+import { STAGES } from "../call/stages.ts";
 
 /** An option of a plugin with what it is set to. */
-export interface OptionInForce {
+interface OptionInForce {
   /** As in {@link listOptions}. */
   readonly path: string;
   /** What the config says, secrets masked, else the default; `undefined` without either. */
@@ -19,7 +21,7 @@ export interface OptionInForce {
 }
 
 /** A plugin as part of a gateway, with its options. */
-export interface ComposedPlugin extends PluginComposition {
+interface ComposedPlugin extends PluginComposition {
   readonly options: readonly OptionInForce[];
 }
 
@@ -29,10 +31,10 @@ export interface ComposedPlugin extends PluginComposition {
  * @param path default: the config in this folder
  * @throws {GatewayError} whatever is wrong with the config or a plugin
  */
-export async function composeConfig(path: string | undefined): Promise<readonly ComposedPlugin[]> {
-  const file = new ConfigFile(path ?? findConfig(process.cwd()), { adjust: withContainer });
-  const checked = await file.check();
-  const gateway = await dryRun(checked, file.cwd);
+async function composeConfig(path: string | undefined): Promise<readonly ComposedPlugin[]> {
+  const { config, cwd } = await loadHere(path);
+  const checked = await checkHere(config, cwd);
+  const gateway = await dryRun(checked, cwd);
   try {
     return gateway.composition().map((plugin) => ({
       ...plugin,
@@ -68,4 +70,137 @@ function valueAt(value: unknown, [key, ...rest]: readonly string[]): unknown {
   if (key === undefined) return value;
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
   return valueAt((value as Record<string, unknown>)[key], rest);
+}
+
+/**
+ * Prints what a plugin brings to a gateway and how it is joined to the others.
+ *
+ * @param name its name or key
+ * @throws {GatewayError} `not_found` when the config has no such plugin
+ */
+export async function explain(
+  name: string,
+  file: string | undefined,
+  { json = false }: { readonly json?: boolean } = {},
+): Promise<void> {
+  const plugins = await composeConfig(file);
+  const plugin = plugins.find((each) => each.name === name || each.key === name);
+  if (!plugin)
+    throw new GatewayError("not_found", `The config has no plugin "${name}".`, {
+      hint: choose(
+        name,
+        plugins.map((each) => each.name),
+      ),
+    });
+  console.log(json ? JSON.stringify(plugin, null, 2) : explanation(plugin, plugins));
+}
+
+/** A plugin as text: a line for each thing that it has. */
+function explanation(plugin: ComposedPlugin, plugins: readonly ComposedPlugin[]): string {
+  const users = plugins.filter(({ injects }) => injects.some(({ from }) => from === plugin.name));
+  const sections: readonly (readonly [string, readonly string[]])[] = [
+    ["comes from", [originText(plugin)]],
+    ["order", [`${plugin.order} of ${plugins.length}`]],
+    ["options", optionTexts(plugin.options)],
+    ["provides", plugin.provides === undefined ? [] : [providing(plugin.provides, users)]],
+    ["takes", plugin.injects.map(({ service, from }) => `${service} (${from ?? "nobody has it"})`)],
+    ["stages", plugin.stages],
+    ["hooks", plugin.hooks],
+    ["listeners", plugin.listeners],
+    ["endpoints", plugin.endpoints],
+    ["server types", plugin.serverTypes],
+    ["routes", plugin.routes.map(routeText)],
+    ["tools", plugin.servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}/${tool}`))],
+    ["metrics", plugin.metrics],
+  ];
+  const title = plugin.key === plugin.name ? plugin.name : `${plugin.name} (${plugin.key})`;
+  return [title, ...sections.flatMap(([label, lines]) => section(label, lines))].join("\n");
+}
+
+function originText({ key }: ComposedPlugin): string {
+  if (isLocalPlugin(key)) return "a file of this gateway";
+  return FIRST_PARTY.includes(key)
+    ? `Propylon; see node_modules/propylon/docs/plugins/${key}.md`
+    : "a package beside the config";
+}
+
+/** Longest value that is shown whole, in characters. */
+const VALUE = 60;
+
+function optionTexts(options: readonly OptionInForce[]): string[] {
+  return options.map(({ path, value, isSet, description }) => {
+    const json = value === undefined ? "not set" : valueText(value);
+    const origin = isSet || value === undefined ? "" : " (default)";
+    return `${path}: ${json}${origin}${description === undefined ? "" : `  # ${description}`}`;
+  });
+}
+
+function valueText(value: unknown): string {
+  const text = typeof value === "string" && value !== "" ? value : JSON.stringify(value);
+  return text.length > VALUE ? `${text.slice(0, VALUE)}...` : text;
+}
+
+const INDENT = 14;
+
+function section(label: string, lines: readonly string[]): string[] {
+  return lines.map((line, index) => `  ${(index === 0 ? label : "").padEnd(INDENT)}${line}`);
+}
+
+function providing(service: string, users: readonly ComposedPlugin[]): string {
+  const names = users.map(({ name }) => name);
+  return names.length === 0 ? service : `${service}, to ${names.join(", ")}`;
+}
+
+function routeText({
+  route,
+  listener,
+  access,
+  mutates,
+  management,
+}: ComposedPlugin["routes"][number]): string {
+  const facts = [
+    access,
+    ...(mutates ? ["mutates"] : []),
+    ...(management ? ["management"] : []),
+    ...(listener === "" ? [] : [`on ${listener}`]),
+  ];
+  return `${route} (${facts.join(", ")})`;
+}
+
+/** Prints the composed gateway as a Mermaid flow chart: the pipeline, who joins it, and who takes whose service. */
+export async function graph(file: string | undefined): Promise<void> {
+  console.log(mermaid(await composeConfig(file)));
+}
+
+/**
+ * The text of the chart. Every label is quoted and no id is a word of Mermaid's own, of which there are many: `call` is one.
+ */
+export function mermaid(plugins: readonly PluginComposition[]): string {
+  const id = new Map(plugins.map((plugin, index) => [plugin.name, `plugin_${index}`]));
+  const stages = STAGES.filter((stage) => plugins.some((plugin) => plugin.stages.includes(stage)));
+  const chain = ["calls_in", ...stages.map((stage) => `stage_${stage}`), "servers_out"];
+  return [
+    "flowchart LR",
+    '  calls_in(["calls"])',
+    ...stages.map((stage) => `  stage_${stage}["${stage}"]`),
+    '  servers_out[("servers")]',
+    `  ${chain.join(" --> ")}`,
+    ...plugins.map(({ name }) => `  ${id.get(name)}{{"${quoted(name)}"}}`),
+    ...plugins.flatMap(({ name, stages: joined }) =>
+      joined.map((stage) => `  ${id.get(name)} -.- stage_${stage}`),
+    ),
+    ...plugins.flatMap(({ name, injects }) =>
+      injects.flatMap(({ service, from }) =>
+        from === undefined ? [] : [`  ${id.get(from)} -- "${quoted(service)}" --> ${id.get(name)}`],
+      ),
+    ),
+    ...plugins.flatMap(({ name, servers }) =>
+      servers.length === 0 ? [] : [`  ${id.get(name)} --> servers_out`],
+    ),
+  ].join("\n");
+}
+
+/** Text between quotes, which may hold anything but quotes, and entities. */
+function quoted(text: string): string {
+  return text.replaceAll("#", "#35;").replaceAll('"', "#quot;").replaceAll(/\s+/g, " ");
 }

@@ -1,5 +1,4 @@
-import { issuesOf, issueText } from "../config/issue.ts";
-import { placeText } from "../config/issue.ts";
+import { issuesOf, issueText, placeText } from "../config/issue.ts";
 import { toGatewayError, wordsOf, type GatewayError } from "../errors.ts";
 
 /** Exit codes of `propylon`; stable, so that scripts can tell what happened. */

@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
 import { pino } from "pino";
+import type { Answer } from "../call/answer.ts";
+import type { CallInput } from "../call/call.ts";
 import { findConfig, loadConfig } from "../config/load.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { httpServerSchema } from "../config/server-schema.ts";
 import { parseDuration } from "../config/units.ts";
 import { timeoutSignal } from "../timers.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { Upstream } from "../servers/upstream.ts";
+import { createGateway } from "../gateway/create.ts";
+import type { Catalogue, Server } from "../server/server.ts";
 import { VERSION } from "../version.ts";
 import { withContainer } from "./container.ts";
 
@@ -24,6 +26,16 @@ export interface GatewayAddress {
   readonly url: string;
   readonly apiKey: string | undefined;
 }
+
+/** A gateway that is called from the command line. */
+export interface GatewayClient {
+  /** What its endpoint offers. */
+  readonly catalogue: Catalogue;
+  call(input: Omit<CallInput, "server" | "signal">): Promise<Answer>;
+}
+
+/** How the gateway is called in {@link withClient}: the command line is a gateway itself, with that one as its server. */
+const SERVER = "gateway";
 
 /** Finds the gateway that a person means: a URL, a config, or the config of this folder. */
 export async function findTarget({ target, apiKey }: ClientFlags): Promise<GatewayAddress> {
@@ -100,29 +112,29 @@ export function timeoutOf({ timeout = "60s" }: ClientFlags): number {
  */
 export async function withClient<T>(
   flags: ClientFlags,
-  use: (client: Upstream, signal: AbortSignal) => Promise<T>,
+  use: (client: GatewayClient) => Promise<T>,
 ): Promise<T> {
   const { url, apiKey } = await findTarget(flags);
   const timeout = timeoutOf(flags);
   const headers = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
-  const config = httpServerSchema.parse({
-    url,
-    headers,
-    // The wait below ends first, with words for both.
-    connectTimeout: `${timeout + 1_000}ms`,
-    timeout: `${timeout}ms`,
-  });
-  const client = new Upstream({
-    name: "gateway",
-    config,
-    clientInfo: { name: "propylon-cli", version: VERSION },
-    cwd: process.cwd(),
-    log: pino({ enabled: false }),
-  });
+  // The wait below ends first, with words for both.
+  const longer = `${timeout + 1_000}ms`;
+  const gateway = await createGateway(
+    {
+      name: "propylon-cli",
+      version: VERSION,
+      servers: { [SERVER]: { url, headers, connectTimeout: longer, timeout: longer } },
+    },
+    { log: pino({ enabled: false }) },
+  );
+  const server = gateway.servers.get(SERVER)!;
   const signal = timeoutSignal(timeout);
   try {
-    await connected(client, url, apiKey, signal);
-    return await use(client, signal);
+    await connected(server, url, apiKey, signal);
+    return await use({
+      catalogue: server.catalogue,
+      call: (input) => gateway.call({ ...input, server: SERVER, signal }),
+    });
   } catch (error) {
     const isLate = signal.aborted && toGatewayError(error).code === "cancelled";
     if (!isLate) throw error;
@@ -130,27 +142,26 @@ export async function withClient<T>(
       hint: "Wait longer with --timeout, e.g. --timeout 5m.",
     });
   } finally {
-    await client.close(0);
+    await gateway.close({ grace: 0 });
   }
 }
 
 async function connected(
-  client: Upstream,
+  server: Server,
   url: string,
   apiKey: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   await new Promise<void>((resolve) => {
     const look = (): void => {
-      const { state } = client.status;
+      const { state } = server.status;
       if (state !== "idle" && state !== "connecting") resolve();
     };
-    client.on(({ type }) => type === "state" && look());
+    server.on(({ type }) => type === "state" && look());
     signal.addEventListener("abort", () => resolve());
-    client.start();
     look();
   });
-  const { state, reason, lastError } = client.status;
+  const { state, reason, lastError } = server.status;
   if (state === "ready" || state === "degraded") return;
   if (state === "connecting") throw new GatewayError("cancelled", "The gateway is slow to answer.");
   const why = (reason ?? lastError ?? "it did not answer in time")

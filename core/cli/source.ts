@@ -1,8 +1,13 @@
 import { ConfigFile } from "../config/file.ts";
-import { findConfig } from "../config/load.ts";
+import { check, type CheckedConfig } from "../config/check.ts";
+import type { Config } from "../config/config.ts";
+import { findConfig, loadConfig } from "../config/load.ts";
+import { parseConfig } from "../config/parse.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
+import { PluginSource } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
+import { withContainer } from "./container.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
 
 /** A config file, or `gateway.yaml` in this folder; flags are applied whenever it is loaded. */
@@ -10,6 +15,26 @@ export function configFile(file: string | undefined, flags: ServeFlags): ConfigF
   return new ConfigFile(file ?? findConfig(process.cwd()), {
     adjust: (value) => applyFlags(value, flags),
   });
+}
+
+/** The config of a file, or of this folder, with what the container around it says. */
+export function loadHere(file: string | undefined): ReturnType<typeof loadConfig> {
+  return loadConfig(file ?? findConfig(process.cwd()), { adjust: withContainer });
+}
+
+/**
+ * Checks a config and its plugins.
+ *
+ * @param cwd where paths in it start from
+ */
+export function checkHere(config: Config, cwd: string): Promise<CheckedConfig> {
+  return check(config, new PluginSource(cwd));
+}
+
+/** Checks a config that no file holds: paths in it start from this folder. */
+export async function checkValue(value: GatewayConfigInput): Promise<CheckedConfig> {
+  const source = new PluginSource(process.cwd());
+  return check(await parseConfig(value, source, "command line"), source);
 }
 
 /**

@@ -1,7 +1,6 @@
-import { check, type CheckedConfig } from "../config/check.ts";
+import type { CheckedConfig } from "../config/check.ts";
 import { issueText, type ConfigIssue } from "../config/issue.ts";
 import type { ConfigFile } from "../config/file.ts";
-import { PluginSource } from "../config/resolve.ts";
 import { sweepTemporary } from "../config/replace.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import { parseConfig } from "../config/parse.ts";
@@ -11,7 +10,7 @@ import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { keyVariable } from "./client-files.ts";
 import type { ServeFlags } from "./flags.ts";
-import { commandConfig, configFile } from "./source.ts";
+import { checkValue, commandConfig, configFile } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
 
 /** What `start` and `dev` were called with. */
@@ -68,7 +67,7 @@ export async function runGateway(
 ): Promise<Running> {
   const isStarted = endWhileStarting();
   const cwd = process.cwd();
-  const checked = await checkHere(value);
+  const checked = await checkValue(value);
   const log = await createLogger(checked.config.values.log);
   const gateway = await open(checked, { cwd, log }, prepare);
   runProcess(gateway, { log });
@@ -101,18 +100,12 @@ async function loadStart(options: StartOptions): Promise<{
   readonly warnings: readonly ConfigIssue[];
 }> {
   if (options.command) {
-    const checked = await checkHere(commandConfig(options.command, options));
+    const checked = await checkValue(commandConfig(options.command, options));
     return { checked, cwd: process.cwd(), warnings: [] };
   }
   const file = configFile(options.file, options);
   const checked = await file.load();
   return { file, checked, cwd: file.cwd, warnings: checked.warnings };
-}
-
-/** Checks a config that no file holds: paths in it start from this folder. */
-async function checkHere(value: GatewayConfigInput): Promise<CheckedConfig> {
-  const source = new PluginSource(process.cwd());
-  return check(await parseConfig(value, source, "command line"), source);
 }
 
 /** A failure was told already: by the log and the hook. */

@@ -1,5 +1,5 @@
 import type { CommandDefinition, CommandFlag } from "../plugin/command.ts";
-import { SEND_KEY_FLAG } from "./common-flags.ts";
+import { SEND_KEY_FLAG } from "./serving.ts";
 
 const ASKING: readonly CommandFlag[] = [
   SEND_KEY_FLAG,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
 import { checkParts, checkWithPlugins } from "./checks.ts";
 import type { Config } from "./config.ts";
 import { readEntries } from "./typed-entries.ts";
@@ -40,7 +41,7 @@ async function readPlugins(
 ): Promise<{ readonly plugins: readonly CheckedPlugin[]; readonly issues: readonly PathIssue[] }> {
   const plugins: CheckedPlugin[] = [];
   const issues: PathIssue[] = [];
-  for (const [key, options] of Object.entries(config.values.plugins)) {
+  for (const [key, options] of Object.entries({ ...BY_DEFAULT, ...config.values.plugins })) {
     if (options === false) continue;
     const written = typeof options === "object" && options !== null ? options : {};
     try {
@@ -66,3 +67,6 @@ function optionsRead(
 }
 
 const NO_OPTIONS = z.strictObject({});
+const BY_DEFAULT: GatewayConfig["plugins"] = Object.fromEntries(
+  DEFAULT_PLUGINS.map((key) => [key, {}]),
+);

@@ -1,5 +1,5 @@
 import { hasCredentials } from "../http/auth/authenticator.ts";
-import { isLoopback } from "../http/loopback.ts";
+import { isLoopback } from "../http/allowed-hosts.ts";
 import type { OptionReference } from "../plugin/definitions.ts";
 import type { PathIssue } from "./issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";

@@ -9,6 +9,8 @@ export const OBJECT_NAMES: ReadonlySet<string> = new Set(
 /**
  * Names that cannot be those of servers: paths of the gateway's own pages, path segments that every client of HTTP takes
  * away, and names that every object has.
+ *
+ * @example const isFree = !RESERVED_SERVERS.has(name);
  */
 export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
   "_meta",

@@ -30,6 +30,11 @@ export const listenerSchema = z.strictObject({
     .describe("Origin header values accepted besides the listener's own."),
 });
 
+/**
+ * One of the config's `endpoints`: its path and what it shows.
+ *
+ * @example const endpoint = endpointSchema.parse({ path: "/mcp", servers: ["search"] });
+ */
 export const endpointSchema = z.strictObject({
   path: z
     .string()
@@ -196,6 +201,8 @@ export const configObject = z.strictObject({
 /**
  * A gateway config as the program uses it: defaults filled in, durations in ms, sizes in bytes. A copy of one, whole or in parts,
  * may be given wherever a {@link GatewayConfigInput} is taken.
+ *
+ * @example const { publicUrl } = gateway.control.effectiveConfig() as GatewayConfig;
  */
 export type GatewayConfig = z.output<typeof configObject>;
 /**
@@ -204,12 +211,25 @@ export type GatewayConfig = z.output<typeof configObject>;
  */
 export interface ConfigSections {}
 
-/** A gateway config as people write it, with the sections of plugins; a bare duration is seconds. */
+/**
+ * A gateway config as people write it, with the sections of plugins; a bare duration is seconds.
+ *
+ * @example const config: GatewayConfigInput = { servers: { search: { url: "https://search.example/mcp" } } };
+ */
 export type GatewayConfigInput = z.input<typeof configObject> & ConfigSections;
 
-/** Reads what people write into a {@link GatewayConfig}. Reading one again, or a copy of one, changes nothing. */
+/**
+ * Reads what people write into a {@link GatewayConfig}. Reading one again, or a copy of one, changes nothing.
+ *
+ * @example const config = configSchema.parse({ listeners: { main: { port: 8080 } } });
+ */
 export const configSchema = z
   .preprocess((input: GatewayConfigInput) => readTimes(input), configObject)
   .transform(markTimes);
 export type ListenerConfig = z.output<typeof listenerSchema>;
+/**
+ * One of the config's `endpoints`, as it was read.
+ *
+ * @example const { path, naming }: EndpointConfig = content.config;
+ */
 export type EndpointConfig = z.output<typeof endpointSchema>;

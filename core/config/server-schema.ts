@@ -53,7 +53,11 @@ export const serverCommon = {
     .describe("Waits between attempts to connect: doubled each time, with 20 % jitter."),
 };
 
-/** A server that runs as a child process and speaks over its stdin and stdout. */
+/**
+ * A server that runs as a child process and speaks over its stdin and stdout.
+ *
+ * @example const entry = stdioServerSchema.parse({ command: "node", args: ["server.mjs"] });
+ */
 export const stdioServerSchema = z.strictObject({
   command: z.string().min(1).describe("Executable; started without a shell."),
   args: z.array(z.string()).default([]).describe("Arguments."),
@@ -65,7 +69,11 @@ export const stdioServerSchema = z.strictObject({
   ...serverCommon,
 });
 
-/** A server reached over HTTP. */
+/**
+ * A server reached over HTTP.
+ *
+ * @example const entry = httpServerSchema.parse({ url: "https://mcp.example.com/mcp" });
+ */
 export const httpServerSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).describe("MCP endpoint of the server."),
   transport: z
@@ -97,11 +105,32 @@ export const typedServerSchema = z.looseObject({
 /** One entry of `servers`. */
 export const serverSchema = z.union([stdioServerSchema, httpServerSchema, typedServerSchema]);
 
-/** One server of a config. */
+/**
+ * One server of a config.
+ *
+ * @example const entry = gateway.config.servers["search"] as ServerConfig;
+ */
 export type ServerConfig = z.output<typeof serverSchema>;
+/**
+ * An entry of `servers` with a `command`, as it was read: times in milliseconds, sizes in bytes.
+ *
+ * @example const { command, args }: StdioServerConfig = entry;
+ */
 export type StdioServerConfig = z.output<typeof stdioServerSchema>;
+/**
+ * An entry of `servers` with a `url`, likewise.
+ *
+ * @example const { url, headers }: HttpServerConfig = entry;
+ */
 export type HttpServerConfig = z.output<typeof httpServerSchema>;
 /** An entry that belongs to the plugin that brings its `type`. */
 export type TypedServerConfig = z.output<typeof typedServerSchema>;
-/** A server that speaks MCP itself. */
-export type UpstreamConfig = StdioServerConfig | HttpServerConfig;
+
+/** The types of entries that name none. */
+export const ENTRY_TYPES: readonly string[] = ["stdio", "http"];
+
+/** The type that serves an entry. */
+export function typeOf(entry: ServerConfig): string {
+  if ("type" in entry) return entry.type;
+  return "command" in entry ? "stdio" : "http";
+}

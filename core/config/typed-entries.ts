@@ -4,7 +4,13 @@ import type { Config } from "./config.ts";
 import { withoutMark } from "./copies.ts";
 import type { PathIssue } from "./issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
-import { entryCommon, type TypedServerConfig } from "./server-schema.ts";
+import {
+  ENTRY_TYPES,
+  entryCommon,
+  typeOf,
+  type ServerConfig,
+  type TypedServerConfig,
+} from "./server-schema.ts";
 import { nearest } from "./spelling.ts";
 import { validatePart } from "./validate.ts";
 
@@ -27,12 +33,13 @@ export function readEntries(
   const options = new Map<string, unknown>();
   const issues: PathIssue[] = [];
   for (const [name, entry] of Object.entries(values.servers)) {
-    if (!("type" in entry)) continue;
-    const schema = schemas.get(entry.type);
+    const schema = schemas.get(typeOf(entry));
     if (!schema) {
-      issues.push(unknownType(name, entry.type, [...schemas.keys()]));
+      issues.push(unserved(name, entry, [...schemas.keys()]));
       continue;
     }
+    // The schema of the config has read it.
+    if (!("type" in entry)) continue;
     const part = validatePart(schema, ownOptions(entry), ["servers", name], places, COMMON);
     if ("issues" in part) issues.push(...part.issues);
     else options.set(name, part.options);
@@ -52,10 +59,30 @@ function ownOptions(entry: TypedServerConfig): Record<string, unknown> {
 const TYPE_PLUGINS: Readonly<Record<string, string>> = { a2a: "a2a", openapi: "openapi" };
 
 /**
+ * What is said about an entry of `servers` that nobody serves.
+ *
+ * @param brought types that the plugins in use bring
+ */
+export function unserved(name: string, entry: ServerConfig, brought: readonly string[]): PathIssue {
+  if ("type" in entry)
+    return unknownType(
+      name,
+      entry.type,
+      brought.filter((type) => !ENTRY_TYPES.includes(type)),
+    );
+  return {
+    path: ["servers", name],
+    at: "key",
+    message: `No plugin in use serves the server "${name}".`,
+    hint: "Leave out plugins.servers: false, or this entry.",
+  };
+}
+
+/**
  * What is said about an entry of `servers` whose `type` nobody serves.
  * @param brought types that the plugins in use bring
  */
-export function unknownType(name: string, type: string, brought: readonly string[]): PathIssue {
+function unknownType(name: string, type: string, brought: readonly string[]): PathIssue {
   const known = [...SPELLINGS, ...brought];
   const plugin = Object.hasOwn(TYPE_PLUGINS, type) ? TYPE_PLUGINS[type] : undefined;
   const similar = nearest(type, [...known, ...Object.keys(TYPE_PLUGINS)]);

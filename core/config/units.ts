@@ -21,6 +21,8 @@ const SIZE_BYTES = {
 /**
  * Milliseconds of a duration such as `30s`, `1500ms`, `10m`, `2h`, `1d`, `10y`, or of a bare number in the given unit.
  * `undefined` when it is none, is negative or not finite.
+ *
+ * @example parseDuration("1m", "ms"); // 60_000
  */
 export function parseDuration(value: number | string, bare: "s" | "ms"): number | undefined {
   return parseUnit(value, DURATION_MS, bare);
@@ -55,7 +57,11 @@ export function durationSchema(bare: "s" | "ms" = "s"): UnitSchema {
   return unitSchema(read, DURATION_MS, "a duration such as 30s, 1500ms or 10m");
 }
 
-/** Schema of a size in YAML: bytes as a bare number, or `64KiB`, `16MiB`, `5MB`. Becomes whole bytes. */
+/**
+ * Schema of a size in YAML: bytes as a bare number, or `64KiB`, `16MiB`, `5MB`. Becomes whole bytes.
+ *
+ * @example const config = z.strictObject({ maxResult: sizeSchema().default(1_048_576).describe("Largest result.") });
+ */
 export function sizeSchema(): UnitSchema {
   return unitSchema(parseSize, SIZE_BYTES, "a size such as 64KiB or 16MiB");
 }

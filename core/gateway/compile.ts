@@ -1,41 +1,35 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Authenticator } from "../http/auth/authentication.ts";
-import { createChain, OPEN } from "../http/auth/authenticator.ts";
+import { createChain } from "../http/auth/authenticator.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { HookListener } from "../plugin/emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
-import {
-  compileEndpoints,
-  compileSelection,
-  type CompiledEndpoint,
-} from "../mcp/compile-endpoints.ts";
+import { compileEndpoints, compileSelection } from "./compile-endpoints.ts";
+import { NO_ENDPOINTS, type CompiledEndpoint, type EndpointServer } from "./endpoint-server.ts";
 import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
-import type { InFlightSet } from "../call/in-flight.ts";
+import type { InFlightSet } from "../call/cancellation.ts";
 import { combinePrincipalFilters, type Listed, type RegisteredFilter } from "../plugin/filters.ts";
 import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
 import { collectServers } from "../server/servers.ts";
-import { assignRoutes } from "../http/route-table.ts";
+import { assignRoutes, assignSockets, type SocketTable } from "../http/route-table.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
-import { assignSockets, type SocketTable } from "../http/upgrades.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {
   readonly config: Config;
   /** In graph order. */
   readonly scopes: readonly Scope[];
-  /** Servers that speak MCP themselves. */
-  readonly upstreams: ReadonlyMap<string, Server>;
-  /** Those and the ones of plugin types, in config order; default: the former. */
-  readonly servers?: ReadonlyMap<string, Server>;
+  /** Those of the config, in its order. */
+  readonly servers: ReadonlyMap<string, Server>;
   /** Receives every call in flight. */
   readonly running: InFlightSet<Abortion>;
   readonly log: Logger;
@@ -45,9 +39,11 @@ export interface CompileInput {
 export interface Compiled {
   /** The whole pipeline, down to the server. */
   readonly call: Next;
-  /** Every server by name: upstreams in config order, then plugins. */
+  /** Every server by name: those of the config in its order, then those of plugins. */
   readonly servers: ReadonlyMap<string, Server>;
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
+  /** Serves them. */
+  readonly endpointServer: EndpointServer;
   /** Whether the config lets a server's tool out. */
   exposes(server: string, tool: string): boolean;
   /** Whether the config and the plugins' filters show something to a principal. */
@@ -75,9 +71,9 @@ export interface Compiled {
  * @throws {GatewayError} `exists` for anything registered twice, `invalid` for what cannot be served; both sides are named
  */
 export function compile(input: CompileInput): Compiled {
-  const { scopes, upstreams, servers: configured = upstreams, running, log } = input;
+  const { scopes, running, log } = input;
   const config = input.config.values;
-  const servers = collectServers(input.config, scopes, configured);
+  const servers = collectServers(input.config, scopes, input.servers);
   const chain = createChain(
     config.auth,
     scopes.flatMap((scope) => scope.authenticators),
@@ -86,7 +82,7 @@ export function compile(input: CompileInput): Compiled {
   const known = [...servers.keys(), ...Object.keys(config.servers)];
   const issues = checkComposed(config, { servers: known, isOpen: open });
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
-  const guard = createGuard(chain ?? OPEN, open, config);
+  const guard = createGuard(chain, config);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const exposes = createExposure(config);
@@ -97,20 +93,26 @@ export function compile(input: CompileInput): Compiled {
         byPrincipal.viewOf(principal) !== undefined && byPrincipal.shows(item, principal)
     : () => true;
   const showsAnyone = combineFilters(filters, exposes);
-  const endpoints = compileEndpoints(config, servers, { shows: showsAnyone, byPrincipal });
+  const isUnfiltered = filters.length === 0;
+  const shown = { shows: showsAnyone, byPrincipal, isUnfiltered };
+  const endpointServer = endpointServerOf(scopes);
+  const endpoints = endpointServer
+    ? compileEndpoints(config, servers, shown)
+    : new Map<string, CompiledEndpoint>();
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const allowance = createAllowance({ config, scopes });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
   const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
-  const pipeline = composePipeline(middleware, createTerminal(servers, upstreams));
+  const pipeline = composePipeline(middleware, createTerminal(servers));
   // The core's own stages make no call wait before the deadline, which counts it; those of plugins may.
   const call = ofPlugins.length > 0 ? createEntry(pipeline, running) : pipeline;
   return {
     call,
     servers,
     endpoints,
+    endpointServer: endpointServer ?? NO_ENDPOINTS,
     exposes,
     shows: (item, principal) => showsAnyone(item) && exists(item, principal),
     exists,
@@ -122,6 +124,16 @@ export function compile(input: CompileInput): Compiled {
     open,
     authenticators: chain?.links ?? [],
   };
+}
+
+function endpointServerOf(scopes: readonly Scope[]): EndpointServer | undefined {
+  const [first, second] = scopes.filter(({ endpointServer }) => endpointServer !== undefined);
+  if (!second) return first?.endpointServer;
+  throw new GatewayError(
+    "exists",
+    `The endpoints are served twice: by plugin "${first!.name}" and by plugin "${second.name}".`,
+    { hint: "Switch one of them off, e.g. plugins: { mcp: false }." },
+  );
 }
 
 /** What the config's `tools` of a server let out; the rest is nobody's to call, whatever the face. */
@@ -165,23 +177,19 @@ function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scop
   );
   twice(
     "resource",
-    resources.map(({ uri }) => uri),
+    resources.map(({ definition }) => definition.uri),
   );
   twice(
     "resource template",
-    resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+    resourceTemplates.map(({ definition }) => definition.uriTemplate),
   );
 }
 
-/** The end of the pipeline. Upstreams watch the signal themselves; everyone else is raced against it. */
-function createTerminal(
-  servers: ReadonlyMap<string, Server>,
-  upstreams: ReadonlyMap<string, Server>,
-): Next {
+/** The end of the pipeline. A server that does not watch the signal itself is raced against it. */
+function createTerminal(servers: ReadonlyMap<string, Server>): Next {
   return (call) => {
-    const upstream = upstreams.get(call.server);
-    if (upstream) return upstream.request(call);
     const server = servers.get(call.server);
+    if (server?.watchesSignal) return server.request(call);
     if (server) return race(call, () => server.request(call));
     return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
   };

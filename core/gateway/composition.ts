@@ -1,4 +1,5 @@
 import type { Generation } from "./generation.ts";
+import { chosen } from "../plugin/defaults.ts";
 import { injections } from "../plugin/graph.ts";
 import type { Access } from "../http/route.ts";
 import type { Scope } from "../plugin/scope.ts";
@@ -37,7 +38,7 @@ export interface PluginComposition {
 
 /** Tells what every plugin brings, in the order of their set-up. */
 export function composition({ scopes, compiled }: Generation): readonly PluginComposition[] {
-  return scopes.map((scope, index) => ({
+  return chosen(scopes).map((scope, index) => ({
     key: scope.key,
     name: scope.name,
     order: index + 1,
@@ -46,15 +47,22 @@ export function composition({ scopes, compiled }: Generation): readonly PluginCo
       service: id,
       from: scope.injected.get(id)?.name,
     })),
-    stages: STAGES.filter((stage) => scope.middleware.some((each) => each.stage === stage)),
+    stages: stagesOf(scope),
     hooks: [...new Set(scope.hooks.map(({ hook }) => hook))].toSorted(),
     routes: routesOf(scope, compiled),
     servers: serversOf(scope),
     serverTypes: scope.serverTypes.map(({ type }) => type),
     listeners: scope.listeners.map(({ name }) => name),
     endpoints: scope.endpoints.map(({ name }) => name),
-    metrics: scope.registry.getMetricsAsArray().map(({ name }) => name),
+    metrics: (scope.registry?.getMetricsAsArray() ?? []).map(({ name }) => name),
   }));
+}
+
+/** A rule of how long calls may run is a part of its stage, as a middleware is. */
+function stagesOf({ middleware, deadlines }: Scope): readonly Stage[] {
+  const joined = new Set(middleware.map(({ stage }) => stage));
+  if (deadlines.length > 0) joined.add("deadline");
+  return STAGES.filter((stage) => joined.has(stage));
 }
 
 function routesOf(scope: Scope, { routes }: Generation["compiled"]): PluginComposition["routes"] {

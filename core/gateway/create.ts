@@ -9,6 +9,10 @@ import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
  * Makes a gateway from a config file (YAML, JSON or code) that can be reloaded, edited and watched.
  *
  * @throws {GatewayError} `no_config`, `invalid` with every problem and its place, `io_error`; and as {@link createGateway}
+ *
+ * @example
+ * const gateway = await createFileGateway("gateway.yaml");
+ * await gateway.listen();
  */
 export async function createFileGateway(
   path: string,
@@ -23,6 +27,10 @@ export async function createFileGateway(
  * open until {@link Gateway.listen}.
  *
  * @throws {GatewayError} saying what is wrong with the config; whatever was started is undone
+ *
+ * @example
+ * const gateway = await createGateway({ plugins: { greeter: {} } }, { plugins: { greeter } });
+ * await gateway.listen();
  */
 export async function createGateway(
   config: GatewayConfigInput | GatewayConfig,

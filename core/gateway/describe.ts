@@ -1,5 +1,7 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
-import { isLoopback } from "../http/loopback.ts";
+import { isLoopback } from "../http/allowed-hosts.ts";
+import { chosen } from "../plugin/defaults.ts";
+import { warningsOf } from "../plugin/plugin-checks.ts";
 import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";
 
@@ -7,7 +9,6 @@ import type { Address } from "../http/listeners.ts";
 export function describeGateway(
   { number, config, compiled, scopes }: Generation,
   addresses: ReadonlyMap<string, Address>,
-  problems: readonly GatewayWarning[],
 ): GatewayDescription {
   const { open, guard } = compiled;
   const urlOf = (listener: string): string =>
@@ -37,7 +38,11 @@ export function describeGateway(
       }),
     ),
     authenticators: compiled.authenticators.map(({ name, plugin }) => ({ name, plugin })),
-    plugins: scopes.map(({ key, name, plugin }) => ({ key, name, provides: plugin.provides?.id })),
+    plugins: chosen(scopes).map(({ key, name, plugin }) => ({
+      key,
+      name,
+      provides: plugin.provides?.id,
+    })),
     routes: [...routesOf(compiled), ...socketsOf(compiled)].map(({ options, ...route }) => ({
       ...route,
       access: options.access,
@@ -46,10 +51,10 @@ export function describeGateway(
       open: guard.isOpen(options),
     })),
     warnings: [
-      ...warningsOf(open, config),
+      ...listenerWarnings(open, config),
       ...tokenWarnings(config),
-      ...scopes.flatMap((scope) => scope.warnings),
-      ...problems,
+      ...scopes.flatMap(({ checks }) => warningsOf(checks)),
+      ...compiled.endpointServer.problems,
     ],
   };
 }
@@ -83,7 +88,7 @@ function plannedUrl({ host, port, tls }: Generation["config"]["listeners"][strin
   return `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function warningsOf(open: boolean, { listeners }: Generation["config"]): GatewayWarning[] {
+function listenerWarnings(open: boolean, { listeners }: Generation["config"]): GatewayWarning[] {
   if (!open) return [];
   const exposed = Object.entries(listeners).filter(([, { host }]) => !isLoopback(host));
   return exposed.map(([name, { host }]) => ({

@@ -7,7 +7,7 @@ import type { GatewayParts } from "./parts.ts";
 
 /** Ends what matching principals have open; see `Gateway.evict`. */
 export function evict(
-  { generation, outgoing, faces, leases }: GatewayParts,
+  { generation, outgoing, leases }: GatewayParts,
   match: (principal: Principal) => boolean,
   reason: string,
   { inFlight = "cancel" }: EvictOptions = {},
@@ -20,7 +20,7 @@ export function evict(
   if (inFlight === "cancel")
     for (const each of [generation, ...outgoing.keys()]) calls += each.abortThose(matches, error);
   const streams = leases.evict(match, reason);
-  return { sessions: faces.revoke(match), streams, calls };
+  return { sessions: generation.compiled.endpointServer.revoke(match), streams, calls };
 }
 
 /** Ends what is open on credentials that a new config took away. */

@@ -1,10 +1,16 @@
 import type { PluginResolver } from "../config/plugin-module.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
+import { PluginSource } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
+import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 
-/** What `createGateway` takes besides the config. */
+/**
+ * What `createGateway` takes besides the config.
+ *
+ * @example const options: GatewayOptions = { plugins: { greeter }, cwd: import.meta.dirname };
+ */
 export interface GatewayOptions {
   /** Plugins at hand, by their key in the config's `plugins`; looked at before {@link resolvePlugin}. */
   readonly plugins?: Readonly<Record<string, AnyPlugin>>;
@@ -20,7 +26,13 @@ export interface GatewayOptions {
   readonly dryRun?: boolean;
 }
 
-/** What `createFileGateway` takes besides the path. */
+/**
+ * What `createFileGateway` takes besides the path.
+ *
+ * @example
+ * const options: FileGatewayOptions = { plugins: { greeter }, log };
+ * const gateway = await createFileGateway("gateway.yaml", options);
+ */
 export interface FileGatewayOptions extends ConfigFileOptions {
   /** Default: made from the config's `log`. */
   readonly log?: Logger;
@@ -31,12 +43,19 @@ export function cwdOf({ cwd, file }: GatewayOptions): string {
   return cwd ?? file?.cwd ?? process.cwd();
 }
 
-export function createResolver({ plugins, resolvePlugin, file }: GatewayOptions): PluginResolver {
+export function createResolver(options: GatewayOptions): PluginResolver {
+  const { plugins, resolvePlugin, file } = options;
+  const byDefault = new Map<string, Promise<AnyPlugin>>();
   return {
     names: [...Object.keys(plugins ?? {}), ...(file?.names ?? [])],
     resolve(key) {
       const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
       if (plugin) return plugin;
+      if (!file && DEFAULT_PLUGINS.includes(key)) {
+        const found = byDefault.get(key) ?? new PluginSource(cwdOf(options)).resolve(key);
+        byDefault.set(key, found);
+        return found;
+      }
       if (resolvePlugin) return resolvePlugin(key);
       if (file) return file.resolve(key);
       throw new GatewayError("not_found", `There is no plugin "${key}".`, {

@@ -28,7 +28,14 @@ import type { Principal } from "../call/types.ts";
 /** Where an MCP endpoint answers. */
 type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
 
-/** The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`. */
+/**
+ * The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`.
+ *
+ * @example
+ * const gateway = await createFileGateway("gateway.yaml");
+ * process.once("SIGTERM", () => void gateway.close());
+ * await gateway.listen();
+ */
 export class Gateway {
   readonly #parts: GatewayParts;
   #closing: Promise<void> | undefined;
@@ -195,7 +202,7 @@ export class Gateway {
 
   /** What runs, as data for a start-up summary. */
   describe(): GatewayDescription {
-    return describeGateway(this.#parts.generation, this.addresses, this.#parts.faces.problems);
+    return describeGateway(this.#parts.generation, this.addresses);
   }
 
   /** What every plugin brings, in the order of their set-up. */

@@ -5,7 +5,7 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
-import type { InFlightSet } from "../call/in-flight.ts";
+import type { InFlightSet } from "../call/cancellation.ts";
 import type { Scope } from "../plugin/scope.ts";
 import type { Principal } from "../call/types.ts";
 

@@ -4,18 +4,17 @@ import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { WITHDRAWN } from "../http/auth/leases.ts";
 import { createControl } from "./management.ts";
 import { GatewayError } from "../errors.ts";
-import { evict } from "./evict.ts";
 import { completeCall } from "../server/plugin/tool-call.ts";
-import { answerInputs, needsInput } from "../mcp/bridge.ts";
-import type { EndpointHost } from "../mcp/host.ts";
+import { answerInputs, needsInput } from "../call/bridge.ts";
+import type { EndpointHost } from "./endpoint-server.ts";
 import { isObject } from "../kit/json.ts";
 import type { Listed } from "../plugin/filters.ts";
 import type { GatewayParts } from "./parts.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
 import { VERSION } from "../version.ts";
 
-/** The gateway as its MCP endpoints see it: always the current generation. */
-export function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHost {
+/** The gateway as its endpoints see it: always the current generation. */
+function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHost {
   return {
     log,
     get serverInfo() {
@@ -50,18 +49,12 @@ export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayPa
   return {
     log,
     cwd,
-    get servers() {
-      return parts().generation.compiled.servers;
-    },
-    shows: (item, principal) => parts().generation.compiled.shows(item, principal),
-    exists: (item, principal) => parts().generation.compiled.exists(item, principal),
-    timeouts: (call) => parts().generation.compiled.allowance(call),
-    relist: () => parts().faces.relist(),
+    endpointHost: createEndpointHost(log, parts),
+    relist: () => parts().generation.compiled.endpointServer.relist(),
     audit: (action) => write(toPluginMutation(action, [...(parts().file?.secrets ?? [])])),
     control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
     call: (input) => callLocally(parts(), input),
-    evict: (match, reason, options) => evict(parts(), match, reason, options),
     onEvent: (name, event) => reportEvent(parts(), name, event),
     keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
   };

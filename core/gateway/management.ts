@@ -4,6 +4,7 @@ import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
 import { edit, planReload, reload } from "./activate.ts";
 import { describeGateway } from "./describe.ts";
+import { evict } from "./evict.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
 import type { GatewayParts } from "./parts.ts";
 
@@ -11,6 +12,9 @@ import type { GatewayParts } from "./parts.ts";
 export function createControl(parts: () => GatewayParts): Control {
   const mask = (value: unknown): unknown => maskConfig(value, parts().file?.secrets);
   return {
+    get servers() {
+      return parts().generation.compiled.servers;
+    },
     get configFile() {
       return parts().file?.path;
     },
@@ -18,13 +22,20 @@ export function createControl(parts: () => GatewayParts): Control {
       return parts().dryRun;
     },
     version: VERSION,
+    get settings() {
+      const { name, version, limits } = parts().generation.config;
+      return { name, version, limits };
+    },
     get generation() {
       return parts().generation.number;
     },
     describe() {
-      const { generation, sockets, faces } = parts();
-      return describeGateway(generation, sockets.addresses, faces.problems);
+      const { generation, sockets } = parts();
+      return describeGateway(generation, sockets.addresses);
     },
+    shows: (item, principal) => parts().generation.compiled.shows(item, principal),
+    exists: (item, principal) => parts().generation.compiled.exists(item, principal),
+    timeouts: (call) => parts().generation.compiled.allowance(call),
     metrics: () => renderMetrics(parts().generation.scopes),
     effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),
     serverConfig(name) {
@@ -35,6 +46,7 @@ export function createControl(parts: () => GatewayParts): Control {
     plan: () => planReload(parts()),
     edit: (edits) => edit(parts(), edits),
     reconnect: (server) => reconnect(parts(), server),
+    evict: (match, reason, options) => evict(parts(), match, reason, options),
   };
 }
 

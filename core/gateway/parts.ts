@@ -6,17 +6,16 @@ import { compile } from "./compile.ts";
 import type { ConfigFile } from "../config/file.ts";
 import type { Config } from "../config/config.ts";
 import type { HookEmitter } from "../plugin/emitter.ts";
-import type { Endpoints } from "../mcp/endpoints.ts";
 import { Generation } from "./generation.ts";
 import type { KeptValues } from "../plugin/keep.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Listener } from "../http/listener.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import type { Queue } from "./queue.ts";
-import { InFlightSet } from "../call/in-flight.ts";
+import { InFlightSet } from "../call/cancellation.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
 import type { Sockets } from "../http/listeners.ts";
-import type { UpstreamPool } from "../servers/pool.ts";
+import type { ServerPool } from "../server/pool.ts";
 
 /** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
 export interface GatewayParts {
@@ -32,11 +31,10 @@ export interface GatewayParts {
   readonly queue: Queue;
   readonly hooks: HookEmitter;
   readonly kept: KeptValues;
-  readonly pool: UpstreamPool;
+  readonly pool: ServerPool;
   readonly sockets: Sockets;
   readonly leases: Leases;
   readonly backlog: Backlog;
-  readonly faces: Endpoints;
   readonly scopeHost: ScopeHost;
   /** What goes on behind a reload: old generations on their way out, and what leaves with them. */
   readonly retiring: Set<Promise<void>>;
@@ -58,28 +56,21 @@ export function emptyGeneration(config: Config, log: Logger): Generation {
     written: config.values,
     config: config.values,
     scopes: [],
-    compiled: compile({ config: nothing, scopes: [], upstreams: new Map(), running, log }),
+    compiled: compile({ config: nothing, scopes: [], servers: new Map(), running, log }),
     running,
   });
 }
 
 /** Points every open listener at the current generation. */
-export function serveGeneration({
-  generation,
-  sockets,
-  faces,
-  hooks,
-  leases,
-  log,
-}: GatewayParts): void {
+export function serveGeneration({ generation, sockets, hooks, leases, log }: GatewayParts): void {
   const { compiled, config } = generation;
   sockets.swap((name) =>
     compileApp({
       name: config.name,
       routes: compiled.routes.get(name) ?? [],
-      endpoints: faces.handlersOf(name),
+      endpoints: compiled.endpointServer.handlersOf(name),
       sockets: compiled.sockets.get(name) ?? new Map(),
-      conditions: generation.scopes.flatMap((scope) => scope.conditions),
+      checks: generation.scopes.flatMap((scope) => scope.checks),
       guard: compiled.guard,
       bodyLimit: config.limits.body,
       leases,

@@ -11,12 +11,12 @@ import type { ReloadPlan } from "../plugin/control.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import { serveGeneration, type GatewayParts } from "./parts.ts";
 import type { Abortion } from "../call/pipeline.ts";
-import { InFlightSet } from "../call/in-flight.ts";
+import { InFlightSet } from "../call/cancellation.ts";
 import { disposeScope, startScope, type Scope } from "../plugin/scope.ts";
 import type { SocketPlan } from "../http/listeners.ts";
 import { typedServers } from "../server/server-types.ts";
 import { Unwinding } from "../plugin/unwinding.ts";
-import type { UpstreamPlan } from "../servers/pool.ts";
+import type { ServerPlan } from "../server/pool.ts";
 
 /** Settings that were read once, when the gateway was made. */
 const FIXED = ["name", "version", "publicUrl", "limits", "log"] as const;
@@ -26,7 +26,7 @@ interface Candidate {
   readonly config: Config;
   readonly generation: Generation;
   readonly fresh: readonly Scope[];
-  readonly upstreams: UpstreamPlan;
+  readonly servers: ServerPlan;
   readonly changes: ReloadPlan;
 }
 
@@ -106,29 +106,20 @@ async function prepare(
   const written = checked.config.values;
   const extended = extendConfig(checked.config, scopes);
   const config = extended.values;
-  const upstreams = pool.plan(
-    Object.fromEntries(Object.entries(config.servers).filter(([, { enabled }]) => enabled)),
-    typedServers(extended, scopes),
-  );
-  undo.add(() => upstreams.abort());
+  const plan = pool.plan(typedServers(extended, scopes));
+  undo.add(() => plan.abort());
   const running = new InFlightSet<Abortion>();
-  const compiled = compile({
-    config: extended,
-    scopes,
-    upstreams: upstreams.upstreams,
-    servers: upstreams.servers,
-    running,
-    log,
-  });
+  const { servers } = plan;
+  const compiled = compile({ config: extended, scopes, servers, running, log });
   const number = old.number + 1;
   return {
     config: extended,
     generation: new Generation({ number, written, config, scopes, compiled, running }),
     fresh,
-    upstreams,
+    servers: plan,
     changes: {
       plugins: comparePlugins(old.scopes, scopes),
-      servers: upstreams.changes,
+      servers: plan.changes,
       restartRequired: [
         ...sockets.restartRequired(config),
         ...(old.number > 0 ? fixedSettings(old.written, written) : []),
@@ -138,34 +129,33 @@ async function prepare(
   };
 }
 
-/** Opens the listeners, connects the servers and starts the plugins of a candidate. */
+/** Opens the listeners, starts the plugins of a candidate, and its servers when their plugin has started. */
 async function open(
   { listening, sockets }: GatewayParts,
-  { config, generation, fresh, upstreams }: Candidate,
+  { config, generation, fresh, servers }: Candidate,
   undo: Unwinding,
 ): Promise<SocketPlan | undefined> {
-  upstreams.start();
   const opened = listening ? await sockets.plan(generation.config) : undefined;
   undo.add(() => opened?.abort());
-  await startScopes(fresh, config);
-  upstreams.startTyped();
+  for (const scope of generation.scopes) {
+    if (fresh.includes(scope)) await start(scope, config);
+    servers.start(scope);
+  }
   return opened;
 }
 
-async function startScopes(scopes: readonly Scope[], config: Config): Promise<void> {
-  for (const scope of scopes) {
-    try {
-      await withTimeout(startScope(scope), config.values.timeouts.setup, "start");
-    } catch (error) {
-      throw blame(scope.name, "could not be started", error, { key: scope.key, config });
-    }
+async function start(scope: Scope, config: Config): Promise<void> {
+  try {
+    await withTimeout(startScope(scope), config.values.timeouts.setup, "start");
+  } catch (error) {
+    throw blame(scope.name, "could not be started", error, { key: scope.key, config });
   }
 }
 
 /** Everything up to the first `await` happens at once: no request meets half a generation. */
 async function swap(
   parts: GatewayParts,
-  { generation, upstreams }: Candidate,
+  { generation, servers }: Candidate,
   sockets: SocketPlan | undefined,
 ): Promise<void> {
   const old = parts.generation;
@@ -174,13 +164,13 @@ async function swap(
   parts.generation = generation;
   const closing = sockets?.commit() ?? [];
   parts.hooks.swap(generation.compiled.hooks);
-  parts.faces.update(generation.compiled.endpoints);
+  generation.compiled.endpointServer.update(generation.compiled.endpoints);
   serveGeneration(parts);
   parts.outgoing.set(old, old.whenIdle(drain));
   evictDropped(parts, old);
   // A middleware may still hold a call that an old generation will send to a replaced server.
   const arrived = Promise.all(parts.outgoing.values());
-  void track(parts, upstreams.commit(drain, arrived));
+  void track(parts, servers.commit(drain, arrived));
   for (const listener of closing) {
     parts.leaving.add(listener);
     void track(parts, listener.close(drain)).finally(() => parts.leaving.delete(listener));

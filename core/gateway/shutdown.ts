@@ -27,7 +27,7 @@ export function shutdownOf(generation: Generation): Shutdown {
  * @throws {AggregateError} with everything that went wrong, once all is done
  */
 export async function shutDown(parts: GatewayParts, grace: number): Promise<void> {
-  const { generation, sockets, faces, pool, kept, leaving, retiring, log } = parts;
+  const { generation, sockets, pool, kept, leaving, retiring, log } = parts;
   const until = performance.now() + grace;
   const left = (): number => Math.max(0, until - performance.now());
   const errors: unknown[] = [];
@@ -46,7 +46,7 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
   const rest = (): number => Math.max(left(), ANSWER_MS);
   await step(() => Promise.all([...leaving].map((listener) => listener.close(rest()))));
   await step(() => Promise.all(retiring));
-  await step(() => faces.close());
+  await step(() => generation.compiled.endpointServer.close());
   await step(() => sockets.close(rest()));
   for (const scope of generation.scopes.toReversed()) errors.push(...(await disposeScope(scope)));
   errors.push(...(await kept.take(kept.plugins).run()));

@@ -99,9 +99,10 @@ export class Hosts {
   }
 }
 
-/** Whether an address is reachable from this machine only. */
-export function isLoopback(address: string): boolean {
-  if (address === "localhost") return true;
+/** Whether a host or address is reached from this machine only; what is not certain counts as reachable from others. */
+export function isLoopback(host: string): boolean {
+  if (host === "localhost") return true;
+  const address = host.replace(/^\[(.*)\]$/, "$1");
   if (isIPv4(address)) return LOOPBACK.check(address, "ipv4");
   return isIPv6(address) && LOOPBACK.check(address, "ipv6");
 }

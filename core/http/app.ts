@@ -1,18 +1,20 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
+import type { Logger } from "pino";
+import type { Mutation } from "../plugin/hooks.ts";
+import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
+import type { RegisteredRoute, RegisteredSocket } from "../plugin/scope.ts";
+import type { Guard } from "./guard.ts";
 import type { Leases } from "./auth/leases.ts";
-import type { Socket } from "./socket.ts";
 import type { Principal } from "../call/types.ts";
 import type { Backlog } from "./backlog.ts";
 import type { Check } from "./probes.ts";
+import type { NodeHandler, Socket } from "./route.ts";
 
 /** What all listeners share: what is open on whose credential, and what clients asked for and do not read. */
 export interface Custody {
   readonly leases: Leases;
   readonly backlog: Backlog;
 }
-
-/** Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path). */
-export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;
 
 /** A WebSocket handshake that may go on, and who takes the connection. */
 export interface Admission {
@@ -57,4 +59,23 @@ export interface ListenerApp {
   readonly checks?: (() => readonly Check[]) | undefined;
   /** Absent: no plugin accepts WebSocket connections here. */
   readonly sockets?: SocketDoor | undefined;
+}
+
+/** What the app of one listener is made from. */
+export interface AppInput {
+  /** The gateway's name. */
+  readonly name: string;
+  readonly routes: readonly RegisteredRoute[];
+  readonly endpoints: ReadonlyMap<string, NodeHandler>;
+  readonly sockets: ReadonlyMap<string, RegisteredSocket>;
+  /** What plugins make readiness depend on. */
+  readonly checks: readonly RegisteredCheck[];
+  readonly guard: Guard;
+  /** Largest body of a route that sets no own limit, in bytes. */
+  readonly bodyLimit: number;
+  /** What is open on whose credential. */
+  readonly leases: Leases;
+  readonly log: Logger;
+  /** Hears of every request to a route that mutates. */
+  readonly onMutation: (mutation: Mutation) => void;
 }

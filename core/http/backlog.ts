@@ -13,7 +13,11 @@ export interface Unread {
 /** Why an answer was cut: nothing of it was taken in time, or its principal or all together left too much unread. */
 export type CutReason = "stalled" | "principal" | "total";
 
-/** One answer that was cut. */
+/**
+ * One answer that was cut.
+ *
+ * @example gateway.hook("answer:cut", ({ bytes, reason }: Cut) => gateway.log.warn({ bytes, reason }));
+ */
 export interface Cut {
   readonly principal: string;
   readonly bytes: number;
@@ -39,6 +43,8 @@ interface Watch {
 /**
  * What clients asked for and do not read. Only what the kernel did not take at once is here, so an ordinary answer costs nothing.
  * Memory is held until the last byte is out: without a bound 40 requests of 300 bytes for a large result were 2 GB.
+ *
+ * @example host.backlog.drop((answer) => sessionOf(answer) === session.id);
  */
 export class Backlog {
   readonly #limits: BacklogLimits;

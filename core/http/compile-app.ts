@@ -1,33 +1,26 @@
-import type { AppInput } from "./routes.ts";
-import { compileDirect } from "./direct.ts";
-import { createEdge } from "./edge.ts";
-import type { ListenerApp } from "./app.ts";
-import type { Check } from "./probes.ts";
-import type { Condition } from "../plugin/scope.ts";
-import { createDoor } from "./upgrades.ts";
+import type { AppInput, ListenerApp } from "./app.ts";
+import { createEdge } from "./guard.ts";
+import { readinessOf } from "../plugin/plugin-checks.ts";
+import type { Router } from "./routes.ts";
 
 /** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
 export function compileApp(input: AppInput): ListenerApp {
-  let loading: Promise<ListenerApp["fetch"]> | undefined;
-  const load = (): Promise<ListenerApp["fetch"]> =>
-    (loading ??= import("./routes.ts").then(({ createRouter }) => createRouter(input)));
+  const { routes, sockets, endpoints, checks, guard } = input;
+  let router: Router | undefined;
+  let loading: Promise<Router> | undefined;
+  const load = (): Promise<Router> =>
+    (loading ??= import("./routes.ts").then(({ createRouter }) => (router = createRouter(input))));
   // A failure shows in the request that meets it.
-  if (input.routes.length > 0) load().catch(() => {});
+  if (routes.length > 0) load().catch(() => {});
   return {
-    endpoints: input.endpoints,
-    fetch: async (request) => (await load())(request),
-    authenticate: createEdge(input.guard.authenticator),
-    direct: compileDirect(input.routes, input),
-    checks: () => input.conditions.map(checkOf),
-    sockets: createDoor(input.sockets, input.guard),
+    endpoints,
+    fetch: async (request) => (await load()).fetch(request),
+    authenticate: createEdge(guard.authenticator),
+    direct: (req, path) => router?.direct?.(req, path),
+    checks: () => readinessOf(checks),
+    sockets: {
+      has: ({ plugin, path }) => sockets.get(path)?.plugin === plugin,
+      admit: async (req) => (await load()).admit(req),
+    },
   };
-}
-
-function checkOf({ what, missing }: Condition): Check {
-  try {
-    const reason = missing();
-    return reason === undefined ? { name: what, ok: true } : { name: what, ok: false, reason };
-  } catch {
-    return { name: what, ok: false, reason: "It cannot be asked." };
-  }
 }

@@ -3,7 +3,7 @@ import { Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { GatewayError } from "../errors.ts";
-import { InFlightSet, type Slotted } from "../call/in-flight.ts";
+import { InFlightSet, type Slotted } from "../call/cancellation.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
 import { setTimer } from "../timers.ts";
 

@@ -39,13 +39,21 @@ function send(res: ServerResponse, error: GatewayError, type: string, content: o
     res.destroy();
     return;
   }
-  const body = JSON.stringify(content);
-  res.writeHead(error.status, {
-    "content-type": type,
+  sendBody(res, error.status, JSON.stringify(content), { "content-type": type, ...error.headers });
+}
+
+/** Answers with a body that nobody may keep. */
+export function sendBody(
+  res: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+): void {
+  res.writeHead(status, {
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
-    ...error.headers,
+    ...headers,
   });
   res.end(body);
 }
@@ -67,7 +75,13 @@ function linger(socket: Duplex): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-/** Cuts an answer off that was ended, unless its client takes the rest in a moment. */
+/**
+ * Cuts an answer off that was ended, unless its client takes the rest in a moment.
+ *
+ * @example
+ * res.end(lastEvent);
+ * cutSoon(res);
+ */
 export function cutSoon(res: ServerResponse): void {
   const timer = setTimeout(() => res.destroy(), LINGER_MS).unref();
   res.once("close", () => clearTimeout(timer));

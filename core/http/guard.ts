@@ -1,12 +1,60 @@
-import type { Credentials } from "./auth/authentication.ts";
-import type { Authentication } from "./auth/chain.ts";
+import { type Credentials, type Authentication, isRefusal } from "./auth/authentication.ts";
 import { createPrincipal } from "./auth/principal.ts";
-import { lacksRole } from "./auth/roles.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import type { RouteOptions } from "./route.ts";
-import type { Principal } from "../call/types.ts";
-import { authenticate, optionally } from "./edge.ts";
+import type { RouteOptions, Access } from "./route.ts";
+import type { Principal, Role } from "../call/types.ts";
+import type { IncomingMessage } from "node:http";
+import { pathOf } from "./http-messages.ts";
+
+/** Every role there is. */
+export const ALL_ROLES: ReadonlySet<Role> = new Set([
+  "viewer",
+  "caller",
+  "operator",
+  "admin",
+  "service",
+]);
+
+/** Any one of these roles satisfies the policy. */
+const ENOUGH: Readonly<Record<Exclude<Access, "public" | "principal">, readonly Role[]>> = {
+  viewer: ["viewer", "caller", "operator", "admin"],
+  caller: ["caller", "operator", "admin"],
+  operator: ["operator", "admin"],
+  admin: ["admin"],
+  service: ["service", "admin"],
+};
+
+/**
+ * Whether a principal's roles satisfy the policy of a route: viewer < caller < operator < admin, and `service` for services and
+ * admins. Everyone satisfies `public`, every principal `principal`.
+ *
+ * @example const mayKnow = admits(event.context.principal, "operator");
+ */
+export function admits({ roles }: Pick<Principal, "roles">, access: Access): boolean {
+  if (access === "public" || access === "principal") return true;
+  for (const role of ENOUGH[access]) if (roles.has(role)) return true;
+  return false;
+}
+
+/** A 403 that names the missing role, the way RFC 6750 section 3.1 names a missing scope. */
+function lacksRole(access: Access): GatewayError {
+  return new GatewayError("forbidden", `This needs the role "${access}".`, {
+    hint: "Use credentials that have it.",
+    data: { role: access },
+    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${access}"` },
+  });
+}
+
+/** Everyone, when no authentication is configured (open without a key). */
+const ANONYMOUS = createPrincipal({ id: "anonymous", kind: "anonymous", roles: ALL_ROLES });
+
+/** Lets everyone in with all rights: the default on loopback, where nothing else is configured. */
+const OPEN: Authentication = {
+  authenticate: () => ANONYMOUS,
+  challenge: () => "Bearer",
+  admits,
+};
 
 /** What a route says about itself that decides who may use it. */
 export type Policy = Pick<RouteOptions, "access" | "mutates" | "management">;
@@ -44,19 +92,19 @@ const GUEST = createPrincipal({
 /**
  * Makes the guard of a generation.
  *
- * @param open whether everyone is let in, because no authentication is configured
+ * @param configured default: no authentication is configured, and everyone is let in
  */
 export function createGuard(
-  authenticator: Authentication,
-  open: boolean,
+  configured: Authentication | undefined,
   { auth: { strict }, management }: Pick<GatewayConfig, "auth" | "management">,
 ): Guard {
+  const authenticator = configured ?? OPEN;
   /** Decision 0012: strict off opens what is only looked at. */
   const isLenient = ({ access, mutates }: Policy): boolean =>
     !strict && access === "viewer" && !mutates;
   return {
     authenticator,
-    isOpen: (policy) => open || policy.access === "public" || isLenient(policy),
+    isOpen: (policy) => !configured || policy.access === "public" || isLenient(policy),
     async identify(credentials, policy) {
       if (policy.access === "public") return optionally(authenticator, credentials);
       return authenticate(authenticator, credentials, isLenient(policy) ? GUEST : undefined);
@@ -87,4 +135,75 @@ function permitChange(
       "The management API may not change anything: management.mutations is off.",
       { hint: "Set management.mutations: true, or start with --allow-mutations." },
     );
+}
+
+/**
+ * The principal, at once where the authenticator answers at once.
+ *
+ * @param guest who a request without credentials is from; default: it is refused
+ * @throws {GatewayError} `unauthorized` with a `www-authenticate` header
+ */
+function authenticate(
+  authenticator: Authentication,
+  credentials: Credentials,
+  guest?: Principal,
+): Principal | Promise<Principal> {
+  let known: ReturnType<Authentication["authenticate"]>;
+  try {
+    known = authenticator.authenticate(credentials);
+  } catch (error) {
+    return challenge(authenticator, credentials, error);
+  }
+  if (!(known instanceof Promise))
+    return known ?? guest ?? challenge(authenticator, credentials, MISSING);
+  return known.then(
+    (principal) => principal ?? guest ?? challenge(authenticator, credentials, MISSING),
+    (error: unknown) => challenge(authenticator, credentials, error),
+  );
+}
+
+const MISSING = new GatewayError("unauthorized", "Authentication is required.");
+
+/** A 401 says how to authenticate (RFC 9110 section 11.6.1). */
+function challenge(authenticator: Authentication, { path }: Credentials, error: unknown): never {
+  if (!isRefusal(error)) throw error;
+  const headers = { "www-authenticate": authenticator.challenge(path), ...error.headers };
+  throw new GatewayError("unauthorized", error.message, { headers, cause: error });
+}
+
+/** Who it is, where it does not matter: a public route works without credentials, and with wrong ones. */
+export async function optionally(
+  authenticator: Authentication,
+  credentials: Credentials,
+): Promise<Principal | undefined> {
+  try {
+    return await authenticator.authenticate(credentials);
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The parts of Node's own request that tell who makes it. */
+export function credentialsOf(req: IncomingMessage): Credentials {
+  return {
+    method: req.method ?? "GET",
+    path: pathOf(req.url ?? "/"),
+    headers: req.headers,
+    remoteAddress: req.socket.remoteAddress,
+  };
+}
+
+/** The check in front of the MCP endpoints: they are for callers, whoever may only look has other routes. */
+export function createEdge(
+  authenticator: Authentication,
+): (req: IncomingMessage) => Principal | Promise<Principal> {
+  const enter = (principal: Principal): Principal => {
+    if (authenticator.admits(principal, "caller")) return principal;
+    throw lacksRole("caller");
+  };
+  return (req) => {
+    const principal = authenticate(authenticator, credentialsOf(req));
+    return principal instanceof Promise ? principal.then(enter) : enter(principal);
+  };
 }

@@ -4,8 +4,9 @@ import type { Logger } from "pino";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Principal } from "../call/types.ts";
-import type { Admission, Custody, ListenerApp, NodeHandler } from "./app.ts";
-import type { HttpAnswer } from "./http-answer.ts";
+import type { Admission, Custody, ListenerApp } from "./app.ts";
+import type { NodeHandler } from "./route.ts";
+import { pathOf, type HttpAnswer } from "./http-messages.ts";
 import type { Backlog } from "./backlog.ts";
 import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
@@ -261,12 +262,6 @@ export class Listener {
     if (this.#app?.endpoints.has(pathOf(res.req.url!))) sendRpcError(res, error);
     else sendError(res, error);
   }
-}
-
-/** The raw path, so that nothing is decoded or normalised on the way to the exact look-up. */
-function pathOf(url: string): string {
-  const query = url.indexOf("?");
-  return query === -1 ? url : url.slice(0, query);
 }
 
 /** A few kilobytes of it can be gigabytes (RFC 9110, section 15.5.16). */

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import {
   createServer,
-  IncomingMessage,
   type RequestListener,
   type Server,
   type ServerOptions,
@@ -11,30 +10,11 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import { HttpAnswer } from "./http-answer.ts";
+import { HttpAnswer, HttpRequest } from "./http-messages.ts";
 
 /** Above the 60 s after which common load balancers drop an idle connection, so that they close first. */
 const KEEP_ALIVE_MS = 75_000;
 const TCP_PROBE_MS = 30_000;
-
-/**
- * A request that Node takes for an upgrade only when it asks for WebSocket. Who asks for another protocol gets HTTP/1.1 as
- * before (RFC 9110 section 7.8): Java's HTTP client offers h2c with every first request, and Node would break those off.
- */
-class Request extends IncomingMessage {
-  private offered: unknown = false;
-
-  get upgrade(): boolean {
-    const { method, headers } = this;
-    if (!this.offered) return false;
-    return method === "CONNECT" || headers.upgrade?.toLowerCase() === "websocket";
-  }
-
-  /** Called by Node's parser and, with null, by its constructor. */
-  set upgrade(offered: unknown) {
-    this.offered = offered;
-  }
-}
 
 /**
  * Creates the HTTP or HTTPS server of a listener, not yet listening.
@@ -59,7 +39,7 @@ export async function createNodeServer(
 
 function serverOptions(limits: GatewayConfig["limits"]): ServerOptions {
   return {
-    IncomingMessage: Request,
+    IncomingMessage: HttpRequest,
     // Its methods take what those of Node take; their overloads cannot be written once more.
     ServerResponse: HttpAnswer as unknown as typeof ServerResponse,
     insecureHTTPParser: false,

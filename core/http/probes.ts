@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { GatewayError } from "../errors.ts";
-import { sendError } from "./failure.ts";
+import { sendBody, sendError } from "./failure.ts";
 
 /** One fact that readiness depends on. */
 export interface Check {
@@ -44,13 +44,7 @@ function sendProbe(
   const verbose = /[?&]verbose\b/.test(req.url ?? "");
   const lines = verbose ? checks.map(lineOf).join("") : "";
   const body = `${lines}${verdict}\n`;
-  res.writeHead(ok ? 200 : 503, {
-    "content-type": "text/plain; charset=utf-8",
-    "content-length": Buffer.byteLength(body),
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-  });
-  res.end(body);
+  sendBody(res, ok ? 200 : 503, body, { "content-type": "text/plain; charset=utf-8" });
 }
 
 function lineOf({ name, ok, reason }: Check): string {

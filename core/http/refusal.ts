@@ -1,39 +1,18 @@
 import { HTTPError } from "h3";
 import { GatewayError, toEnvelope, toGatewayError, toProblem, type ErrorCode } from "../errors.ts";
-import { shapeOf } from "./route-table.ts";
-import type { RegisteredRoute } from "../plugin/scope.ts";
+import type { Logger } from "pino";
 
 /** 405 where another method would match, else 404; never with the URL in it. */
-export function refuse(
-  method: string,
-  path: string,
-  routes: readonly Pick<RegisteredRoute, "method" | "path">[],
-): GatewayError {
-  const methods = new Set<string>(
-    routes.filter((route) => isMatch(route.path, path)).map((route) => route.method),
-  );
-  if (methods.size === 0) return new GatewayError("not_found", "Nothing here.");
-  // Every GET route answers HEAD too.
-  if (methods.has("GET")) methods.add("HEAD");
+export function refuse(method: string, allowed: ReadonlySet<string>): GatewayError {
+  if (allowed.size === 0) return new GatewayError("not_found", "Nothing here.");
   return new GatewayError(
     "method_not_allowed",
     `Method ${METHOD_NAME.test(method) ? method : "?"} is not allowed here.`,
-    { headers: { allow: [...methods].toSorted().join(", ") } },
+    { headers: { allow: [...allowed].toSorted().join(", ") } },
   );
 }
 
 const METHOD_NAME = /^[A-Z]{1,16}$/;
-
-/** Whether a route's pattern covers a path; only asked on the way to a refusal. */
-function isMatch(pattern: string, path: string): boolean {
-  const wanted = shapeOf(pattern).split("/");
-  const given = path.replace(/(?<=.)\/$/, "").split("/");
-  const open = wanted.indexOf("**");
-  if (open < 0 ? wanted.length !== given.length : given.length < open) return false;
-  return wanted
-    .slice(0, open < 0 ? undefined : open)
-    .every((segment, index) => segment === ":" || segment === given[index]);
-}
 
 /** What h3 and its tools throw, as our own error: their words describe the request's fault and are safe, a 500's are not. */
 export function toOwnError(error: unknown): GatewayError {
@@ -69,4 +48,12 @@ export function toErrorResponse(error: GatewayError, accept: string | null): Res
       ...error.headers,
     },
   });
+}
+
+/**
+ * Writes down why a route failed, where the fault is the gateway's. That a server failed (502, 504) or calls are refused for
+ * now (503) is not: the line of the call tells it, and a stack per refused call would flood the log while a circuit is open.
+ */
+export function logFault(log: Logger, error: GatewayError): void {
+  if (error.status === 500) log.error({ err: error, code: error.code }, "a route failed");
 }

@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
 import { GatewayError } from "../errors.ts";
-import { parseJson } from "../kit/parse-json.ts";
+import { parseJson } from "../kit/json.ts";
 import type { RouteEvent } from "./route.ts";
 
 /** Deepest nesting of a body, as at the MCP endpoints: what walks it recurses. */
@@ -11,6 +11,8 @@ const MAX_DEPTH = 64;
  *
  * @throws {GatewayError} `unsupported_media_type` for another content type, `bad_request` for broken JSON, `invalid` naming each
  * wrong field, `too_large` beyond the route's limit
+ *
+ * @example const { name } = await readJson(event, z.strictObject({ name: z.string() }));
  */
 export async function readJson<T>({ req }: RouteEvent, schema: ZodType<T>): Promise<T> {
   const text = await req.text();
@@ -26,6 +28,8 @@ export async function readJson<T>({ req }: RouteEvent, schema: ZodType<T>): Prom
  * A parameter of the route's path, decoded once. Names may hold a slash or a percent sign, so they travel encoded.
  *
  * @throws {GatewayError} `bad_request` when the encoding is broken
+ *
+ * @example const id = pathParameter(event, "id"); // percent-decoded
  */
 export function pathParameter({ context }: RouteEvent, name: string): string {
   try {
@@ -41,13 +45,19 @@ export function pathParameter({ context }: RouteEvent, name: string): string {
 /**
  * Whether the client has what an entity tag stands for, so that 304 is the answer (`If-None-Match`, RFC 9110 section 13.1.2: any
  * of its tags, compared weakly).
+ *
+ * @example if (isUnmodified(event, etag)) return new Response(null, { status: 304, headers: { etag } });
  */
 export function isUnmodified({ req }: RouteEvent, etag: string): boolean {
   const tags = req.headers.get("if-none-match")?.split(",") ?? [];
   return tags.some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
 }
 
-/** Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1). */
+/**
+ * Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1).
+ *
+ * @example const isStream = prefersEvents(event.req.headers.get("accept"));
+ */
 export function prefersEvents(accept: string | null): boolean {
   if (accept === null || !/text\/event-stream/i.test(accept)) return false;
   const wanted = accept.split(",").map((range) => {
@@ -65,6 +75,8 @@ export function prefersEvents(accept: string | null): boolean {
  * A value of a request checked by a schema.
  *
  * @throws {GatewayError} `invalid` whose `data.issues` has a path and a sentence for each wrong field
+ *
+ * @example const { dry } = checkInput(getQuery(event), z.object({ dry: z.literal("1").optional() }));
  */
 export function checkInput<T>(value: unknown, schema: ZodType<T>): T {
   const checked = schema.safeParse(value);

@@ -1,8 +1,8 @@
 import { defaultListener } from "./listeners.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import type { Access, RouteMethod } from "./route.ts";
-import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
+import type { Access, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
+import type { RegisteredRoute, RegisteredSocket, Scope } from "../plugin/scope.ts";
 
 const ACCESS: readonly Access[] = [
   "public",
@@ -13,13 +13,17 @@ const ACCESS: readonly Access[] = [
   "service",
   "admin",
 ];
-const METHODS: readonly RouteMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+/** Methods a route can have. */
+export const METHODS: readonly RouteMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /** Where an endpoint of the gateway is. */
 export interface EndpointPlace {
   readonly listener: string;
   readonly path: string;
 }
+
+/** WebSocket paths of one listener. */
+export type SocketTable = ReadonlyMap<string, RegisteredSocket>;
 
 /**
  * Sorts every plugin's routes by listener. Without a management API its routes are not there at all.
@@ -32,9 +36,7 @@ export function assignRoutes(
   scopes: readonly Scope[],
   endpoints: ReadonlyMap<string, EndpointPlace>,
 ): ReadonlyMap<string, readonly RegisteredRoute[]> {
-  const tables = new Map(
-    Object.keys(config.listeners).map((name) => [name, [] as RegisteredRoute[]]),
-  );
+  const tables = perListener(config, () => [] as RegisteredRoute[]);
   const owners = new Map<string, string>(
     [...endpoints].map(([name, { listener, path }]) => [
       `${listener} ${path}`,
@@ -42,31 +44,61 @@ export function assignRoutes(
     ]),
   );
   for (const route of scopes.flatMap((scope) => scope.routes)) {
-    checkRoute(route);
-    if (route.options.management === true && !config.management.enabled) continue;
-    const listener = route.options.listener ?? defaultListener(config);
-    const table = tables.get(listener);
-    if (!table)
-      throw new GatewayError(
-        "invalid",
-        `${describe(route)} names an unknown listener "${listener}".`,
-        { hint: `Listeners: ${[...tables.keys()].join(", ")}.` },
-      );
-    for (const key of [
-      `${listener} ${route.path}`,
-      `${listener} ${route.method} ${shapeOf(route.path)}`,
-    ]) {
-      const other = owners.get(key);
-      if (other)
-        throw new GatewayError(
-          "exists",
-          `${describe(route)} collides with ${other} on listener "${listener}".`,
-        );
-    }
-    owners.set(`${listener} ${route.method} ${shapeOf(route.path)}`, lowerFirst(describe(route)));
-    table.push(route);
+    const what = `Route ${route.method} ${route.path} of plugin "${route.plugin}"`;
+    checkRoute(route, what);
+    const listener = listenerOf(config, route.options, what);
+    if (listener === undefined) continue;
+    const shape = `${listener} ${route.method} ${shapeOf(route.path)}`;
+    const other = owners.get(`${listener} ${route.path}`) ?? owners.get(shape);
+    if (other !== undefined)
+      throw new GatewayError("exists", `${what} collides with ${other} on listener "${listener}".`);
+    owners.set(shape, `r${what.slice(1)}`);
+    tables.get(listener)!.push(route);
   }
   return tables;
+}
+
+/**
+ * Sorts every plugin's WebSocket paths by listener; those of the management only while that is there.
+ *
+ * @throws {GatewayError} `invalid` for a path with anything but whole segments as parameters, without access policy, or on an
+ * unknown listener; `exists` for a path that is taken
+ */
+export function assignSockets(
+  config: GatewayConfig,
+  scopes: readonly Scope[],
+  endpoints: ReadonlyMap<string, EndpointPlace>,
+): ReadonlyMap<string, SocketTable> {
+  const tables = perListener(config, () => new Map<string, RegisteredSocket>());
+  const taken = new Set([...endpoints.values()].map(({ listener, path }) => `${listener} ${path}`));
+  for (const socket of scopes.flatMap((scope) => scope.sockets)) {
+    const what = `WebSocket ${socket.path} of plugin "${socket.plugin}"`;
+    checkSocket(socket, what);
+    const listener = listenerOf(config, socket.options, what);
+    if (listener === undefined) continue;
+    const place = `${listener} ${shapeOf(socket.path)}`;
+    if (taken.has(place)) throw new GatewayError("exists", `${what} is on a path that is taken.`);
+    taken.add(place);
+    tables.get(listener)!.set(socket.path, socket);
+  }
+  return tables;
+}
+
+function perListener<T>({ listeners }: GatewayConfig, make: () => T): ReadonlyMap<string, T> {
+  return new Map(Object.keys(listeners).map((name) => [name, make()]));
+}
+
+/** Where something is served; `undefined`: nowhere, because it belongs to a management that is switched off. */
+function listenerOf(
+  config: GatewayConfig,
+  { listener = defaultListener(config), management }: RouteOptions | WebSocketOptions,
+  what: string,
+): string | undefined {
+  if (management === true && !config.management.enabled) return undefined;
+  if (Object.hasOwn(config.listeners, listener)) return listener;
+  throw new GatewayError("invalid", `${what} names an unknown listener "${listener}".`, {
+    hint: `Listeners: ${Object.keys(config.listeners).join(", ")}.`,
+  });
 }
 
 /** A path with the names of its parameters left out: `/a/:x` and `/a/:y` match the same requests. */
@@ -83,26 +115,43 @@ export function shapeOf(path: string): string {
 }
 
 /** Plugins may be plain JavaScript, so what the types demand is demanded here again. */
-function checkRoute(route: RegisteredRoute): void {
-  const { path, method, options } = route;
-  const refuse = (problem: string, hint: string): never => {
-    throw new GatewayError("invalid", `${describe(route)} ${problem}.`, { hint });
-  };
+function checkRoute({ path, method, options }: RegisteredRoute, what: string): void {
   if (!path.startsWith("/"))
-    refuse("has a path that does not start with a slash", `Write "/${path}".`);
-  if (!METHODS.includes(method)) refuse("has an unknown method", `Methods: ${METHODS.join(", ")}.`);
-  if (!ACCESS.includes(options?.access))
-    refuse("has no access policy", `Set access to one of ${ACCESS.join(", ")}.`);
+    throw refusal(what, "has a path that does not start with a slash", `Write "/${path}".`);
+  if (!METHODS.includes(method))
+    throw refusal(what, "has an unknown method", `Methods: ${METHODS.join(", ")}.`);
+  checkPolicy(options, what);
+}
+
+function checkSocket({ path, options }: RegisteredSocket, what: string): void {
+  // Nothing that has a meaning in the table of paths but a parameter.
+  if (!/^(?:\/(?:[^/:*?#(){}\\]*|:\w+))+$/.test(path))
+    throw refusal(
+      what,
+      "has a path with more than plain segments and parameters",
+      "Write a path such as /rooms/:room.",
+    );
+  checkPolicy(options, what);
+}
+
+function checkPolicy(options: RouteOptions | WebSocketOptions | undefined, what: string): void {
+  if (!options || !ACCESS.includes(options.access))
+    throw refusal(what, "has no access policy", `Set access to one of ${ACCESS.join(", ")}.`);
   if (typeof options.mutates !== "boolean")
-    refuse("does not say whether it changes anything", "Set mutates to true or false.");
-  if (!["undefined", "boolean"].includes(typeof options.management))
-    refuse("has an unclear management flag", "Set management to true or false, or leave it out.");
+    throw refusal(
+      what,
+      "does not say whether it changes anything",
+      "Set mutates to true or false.",
+    );
+  for (const flag of ["management", "websocket"] as const)
+    if (!["undefined", "boolean"].includes(typeof options[flag]))
+      throw refusal(
+        what,
+        `has an unclear ${flag} flag`,
+        `Set ${flag} to true or false, or leave it out.`,
+      );
 }
 
-function describe({ plugin, method, path }: RegisteredRoute): string {
-  return `Route ${method} ${path} of plugin "${plugin}"`;
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
+function refusal(what: string, problem: string, hint: string): GatewayError {
+  return new GatewayError("invalid", `${what} ${problem}.`, { hint });
 }

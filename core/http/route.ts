@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { H3Event } from "h3";
 import type { GatewayError } from "../errors.ts";
 import type { Cancellation } from "../call/cancellation.ts";
@@ -8,6 +8,8 @@ import type { Principal } from "../call/types.ts";
  * Who may use a route. Required on every route: one that says nothing does not compile. `public` is everyone,
  * `principal` whoever proved who they are; `viewer`, `caller`, `operator` and `admin` are roles, each with the rights of those
  * before it; `service` is for other services of the team, and for `admin`.
+ *
+ * @example const PAGE: { access: Access; mutates: boolean } = { access: "viewer", mutates: false };
  */
 export type Access =
   | "public"
@@ -18,7 +20,11 @@ export type Access =
   | "service"
   | "admin";
 
-/** The policy of a route. */
+/**
+ * The policy of a route.
+ *
+ * @example const READ: RouteOptions = { access: "viewer", mutates: false, management: true };
+ */
 export interface RouteOptions {
   readonly access: Access;
   /** Whether a request changes anything; read-only mode refuses those that do. */
@@ -30,6 +36,7 @@ export interface RouteOptions {
   readonly management?: boolean;
   /** Listener by name; default: the first one. */
   readonly listener?: string;
+  readonly websocket?: false;
   /** Largest request body in bytes; default: the gateway's `limits.body`. */
   readonly bodyLimit?: number;
   /**
@@ -39,7 +46,27 @@ export interface RouteOptions {
   readonly direct?: (head: DirectHead) => DirectHandler | undefined;
 }
 
-/** Head of a request that may go around the router. */
+/**
+ * The policy of a path that accepts WebSocket connections.
+ *
+ * @example
+ * const WATCH: WebSocketOptions = { access: "viewer", mutates: false, websocket: true };
+ * gateway.route("GET", "/watch", WATCH, (socket) => socket.send("hello"));
+ */
+export interface WebSocketOptions extends Pick<
+  RouteOptions,
+  "access" | "mutates" | "management" | "listener"
+> {
+  readonly websocket: true;
+}
+
+/**
+ * Head of a request that may go around the router.
+ *
+ * @example
+ * const direct = ({ headers }: DirectHead) => (headers["prefer"] === undefined ? answer : undefined);
+ * gateway.route("POST", "/:server/:tool", { access: "caller", mutates: false, direct }, handler);
+ */
 export interface DirectHead {
   /** Target as sent: path and query. */
   readonly url: string;
@@ -48,7 +75,12 @@ export interface DirectHead {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A request that goes around the router, once its body is there and its principal was admitted. */
+/**
+ * A request that goes around the router, once its body is there and its principal was admitted.
+ *
+ * @example
+ * const answer = async ({ body, principal }: DirectRequest) => ({ status: 200, body: await run(body, principal) });
+ */
 export interface DirectRequest {
   readonly body: Buffer;
   readonly principal: Principal;
@@ -56,7 +88,11 @@ export interface DirectRequest {
   readonly cancellation: Cancellation;
 }
 
-/** A JSON answer to a {@link DirectRequest}. */
+/**
+ * A JSON answer to a {@link DirectRequest}.
+ *
+ * @example const OK: DirectAnswer = { status: 200, body: "{}" };
+ */
 export interface DirectAnswer {
   readonly status: number;
   /** JSON text. */
@@ -64,15 +100,25 @@ export interface DirectAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers a request around the router; what it throws becomes the error envelope. */
+/**
+ * Answers a request around the router; what it throws becomes the error envelope.
+ *
+ * @example const answer: DirectHandler = async ({ body }) => ({ status: 200, body: body.toString() });
+ */
 export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer>;
 
-/** Methods a route can have. */
+/**
+ * Methods a route can have.
+ *
+ * @example const WRITES: ReadonlySet<RouteMethod> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+ */
 export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /**
  * What a route handler receives: h3's event, with the principal that the access policy admitted. On a public route somebody
  * without credentials is `anonymous` and has no role.
+ *
+ * @example const idOf = ({ context }: RouteEvent): string => context.params?.["id"] ?? context.principal.id;
  */
 export interface RouteEvent extends H3Event {
   readonly context: H3Event["context"] & {
@@ -91,5 +137,41 @@ export interface RouteEvent extends H3Event {
   };
 }
 
-/** Answers a request; returns what h3 accepts (object = JSON, string, Response, stream ...). */
+/**
+ * Answers a request; returns what h3 accepts (object = JSON, string, Response, stream ...).
+ *
+ * @example const whoami: RouteHandler = ({ context }) => ({ id: context.principal.id });
+ */
 export type RouteHandler = (event: RouteEvent) => unknown;
+
+/**
+ * One WebSocket connection as a plugin sees it.
+ *
+ * @example
+ * const accept = (socket: Socket): void => socket.onMessage((text) => socket.send(text));
+ * gateway.route("GET", "/echo", { access: "caller", mutates: false, websocket: true }, accept);
+ */
+export interface Socket {
+  readonly principal: Principal;
+  readonly url: URL;
+  /** Values of the path's parameters, percent-decoded; `{}` for a plain path. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Bytes handed to `send` and not sent yet. */
+  readonly buffered: number;
+  /** Sends a text message; does nothing once closed. */
+  send(text: string): void;
+  /** @param code RFC 6455 section 7.4; default 1000 */
+  close(code?: number, reason?: string): void;
+  /** Cuts the connection off without a word, for a peer that reads nothing. */
+  terminate(): void;
+  onMessage(listener: (text: string) => void): void;
+  /** Runs once, whoever closed it. */
+  onClose(listener: () => void): void;
+}
+
+/**
+ * Serves one request on Node's own objects; used where no web Request may be built (the MCP hot path).
+ *
+ * @example const handler: NodeHandler = (req, res, principal) => res.end(`Hello, ${principal.id}.`);
+ */
+export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;

@@ -1,63 +1,54 @@
 import type { Leases } from "./auth/leases.ts";
-import type { Guard } from "./guard.ts";
-import type { Mutation } from "../plugin/hooks.ts";
-import type { NodeHandler, ListenerApp } from "./app.ts";
-import type { Condition, RegisteredRoute } from "../plugin/scope.ts";
-import type { SocketTable } from "./upgrades.ts";
+import type { AppInput, ListenerApp, SocketDoor } from "./app.ts";
+import type { RegisteredRoute } from "../plugin/scope.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { assertBodySize, H3, HTTPError, type H3Event } from "h3";
+import { assertBodySize, H3, type H3Event } from "h3";
 import type { Logger } from "pino";
 import { createAudit, toMutation } from "./audit.ts";
 import { Actor, noteActor } from "../call/actor.ts";
 import type { Credentials } from "./auth/authentication.ts";
-import { credentialsOf as nodeCredentialsOf, optionally } from "./edge.ts";
+import { credentialsOf as nodeCredentialsOf, NOBODY, optionally } from "./guard.ts";
 import { GatewayError, toEnvelope } from "../errors.ts";
-import { logFault } from "./route-log.ts";
-import { answerOf } from "./http-answer.ts";
+import { findDirect } from "./direct.ts";
+import { answerOf } from "./http-messages.ts";
 import { cutSoon } from "./failure.ts";
 import type { RouteEvent } from "./route.ts";
-import { NOBODY } from "./guard.ts";
-import { refuse, toErrorResponse, toOwnError } from "./refusal.ts";
+import { PathTable } from "./path-table.ts";
+import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
+import { admission } from "./upgrades.ts";
 import type { Principal } from "../call/types.ts";
-
-/** What the app of one listener is made from. */
-export interface AppInput {
-  /** The gateway's name. */
-  readonly name: string;
-  readonly routes: readonly RegisteredRoute[];
-  readonly endpoints: ReadonlyMap<string, NodeHandler>;
-  readonly sockets: SocketTable;
-  /** What plugins make readiness depend on. */
-  readonly conditions: readonly Condition[];
-  readonly guard: Guard;
-  /** Largest body of a route that sets no own limit, in bytes. */
-  readonly bodyLimit: number;
-  /** What is open on whose credential. */
-  readonly leases: Leases;
-  readonly log: Logger;
-  /** Hears of every request to a route that mutates. */
-  readonly onMutation: (mutation: Mutation) => void;
-}
 
 /** What the routes of one listener share. */
 interface RouterInput extends AppInput {
+  readonly table: PathTable;
   readonly audit: ReturnType<typeof createAudit>;
 }
 
+/** What stands behind the paths of one listener. */
+export interface Router extends Pick<ListenerApp, "fetch" | "direct"> {
+  readonly admit: SocketDoor["admit"];
+}
+
 /** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path. */
-export function createRouter(input: AppInput): ListenerApp["fetch"] {
-  const { routes, log, onMutation } = input;
-  const shared: RouterInput = { ...input, audit: createAudit(log, onMutation) };
+export function createRouter(input: AppInput): Router {
+  const { routes, sockets, guard, log, onMutation } = input;
+  const table = new PathTable(routes, sockets.values());
+  const shared: RouterInput = { ...input, table, audit: createAudit(log, onMutation) };
   const app = new H3({
     silent: true,
-    onError: (error, event) =>
-      isUnmatched(error, event)
-        ? answerUnmatched(event, shared)
-        : render(toOwnError(error), event, log),
+    onError: (error, event) => render(toOwnError(error), event, log),
   });
-  for (const route of routes)
-    app.on(route.method, route.path, (event) => answer(route, event, shared));
-  return (request) => app.fetch(request);
+  app.all("/**", (event) => {
+    const match = table.route(event.req.method, event.url.pathname);
+    if (!match) return answerUnmatched(event, shared);
+    Object.assign(event.context, { params: match.params });
+    return answer(match.found, event, shared);
+  });
+  return {
+    fetch: (request) => app.fetch(request),
+    direct: findDirect(table, input),
+    admit: admission(table, guard),
+  };
 }
 
 /** Identifies, permits, bounds the body, runs the handler; tells the audit how a change ended. */
@@ -99,7 +90,7 @@ async function answer(
 }
 
 /** A stream lives no longer than the credential that opened it. Where a route answers calls its streams end with those. */
-function lease(event: H3Event, principal: Principal, leases: AppInput["leases"]): void {
+function lease(event: H3Event, principal: Principal, leases: Leases): void {
   const { runtime, context } = event as RouteEvent;
   const res = runtime?.node?.res as ServerResponse | undefined;
   if (!res || res.destroyed) return;
@@ -161,18 +152,14 @@ function isHttpResponse(result: unknown): boolean {
   return typeof result === "object" && result !== null && Symbol.for("h3.HTTPResponse") in result;
 }
 
-/** Whether no route matched, in contrast to a 404 that a handler threw. */
-function isUnmatched(error: unknown, { context }: H3Event): boolean {
-  return HTTPError.isError(error) && error.status === 404 && context.matchedRoute === undefined;
-}
-
 /** Nothing is here; except at the root, where somebody may want to know what this is. */
 async function answerUnmatched(event: H3Event, input: RouterInput): Promise<unknown> {
   const { req, url } = event;
   const isRoot = url.pathname === "/";
   if (isRoot && (req.method === "GET" || req.method === "HEAD")) return introduce(event, input);
-  const routes = isRoot ? [{ method: "GET", path: "/" } as const, ...input.routes] : input.routes;
-  return render(refuse(req.method, url.pathname, routes), event, input.log);
+  const own = isRoot ? ["GET", "HEAD"] : [];
+  const allowed = new Set([...own, ...input.table.methodsAt(url.pathname)]);
+  return render(refuse(req.method, allowed), event, input.log);
 }
 
 /** The gateway's name, and for callers the paths of the MCP endpoints on this listener. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ListenerApp } from "./app.ts";
-import { discard } from "./body.ts";
+import { discard } from "./http-messages.ts";
 
 let adapter: typeof import("srvx/node") | undefined;
 

@@ -4,8 +4,8 @@ import type { Socket as NetSocket } from "node:net";
 import type { WebSocket, WebSocketServer } from "ws";
 import type { Leases } from "./auth/leases.ts";
 import { GatewayError } from "../errors.ts";
-import type { Socket } from "./socket.ts";
 import type { Admission, Custody, SocketDoor } from "./app.ts";
+import type { Socket } from "./route.ts";
 import type { Backlog, Unread } from "./backlog.ts";
 import { refuseUpgrade } from "./failure.ts";
 

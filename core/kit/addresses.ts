@@ -44,7 +44,11 @@ const GLOBAL = blockList([GLOBAL_V6]);
 const RESERVED_INSIDE = blockList(RESERVED_V6);
 const NEVER_BY_NAME = blockList(METADATA);
 
-/** Finds every address of a name, as `dns.lookup` does. */
+/**
+ * Finds every address of a name, as `dns.lookup` does.
+ *
+ * @example const resolve: Resolve = (host, options, done) => done(null, [{ address: "203.0.113.7", family: 4 }]);
+ */
 export type Resolve = (
   host: string,
   options: { readonly all: true },
@@ -54,6 +58,10 @@ export type Resolve = (
 /**
  * Which addresses a URL that somebody else chose may lead to: public ones, and those that the operator allows. Whoever may name
  * any URL reaches what the gateway reaches: loopback, the private network, the credentials that clouds serve on a link-local address.
+ *
+ * @example
+ * const addresses = new AllowedAddresses(config.allowedAddresses, "plugins.mine.allowedAddresses");
+ * if (!addresses.permitsUrl(new URL(card.url))) throw new GatewayError("forbidden", "That address is not public.");
  */
 export class AllowedAddresses {
   readonly #networks = new BlockList();
@@ -148,4 +156,19 @@ function blockList(networks: readonly (readonly [string, number])[]): BlockList 
   for (const [address, length] of networks)
     list.addSubnet(address, length, isIP(address) === 4 ? "ipv4" : "ipv6");
   return list;
+}
+
+/**
+ * Whether a document may name an address that the gateway then talks to, with its operator's headers: one on the document's own
+ * host, the same over TLS at most. Any other could reach inside the operator's network.
+ *
+ * @param url what the document names
+ * @param document where the document is, or the operator said it is
+ *
+ * @example
+ * if (!isSameHost(new URL(card.url), documentUrl)) throw new GatewayError("invalid", "The card names another host.");
+ */
+export function isSameHost(url: URL, document: URL): boolean {
+  const isUpgrade = document.protocol === "http:" && url.protocol === "https:";
+  return url.origin === document.origin || (isUpgrade && url.hostname === document.hostname);
 }

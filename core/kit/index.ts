@@ -1,33 +1,41 @@
 /**
  * `propylon/kit`: what several plugins need and a first plugin does not - timers that hold any time, JSON and HTTP of strangers,
- * children, addresses, parts of servers. Not part of a gateway's own API.
+ * children, addresses, parts of servers and of endpoints. Not part of a gateway's own API.
  */
-export { HEADER_NAME, HEADER_VALUE, headersSchema } from "../config/headers.ts";
+
+// Time
 export { parseDuration } from "../config/units.ts";
-export { blobContent, toResult } from "../call/content.ts";
-export { Cancellation } from "../call/cancellation.ts";
-export { ERROR_STATUS, toEnvelope, toProblem, toRpcError, wordsOf } from "../errors.ts";
-export type { ReloadPlan } from "../plugin/control.ts";
-export { perGeneration } from "../gateway/per-generation.ts";
-export type { Cut } from "../http/backlog.ts";
-export { networkFault, networkReason, sizeFault } from "../servers/faults.ts";
-export { type Child, type Exit, spawnChild } from "../process/child.ts";
-export { readEvents, readTypedEvents } from "../servers/events.ts";
-export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
-export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";
-export type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
-export type { DirectAnswer, DirectHandler, DirectHead, DirectRequest } from "../http/route.ts";
-export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/server.ts";
-export type { RefresherOptions } from "../server/refresher.ts";
-export { traceOf } from "../trace.ts";
-export { type CallSource, type RpcError, LITERAL_PROGRESS } from "../call/types.ts";
-export { RESERVED_SERVERS } from "../config/names.ts";
-export { lockFile, type FileLock } from "./lock.ts";
-export type { Deadline, Timeouts } from "../call/deadline.ts";
-export { amendCall } from "../call/amend.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
-export { AllowedAddresses, type Resolve } from "./addresses.ts";
-export { isSameHost } from "./document-host.ts";
+
+// JSON and bytes of strangers
+export { lastBytes } from "../call/chunks.ts";
+export { isObject } from "./json.ts";
+export { latin1Of, type JsonScan } from "./json-grammar.ts";
+export { DEEPEST, scanJson } from "./json-scan.ts";
+export {
+  hasBrackets,
+  hasLargeNumber,
+  inexactWords,
+  isWithinDepth,
+  parseInexact,
+  parseJson,
+} from "./json.ts";
+export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
+
+// HTTP
+export { HEADER_NAME, HEADER_VALUE, headersSchema } from "../config/headers.ts";
+export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
+export type { Backlog, Cut } from "../http/backlog.ts";
+export { cutSoon } from "../http/failure.ts";
+export { sessionOf, takeBody } from "../http/http-messages.ts";
+export type {
+  DirectAnswer,
+  DirectHandler,
+  DirectHead,
+  DirectRequest,
+  NodeHandler,
+  WebSocketOptions,
+} from "../http/route.ts";
 export {
   checkInput,
   isUnmodified,
@@ -35,6 +43,67 @@ export {
   prefersEvents,
   readJson,
 } from "../http/request.ts";
-export { isObject } from "./json.ts";
-export { isWithinDepth, parseJson } from "./parse-json.ts";
-export { matchesWildcard } from "./wildcard.ts";
+export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
+export { AllowedAddresses, type Resolve } from "./addresses.ts";
+export { isSameHost } from "./addresses.ts";
+export { readEvents, readTypedEvents } from "./events.ts";
+export { SseParser, type SseSink } from "./sse.ts";
+
+// Errors
+export { ERROR_STATUS, toEnvelope, toProblem, toRpcError, wordsOf } from "../errors.ts";
+export { networkFault, networkReason, sizeFault } from "./faults.ts";
+
+// Files and children
+export { type Child, type Exit, spawnChild } from "../process/child.ts";
+export { reasonOf } from "../process/stderr.ts";
+export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
+export { lockFile, type FileLock } from "./lock.ts";
+
+// Calls
+export { amendCall } from "../call/call.ts";
+export { answerInputs, contains, needsInput } from "../call/bridge.ts";
+export {
+  abortableOf,
+  abortError,
+  addSignal,
+  Cancellation,
+  type Abortable,
+} from "../call/cancellation.ts";
+export { blobContent, toResult } from "../call/content.ts";
+export type { Deadline, DeadlineRule, Timeouts } from "../call/pipeline.ts";
+export { InFlightSet, type Slotted } from "../call/cancellation.ts";
+export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";
+export type { Abortion } from "../call/pipeline.ts";
+export type { ResultEdit } from "../call/chunks.ts";
+export { type CallSource, type RpcError, type RpcId, LITERAL_PROGRESS } from "../call/types.ts";
+export { adoptTrace, traceHeaders, traceOf } from "../trace.ts";
+export { SEVERITIES } from "./severities.ts";
+
+// Servers
+export { RESERVED_SERVERS } from "../config/names.ts";
+export {
+  type HttpServerConfig,
+  type StdioServerConfig,
+  httpServerSchema,
+  stdioServerSchema,
+} from "../config/server-schema.ts";
+export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
+export { type EntryKind, type LeftOut, usableEntries } from "../server/entries.ts";
+export { LeftOutLog } from "../server/left-out.ts";
+export type { RefresherOptions } from "../server/refresher.ts";
+export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/server.ts";
+
+// Endpoints and the gateway as a whole
+export { type EndpointConfig, endpointSchema } from "../config/schema.ts";
+export type {
+  CallRunner,
+  CompiledEndpoint,
+  EndpointContent,
+  EndpointHost,
+  EndpointServer,
+} from "../gateway/endpoint-server.ts";
+export { perGeneration } from "../gateway/per-generation.ts";
+export type { ReloadPlan } from "../plugin/control.ts";
+export type { ConfigExtension, EndpointInput, ListenerInput } from "../plugin/definitions.ts";
+export type { GatewayWarning, PluginWarning } from "../plugin/description.ts";
+export type { PrincipalFilters } from "../plugin/filters.ts";

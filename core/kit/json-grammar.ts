@@ -63,6 +63,22 @@ export function isExact(text: string, isInteger: boolean): boolean {
   return !isInteger || String(value) === text || BigInt(text) === BigInt(value);
 }
 
+/**
+ * A span of bytes that came in pieces, as a text of one character per byte.
+ *
+ * @example const method = latin1Of(chunks, start, end);
+ */
+export function latin1Of(chunks: readonly Buffer[], start: number, end: number): string {
+  let text = "";
+  let base = 0;
+  for (const chunk of chunks) {
+    if (base >= end) break;
+    text += chunk.toString("latin1", Math.max(0, start - base), Math.max(0, end - base));
+    base += chunk.length;
+  }
+  return text;
+}
+
 /** A member of the object that a JSON text is. The places are offsets in bytes. */
 export interface Member {
   /** Without its quotes; `undefined` for a name that is long or holds an escape. */
@@ -75,7 +91,11 @@ export interface Member {
   readonly end: number;
 }
 
-/** How a JSON text looks from outside; see `scanJson`. */
+/**
+ * How a JSON text looks from outside; see `scanJson`.
+ *
+ * @example const { fault, members }: JsonScan = scanJson([bytes], 64);
+ */
 export interface JsonScan {
   /** Why the text is refused: it is no JSON, or it nests too deep. */
   readonly fault: "syntax" | "depth" | undefined;

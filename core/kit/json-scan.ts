@@ -26,8 +26,8 @@ import {
   SIGN,
   ZERO,
   isExact,
+  latin1Of,
 } from "./json-grammar.ts";
-import { latin1Of } from "../call/chunks.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -46,7 +46,11 @@ const LONGEST_NAME = 32;
 const SAFE_LENGTH = 15;
 /** Members that are told of; an object of more has none that anybody looks for behind them. */
 export const MOST_MEMBERS = 32;
-/** Deepest nesting that can be counted. */
+/**
+ * Deepest nesting that can be counted.
+ *
+ * @example const { fault } = scanJson(chunks, DEEPEST);
+ */
 export const DEEPEST = 1_023;
 
 export type { JsonScan, Member };
@@ -59,6 +63,8 @@ const levels = new Uint8Array(DEEPEST + 1);
  *
  * @param chunks the text in pieces, cut anywhere
  * @param maxDepth deepest accepted nesting of arrays and objects, at most 1,023
+ *
+ * @example const { fault, members } = scanJson([Buffer.from('{"id":1,"result":{}}')], 64);
  */
 export function scanJson(chunks: readonly Buffer[], maxDepth: number): JsonScan {
   const scanner = new Scanner(chunks, maxDepth);

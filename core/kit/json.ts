@@ -1,6 +1,163 @@
 import type { Json } from "../call/types.ts";
+import { isAscii, isUtf8 } from "node:buffer";
+import { GatewayError } from "../errors.ts";
+import { DEEPEST, scanJson } from "./json-scan.ts";
 
-/** Whether a value is a JSON object (not an array). */
+/**
+ * Whether a value is a JSON object (not an array).
+ *
+ * @example const id = isObject(data) && typeof data["id"] === "string" ? data["id"] : undefined;
+ */
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Why {@link parseJson} refused a body; in `data.reason` of its error. */
+type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
+
+/**
+ * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins,
+ * and a byte order mark is ignored (RFC 8259 section 8.1).
+ *
+ * A number that JavaScript cannot hold, i.e. an integer beyond 2^53, is refused: it would reach its reader as another one.
+ *
+ * @param body the bytes of the body
+ * @param maxDepth deepest accepted nesting of arrays and objects
+ * @throws {GatewayError} `bad_request`, with a {@link JsonFault} as `data.reason`; nothing else
+ *
+ * @example const card = parseJson(body, 64);
+ */
+export function parseJson(body: Buffer, maxDepth: number): unknown {
+  const { value, inexact } = parseInexact(body, maxDepth);
+  if (inexact === undefined) return value;
+  throw refusal("number", inexactWords(inexact));
+}
+
+/**
+ * Why a number is refused, and what to do about it.
+ *
+ * @example throw new GatewayError("invalid", inexactWords("9007199254740993"));
+ */
+export function inexactWords(number: string): string {
+  return `The number ${number} cannot be kept exactly. Send it as a string.`;
+}
+
+/**
+ * {@link parseJson} for those who refuse in their own way.
+ *
+ * @returns the value, and the first number in it that has changed
+ *
+ * @example const { value, inexact } = parseInexact(body, 64);
+ */
+export function parseInexact(
+  body: Buffer,
+  maxDepth: number,
+): { readonly value: unknown; readonly inexact: string | undefined } {
+  const text = decode(body);
+  // Before parsing, because what walks the value later (JSON.stringify, schema checks) recurses and would overflow the stack.
+  if (hasBrackets(text, maxDepth) && !isWithinDepth(body, maxDepth)) {
+    throw refusal("depth", `The request body nests deeper than ${maxDepth} levels.`);
+  }
+  if (text.trimStart() === "")
+    throw refusal("empty", "The request body is empty; a JSON value was expected.");
+  try {
+    const value: unknown = JSON.parse(text);
+    // The value does not tell whether its number stood there so; a scan does, which knows no byte order mark.
+    const inexact = hasLargeNumber(value)
+      ? scanJson([Buffer.from(text)], DEEPEST).inexact
+      : undefined;
+    return { value, inexact };
+  } catch (error) {
+    throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);
+  }
+}
+
+function decode(body: Buffer): string {
+  // Plain ASCII, the usual case, decodes as a memory copy.
+  if (isAscii(body)) return body.toString("latin1");
+  if (!isUtf8(body)) throw refusal("encoding", "The request body is not valid UTF-8.");
+  return body.toString("utf8", hasByteOrderMark(body) ? 3 : 0);
+}
+
+function hasByteOrderMark(body: Buffer): boolean {
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+}
+
+/**
+ * Whether a JSON text has more than so many opening brackets, in strings too: most have too few to be deep.
+ *
+ * @example if (hasBrackets(text, 64) && !isWithinDepth(bytes, 64)) throw new GatewayError("invalid", "It nests too deep.");
+ */
+export function hasBrackets(text: string, most: number): boolean {
+  let left = most;
+  for (const bracket of "{[")
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
+      if (--left < 0) return true;
+  return false;
+}
+
+/**
+ * Whether a parsed value holds a number beyond 2^53, which may have been another one in its text.
+ *
+ * @example if (hasLargeNumber(value)) log.warn("a number of the file is rounded");
+ */
+export function hasLargeNumber(value: unknown): boolean {
+  if (typeof value === "number") return !(Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(hasLargeNumber);
+  for (const key in value) if (hasLargeNumber((value as Record<string, unknown>)[key])) return true;
+  return false;
+}
+
+/**
+ * Whether a JSON text nests no deeper than so many levels, told without parsing it: what walks a deeper value later, such as
+ * `JSON.stringify`, overflows the stack. Counts brackets outside strings; of what is not JSON, the parser thinks the rest.
+ *
+ * @param body the bytes of the text
+ * @param maxDepth deepest accepted nesting of arrays and objects
+ *
+ * @example if (!isWithinDepth(body, 64)) throw new GatewayError("invalid", "It has more than 64 levels.");
+ */
+export function isWithinDepth(body: Buffer, maxDepth: number): boolean {
+  // Each level takes an opening and a closing byte: most requests are too short to be deep.
+  if (body.length <= maxDepth * 2) return true;
+  let depth = 0;
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at];
+    if (byte === QUOTE) at = endOfString(body, at + 1);
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++depth > maxDepth) return false;
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--;
+  }
+  return true;
+}
+
+/** Offset of the closing quote; multi-byte characters have no byte below 0x80, so no quote hides in one. */
+function endOfString(body: Buffer, from: number): number {
+  let at = from;
+  for (; at < body.length; at++) {
+    const byte = body[at];
+    if (byte === BACKSLASH) at++;
+    else if (byte === QUOTE) break;
+  }
+  return at;
+}
+
+/** Takes only the position out of the engine's message: the rest of it quotes the body. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof SyntaxError)) return "";
+  if (error.message.includes("end of JSON input")) return ": it ends too early";
+  const position = /position (\d+)/.exec(error.message);
+  return position ? ` at character ${Number(position[1]) + 1}` : "";
+}
+
+function refusal(reason: JsonFault, message: string): GatewayError {
+  return new GatewayError("bad_request", message, { data: { reason } });
 }

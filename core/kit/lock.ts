@@ -24,7 +24,13 @@ interface Holder {
   readonly token: string;
 }
 
-/** A file that belongs to this process alone, as long as every other asks too. Made by {@link lockFile}. */
+/**
+ * A file that belongs to this process alone, as long as every other asks too. Made by {@link lockFile}.
+ *
+ * @example
+ * const lock: FileLock = await lockFile(path);
+ * onEnd(() => lock.release());
+ */
 export interface FileLock {
   /** Whether it still is: a process that was stopped for long may have lost it. */
   isHeld(): Promise<boolean>;
@@ -42,6 +48,8 @@ const held = new Set<string>();
  * @param file absolute path; need not exist, its folder must
  * @param name what messages call it; default: its last part
  * @throws {GatewayError} `exists`, naming the holder, when another process or another part of this one has it; `io_error`
+ *
+ * @example const lock = await lockFile(path, "The state file"); // exists: "The state file is used by another process."
  */
 export async function lockFile(file: string, name = basename(file)): Promise<FileLock> {
   const path = `${file}.lock`;

@@ -1,4 +1,8 @@
-/** Severities of `notifications/message` (RFC 5424 as MCP names them), least severe first. */
+/**
+ * Severities of `notifications/message` (RFC 5424 as MCP names them), least severe first.
+ *
+ * @example const isSevere = SEVERITIES.indexOf(level) >= SEVERITIES.indexOf("error");
+ */
 export const SEVERITIES: readonly string[] = [
   "debug",
   "info",

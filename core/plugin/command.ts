@@ -1,4 +1,11 @@
-/** A command of the command line `propylon`: what its help says, and what it runs. */
+/**
+ * A command of the command line `propylon`: what its help says, and what it runs.
+ *
+ * @example
+ * const commands: Record<string, CommandDefinition> = {
+ *   sign: { description: "Print a text with a signature.", arguments: "<text>", run: ({ arguments: [text] }) => console.log(text) },
+ * };
+ */
 // eslint-disable-next-line typescript/no-explicit-any -- only the command knows what its flags are read to
 export interface CommandDefinition<F = any> {
   /** One sentence, for `propylon --help`. */
@@ -18,7 +25,11 @@ export interface CommandDefinition<F = any> {
   run?(input: CommandInput<F>): number | void | Promise<number | void>;
 }
 
-/** A flag of a command. */
+/**
+ * A flag of a command.
+ *
+ * @example const TIMES: CommandFlag = { flag: "--times <count>", description: "how often", default: "1" };
+ */
 export interface CommandFlag {
   /** As the help shows it: `-p, --port <port>`, `--loud`, `--no-color`. */
   readonly flag: string;
@@ -55,7 +66,11 @@ export type FlagKind = "port" | "duration" | "url" | "key" | "variable";
  */
 export type FlagReader = (text: string, flag: string) => unknown;
 
-/** What a command was called with. */
+/**
+ * What a command was called with.
+ *
+ * @example const run = ({ flags }: CommandInput<{ readonly loud?: boolean }>): number => (flags.loud ? 1 : 0);
+ */
 // eslint-disable-next-line typescript/no-explicit-any -- as above
 export interface CommandInput<F = any> {
   /** Words for {@link CommandDefinition.arguments}, in their order. */

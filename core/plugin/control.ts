@@ -1,9 +1,18 @@
+import type { Call } from "../call/call.ts";
+import type { Timeouts } from "../call/pipeline.ts";
+import type { Principal } from "../call/types.ts";
 import type { GatewayDescription } from "./description.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import type { Listed } from "./filters.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
-import type { ServerStatus } from "../server/server.ts";
+import type { Server, ServerStatus } from "../server/server.ts";
 
-/** What a reload would do, found out by preparing it and taking it back. Names are sorted. */
+/**
+ * What a reload would do, found out by preparing it and taking it back. Names are sorted.
+ *
+ * @example const { plugins, restartRequired }: ReloadPlan = await gateway.control.plan();
+ */
 export interface ReloadPlan {
   readonly plugins: Changes;
   readonly servers: Changes;
@@ -12,10 +21,16 @@ export interface ReloadPlan {
 }
 
 /**
- * The running gateway as those see it who run it: what a management plugin stands on. One change is made at a time, whoever
+ * The running gateway as a whole: what it serves, and what a management plugin stands on. One change is made at a time, whoever
  * asks for it: an edit, a reload and a saved file wait for each other.
+ *
+ * @example
+ * const { control } = gateway;
+ * const isReady = (name: string): boolean => control.servers.get(name)?.status.state === "ready";
  */
 export interface Control {
+  /** Every server by name, upstreams and those of plugins alike; live. */
+  readonly servers: ReadonlyMap<string, Server>;
   /** Absolute path of the config file; `undefined` when the gateway was made from an object. */
   readonly configFile: string | undefined;
   /**
@@ -25,10 +40,21 @@ export interface Control {
   readonly dryRun: boolean;
   /** Version of the package. */
   readonly version: string;
+  /** What the config says until a restart, whatever is reloaded: how the gateway is called, and `limits`. */
+  readonly settings: Pick<GatewayConfig, "name" | "version" | "limits">;
   /** Counts applied configs, from 1. */
   readonly generation: number;
   /** What runs, as data. */
   describe(): GatewayDescription;
+  /** Whether every plugin's filter shows something to a principal, for faces that a plugin brings. */
+  shows(item: Listed, principal: Principal): boolean;
+  /**
+   * Whether something is there at all for a principal, as filters decide that look at principals, for faces whose requests name
+   * things: what is not there is answered like a name that nobody has. `gateway.call` asks it by itself.
+   */
+  exists(item: Listed, principal: Principal): boolean;
+  /** What is set about how long a call may run, for a rule of the stage `deadline`; always of the config in force. */
+  timeouts(call: Pick<Call, "method" | "server" | "name">): Timeouts;
   /** All plugins' metrics as one Prometheus text page. */
   metrics(): Promise<string>;
   /**
@@ -64,6 +90,8 @@ export interface Control {
    * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect
    */
   reconnect(server: string): Promise<ServerStatus>;
+  /** Ends what principals have open, because a right was taken away; as {@link Gateway.evict}. */
+  evict(match: (principal: Principal) => boolean, reason: string, options?: EvictOptions): Evicted;
 }
 
 /** How somebody is to be evicted. */

@@ -1,21 +1,39 @@
 import type { endpointSchema, listenerSchema } from "../config/schema.ts";
 import type { Call } from "../call/call.ts";
 import type { ZodType, infer as Infer, input as ZodInput } from "zod";
-import type { Json, Prompt, Resource, ResourceTemplate } from "../call/types.ts";
+import type { Json } from "../call/types.ts";
 
 /**
  * What a tool may return: text, a full MCP result (`content` array, or `resultType`), or any other object, which becomes
  * `structuredContent` plus its JSON text.
+ *
+ * @example const report = (found: string[]): ToolReturn => ({ found, count: found.length });
  */
 export type ToolReturn = string | Json;
 
-/** A schema of tool arguments: a zod object, or JSON Schema as it goes over the wire. */
+/**
+ * A schema of tool arguments: a zod object, or JSON Schema as it goes over the wire.
+ *
+ * @example const input: ToolSchema = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
+ */
 export type ToolSchema = ZodType<Json> | Json;
 
-/** Arguments as the tool receives them. */
+/**
+ * Arguments as the tool receives them.
+ *
+ * @example
+ * const input = z.object({ text: z.string() });
+ * const shout = ({ text }: ToolArgs<typeof input>): string => text.toUpperCase();
+ */
 export type ToolArgs<S> = S extends ZodType ? Infer<S> : Json;
 
-/** A tool that a plugin registers with `gateway.tool(name, definition)`. */
+/**
+ * A tool that a plugin registers with `gateway.tool(name, definition)`.
+ *
+ * @example
+ * const now: ToolDefinition = { description: "Tells the time.", run: () => new Date().toISOString() };
+ * gateway.tool("now", now);
+ */
 export interface ToolDefinition<S extends ToolSchema = ToolSchema> {
   readonly title?: string;
   readonly description: string;
@@ -41,18 +59,28 @@ export interface ResourceContent {
   readonly [key: string]: unknown;
 }
 
-/** A resource that a plugin registers with `gateway.resource(definition)`. */
-export interface ResourceDefinition extends Resource {
-  read(
-    call: Call,
-  ):
-    | ResourceContent
-    | readonly ResourceContent[]
-    | Promise<ResourceContent | readonly ResourceContent[]>;
-}
-
-/** A resource template (RFC 6570 level 1 expressions) that a plugin registers with `gateway.resourceTemplate(definition)`. */
-export interface ResourceTemplateDefinition extends ResourceTemplate {
+/**
+ * A resource, or with `uriTemplate` every one whose URI fits a template (RFC 6570 level 1 expressions), that a plugin registers with
+ * `gateway.resource(name, definition)`.
+ *
+ * @example
+ * const build: ResourceDefinition = {
+ *   uriTemplate: "build://{id}",
+ *   read: async ({ id }) => ({ text: await logOf(id!), mimeType: "text/plain" }),
+ * };
+ * gateway.resource("build", build);
+ */
+export type ResourceDefinition = {
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  /** Bytes. */
+  readonly size?: number;
+  /** MCP hints such as `audience` and `priority`. */
+  readonly annotations?: Json;
+  readonly icons?: readonly Json[];
+  readonly _meta?: Json;
+  /** @param variables values of the template's expressions, percent-decoded; `{}` for a `uri` */
   read(
     variables: Readonly<Record<string, string>>,
     call: Call,
@@ -60,16 +88,35 @@ export interface ResourceTemplateDefinition extends ResourceTemplate {
     | ResourceContent
     | readonly ResourceContent[]
     | Promise<ResourceContent | readonly ResourceContent[]>;
-  /** Suggestions for a variable (`completion/complete`). */
-  complete?(
-    variable: string,
-    value: string,
-    call: Call,
-  ): readonly string[] | Promise<readonly string[]>;
-}
+} & (
+  | { readonly uri: string; readonly uriTemplate?: undefined }
+  | {
+      readonly uriTemplate: string;
+      readonly uri?: undefined;
+      /** Suggestions for a variable (`completion/complete`). */
+      complete?(
+        variable: string,
+        value: string,
+        call: Call,
+      ): readonly string[] | Promise<readonly string[]>;
+    }
+);
 
-/** A prompt that a plugin registers with `gateway.prompt(definition)`. */
-export interface PromptDefinition extends Prompt {
+/**
+ * A prompt that a plugin registers with `gateway.prompt(name, definition)`.
+ *
+ * @example
+ * const review: PromptDefinition = {
+ *   arguments: [{ name: "file", required: true }],
+ *   get: ({ file }) => ({ role: "user", content: { type: "text", text: `Review ${file}.` } }),
+ * };
+ * gateway.prompt("review", review);
+ */
+export interface PromptDefinition {
+  readonly title?: string;
+  readonly description?: string;
+  readonly icons?: readonly Json[];
+  readonly _meta?: Json;
   readonly arguments?: readonly {
     readonly name: string;
     readonly description?: string;
@@ -87,18 +134,66 @@ export interface PromptDefinition extends Prompt {
   ): readonly string[] | Promise<readonly string[]>;
 }
 
-/** The parts of a scope that make up a server. */
-export interface LocalDefinitions {
-  readonly tools: { readonly name: string; readonly definition: ToolDefinition }[];
-  readonly resources: ResourceDefinition[];
-  readonly resourceTemplates: ResourceTemplateDefinition[];
-  readonly prompts: PromptDefinition[];
+/**
+ * Tells clients about something that a plugin registered.
+ *
+ * @example
+ * const tool = gateway.tool("find", definition);
+ * index.on("ready", () => tool.changed());
+ */
+export interface Handle {
+  /** What clients list of it is another now: the lists are made anew, with all that was registered since, and clients told. */
+  changed(): void;
 }
 
-/** Settings of a listener, as in the config's `listeners`. */
+/**
+ * Tells clients about a resource that a plugin registered.
+ *
+ * @example
+ * const status = gateway.resource("status", { uri: "build://status", read: () => ({ text: last }) });
+ * builds.on("end", () => status.updated());
+ */
+export interface ResourceHandle extends Handle {
+  /**
+   * What it holds is another now: clients that subscribed to it are told.
+   * @param uri default: the resource's own; a template needs one
+   * @throws {GatewayError} `invalid` for a template without one
+   */
+  updated(uri?: string): void;
+}
+
+/** A definition with its name. */
+export interface NamedDefinition<T> {
+  readonly name: string;
+  readonly definition: T;
+}
+
+/** The parts of a scope that make up a server. */
+export interface LocalDefinitions {
+  readonly tools: NamedDefinition<ToolDefinition>[];
+  readonly resources: NamedDefinition<Extract<ResourceDefinition, { readonly uri: string }>>[];
+  readonly resourceTemplates: NamedDefinition<
+    Extract<ResourceDefinition, { readonly uriTemplate: string }>
+  >[];
+  readonly prompts: NamedDefinition<PromptDefinition>[];
+}
+
+/**
+ * Settings of a listener, as in the config's `listeners`.
+ *
+ * @example
+ * const listener: ListenerInput = { host: "127.0.0.1", port: 9090 };
+ * gateway.extend({ listeners: { inside: listener } });
+ */
 export type ListenerInput = ZodInput<typeof listenerSchema>;
 
-/** Settings of an MCP endpoint, as in the config's `endpoints`. */
+/**
+ * Settings of an MCP endpoint, as in the config's `endpoints`.
+ *
+ * @example
+ * const endpoint: EndpointInput = { path: "/research", servers: ["search"], naming: "none" };
+ * gateway.extend({ endpoints: { research: endpoint } });
+ */
 export type EndpointInput = ZodInput<typeof endpointSchema>;
 
 /** A name in a plugin's options that stands for another part of the config; see `PluginDefinition.references`. */
@@ -111,4 +206,39 @@ export interface OptionReference {
   readonly by: string;
   /** Names that are right too. */
   readonly also?: readonly string[];
+}
+
+/**
+ * What a plugin adds to the config with `gateway.extend(config)`: by name, in the words of the config.
+ *
+ * @example
+ * const added: ConfigExtension = { listeners: { inside: { host: "127.0.0.1", port: 9090 } } };
+ * gateway.extend(added);
+ */
+export interface ConfigExtension {
+  readonly listeners?: Readonly<Record<string, ListenerInput>>;
+  readonly endpoints?: Readonly<Record<string, EndpointInput>>;
+}
+
+/**
+ * Files beside the config, for a plugin.
+ *
+ * @example const agentOf = async (files: PluginFiles, path: string) => (await files.import(path))["default"];
+ */
+export interface PluginFiles {
+  /** Folder that relative paths in the config start from: that of the file, if there is one. */
+  readonly folder: string;
+  /**
+   * Reads a text file, by a path relative to {@link folder}. From then on the file belongs to the plugin: when its content changes,
+   * the next reload sets the plugin up anew, and a gateway that watches its config reloads by itself. For `setup`.
+   * @throws {GatewayError} `io_error` when it cannot be read; it belongs to the plugin all the same
+   * @example const instructions = await gateway.files.read("instructions.md");
+   */
+  read(path: string): Promise<string>;
+  /**
+   * Imports a TypeScript or JavaScript file, as it is on disk now; it and what it imports belong to the plugin as for {@link read}.
+   * @throws {GatewayError} `io_error` when there is none; `invalid` when it does not load
+   * @example const { default: agent } = await gateway.files.import("./agents/review.ts");
+   */
+  import(path: string): Promise<Readonly<Record<string, unknown>>>;
 }

@@ -1,7 +1,11 @@
 import type { Access, RouteMethod } from "../http/route.ts";
 import type { ServerStatus } from "../server/server.ts";
 
-/** Something that works but that whoever runs the gateway should know. Holds no secret. */
+/**
+ * Something that works but that whoever runs the gateway should know. Holds no secret.
+ *
+ * @example const warnings: readonly GatewayWarning[] = gateway.control.describe().warnings;
+ */
 export interface GatewayWarning {
   /**
    * `open_listener`: reachable from other machines without authentication; `any_token`: tokens of others are taken too; `left_out`: an endpoint does not show something;
@@ -16,7 +20,20 @@ export interface GatewayWarning {
   readonly hint: string;
 }
 
-/** What runs, as data: for a start-up summary, a status page, or a test. */
+/**
+ * A warning that a check of a plugin gives.
+ *
+ * @example
+ * const warning: PluginWarning = { message: "The key is a default.", path: ["plugins", "mine"], hint: "Set key." };
+ * gateway.check("key", () => (config.key === DEFAULT ? warning : undefined));
+ */
+export type PluginWarning = Omit<GatewayWarning, "code">;
+
+/**
+ * What runs, as data: for a start-up summary, a status page, or a test.
+ *
+ * @example const urlsOf = ({ endpoints }: GatewayDescription): string[] => endpoints.map(({ url }) => url);
+ */
 export interface GatewayDescription {
   readonly name: string;
   readonly generation: number;

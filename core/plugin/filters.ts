@@ -1,7 +1,11 @@
 import type { Logger } from "pino";
 import type { Principal } from "../call/types.ts";
 
-/** Something that a face could list. */
+/**
+ * Something that a face could list.
+ *
+ * @example const isPublic = ({ server, kind }: Listed): boolean => kind === "tool" && server === "search";
+ */
 export interface Listed {
   readonly server: string;
   readonly kind: "tool" | "resource" | "resourceTemplate" | "prompt";
@@ -17,7 +21,11 @@ export interface RegisteredFilter {
   readonly viewOf?: (principal: Principal) => string;
 }
 
-/** Filters that look at the principal, as one. */
+/**
+ * Filters that look at the principal, as one.
+ *
+ * @example const view = (filters: PrincipalFilters, principal: Principal) => filters.viewOf(principal);
+ */
 export interface PrincipalFilters {
   /** Principals of one view see the same; `undefined` for one that sees nothing, because a filter failed. */
   viewOf(principal: Principal): string | undefined;

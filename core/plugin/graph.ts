@@ -1,3 +1,4 @@
+import { DEFAULT_PLUGINS } from "./defaults.ts";
 import { GatewayError, type Place } from "../errors.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import type { Inject } from "./service.ts";
@@ -39,7 +40,7 @@ export function orderPlugins<N extends GraphNode>(
   placeOf: (key: string) => Place | undefined = () => undefined,
 ): N[] {
   const sorted = nodes.toSorted(
-    (a, b) => compare(a.plugin.name, b.plugin.name) || compare(a.key, b.key),
+    (a, b) => rank(a) - rank(b) || compare(a.plugin.name, b.plugin.name) || compare(a.key, b.key),
   );
   const refuse: Refuse = (code, { key }, message, hint) => {
     const place = placeOf(key);
@@ -67,6 +68,11 @@ export function orderPlugins<N extends GraphNode>(
 
 /** Throws, with the entry of a plugin as the place. */
 type Refuse = (code: "exists" | "invalid", node: GraphNode, message: string, hint: string) => never;
+
+/** What comes by default stands below what is asked for. */
+function rank({ key }: GraphNode): number {
+  return DEFAULT_PLUGINS.includes(key) ? 0 : 1;
+}
 
 /** Code unit order: the same on every machine, whatever its locale. */
 function compare(a: string, b: string): number {

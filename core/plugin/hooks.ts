@@ -4,7 +4,11 @@ import type { ServerStatus } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
 import type { Logger } from "pino";
 
-/** What one reload did. Names are sorted. */
+/**
+ * What one reload did. Names are sorted.
+ *
+ * @example gateway.hook("reload:done", ({ plugins }: ReloadReport) => log.info({ changed: plugins.changed }));
+ */
 export interface ReloadReport {
   /** Whether anything was applied; `false` when the config was in force already, and then `generation` stays. */
   readonly applied: boolean;
@@ -28,6 +32,8 @@ export interface Changes {
 /**
  * A request to a route that changes something, after it was answered or refused, or what a plugin did with `gateway.audit`. Holds
  * no body.
+ *
+ * @example gateway.hook("mutation", ({ who, action, outcome }: Mutation) => trail.push({ who, action, outcome }));
  */
 export interface Mutation {
   /** ISO 8601. */
@@ -59,7 +65,11 @@ export interface Shutdown {
   readonly signal: AbortSignal;
 }
 
-/** Hooks of the core. Only the core emits them: what they tell is known to be true. */
+/**
+ * Hooks of the core. Only the core emits them: what they tell is known to be true.
+ *
+ * @example type Done = Parameters<CoreHooks["reload:done"]>[0]; // a ReloadReport
+ */
 export interface CoreHooks {
   /** All listeners are open and the first config is applied. */
   "gateway:ready": () => void;
@@ -98,7 +108,13 @@ export interface CoreHooks {
 // eslint-disable-next-line typescript/no-empty-object-type -- plugins merge theirs into it
 export interface GatewayHooks extends CoreHooks {}
 
-/** A hook that plugins may emit: one of their own. */
+/**
+ * A hook that plugins may emit: one of their own.
+ *
+ * @example
+ * declare module "propylon" { interface GatewayHooks { "cache:hit": (key: string) => void } }
+ * const hook: PluginHook = "cache:hit";
+ */
 export type PluginHook = Exclude<keyof GatewayHooks, keyof CoreHooks>;
 
 const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {

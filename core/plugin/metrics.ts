@@ -4,13 +4,18 @@ import { GatewayError } from "../errors.ts";
 /** A scope's metrics, with the name that says who registered them. */
 export interface MetricSource {
   readonly name: string;
-  readonly registry: Registry;
+  /** Absent: there are none. */
+  readonly registry: Registry | undefined;
 }
 
-/** Content type of {@link renderMetrics}. */
+/**
+ * Content type of {@link renderMetrics}.
+ *
+ * @example new Response(await gateway.control.metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
+ */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** An empty registry. The library is loaded with the first plugin: a gateway without any has no metrics. */
+/** An empty registry. The library is loaded with the first plugin that a config asks for: a gateway without any has no metrics. */
 export async function createRegistry(): Promise<Registry> {
   const { Registry } = await import("prom-client");
   return new Registry();
@@ -24,7 +29,7 @@ export async function createRegistry(): Promise<Registry> {
 export function checkMetrics(sources: readonly MetricSource[]): void {
   const owners = new Map<string, string>();
   for (const { name, registry } of sources) {
-    for (const metric of registry.getMetricsAsArray()) {
+    for (const metric of registry?.getMetricsAsArray() ?? []) {
       const owner = owners.get(metric.name);
       if (owner !== undefined)
         throw new GatewayError(
@@ -41,7 +46,7 @@ export async function renderMetrics(sources: readonly MetricSource[]): Promise<s
   const page = await createRegistry();
   const seen = new Set<string>();
   for (const { registry } of sources) {
-    for (const metric of registry.getMetricsAsArray()) {
+    for (const metric of registry?.getMetricsAsArray() ?? []) {
       if (seen.has(metric.name)) continue;
       seen.add(metric.name);
       page.registerMetric(metric as unknown as Metric);

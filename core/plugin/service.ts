@@ -1,6 +1,10 @@
 declare const type: unique symbol;
 
-/** A typed name for something one plugin provides and others inject. Two tokens are the same when their ids are. */
+/**
+ * A typed name for something one plugin provides and others inject. Two tokens are the same when their ids are.
+ *
+ * @example const Visits: Service<VisitsService> = defineService("visits");
+ */
 export interface Service<T> {
   readonly id: string;
   readonly [type]?: T;
@@ -11,17 +15,29 @@ export interface OptionalService<T> {
   readonly optional: Service<T>;
 }
 
-/** Names a service, e.g. `const Payloads = defineService<PayloadStore>("payloads")`. */
+/**
+ * Names a service, e.g. `const Payloads = defineService<PayloadStore>("payloads")`.
+ *
+ * @example const Visits = defineService<VisitsService>("visits");
+ */
 export function defineService<T>(id: string): Service<T> {
   return { id };
 }
 
-/** Marks an injected service as one the plugin can do without. */
+/**
+ * Marks an injected service as one the plugin can do without.
+ *
+ * @example definePlugin({ name: "doorman", inject: { payloads: optional(Payloads) }, setup });
+ */
 export function optional<T>(service: Service<T>): OptionalService<T> {
   return { optional: service };
 }
 
-/** What a plugin's `inject` map declares. */
+/**
+ * What a plugin's `inject` map declares.
+ *
+ * @example const inject = { visits: Visits, payloads: optional(Payloads) } satisfies Inject;
+ */
 export type Inject = Readonly<Record<string, Service<unknown> | OptionalService<unknown>>>;
 
 /** The values a plugin's `setup` receives for its `inject` map. */

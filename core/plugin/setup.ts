@@ -5,11 +5,13 @@ import type { CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../errors.ts";
+import { chosen, DEFAULT_PLUGINS } from "./defaults.ts";
 import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
 import type { AnyPlugin } from "./plugin.ts";
-import { createContext, createScope, type Scope, type ScopeHost } from "./scope.ts";
+import { createContext } from "./registration.ts";
+import { createScope, type Scope, type ScopeHost } from "./scope.ts";
 
 /** Everything `buildScopes` works from. */
 export interface BuildInput {
@@ -40,7 +42,7 @@ export async function buildScopes({
     const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
     let scope = current.find((old) => isUnchanged(old, key, plugin, written, injected));
     if (!scope) {
-      const registry = await createRegistry();
+      const registry = DEFAULT_PLUGINS.includes(key) ? undefined : await createRegistry();
       scope = createScope({ key, plugin, options: written, injected, registry }, host);
       onCreate(scope);
       await setUp(scope, options, host, config);
@@ -53,9 +55,9 @@ export async function buildScopes({
 
 /** What happened to the plugins between two generations, by config key. */
 export function comparePlugins(before: readonly Scope[], after: readonly Scope[]): Changes {
-  const old = new Map(before.map((scope) => [scope.key, scope]));
-  const keys = after.map(({ key }) => key).toSorted();
-  const now = new Map(after.map((scope) => [scope.key, scope]));
+  const old = new Map(chosen(before).map((scope) => [scope.key, scope]));
+  const now = new Map(chosen(after).map((scope) => [scope.key, scope]));
+  const keys = [...now.keys()].toSorted();
   return {
     added: keys.filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !now.has(key)).toSorted(),
@@ -141,6 +143,7 @@ async function setUp(
 ): Promise<void> {
   const { key, name, plugin } = scope;
   try {
+    scope.endpointServer = plugin.serveEndpoints?.(host.endpointHost);
     const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
     scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup");
     if (plugin.provides && scope.service === undefined)

@@ -31,8 +31,8 @@ export class Sources {
     return [...this.#read.values()].some(({ files, digest }) => digestFiles(files) !== digest);
   }
 
-  /** See `PluginContext.text`. */
-  async text(path: string): Promise<string> {
+  /** See `PluginFiles.read`. */
+  async read(path: string): Promise<string> {
     const file = resolve(this.#cwd, path);
     // Before it is read: what is saved meanwhile counts as a change.
     this.#note(file, "text", [file]);
@@ -43,8 +43,8 @@ export class Sources {
     }
   }
 
-  /** See `PluginContext.code`. */
-  async code(path: string): Promise<Readonly<Record<string, unknown>>> {
+  /** See `PluginFiles.import`. */
+  async import(path: string): Promise<Readonly<Record<string, unknown>>> {
     const file = resolve(this.#cwd, path);
     this.#note(file, "code", [file]);
     await readCode(file).catch((cause: unknown) => {

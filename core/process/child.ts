@@ -2,9 +2,8 @@ import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { within } from "../timers.ts";
-import { ensureDescriptors } from "./descriptors.ts";
+import { ensureDescriptors, type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
 import { childEnvironment } from "./environment.ts";
-import { type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
 import { reaper } from "./reaper.ts";
 
 /** How long each step of closing a child may take, in milliseconds. */
@@ -22,7 +21,11 @@ const CLOSE_TIMES: CloseTimes = { eof: 2_000, term: 3_000, orphans: 500 };
 /** How often a group without its leader is looked at, in milliseconds. */
 const POLL = 20;
 
-/** How a process ended. */
+/**
+ * How a process ended.
+ *
+ * @example const { code, signal }: Exit = await child.exited;
+ */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -34,6 +37,10 @@ type Spawned = ChildProcessByStdio<Writable, Readable, Readable>;
  * A child process that leads a process group of its own, so that closing it ends everything it started. Whatever ends the
  * leader, the rest of the group follows; when the gateway itself dies, {@link reaper} does it. A process that leaves the
  * group on purpose (setsid, a daemon) is out of reach.
+ *
+ * @example
+ * const child: Child = await spawnChild({ name: "date", command: "date", args: [], env: {}, cwd: gateway.files.folder });
+ * child.stdout.pipe(log);
  */
 export class Child {
   readonly pid: number;
@@ -115,6 +122,10 @@ export class Child {
  * Starts a program as the leader of its own process group, without a shell, its input and output piped. It sees a few harmless
  * variables of the gateway (PATH, HOME, LANG and the like) and what `env` says, and no secret of the gateway.
  * @throws {GatewayError} `upstream_error` with a hint when it cannot be started
+ *
+ * @example
+ * const child = await spawnChild({ name: "agent", command: "node", args: ["agent.mjs"], env: {}, cwd: gateway.files.folder });
+ * await child.close();
  */
 export async function spawnChild(
   declared: Launch,

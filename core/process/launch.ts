@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { constants } from "node:fs";
+import { constants, closeSync, openSync } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { basename, delimiter, join, resolve } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { GatewayError } from "../errors.ts";
-import { ensureDescriptors } from "./descriptors.ts";
 import { childEnvironment } from "./environment.ts";
+import { devNull } from "node:os";
 
 /** A program to start, with everything that decides whether it can. */
 export interface Launch {
@@ -152,4 +152,21 @@ async function findSetpriv(): Promise<string | undefined> {
     execFile(path, [...DEATH_SIGNAL, "true"], { env }, (error) => settle(error === null));
   });
   return works ? path : undefined;
+}
+
+/** Of a spawn: three pairs of sockets and the pipe that reports a failed exec; and as much again for the reaper. */
+const NEEDED = 12;
+
+/**
+ * Makes sure that a spawn in this tick will not run out of descriptors half-way: Node keeps those it opened until then for
+ * ever, so every attempt would make it worse.
+ * @throws {Error} with code `EMFILE` or `ENFILE`
+ */
+export function ensureDescriptors(): void {
+  const taken: number[] = [];
+  try {
+    while (taken.length < NEEDED) taken.push(openSync(devNull, "r"));
+  } finally {
+    for (const descriptor of taken) closeSync(descriptor);
+  }
 }

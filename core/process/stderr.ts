@@ -1,7 +1,6 @@
 import type { GatewayError } from "../errors.ts";
 import type { Logger } from "pino";
 import { LineFramer } from "./lines.ts";
-import { RingBuffer } from "./ring-buffer.ts";
 
 const KEPT = 64 * 1024;
 /** Longest part of a line that is logged or quoted, in characters. */
@@ -72,7 +71,54 @@ function npmFailure(text: string): string | undefined {
   return lines.find((line) => isNpm(line) && !/^npm error (?:code|errno|syscall|path) /.test(line));
 }
 
-/** What operators read: with the last words of a child, which its calls' clients must not see. */
+/**
+ * What operators read: with the last words of a child, which its calls' clients must not see.
+ *
+ * @example tracker.set("failed", { reason: reasonOf(error) });
+ */
 export function reasonOf({ message, cause }: GatewayError): string {
   return cause instanceof LastWords ? `${message.replace(/\.$/, "")}: ${cause.message}.` : message;
+}
+
+/** The last bytes of a stream, in a ring of fixed size. */
+export class RingBuffer {
+  readonly #size: number;
+  #ring: Buffer | undefined;
+  #written = 0;
+
+  /** @param size bytes kept */
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  append(chunk: Buffer): void {
+    this.#ring ??= Buffer.alloc(this.#size);
+    const kept = chunk.length > this.#size ? chunk.subarray(-this.#size) : chunk;
+    this.#written += chunk.length - kept.length;
+    const at = this.#written % this.#size;
+    const fitting = kept.copy(this.#ring, at);
+    if (fitting < kept.length) kept.copy(this.#ring, 0, fitting);
+    this.#written += kept.length;
+  }
+
+  /** The bytes kept, as text. A character cut at the start is left out. */
+  get text(): string {
+    if (this.#ring === undefined) return "";
+    if (this.#written <= this.#size) return this.#ring.toString("utf8", 0, this.#written);
+    const at = this.#written % this.#size;
+    const joined = Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)]);
+    return joined.toString("utf8").replace(/^\uFFFD+/, "");
+  }
+
+  /** The last line with anything on it, at most `limit` characters. */
+  lastLine(limit: number): string {
+    return (
+      this.text
+        .trimEnd()
+        .split(/[\r\n]+/)
+        .at(-1)
+        ?.trim()
+        .slice(0, limit) ?? ""
+    );
+  }
 }

@@ -33,7 +33,11 @@ export interface StdioOptions {
   readonly times?: Partial<CloseTimes>;
 }
 
-/** A child process as a channel of messages, one per line. */
+/**
+ * A child process as a channel of messages, one per line.
+ *
+ * @example const channel: StdioChannel = await spawnStdio(options);
+ */
 export interface StdioChannel {
   readonly pid: number;
   /** What the child last wrote to stderr, at most 64 KiB. */
@@ -53,6 +57,10 @@ export interface StdioChannel {
 /**
  * Starts a program and makes its stdin and stdout a channel of messages (MCP stdio transport).
  * @throws {GatewayError} `upstream_error` with a hint when it cannot be started
+ *
+ * @example
+ * const child = await spawnStdio({ name, command: "node", args: ["server.mjs"], cwd, env, ...listeners });
+ * child.send(JSON.stringify(request));
  */
 export async function spawnStdio(options: StdioOptions): Promise<StdioChannel> {
   const { name, command, args, cwd, times } = options;

@@ -1,10 +1,18 @@
 import { createHash } from "node:crypto";
 import type { Catalogue } from "./server.ts";
 
-/** The lists that a server can announce changes of. */
+/**
+ * The lists that a server can announce changes of.
+ *
+ * @example tracker.emit({ type: "changed", lists: LISTS });
+ */
 export const LISTS = ["tools", "resources", "prompts"] as const;
 
-/** One of the lists that a server announces changes of. */
+/**
+ * One of the lists that a server announces changes of.
+ *
+ * @example const list: ListName = "tools";
+ */
 export type ListName = (typeof LISTS)[number];
 
 /**
@@ -30,7 +38,11 @@ export function makeCatalogue(content: Partial<Omit<Catalogue, "hash">>): Catalo
   };
 }
 
-/** The lists whose content differs; templates count as resources, as their changes are announced together (MCP, resources). */
+/**
+ * The lists whose content differs; templates count as resources, as their changes are announced together (MCP, resources).
+ *
+ * @example tracker.emit({ type: "changed", lists: changedLists(before, after) });
+ */
 export function changedLists(before: Catalogue, after: Catalogue): ListName[] {
   if (before.hash === after.hash) return [];
   return LISTS.filter((list) => contentOf(before, list) !== contentOf(after, list));

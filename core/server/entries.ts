@@ -3,10 +3,20 @@ import { isObject } from "../kit/json.ts";
 import type { Catalogue } from "./server.ts";
 import type { Json } from "../call/types.ts";
 
-/** The lists of a server, by their member in the result. */
+/**
+ * The lists of a server, by their member in the result.
+ *
+ * @example const kind: EntryKind = "resourceTemplates";
+ */
 export type EntryKind = "tools" | "resources" | "resourceTemplates" | "prompts";
 
-/** An entry that is not shown, and why. */
+/**
+ * An entry that is not shown, and why.
+ *
+ * @example
+ * const leftOut: LeftOut[] = [];
+ * const tools = usableEntries("tools", page.tools, leftOut);
+ */
 export interface LeftOut {
   readonly kind: EntryKind;
   /** As the server names it, or its place in the list. */
@@ -84,7 +94,11 @@ const IDENTITY: Readonly<Record<EntryKind, string>> = {
   prompts: "name",
 };
 
-/** The entries of a page that can be shown. The others go to `leftOut`. */
+/**
+ * The entries of a page that can be shown. The others go to `leftOut`.
+ *
+ * @example const tools = usableEntries("tools", page.tools, leftOut);
+ */
 export function usableEntries(
   kind: EntryKind,
   items: readonly unknown[],

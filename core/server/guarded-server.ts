@@ -19,12 +19,15 @@ export class GuardedServer<T extends Server = Server> implements Server {
   readonly reconnect?: NonNullable<Server["reconnect"]>;
   readonly probe?: NonNullable<Server["probe"]>;
   protected readonly server: T;
+  /** The one that answers calls. */
+  protected serving: Server;
   readonly #leftOut: LeftOutLog;
   #checked: { readonly given: Catalogue; readonly usable: Catalogue } | undefined;
 
   constructor(server: T, log: Logger) {
     this.name = server.name;
     this.server = server;
+    this.serving = server;
     this.#leftOut = new LeftOutLog(server.name, log);
     // What a server does not offer must stay absent: callers look.
     if (server.timeoutOf) this.timeoutOf = (tool) => server.timeoutOf!(tool);
@@ -38,6 +41,10 @@ export class GuardedServer<T extends Server = Server> implements Server {
       };
     if (server.reconnect) this.reconnect = () => server.reconnect!();
     if (server.probe) this.probe = (signal) => this.#offering("probe").probe!(signal);
+  }
+
+  get watchesSignal(): boolean {
+    return this.serving.watchesSignal ?? false;
   }
 
   get isApart(): boolean {
@@ -63,11 +70,6 @@ export class GuardedServer<T extends Server = Server> implements Server {
 
   on(listener: (event: ServerEvent) => void): () => void {
     return this.server.on(listener);
-  }
-
-  /** The one that answers calls. */
-  protected get serving(): Server {
-    return this.server;
   }
 
   /** Looked through once for each catalogue. */

@@ -4,7 +4,13 @@ import type { LeftOut } from "./entries.ts";
 /** Entries that are named in one warning. */
 const MOST_TOLD = 10;
 
-/** Warns of malformed entries of a server's lists. */
+/**
+ * Warns of malformed entries of a server's lists.
+ *
+ * @example
+ * const leftOutLog = new LeftOutLog(name, gateway.log);
+ * leftOutLog.tell(leftOut);
+ */
 export class LeftOutLog {
   readonly #server: string;
   readonly #log: Logger;

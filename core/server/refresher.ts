@@ -7,7 +7,12 @@ import type { StatusTracker } from "./status.ts";
 /** First and longest wait before what could not be reached is read again, in milliseconds. */
 const RETRY_MS = { first: 2_000, longest: 60_000 };
 
-/** What a {@link Refresher} is made of. */
+/**
+ * What a {@link Refresher} is made of.
+ *
+ * @example
+ * const options: RefresherOptions<Card> = { tracker, subject: "the card", refresh: 300_000, timeout: 10_000, read };
+ */
 export interface RefresherOptions<T> {
   readonly tracker: StatusTracker;
   /** What is read, as it stands within a sentence: `the OpenAPI document`. */
@@ -33,6 +38,10 @@ export interface RefresherOptions<T> {
  * reading at a time. What cannot be reached is tried again soon, 2 s to 60 s apart; what is wrong in itself when it is next read
  * anyway. What was read last stays in use meanwhile, and the server is `degraded`; one that was never read is in `backoff` or
  * `failed`.
+ *
+ * @example
+ * const refresher = new Refresher({ tracker, subject: "the card", refresh: 300_000, timeout: 10_000, read });
+ * const answer = await refresher.use((card) => send(card, call));
  */
 export class Refresher<T extends { readonly catalogue: Catalogue }> {
   readonly #options: RefresherOptions<T>;

@@ -3,6 +3,10 @@ import type { Catalogue, Server } from "./server.ts";
 /**
  * A kind of server that a plugin brings: entries of `servers` with this `type`.
  * @typeParam C an entry as the schema of the type in `serverTypes` of the plugin's definition made it
+ *
+ * @example
+ * const cards: ServerType<Options> = { create: (name, options) => new CardServer(name, options) };
+ * gateway.serverType("card", cards);
  */
 export interface ServerType<C = unknown> {
   /**
@@ -15,10 +19,22 @@ export interface ServerType<C = unknown> {
 /**
  * A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. One that is
  * changed is made beside the one before, which gets the calls until the status of the new one is `ready` or `degraded`.
+ *
+ * @example const create = (name: string, options: Options): ManagedServer => new CardServer(name, options);
  */
 export interface ManagedServer extends Server {
+  /**
+   * Whether its lists hold only what clients accept, because it leaves the rest out itself (`usableEntries` of `propylon/kit`).
+   * Default false: the gateway looks through them.
+   */
+  readonly hasUsableLists?: boolean;
   /** Starts connecting; returns at once. */
   start(): void;
   /** Ends it after the calls in flight, at most after that many milliseconds. May be called again, with less. */
   close(graceMs: number): Promise<void>;
+  /**
+   * Takes over what clients watch at the server in whose place it is, now that it serves.
+   * @param before as its own type made it
+   */
+  inherit?(before: Server): void;
 }

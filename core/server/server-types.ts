@@ -1,8 +1,9 @@
 import { blame } from "../plugin/setup.ts";
 import { SPELLINGS } from "../config/clients.ts";
-import { unknownType } from "../config/typed-entries.ts";
+import { unserved } from "../config/typed-entries.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
+import { ENTRY_TYPES, typeOf, type ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { ManagedServer, ServerType } from "./server-type.ts";
 import type { Catalogue } from "./server.ts";
@@ -14,14 +15,16 @@ interface BroughtType {
   readonly definition: ServerType;
 }
 
-/** An entry of `servers` of a plugin's type, checked. */
+/** An entry of `servers` with the type that serves it, checked. */
 export interface TypedServer extends BroughtType {
+  /** As the config has it. */
+  readonly entry: ServerConfig;
   /** Its options as the plugin's schema made them. */
   readonly options: unknown;
 }
 
 /**
- * The entries of a config that belong to plugins, with the types that serve them.
+ * The entries of a config with the types that serve them.
  *
  * @throws {GatewayError} `invalid` for a type that no plugin registered, `exists` for one that two plugins bring
  */
@@ -33,10 +36,13 @@ export function typedServers(
   const servers = new Map<string, TypedServer>();
   const issues: PathIssue[] = [];
   for (const [name, entry] of Object.entries(config.values.servers)) {
-    if (!("type" in entry)) continue;
-    const type = types.get(entry.type);
-    if (!type) issues.push(unknownType(name, entry.type, [...types.keys()]));
-    else servers.set(name, { ...type, options: config.entries.get(name) });
+    const type = types.get(typeOf(entry));
+    if (!type) issues.push(unserved(name, entry, [...types.keys()]));
+    else {
+      // The schema of the config has read the entries without a type.
+      const options = "type" in entry ? config.entries.get(name) : entry;
+      servers.set(name, { ...type, entry, options });
+    }
   }
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => config.place(issue)));
   return servers;
@@ -72,7 +78,9 @@ function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType
           "exists",
           `The server type "${type}" is brought twice: by plugin "${other}" and by plugin "${scope.name}".`,
         );
-      if ((SPELLINGS as readonly string[]).includes(type))
+      // Entries say `command` or `url` for these two, and never see them as a type.
+      const isTransport = (SPELLINGS as readonly string[]).includes(type);
+      if (isTransport && !ENTRY_TYPES.includes(type))
         throw new GatewayError(
           "invalid",
           `Plugin "${scope.name}" brings a server type "${type}", which is the name of a transport.`,

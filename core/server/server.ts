@@ -2,7 +2,11 @@ import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import type { Era, Json, Prompt, Resource, ResourceTemplate, Tool } from "../call/types.ts";
 
-/** What a server offers, as one immutable snapshot; replaced as a whole when anything changes. */
+/**
+ * What a server offers, as one immutable snapshot; replaced as a whole when anything changes.
+ *
+ * @example const toolsOf = ({ tools }: Catalogue): string[] => tools.map(({ name }) => name);
+ */
 export interface Catalogue {
   readonly tools: readonly Tool[];
   readonly resources: readonly Resource[];
@@ -18,7 +22,11 @@ export interface Catalogue {
   readonly hash: string;
 }
 
-/** Life of a server as seen from the gateway. */
+/**
+ * Life of a server as seen from the gateway.
+ *
+ * @example const UNSETTLED: ReadonlySet<ServerState> = new Set(["idle", "connecting"]);
+ */
 export type ServerState =
   | "idle"
   | "connecting"
@@ -28,7 +36,11 @@ export type ServerState =
   | "failed"
   | "closed";
 
-/** State with everything a person needs to understand it. Times are ISO 8601. */
+/**
+ * State with everything a person needs to understand it. Times are ISO 8601.
+ *
+ * @example const problemOf = ({ state, reason }: ServerStatus): string => `${state}: ${reason ?? "no reason"}`;
+ */
 export interface ServerStatus {
   readonly state: ServerState;
   /** Why it is in this state, as a sentence; always set unless `ready` or `idle`. */
@@ -50,10 +62,16 @@ export interface ServerStatus {
  * How far a probe came: `transport` is the network (name, connection, TLS, redirect, no answer in time), `handshake` an answer that
  * is not MCP's, `auth` refused credentials, `list` a server that answers but whose lists could not be read, `slow` one that takes
  * long.
+ *
+ * @example const rung: ProbeRung = error.code === "unauthorized" ? "auth" : "transport";
  */
 export type ProbeRung = "transport" | "handshake" | "auth" | "list" | "slow";
 
-/** A probe that was answered. */
+/**
+ * A probe that was answered.
+ *
+ * @example const { latency }: ProbeReport = await server.probe!(AbortSignal.timeout(5_000));
+ */
 export interface ProbeReport {
   /** Milliseconds until the answer: with the connection, where one was made. */
   readonly latency: number;
@@ -61,7 +79,11 @@ export interface ProbeReport {
   readonly era?: Era | undefined;
 }
 
-/** What a server reports on its own, outside any call. */
+/**
+ * What a server reports on its own, outside any call.
+ *
+ * @example server.on((event: ServerEvent) => event.type === "changed" && seen.push(...event.lists));
+ */
 export type ServerEvent =
   | { readonly type: "state"; readonly status: ServerStatus }
   /** The catalogue was replaced; `lists` names the lists whose content differs. */
@@ -79,6 +101,8 @@ export type ServerEvent =
 /**
  * Something that owns tools, resources and prompts and answers calls for them: an upstream, or a plugin's own registrations.
  * The MCP faces know only this.
+ *
+ * @example const isUp = ({ status }: Server): boolean => status.state === "ready" || status.state === "degraded";
  */
 export interface Server {
   readonly name: string;
@@ -88,6 +112,11 @@ export interface Server {
   timeoutOf?(tool: string): number | undefined;
   readonly catalogue: Catalogue;
   readonly status: ServerStatus;
+  /**
+   * Whether {@link request} itself rejects as soon as `call.signal` aborts. Default false: the gateway sees to it, at the cost of a
+   * promise and a listener for each call.
+   */
+  readonly watchesSignal?: boolean;
   /** Messages of the server thrown away so far: invalid, too deep, or nobody's. Absent: nothing is counted. */
   readonly dropped?: number;
   /**
@@ -120,7 +149,14 @@ export interface Server {
   on(listener: (event: ServerEvent) => void): () => void;
 }
 
-/** An empty snapshot, for a server that never answered. */
+/**
+ * An empty snapshot, for a server that never answered.
+ *
+ * @example
+ * get catalogue(): Catalogue {
+ *   return this.#latest?.catalogue ?? EMPTY_CATALOGUE;
+ * }
+ */
 export const EMPTY_CATALOGUE: Catalogue = {
   tools: [],
   resources: [],

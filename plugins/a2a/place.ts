@@ -40,8 +40,8 @@ export function placeRuntime(gateway: PluginContext<A2aOptions>): Place {
 function findListener({
   config,
   control,
-  listener,
-}: Pick<PluginContext<A2aOptions>, "config" | "control" | "listener">): string {
+  extend,
+}: Pick<PluginContext<A2aOptions>, "config" | "control" | "extend">): string {
   if (typeof config.listener === "string") return config.listener;
   const { host, port = portOf(process.env["A2A_PORT"]) } = config.listener;
   const { listeners = {} } = control.effectiveConfig() as {
@@ -51,7 +51,7 @@ function findListener({
     ([name, settings]) => name !== OWN && port !== 0 && settings.port === port,
   );
   if (shared) return share(shared, host);
-  listener(OWN, { host, port });
+  extend({ listeners: { [OWN]: { host, port } } });
   return OWN;
 }
 

@@ -29,7 +29,7 @@ export async function serveRuntime(
   const { config } = gateway;
   const conversations = gateway.keep("conversations", () => new Conversations());
   const folder = config.workDir ?? (process.env["WORK_DIR"] || "/workspace");
-  const workDir = resolve(gateway.cwd, folder);
+  const workDir = resolve(gateway.files.folder, folder);
   const place = placeRuntime(gateway);
   const skills = await createSkills({ gateway, agents, engine, conversations, workDir });
   const card = new Card(gateway, place, [...skills.values()]);

@@ -80,7 +80,7 @@ export class Administration {
 
   /** Every server, in the order of the config, then those of plugins. */
   servers(asker: Principal): ServerView[] {
-    const running = [...this.#gateway.servers.values()];
+    const running = [...this.#gateway.control.servers.values()];
     const entries = this.#gateway.control.effectiveConfig() as { readonly servers: object };
     const leftOut = Object.entries(entries.servers)
       .filter(([name]) => this.#isLeftOut(name))
@@ -110,7 +110,7 @@ export class Administration {
 
   /** @throws {GatewayError} `not_found`, `disabled` for one that the config leaves out */
   find(name: string): Server {
-    const server = this.#gateway.servers.get(name);
+    const server = this.#gateway.control.servers.get(name);
     if (server) return server;
     if (this.#isLeftOut(name))
       throw new GatewayError("disabled", `The server "${name}" is switched off in the config.`, {
@@ -137,7 +137,7 @@ export class Administration {
   }
 
   #isLeftOut(name: string): boolean {
-    return !this.#gateway.servers.has(name) && this.isConfigured(name);
+    return !this.#gateway.control.servers.has(name) && this.isConfigured(name);
   }
 
   /** What went wrong may quote the last words of a child, so it is for those who run the gateway. */

@@ -19,6 +19,8 @@ export function configRoutes(
 ): void {
   const { control } = gateway;
   const addresses = new ServerAddresses(options.allowedAddresses);
+  const leaving = new AbortController();
+  gateway.onDispose(() => leaving.abort());
   gateway.route("GET", "/_meta/config", READ, () => ({
     ok: true,
     path: control.configFile ?? null,
@@ -28,7 +30,8 @@ export function configRoutes(
     config: control.effectiveConfig(),
   }));
   gateway.route("POST", "/_meta/servers", CHANGE, async (event) => {
-    const server = await addServer(gateway, administration, { ...options, addresses }, event);
+    const how = { ...options, addresses, signal: leaving.signal };
+    const server = await addServer(gateway, administration, how, event);
     event.res.status = 201;
     return { ok: true, server };
   });
@@ -42,17 +45,24 @@ export function configRoutes(
   });
 }
 
+/** How a server is added. */
+interface AdditionOptions extends AdminOptions {
+  readonly addresses: ServerAddresses;
+  /** Ends the wait for the new server. */
+  readonly signal: AbortSignal;
+}
+
 /** Writes the entry down, applies it, and waits a moment so that the answer can say whether it works. */
 async function addServer(
   gateway: PluginContext,
   administration: Administration,
-  { addresses, ...options }: AdminOptions & { readonly addresses: ServerAddresses },
+  { addresses, signal, ...options }: AdditionOptions,
   event: RouteEvent,
 ): Promise<ServerView | { readonly name: string; readonly enabled: false }> {
   const addition = await readJson(event, additionSchema);
   const { name } = addition;
   event.context.target = { server: name };
-  if (gateway.servers.has(name) || administration.isConfigured(name))
+  if (gateway.control.servers.has(name) || administration.isConfigured(name))
     throw new GatewayError("exists", `There is a server "${name}" already.`, {
       hint: "Choose another name, or delete that one first.",
     });
@@ -61,7 +71,7 @@ async function addServer(
   const entry = { ...toEntry(addition), ...("url" in addition && addresses.entry) };
   await gateway.control.edit([{ path: ["servers", name], value: entry, when: "absent" }]);
   if (!addition.enabled) return { name, enabled: false };
-  await whenSettled(gateway, name, options.settle * 1_000);
+  await whenSettled(gateway.control.servers.get(name), options.settle * 1_000, signal);
   return administration.server(name, event.context.principal);
 }
 

@@ -33,7 +33,7 @@ async function reconnectAll(
   administration: Administration,
   asker: Principal,
 ): Promise<object> {
-  const names = [...gateway.servers.values()]
+  const names = [...gateway.control.servers.values()]
     .filter((server) => server.reconnect !== undefined)
     .map(({ name }) => name);
   const outcomes = await Promise.all(names.map((name) => attempt(administration, name)));

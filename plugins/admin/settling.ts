@@ -1,20 +1,23 @@
-import type { PluginContext, ServerState } from "propylon";
+import type { Server, ServerState } from "propylon";
 import { setTimer } from "propylon/kit";
 
 const UNSETTLED: ReadonlySet<ServerState> = new Set(["idle", "connecting"]);
 
-/** Waits until a server's first attempt to connect has an outcome and its tools are known, at most so many milliseconds. */
+/**
+ * Waits until a server's first attempt to connect has an outcome and its tools are known, at most so many milliseconds.
+ *
+ * @param signal ends the wait
+ */
 export async function whenSettled(
-  gateway: PluginContext,
-  name: string,
+  server: Server | undefined,
   limit: number,
+  signal: AbortSignal,
 ): Promise<void> {
-  const server = gateway.servers.get(name);
-  if (!server || !UNSETTLED.has(server.status.state)) return;
+  if (!server || signal.aborted || !UNSETTLED.has(server.status.state)) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
-      gateway.signal.removeEventListener("abort", end);
+      signal.removeEventListener("abort", end);
       unlisten();
       resolve();
     };
@@ -22,6 +25,6 @@ export async function whenSettled(
       if (!UNSETTLED.has(server.status.state)) end();
     });
     const timer = setTimer(end, limit);
-    gateway.signal.addEventListener("abort", end, { once: true });
+    signal.addEventListener("abort", end, { once: true });
   });
 }

@@ -51,7 +51,7 @@ async function driveModel({
 }: DriverInput): Promise<Driven> {
   const { instructions = "", agents } = options;
   const text =
-    typeof instructions === "string" ? instructions : await gateway.text(instructions.file);
+    typeof instructions === "string" ? instructions : await gateway.files.read(instructions.file);
   const id = options.model ?? config.model;
   if (id === undefined)
     throw new GatewayError("invalid", `The agent "${name}" has no model.`, {
@@ -74,8 +74,8 @@ async function driveCode(
   { name, options, config, workbench, gateway }: DriverInput,
   file: string,
 ): Promise<Driven> {
-  const source = await gateway.text(file);
-  const code = codeOf((await gateway.code(file))["default"], file);
+  const source = await gateway.files.read(file);
+  const code = codeOf((await gateway.files.import(file))["default"], file);
   const own = options.model ?? config.model;
   const model = own === undefined ? undefined : createModel(own, config.providers);
   const modelOf = (id: string | undefined): Model => {

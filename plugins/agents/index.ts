@@ -46,8 +46,11 @@ export default definePlugin({
     const members = await createMembers({ gateway, config, progress, offers, chronicle });
     for (const { server, place } of members.values()) {
       gateway.server(server);
-      if (place.listener) gateway.listener(place.name, place.listener);
-      gateway.endpoint(place.name, place.endpoint);
+      const { name, endpoint, listener } = place;
+      gateway.extend({
+        endpoints: { [name]: endpoint },
+        ...(listener && { listeners: { [name]: listener } }),
+      });
     }
     gateway.onStart(() => chronicle.settle());
     return new Team(gateway, members, offers);

@@ -1,4 +1,4 @@
-import { toGatewayError, type PluginContext } from "propylon";
+import { toGatewayError, type Control, type PluginContext } from "propylon";
 import { wordsOf } from "propylon/kit";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
@@ -50,18 +50,18 @@ async function createMember(
   const { driver, model, source } =
     typeof driven === "string" ? { driver: driven, model: undefined, source: "" } : driven;
   if (typeof driven === "string")
-    gateway.warn({
+    gateway.check(name, () => ({
       message: `The agent "${name}" cannot work: ${driven}`,
       path: ["plugins", "agents", "agents", name],
       hint: "Until then its calls are refused and its health is error.",
-    });
+    }));
   const agent = new Agent({
     name,
     options,
     driver,
     time: limitsOf(options, config).time,
     depth: config.depth,
-    obstacle: () => findObstacle(options, gateway, members),
+    obstacle: () => findObstacle(options, gateway.control, members),
     progress,
     log: gateway.log,
   });
@@ -86,7 +86,7 @@ async function tryToDrive(create: () => Promise<Driven>): Promise<Driven | strin
 /** Why an agent cannot work just now: something that it depends on is down. */
 function findObstacle(
   { dependsOn, server }: AgentOptions,
-  { servers }: Pick<PluginContext, "servers">,
+  { servers }: Pick<Control, "servers">,
   members: ReadonlyMap<string, Member>,
 ): string | undefined {
   for (const name of server === undefined ? dependsOn : [server, ...dependsOn]) {

@@ -45,7 +45,7 @@ export default definePlugin({
     gateway.hook("gateway:drain", () => channel.close("shutdown"));
 
     const greet = (stream: Stream): void =>
-      channel.greet(stream, snapshot(gateway.servers, stream.subscription.audience));
+      channel.greet(stream, snapshot(gateway.control.servers, stream.subscription.audience));
 
     const openStream = (subscription: Subscription): ReadableStream<Uint8Array> => {
       const outlet = new SseOutlet(() => channel.leave(stream));
@@ -77,7 +77,9 @@ export default definePlugin({
       const body = openStream(subscriptionOf(url, context.principal, last));
       return new Response(body, { headers: HEADERS });
     });
-    gateway.socket(PATH, POLICY, (socket) => orClose(socket, () => accept(socket)));
+    gateway.route("GET", PATH, { ...POLICY, websocket: true }, (socket) =>
+      orClose(socket, () => accept(socket)),
+    );
   },
 });
 

@@ -8,7 +8,7 @@ import { levelOf } from "./subscription.ts";
 
 /** Where events come from: the gateway's hooks. */
 export function registerSources(
-  gateway: Pick<PluginContext, "hook" | "servers" | "use">,
+  gateway: Pick<PluginContext, "hook" | "control" | "use">,
   channel: Channel,
   bounds: RingBounds,
 ): void {
@@ -37,7 +37,7 @@ export function registerSources(
   });
   gateway.hook("server:catalogue", (server, lists) => {
     if (!lists.includes("tools") || !servers.meet(server)) return;
-    const tools = gateway.servers.get(server)!.catalogue.tools.length;
+    const tools = gateway.control.servers.get(server)!.catalogue.tools.length;
     publish("tool_list_changed", { server, tools });
   });
   gateway.hook("gating:changed", ({ server, tool, enabled }: FlagChange) =>
@@ -48,17 +48,17 @@ export function registerSources(
   gateway.hook("log:line", (line) => {
     if (channel.isRead("log")) mentionLine(channel, line);
   });
-  gateway.use("progress", watchCalls(channel));
+  gateway.use("dispatch", watchCalls(channel));
 }
 
 /** Tells which servers came and went, before anything else is told of them. */
 class ServerWatch {
-  readonly #gateway: Pick<PluginContext, "servers">;
+  readonly #gateway: Pick<PluginContext, "control">;
   readonly #channel: Channel;
   readonly #publish: <K extends TopicKind>(kind: K, data: EventData[K]) => void;
 
   constructor(
-    gateway: Pick<PluginContext, "servers">,
+    gateway: Pick<PluginContext, "control">,
     channel: Channel,
     publish: <K extends TopicKind>(kind: K, data: EventData[K]) => void,
   ) {
@@ -70,13 +70,13 @@ class ServerWatch {
   /** Looks for differences to the last time; the first time there is nothing to tell. */
   compare(changed: readonly string[]): void {
     const { known } = this.#channel;
-    const names = [...this.#gateway.servers.keys()];
+    const names = [...this.#gateway.control.servers.keys()];
     if (known === undefined) {
       this.#channel.known = new Set(names);
       return;
     }
     for (const server of known) {
-      if (this.#gateway.servers.has(server)) continue;
+      if (this.#gateway.control.servers.has(server)) continue;
       known.delete(server);
       this.#publish("server_removed", { server });
     }
@@ -86,7 +86,7 @@ class ServerWatch {
 
   /** Whether a server is there; one that a reload just brought may speak before the reload is told. */
   meet(server: string): boolean {
-    if (!this.#gateway.servers.has(server)) return false;
+    if (!this.#gateway.control.servers.has(server)) return false;
     const { known } = this.#channel;
     if (known === undefined || known.has(server)) return true;
     known.add(server);

@@ -1,12 +1,12 @@
 import type { PluginContext } from "propylon";
 import type { Flag } from "./service.ts";
 
-type Gateway = Pick<PluginContext, "servers" | "control" | "emit">;
+type Gateway = Pick<PluginContext, "control" | "emit">;
 
 /** Whether a server is in the config and left out there: its entry says `enabled: false`. */
-export function isLeftOut({ servers, control }: Gateway, name: string): boolean {
+export function isLeftOut({ control }: Pick<Gateway, "control">, name: string): boolean {
   // Looking an entry up costs; what runs is not left out.
-  if (servers.has(name)) return false;
+  if (control.servers.has(name)) return false;
   const entry = control.serverConfig(name) as { readonly enabled?: boolean } | undefined;
   return entry?.enabled === false;
 }

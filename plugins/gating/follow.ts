@@ -12,8 +12,8 @@ export function followServers(gateway: PluginContext, ledger: Ledger): void {
     else if (lastError !== undefined) ledger.note(name, { lastError });
   };
   const settle = (): void => {
-    ledger.prune((server) => isKnownServer(gateway, server));
-    for (const server of gateway.servers.values()) {
+    ledger.prune((server) => isKnownServer(gateway.control, server));
+    for (const server of gateway.control.servers.values()) {
       compare(server);
       // What was connected before its generation served told nobody.
       note(server.name, server.status);
@@ -21,11 +21,11 @@ export function followServers(gateway: PluginContext, ledger: Ledger): void {
   };
   gateway.hook("gateway:ready", settle);
   gateway.hook("reload:done", settle);
-  gateway.hook("server:catalogue", (name) => compare(gateway.servers.get(name)));
+  gateway.hook("server:catalogue", (name) => compare(gateway.control.servers.get(name)));
   gateway.hook("server:state", (name, status) => {
     // A server that was taken out still reports its end.
-    if (!isKnownServer(gateway, name)) return;
-    compare(gateway.servers.get(name));
+    if (!isKnownServer(gateway.control, name)) return;
+    compare(gateway.control.servers.get(name));
     note(name, status);
   });
 }

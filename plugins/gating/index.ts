@@ -1,4 +1,4 @@
-import { definePlugin } from "propylon";
+import { definePlugin, type Handle } from "propylon";
 import { createGate } from "./gate.ts";
 import { isServerOn, isShown, isToolOn } from "./flags.ts";
 import { Ledger } from "./ledger.ts";
@@ -19,28 +19,28 @@ export default definePlugin({
   provides: Gating,
   setup(gateway): GatingService {
     const { config } = gateway;
-    const relist: () => void = gateway.filter((item) => isShown(ledger.flags, item));
+    const shown: Handle = gateway.filter((item) => isShown(ledger.flags, item));
     const ledger = gateway.keep(
       "ledger",
       () =>
         new Ledger({
           log: gateway.log,
-          relist,
+          relist: () => shown.changed(),
           changed: (flags, by) => {
             for (const flag of flags) gateway.emit("gating:changed", { ...flag, by });
           },
         }),
       (kept) => kept.close(),
     );
-    const deadlineOf = createRule(config, (call) => gateway.timeouts(call));
+    const deadlineOf = createRule(config, (call) => gateway.control.timeouts(call));
     gateway.use(
       "gate",
       createGate(() => ledger.flags),
     );
-    gateway.deadline(deadlineOf);
+    gateway.use("deadline", { limit: deadlineOf });
     gateway.onStart(() =>
       ledger.open(
-        statePath(config.state, gateway.cwd, gateway.control.configFile),
+        statePath(config.state, gateway.files.folder, gateway.control.configFile),
         gateway.control.dryRun,
       ),
     );
@@ -50,7 +50,7 @@ export default definePlugin({
       isServerEnabled: (server) => isServerOn(ledger.flags, server) && !isLeftOut(gateway, server),
       isToolEnabled: (server, tool) => isToolOn(ledger.flags, server, tool),
       async set(flags, by) {
-        checkFlags(gateway, ledger.flags, flags);
+        checkFlags(gateway.control, ledger.flags, flags);
         const entries = await takeIn(gateway, flags, by);
         const changed = await ledger.set(flags, by);
         return [...entries.filter((flag) => !changed.includes(flag)), ...changed];

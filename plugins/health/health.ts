@@ -8,7 +8,7 @@ import { judge, type Facts } from "./verdict.ts";
 
 /** What {@link GatewayHealth} works with. */
 export interface GatewayHealthOptions {
-  readonly gateway: Pick<PluginContext<HealthOptions>, "servers" | "config">;
+  readonly gateway: Pick<PluginContext<HealthOptions>, "control" | "config">;
   readonly agents: AgentsService | undefined;
   readonly servers: ServerChecks;
   readonly models: ModelChecks;
@@ -56,7 +56,7 @@ export class GatewayHealth implements HealthService {
 
   ofServer(server: string): ServerHealth | undefined {
     const { servers, gateway } = this.#options;
-    return gateway.servers.has(server) ? servers.of(server) : undefined;
+    return gateway.control.servers.has(server) ? servers.of(server) : undefined;
   }
 
   /** What the providers of the agents' models last said. */
@@ -96,7 +96,7 @@ export class GatewayHealth implements HealthService {
       failed: "transport",
       checkedAt: new Date().toISOString(),
     });
-    if (!gateway.servers.has(server)) return down("is not part of the gateway");
+    if (!gateway.control.servers.has(server)) return down("is not part of the gateway");
     if (!servers.isEnabled(server)) return down("is switched off");
     return servers.of(server) ?? down(this.#noAnswer);
   }
@@ -129,7 +129,7 @@ export class GatewayHealth implements HealthService {
 
   #isProbed(server: string): boolean {
     const { gateway, servers } = this.#options;
-    return gateway.servers.get(server)?.probe !== undefined && servers.isEnabled(server);
+    return gateway.control.servers.get(server)?.probe !== undefined && servers.isEnabled(server);
   }
 }
 

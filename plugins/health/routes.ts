@@ -69,8 +69,8 @@ async function details(
   };
 }
 
-function upstreams({ servers }: Pick<PluginContext, "servers">): Server[] {
-  return [...servers.values()].filter(({ status }) => status.transport !== "local");
+function upstreams({ control }: Pick<PluginContext, "control">): Server[] {
+  return [...control.servers.values()].filter(({ status }) => status.transport !== "local");
 }
 
 function view({ status: { state, transport } }: Server): object {

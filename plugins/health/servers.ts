@@ -11,7 +11,7 @@ const SAMPLES = 5;
 
 /** What {@link ServerChecks} works with. */
 export interface ServerChecksOptions {
-  readonly gateway: Pick<PluginContext<HealthOptions>, "servers" | "config" | "log" | "keep">;
+  readonly gateway: Pick<PluginContext<HealthOptions>, "control" | "config" | "log" | "keep">;
   readonly gating: GatingService | undefined;
   /** A probe ended after so many milliseconds. */
   probed(server: string, duration: number): void;
@@ -40,7 +40,7 @@ export class ServerChecks {
 
   /** Names of the servers to probe: those that can be asked and are switched on. */
   get probed(): string[] {
-    return [...this.#options.gateway.servers.values()]
+    return [...this.#options.gateway.control.servers.values()]
       .filter((server) => server.probe !== undefined && this.isEnabled(server.name))
       .map(({ name }) => name);
   }
@@ -52,7 +52,7 @@ export class ServerChecks {
 
   /** What is known of a server; one that cannot be probed is what its status says. */
   of(server: string): ServerHealth | undefined {
-    const found = this.#options.gateway.servers.get(server);
+    const found = this.#options.gateway.control.servers.get(server);
     if (found === undefined || found.probe) return this.checks.latest(server);
     return fromStatus(found);
   }
@@ -76,7 +76,7 @@ export class ServerChecks {
   }
 
   async #ask(server: string, dispose: AbortSignal): Promise<ServerHealth | undefined> {
-    const found = this.#options.gateway.servers.get(server);
+    const found = this.#options.gateway.control.servers.get(server);
     if (!found?.probe) return undefined;
     const { log } = this.#options.gateway;
     const before = this.checks.latest(server);

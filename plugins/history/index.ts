@@ -17,7 +17,7 @@ export default definePlugin({
     const { config: options, log } = gateway;
     const recorder = new Recorder({ ring, options, secrets, log });
     gateway.use("observe", recorder.watch);
-    gateway.use("progress", recorder.note);
+    gateway.use("dispatch", recorder.note);
     gateway.onStart(() => {
       const before = ring.limits;
       ring.limits = limits;

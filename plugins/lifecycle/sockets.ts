@@ -10,12 +10,14 @@ const MAX_UNSENT = 1024 * 1024;
 /** In the range for applications (RFC 6455 section 7.4.2); says what HTTP 404 says. */
 const GONE = 4404;
 
+const POLICY = { access: "caller", mutates: false, websocket: true } as const;
+
 /** `/ws/agent/:id`: what an agent does, as it does it. */
 export function registerSockets(
   gateway: PluginContext<LifecycleOptions>,
   lifecycle: Lifecycle,
 ): void {
-  gateway.socket("/ws/agent/:id", { access: "caller", mutates: false }, (socket) => {
+  gateway.route("GET", "/ws/agent/:id", POLICY, (socket) => {
     const agent = lifecycle.find(socket.params["id"] ?? "", socket.principal);
     if (agent) watch(agent, socket, lifecycle);
     else socket.close(GONE, NOT_FOUND);

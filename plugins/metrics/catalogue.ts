@@ -9,7 +9,7 @@ export interface Sources {
   readonly ledger: Ledger;
   readonly life: GatewayLife;
   readonly switches: Switches;
-  readonly gateway: Pick<PluginContext, "control" | "servers">;
+  readonly gateway: Pick<PluginContext, "control">;
 }
 
 const STATES = ["idle", "connecting", "ready", "degraded", "backoff", "failed", "closed"] as const;
@@ -74,7 +74,7 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     "1 for the state that a server is in, 0 for the others.",
     ["server", "state"],
     function* () {
-      for (const [server, { status }] of gateway.servers)
+      for (const [server, { status }] of gateway.control.servers)
         for (const state of STATES) yield [{ server, state }, Number(state === status.state)];
     },
   );
@@ -89,7 +89,7 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     "Messages of a server that were thrown away: invalid, too deep, or nobody's.",
     ["server"],
     function* () {
-      for (const [server, { dropped }] of gateway.servers)
+      for (const [server, { dropped }] of gateway.control.servers)
         if (dropped !== undefined) yield [{ server }, dropped];
     },
   );

@@ -23,7 +23,7 @@ export default definePlugin({
     // Figures live through reloads; other buckets need other histograms.
     const ledger = gateway.keep(`ledger ${buckets.join(" ")}`, () => new Ledger(buckets));
     const life = gateway.keep(`life ${buckets.join(" ")}`, () => new GatewayLife(buckets));
-    const switches = new Switches(() => gateway.servers, services.gating);
+    const switches = new Switches(() => gateway.control.servers, services.gating);
     const sources: Sources = { ledger, life, switches, gateway };
     const page = new Exposition(gateway.metrics, config.prefix);
     exposeCalls(page, sources);
@@ -33,9 +33,9 @@ export default definePlugin({
 
     measure(gateway, ledger);
     life.watch(gateway);
-    gateway.onStart(() => life.meet(gateway.servers));
+    gateway.onStart(() => life.meet(gateway.control.servers));
     gateway.hook("reload:done", () => {
-      const isServer = (name: string): boolean => gateway.servers.has(name);
+      const isServer = (name: string): boolean => gateway.control.servers.has(name);
       ledger.keep(isServer);
       life.keep(isServer);
     });

@@ -11,15 +11,16 @@ const NETWORK_TRANSPORT: Readonly<Record<string, string>> = {
 
 /** Times every call twice: outside everything, so that denials count, and where it leaves for a server. */
 export function measure(
-  gateway: Pick<PluginContext<MetricsOptions>, "config" | "servers" | "use">,
+  gateway: Pick<PluginContext<MetricsOptions>, "config" | "control" | "use">,
   ledger: Ledger,
 ): void {
   const { maxTools, toolNames } = gateway.config;
   const labelling: Labelling = {
     maxTools,
     toolNames,
-    isServer: (name) => gateway.servers.has(name),
-    transportOf: (server) => NETWORK_TRANSPORT[gateway.servers.get(server)?.status.transport ?? ""],
+    isServer: (name) => gateway.control.servers.has(name),
+    transportOf: (server) =>
+      NETWORK_TRANSPORT[gateway.control.servers.get(server)?.status.transport ?? ""],
   };
   gateway.use("observe", (call, next) => {
     const started = performance.now();
@@ -31,7 +32,7 @@ export function measure(
     };
     return watched(next(call), tell);
   });
-  gateway.use("progress", (call, next) => {
+  gateway.use("dispatch", (call, next) => {
     const started = performance.now();
     return watched(next(call), (end) => ledger.relay(call, end, since(started), labelling));
   });

@@ -14,7 +14,7 @@ export function summarise({ ledger, life, switches, gateway }: Sources): object 
     },
     tool_calls_in_flight: ledger.inFlight,
     upstream_state: Object.fromEntries(
-      [...gateway.servers].map(([server, { status }]) => [server, status.state]),
+      [...gateway.control.servers].map(([server, { status }]) => [server, status.state]),
     ),
     upstream_reconnects_total: Object.fromEntries(life.reconnects),
     breaker_state: Object.fromEntries(life.circuits),

@@ -24,7 +24,7 @@ const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
  * goes the long way, and both answer alike.
  */
 export function callDirectly(
-  gateway: Pick<PluginContext, "servers" | "exists" | "call">,
+  gateway: Pick<PluginContext, "control" | "call">,
   options: Pick<Options, "format" | "serverTiming" | "forwardHeaders" | "toolFailureStatus">,
   limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
@@ -35,7 +35,7 @@ export function callDirectly(
     for (const header of SPECIAL) if (headers[header] !== undefined) return undefined;
     const { accept } = headers;
     if (accept !== undefined && prefersEvents(accept)) return undefined;
-    const found = gateway.servers.get(server);
+    const found = gateway.control.servers.get(server);
     const tool = found && toolsOf(found.catalogue).get(name);
     if (!found || !tool) return undefined;
     const target = { server: found, tool };
@@ -49,16 +49,16 @@ export function callDirectly(
 }
 
 async function answer(
-  gateway: Pick<PluginContext, "servers" | "exists" | "call">,
+  gateway: Pick<PluginContext, "control" | "call">,
   options: Pick<Options, "format" | "toolFailureStatus">,
   target: Target,
   { body, principal, cancellation }: DirectRequest,
   accept: string | undefined,
 ): Promise<DirectAnswer> {
   // In the router's order, so that a name which is not there for this caller looks like any other.
-  const { name: server } = findServer(gateway, target.server.name, principal);
+  const { name: server } = findServer(gateway.control, target.server.name, principal);
   const args = toObject(body.toString("utf8"));
-  findTool(gateway, target.server, target.tool.name, principal);
+  findTool(gateway.control, target.server, target.tool.name, principal);
   const reply = await gateway.call({
     server,
     name: target.tool.name,

@@ -12,13 +12,13 @@ const PUBLIC = { access: "public", mutates: false } as const;
 
 /** Serves the OpenAPI documents, and the pages that show them. */
 export function routeDocuments(
-  gateway: Pick<PluginContext, "route" | "servers" | "shows" | "exists" | "control" | "hook">,
+  gateway: Pick<PluginContext, "route" | "control" | "hook">,
   options: Options,
 ): void {
   const documents = new Documents(gateway, options);
   gateway.route("GET", "/openapi.json", VIEWER, async (event) => {
-    const root = options.root === undefined ? undefined : gateway.servers.get(options.root);
-    await Promise.all((root ? [root] : [...gateway.servers.values()]).map(settled));
+    const root = options.root === undefined ? undefined : gateway.control.servers.get(options.root);
+    await Promise.all((root ? [root] : [...gateway.control.servers.values()]).map(settled));
     const { principal } = event.context;
     return sendDocument(
       event,
@@ -27,7 +27,7 @@ export function routeDocuments(
   });
   gateway.route("GET", "/:server/openapi.json", VIEWER, async (event) => {
     const { principal } = event.context;
-    const server = findServer(gateway, serverOf(event), principal);
+    const server = findServer(gateway.control, serverOf(event), principal);
     await settled(server);
     return sendDocument(event, documents.ofServer(server, principal));
   });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { GatewayConfig, Json, PluginContext, Principal, Server } from "propylon";
+import type { Control, GatewayConfig, Json, PluginContext, Principal, Server } from "propylon";
 import { perGeneration } from "propylon/kit";
 import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
 import type { Options } from "./options.ts";
@@ -24,16 +24,13 @@ const MAX_FORMS = 100;
 
 /** The gateway's OpenAPI documents as bytes, each written again only when what it shows changed. */
 export class Documents {
-  readonly #gateway: Pick<PluginContext, "servers" | "shows">;
+  readonly #control: Pick<Control, "servers" | "shows">;
   readonly #head: () => DocumentHead;
   /** By server name; `""` is the gateway's own. */
   readonly #kept = new Map<string, Kept>();
 
-  constructor(
-    gateway: Pick<PluginContext, "servers" | "shows" | "control" | "hook">,
-    options: Options,
-  ) {
-    this.#gateway = gateway;
+  constructor(gateway: Pick<PluginContext, "control" | "hook">, options: Options) {
+    this.#control = gateway.control;
     this.#head = perGeneration(gateway, () => headOf(gateway, options));
   }
 
@@ -52,10 +49,10 @@ export class Documents {
 
   /** The document of all servers that have tools, as a principal sees them. */
   ofGateway(principal: Principal): Rendered {
-    const servers = [...this.#gateway.servers.values()].map((each) => this.#show(each, principal));
+    const servers = [...this.#control.servers.values()].map((each) => this.#show(each, principal));
     const head = this.#head();
     for (const name of this.#kept.keys())
-      if (name !== "" && !this.#gateway.servers.has(name)) this.#kept.delete(name);
+      if (name !== "" && !this.#control.servers.has(name)) this.#kept.delete(name);
     return this.#render("", head, servers, () =>
       gatewayDocument(
         head,
@@ -81,7 +78,7 @@ export class Documents {
 
   #show(server: Server, principal: Principal): Shown {
     const tools = server.catalogue.tools.filter(({ name: tool }) =>
-      this.#gateway.shows({ server: server.name, kind: "tool", name: tool }, principal),
+      this.#control.shows({ server: server.name, kind: "tool", name: tool }, principal),
     );
     return { server, tools };
   }

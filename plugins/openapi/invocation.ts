@@ -3,6 +3,7 @@ import {
   toGatewayError,
   type CallInput,
   type Json,
+  type Control,
   type PluginContext,
   type Progress,
   type RouteEvent,
@@ -23,7 +24,7 @@ import { HttpPeer } from "./timing.ts";
 /** What an invocation needs of the plugin. */
 export interface InvocationHost {
   readonly call: PluginContext["call"];
-  readonly timeouts: PluginContext["timeouts"];
+  readonly timeouts: Control["timeouts"];
   readonly options: Options;
   readonly gating: GatingService | undefined;
   readonly limits: RateLimitsService | undefined;

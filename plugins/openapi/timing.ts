@@ -50,7 +50,7 @@ function entry(name: string, ms: number): string {
 /** Notes when calls of plain HTTP come to each stage, and when their server begins and ends. */
 export function timeStages(gateway: Pick<PluginContext, "use">): void {
   for (const stage of STAGES)
-    gateway.use(stage, stage === "progress" ? timeUpstream : timeStage(stage));
+    gateway.use(stage, stage === "dispatch" ? timeUpstream : timeStage(stage));
 }
 
 function timeStage(stage: Stage): Middleware {

@@ -19,7 +19,8 @@ export default definePlugin({
   setup(gateway) {
     const { config, metrics } = gateway;
     // Relative folders start from the config file, like every other path in it.
-    const folder = config.store === undefined ? undefined : resolve(gateway.cwd, config.store);
+    const folder =
+      config.store === undefined ? undefined : resolve(gateway.files.folder, config.store);
     const store = gateway.keep(
       `store ${folder ?? ""}`,
       () => new Store(folder === undefined ? new MemoryShelf() : new FolderShelf(folder)),

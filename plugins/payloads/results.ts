@@ -14,6 +14,9 @@ import type { PayloadInfo, PayloadStore } from "./service.ts";
 
 type ResultOptions = NonNullable<PayloadOptions["results"]>;
 
+/** Tools of this plugin are those of the server of its name. */
+const OWN_SERVER = "payloads";
+
 /** Name of the tool that reads a part of a payload. */
 const READ_TOOL = "payload_read";
 
@@ -30,7 +33,7 @@ export function storeResults(
 ): void {
   const find = (id: string, call: Call): PayloadInfo =>
     findOwn(store, id, call.principal, gateway.config.store !== undefined);
-  gateway.use("progress", replaceLarge(gateway.name, store, options));
+  gateway.use("dispatch", replaceLarge(store, options));
   gateway.tool(READ_TOOL, {
     description:
       "Reads a part of a stored result. Results that are too large to be sent whole name their id.",
@@ -51,9 +54,8 @@ export function storeResults(
       return { text, offset: from, next: to < size ? to : null, size };
     },
   });
-  gateway.resourceTemplate({
+  gateway.resource("Stored result", {
     uriTemplate: `${PREFIX}{id}`,
-    name: "Stored result",
     description: "A tool result that was too large to be sent whole.",
     read: async ({ id = "" }, call) => {
       const info = find(id, call);
@@ -69,11 +71,11 @@ export function storeResults(
 }
 
 /** Innermost, so that everyone around it sees what the client gets. */
-function replaceLarge(own: string, store: PayloadStore, options: ResultOptions): Middleware {
+function replaceLarge(store: PayloadStore, options: ResultOptions): Middleware {
   return async (call, next) => {
     const answer = await next(call);
     // A declared output must come back as declared, and the parts read from here must not become payloads again.
-    if (call.method !== "tools/call" || call.server === own || call.tool?.outputSchema)
+    if (call.method !== "tools/call" || call.server === OWN_SERVER || call.tool?.outputSchema)
       return answer;
     if (sizeOf(answer) <= options.above || answer.isRpcError || answer.isError || answer.inexact)
       return answer;

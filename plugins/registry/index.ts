@@ -18,7 +18,7 @@ export default definePlugin({
   setup(gateway) {
     const { config, services } = gateway;
     const catalogue = new RegistryCatalogue(() => services.agents.list(), config.strictSchema);
-    if (config.listener) gateway.listener(LISTENER, config.listener);
+    if (config.listener) gateway.extend({ listeners: { [LISTENER]: config.listener } });
     const get = (path: string, body: (event: RouteEvent) => object): void =>
       gateway.route(
         "GET",
@@ -41,11 +41,11 @@ export default definePlugin({
     if (config.strictSchema) return;
     for (const agent of services.agents.list()) {
       for (const problem of strictProblems(agent))
-        gateway.warn({
+        gateway.check(agent.name, () => ({
           message: `Official registries would refuse the agent "${agent.name}": ${problem}.`,
           path: ["plugins", "agents", "agents", agent.name],
           hint: "Correct it, or set plugins.registry.strictSchema: true.",
-        });
+        }));
     }
   },
 });

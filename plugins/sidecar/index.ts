@@ -41,11 +41,11 @@ export default definePlugin({
   // $NATS_URL may name servers where it runs.
   packages: ({ nats }) => (nats.url === undefined ? undefined : PACKAGES),
   setup(gateway) {
-    const settings = settle(gateway.config, process.env, gateway.cwd);
+    const settings = settle(gateway.config, process.env, gateway.files.folder);
     const sidecar = assemble(gateway, settings);
     registerRoutes(gateway, sidecar);
     registerTools(gateway, sidecar);
-    if (settings.readiness) gateway.readiness("sidecar", () => missing(sidecar));
+    if (settings.readiness) gateway.check("sidecar", () => missing(sidecar));
     run(gateway, sidecar);
     return sidecar.queue;
   },
@@ -75,7 +75,7 @@ function assemble(gateway: PluginContext<SidecarOptions>, settings: Settings): S
   const count = registerMetrics(gateway.metrics, transport, worker);
   const child =
     settings.runtime.command &&
-    new RuntimeChild(settings.runtime, gateway.cwd, {
+    new RuntimeChild(settings.runtime, gateway.files.folder, {
       info: (data, message) => log.info(data, message),
       warn: (data, message) => log.warn(data, message),
     });

@@ -34,7 +34,7 @@ export function createDurations(meters: MeterProvider | undefined): Durations {
 
 /** Times sessions of clients, and connections to servers. Their beginnings outlive a reload. */
 export function timeSessions(
-  gateway: Pick<PluginContext, "hook" | "keep" | "servers">,
+  gateway: Pick<PluginContext, "hook" | "keep" | "control">,
   durations: () => Durations,
 ): void {
   const sessions = gateway.keep("sessions", () => new Map<string, number>());

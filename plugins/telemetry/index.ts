@@ -29,12 +29,12 @@ export default definePlugin({
       exportsTraces: () => pipeline?.tracers !== undefined,
       durations: () => (durations ??= createDurations(pipeline?.meters)),
       get servers() {
-        return gateway.servers;
+        return gateway.control.servers;
       },
       captureArguments: config.captureArguments,
     };
     gateway.use("observe", observeCalls(observation));
-    gateway.use("progress", observeHops(observation));
+    gateway.use("dispatch", observeHops(observation));
     timeSessions(gateway, observation.durations);
     gateway.onStart(async () => {
       if (!settings) {

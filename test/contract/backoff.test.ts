@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
-import type { Clock } from "../../core/servers/clock.ts";
+import type { Clock } from "../../plugins/servers/clock.ts";
 import { freePort } from "../../core/testing/index.ts";
-import { makeUpstream } from "../core/servers/support/calls.ts";
+import { makeUpstream } from "../plugins/servers/support/calls.ts";
 import { whenState } from "./kit.ts";
 
 /** A clock that stands still: it collects what is due, and runs it when told. */

@@ -16,7 +16,7 @@ import { PluginSource } from "../../core/config/resolve.ts";
 import { isCoreKey } from "../../core/config/sections.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { definePlugin } from "../../core/index.ts";
-import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../core/mcp/protocol.ts";
+import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/protocol.ts";
 import { dryRun } from "../../core/gateway/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

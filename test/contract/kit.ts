@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { z } from "zod";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";
 import type { Server, ServerState } from "../../core/server/server.ts";
-import { rpc, serveHttp, serveOld, type Running } from "../core/servers/support/servers.ts";
+import { rpc, serveHttp, serveOld, type Running } from "../plugins/servers/support/servers.ts";
 
 /** A real old server with an `echo` tool; remembers every request with its headers. Closed when the test ends. */
 export async function startEcho(port?: number): Promise<Running> {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import type { Upstream } from "../../core/servers/upstream.ts";
+import type { Upstream } from "../../plugins/servers/upstream.ts";
 import { createLogger } from "../../core/log.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { connectClient, setupGateway } from "../../core/testing/index.ts";
@@ -17,7 +17,7 @@ const openRoute = definePlugin({
   setup(gateway) {
     gateway.tool("count", {
       description: "How many servers there are.",
-      run: () => String(gateway.servers.size),
+      run: () => String(gateway.control.servers.size),
     });
   },
 });

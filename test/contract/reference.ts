@@ -100,13 +100,14 @@ export function errorsPage(): string {
 
 const STAGE_JOB: Readonly<Record<Stage, string>> = {
   observe: "Logs, counts and times every call. Outermost, so that it sees denials too.",
-  authorize: "Whether the principal may call this tool.",
-  gate: "Whether server and tool are switched on; before any traffic to a server.",
+  gate: "Whether the call may be made: who calls, and whether server and tool are switched on. Before any traffic to a server.",
   limit: "Rate and concurrency.",
   validate: "Arguments against the tool's schema.",
-  deadline: "Derives a signal that aborts after the effective timeout.",
+  deadline:
+    'Aborts the call when its time is over. How much that is, one plugin may decide: `gateway.use("deadline", { limit })`.',
   breaker: "Leaves a failing server alone for a while; counts timeouts, not a client's cancel.",
-  progress: "Shapes the progress reports on their way back.",
+  dispatch:
+    "Innermost, around the request to the server: sees what the server gets and what it answers, and may put another answer in its place.",
 };
 
 /** docs/reference/stages.md */

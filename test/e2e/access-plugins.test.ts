@@ -8,6 +8,7 @@ import conformance from "../../plugins/conformance/index.ts";
 import events from "../../plugins/events/index.ts";
 import gating from "../../plugins/gating/index.ts";
 import history from "../../plugins/history/index.ts";
+import mcp from "../../plugins/mcp/index.ts";
 import metrics from "../../plugins/metrics/index.ts";
 import openapi from "../../plugins/openapi/index.ts";
 import ratelimit from "../../plugins/ratelimit/index.ts";
@@ -17,6 +18,7 @@ import lifecycle from "../../plugins/lifecycle/index.ts";
 import payloads from "../../plugins/payloads/index.ts";
 import progress from "../../plugins/progress/index.ts";
 import registry from "../../plugins/registry/index.ts";
+import servers from "../../plugins/servers/index.ts";
 import sidecar from "../../plugins/sidecar/index.ts";
 import telemetry from "../../plugins/telemetry/index.ts";
 import { runAccessMatrix, surprises } from "./access-matrix.ts";
@@ -34,12 +36,14 @@ const PLUGINS: readonly PluginEntry[] = [
   health,
   history,
   lifecycle,
+  mcp,
   metrics,
   openapi,
   payloads,
   progress,
   ratelimit,
   registry,
+  servers,
   sidecar,
   telemetry,
 ];

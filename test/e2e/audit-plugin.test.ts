@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { boundDetails } from "../../core/http/audit-details.ts";
+import { boundDetails } from "../../core/http/audit.ts";
 import { createKey, digestOf } from "../../core/http/auth/key.ts";
 import {
   createPrincipal,

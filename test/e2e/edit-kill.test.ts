@@ -32,7 +32,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Kills a gateway amid its edits; resolves with the last count it said was committed. */
 async function killed(file: string, afterCommits: number, delay: number): Promise<number> {
-  const child = fork(LOOP, [library, file]);
+  const child = fork(LOOP, [library, file], { execArgv: [] });
   let last = 0;
   const enough = new Promise<void>((resolve) => {
     child.on("message", (message: { committed?: string }) => {

@@ -33,14 +33,12 @@ const target = definePlugin({
         throw new Error("inner secret");
       },
     });
-    gateway.resource({ uri: "memo://one", name: "one", read: () => ({ text: "one" }) });
-    gateway.resourceTemplate({
+    gateway.resource("one", { uri: "memo://one", read: () => ({ text: "one" }) });
+    gateway.resource("memo", {
       uriTemplate: "memo://{id}",
-      name: "memo",
       read: ({ id }) => ({ text: id ?? "" }),
     });
-    gateway.prompt({
-      name: "greet",
+    gateway.prompt("greet", {
       arguments: [{ name: "who" }],
       get: ({ who }) => ({
         messages: [{ role: "user", content: { type: "text", text: who ?? "" } }],

@@ -33,23 +33,22 @@ const house = (name: string) =>
     setup(gateway) {
       for (const tool of TOOLS)
         gateway.tool(`${name}_${tool}`, { description: tool, run: () => `${name} ${tool}` });
-      for (const uri of URIS)
-        gateway.resource({ uri: `${uri}/${name}`, name: uri, read: () => ({ text: uri }) });
-      gateway.resourceTemplate({
+      const resources = URIS.map((uri) =>
+        gateway.resource(uri, { uri: `${uri}/${name}`, read: () => ({ text: uri }) }),
+      );
+      gateway.resource("t", {
         uriTemplate: `t://${name}/{id}`,
-        name: "t",
         read: ({ id }) => ({ text: id! }),
         complete: () => ["one", "two"],
       });
       for (const prompt of PROMPTS)
-        gateway.prompt({
-          name: `${name}_${prompt}`,
+        gateway.prompt(`${name}_${prompt}`, {
           arguments: [{ name: "who" }],
           get: () => ({ role: "user", content: { type: "text", text: prompt } }),
           complete: () => ["one", "two"],
         });
       gateway.route("POST", `/touch-${name}`, { access: "public", mutates: false }, () => {
-        for (const uri of URIS) gateway.updated(`${uri}/${name}`);
+        for (const resource of resources) resource.updated();
         return "ok";
       });
     },
@@ -68,13 +67,14 @@ const guards = (rules: Rules, name = "guards") =>
   definePlugin({
     name,
     setup(gateway) {
-      rules.relist = gateway.filter(
+      const handle = gateway.filter(
         (item, { id }) => {
           rules.asked++;
           return !rules.hidden.get(id)!.has(keyOf(item)) && !rules.hidden.get(id)!.has(item.server);
         },
         { viewOf: ({ id }: Principal) => [...rules.hidden.get(id)!].toSorted().join("|") },
       );
+      rules.relist = () => handle.changed();
     },
   });
 const noRules = (): Rules => ({

@@ -16,7 +16,12 @@ const large = definePlugin({
   setup(gateway) {
     gateway.tool("large", { description: "Answers much.", run: () => TEXT });
     gateway.route("GET", "/large", { access: "caller", mutates: false }, () => new Response(TEXT));
-    gateway.socket("/large", { access: "caller", mutates: false }, (socket) => socket.send(TEXT));
+    gateway.route(
+      "GET",
+      "/large",
+      { access: "caller", mutates: false, websocket: true },
+      (socket) => socket.send(TEXT),
+    );
   },
 });
 

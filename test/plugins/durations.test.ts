@@ -53,7 +53,7 @@ const OPTIONS: Readonly<Record<string, Options>> = {
 /** These say themselves what is too long. */
 const BOUNDED = ["events", "telemetry"];
 /** These have no times. */
-const TIMELESS = ["conformance", "admin", "history", "registry"];
+const TIMELESS = ["conformance", "admin", "history", "registry", "mcp", "servers"];
 
 interface Part {
   readonly innerType?: z.core.$ZodType;

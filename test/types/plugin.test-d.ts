@@ -8,6 +8,9 @@ import {
   type Answer,
   type Call,
   type CommandInput,
+  type Handle,
+  type ResourceHandle,
+  type Socket,
 } from "../../core/index.ts";
 
 interface Store {
@@ -51,6 +54,38 @@ test("config, services and arguments have the types that were declared", () => {
         { access: "principal", mutates: false },
         (event) => event.context.principal.id,
       );
+      gateway.route("GET", "/ws", { access: "viewer", mutates: false, websocket: true }, (socket) =>
+        expectTypeOf(socket).toEqualTypeOf<Socket>(),
+      );
+      gateway.use("deadline", {
+        limit(call) {
+          expectTypeOf(call).toEqualTypeOf<Call>();
+          return { total: 1 };
+        },
+      });
+      expectTypeOf(gateway.tool("h", { description: "", run: () => "" })).toEqualTypeOf<Handle>();
+      expectTypeOf(gateway.filter(() => true)).toEqualTypeOf<Handle>();
+      const fixed = gateway.resource("one", {
+        uri: "x://one",
+        read(variables, call) {
+          expectTypeOf(variables).toEqualTypeOf<Readonly<Record<string, string>>>();
+          expectTypeOf(call).toEqualTypeOf<Call>();
+          return { text: "" };
+        },
+      });
+      expectTypeOf(fixed).toEqualTypeOf<ResourceHandle>();
+      gateway.resource("many", {
+        uriTemplate: "x://{id}",
+        read: ({ id = "" }) => ({ text: id }),
+        complete: (variable, value) => [variable + value],
+      });
+      gateway.prompt("p", {
+        arguments: [{ name: "a" }],
+        get(args) {
+          expectTypeOf(args).toEqualTypeOf<Readonly<Record<string, string>>>();
+          return { role: "user", content: { type: "text", text: "" } };
+        },
+      });
     },
   });
   definePlugin({ name: "giving", provides: Stored, setup: () => store });
@@ -77,6 +112,16 @@ test("what must not compile does not", () => {
       void gateway.services.other;
       // @ts-expect-error: there is no such stage
       gateway.use("before", (call, next) => next(call));
+      // @ts-expect-error: only the deadline has a rule
+      gateway.use("gate", { limit: () => ({ total: 1 }) });
+      // @ts-expect-error: a resource has a URI or a template
+      gateway.resource("r", { read: () => ({ text: "" }) });
+      // @ts-expect-error: and not both
+      gateway.resource("r", { uri: "x://y", uriTemplate: "x://{y}", read: () => ({ text: "" }) });
+      // @ts-expect-error: this member has another name
+      void gateway.servers;
+      // @ts-expect-error: a WebSocket begins with GET
+      gateway.route("POST", "/x", { access: "public", mutates: false, websocket: true }, () => {});
       // @ts-expect-error: a middleware passes on an answer
       gateway.use("gate", () => undefined);
       // @ts-expect-error: a call is immutable

@@ -1,6 +1,7 @@
 import { plugins } from "virtual:gateway/plugins";
 import { pluginOf, type PluginResolver } from "../../config/plugin-module.ts";
 import { GatewayError } from "../../errors.ts";
+import { DEFAULT_PLUGINS } from "../../plugin/defaults.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
 /** In place of core/config/resolve.ts in a build: the plugins are those that it was made with. */

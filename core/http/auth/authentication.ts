@@ -1,7 +1,14 @@
+import { isGatewayError, type GatewayError } from "../../errors.ts";
 import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../../call/types.ts";
 
-/** The parts of a request that tell who makes it. Header names are lower case. */
+/**
+ * The parts of a request that tell who makes it. Header names are lower case.
+ *
+ * @example
+ * const tokenOf = ({ headers }: Credentials): string | undefined =>
+ *   /^Bearer (\S+)$/.exec(String(headers["authorization"]))?.[1];
+ */
 export interface Credentials {
   readonly method: string;
   readonly path: string;
@@ -17,12 +24,20 @@ export interface Credentials {
  * - an identity: mine. The gateway adds the `ref`.
  *
  * Any other throw means that it could not be found out: the request is refused with that error, and nobody else is asked.
+ *
+ * @example
+ * const byTicket: Authenticate = ({ headers }) =>
+ *   headers["x-ticket"] === TICKET ? { id: "door", kind: "service", roles: new Set(["caller"]) } : undefined;
  */
 export type Authenticate = (
   credentials: Credentials,
 ) => Identity | undefined | Promise<Identity | undefined>;
 
-/** What else an authenticator may decide. */
+/**
+ * What else an authenticator may decide.
+ *
+ * @example gateway.authenticator("directory", authenticate, { challenge: () => 'Bearer realm="directory"' });
+ */
 export interface AuthenticatorOptions {
   /** `WWW-Authenticate` value for a 401 on this path; default: `Bearer realm="propylon"`. */
   readonly challenge?: (path: string) => string;
@@ -40,4 +55,25 @@ export interface Authenticator extends AuthenticatorOptions {
   /** Name of the plugin that brings it; `undefined` for those of the config. */
   readonly plugin: string | undefined;
   readonly authenticate: Authenticate;
+}
+
+/** Decides who makes a request and what they may, for a whole listener. */
+export interface Authentication {
+  /**
+   * Returns who it is, or `undefined` for a request without credentials.
+   * @throws {GatewayError} `unauthorized` for credentials that are wrong
+   */
+  authenticate(credentials: Credentials): Known;
+  /** `WWW-Authenticate` value for a 401 on this path. */
+  challenge(path: string): string;
+  /** Whether a principal satisfies a route's policy. */
+  admits(principal: Principal, access: Access): boolean;
+}
+
+/** What an {@link Authentication} answers. */
+export type Known = Principal | undefined | Promise<Principal | undefined>;
+
+/** Whether somebody's credentials were refused, in contrast to a check that could not be made. */
+export function isRefusal(error: unknown): error is GatewayError {
+  return isGatewayError(error) && error.code === "unauthorized";
 }

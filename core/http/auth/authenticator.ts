@@ -1,16 +1,18 @@
 import type { Authenticator, Credentials } from "./authentication.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
-import { readBearer, type Bearer } from "./bearer.ts";
-import { AuthenticatorChain, type Authentication } from "./chain.ts";
+import { AuthenticatorChain } from "./chain.ts";
 import { createJwtVerifier, ForeignToken, JWT, type JwtVerifier } from "./jwt.ts";
-import { isMistyped } from "./key.ts";
-import { createKeyring, KEYS } from "./keyring.ts";
-import { createPrincipal } from "./principal.ts";
-import { admits, ALL_ROLES } from "./roles.ts";
+import { isMistyped, digestOf } from "./key.ts";
+import type { Principal } from "../../call/types.ts";
+import { makePrincipal } from "./principal.ts";
+import { ALL_ROLES } from "../guard.ts";
 
-/** Everyone, when no authentication is configured (open without a key). */
-const ANONYMOUS = createPrincipal({ id: "anonymous", kind: "anonymous", roles: ALL_ROLES });
+/** Name of the authenticator of `auth.apiKey` and `auth.keys`. */
+export const KEYS = "keys";
+
+/** Name of the holder of `auth.apiKey`. */
+export const MASTER = "api-key";
 
 /** Names that a plugin's authenticator cannot have: they vouch for principals of the core. */
 const RESERVED: ReadonlySet<string> = new Set([KEYS, JWT, "gateway"]);
@@ -36,13 +38,6 @@ export function createChain(
   if (links.length === 0) return undefined;
   return new AuthenticatorChain(links, (credentials) => refusalOf(credentials, auth));
 }
-
-/** Lets everyone in with all rights: the default on loopback, where nothing else is configured. */
-export const OPEN: Authentication = {
-  authenticate: () => ANONYMOUS,
-  challenge: () => "Bearer",
-  admits,
-};
 
 function configured(auth: GatewayConfig["auth"]): Authenticator[] {
   const holders = createKeyring(auth);
@@ -123,4 +118,61 @@ function checkNames(ofPlugins: readonly Authenticator[]): void {
       );
     owners.set(name, plugin);
   }
+}
+
+/** What an `Authorization` header carries. */
+export interface Bearer {
+  readonly token: string;
+  /** Whether it came as the password of Basic (RFC 7617). */
+  readonly basic: boolean;
+}
+
+const FORM = /^(Bearer|Basic) +(\S+) *$/i;
+
+/**
+ * The token of an `Authorization` header: `Bearer`, or `Basic` with the key as password and any user, as mcpo takes it.
+ * `undefined` for everything else.
+ */
+export function readBearer(authorization: string): Bearer | undefined {
+  const [, scheme, value] = FORM.exec(authorization) ?? [];
+  if (scheme === undefined || value === undefined) return undefined;
+  if (scheme.toLowerCase() === "bearer") return { token: value, basic: false };
+  const pair = Buffer.from(value, "base64").toString();
+  const colon = pair.indexOf(":");
+  return colon < 0 ? undefined : { token: pair.slice(colon + 1), basic: true };
+}
+
+/** Who holds a key; `undefined` when nobody does. */
+type Keyring = (key: string) => Principal | undefined;
+
+/**
+ * Makes the look-up of `auth.apiKey` and `auth.keys`. Keys are found by their digest, so the time it takes tells something about
+ * the digest of what was sent and nothing about any key.
+ *
+ * @throws {GatewayError} `exists` for two names with one key
+ */
+export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring {
+  const holders = new Map<string, Principal>();
+  for (const [id, { role, hash }] of Object.entries(keys)) {
+    const digest = hash.replace("sha256:", "");
+    const other = holders.get(digest);
+    if (other)
+      throw new GatewayError("exists", `auth.keys: "${other.id}" and "${id}" have the same hash.`, {
+        hint: "Give each its own key: propylon key.",
+        data: { path: `auth.keys.${id}.hash` },
+      });
+    holders.set(digest, makePrincipal({ id, kind: "key", roles: new Set([role]) }, KEYS));
+  }
+  if (apiKey !== undefined) {
+    if (Object.hasOwn(keys, MASTER))
+      throw new GatewayError("exists", `auth.keys: "${MASTER}" is the name of auth.apiKey.`, {
+        hint: "Give the key another name: two keys of one name would be one person.",
+        data: { path: `auth.keys.${MASTER}` },
+      });
+    holders.set(
+      digestOf(apiKey),
+      makePrincipal({ id: MASTER, kind: "key", roles: ALL_ROLES }, KEYS),
+    );
+  }
+  return (key) => holders.get(digestOf(key));
 }

@@ -1,24 +1,15 @@
-import type { Authenticator, Credentials } from "./authentication.ts";
-import { GatewayError, isGatewayError } from "../../errors.ts";
+import {
+  isRefusal,
+  type Authentication,
+  type Authenticator,
+  type Credentials,
+  type Known,
+} from "./authentication.ts";
+import { GatewayError } from "../../errors.ts";
 import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../../call/types.ts";
 import { makePrincipal, originOf } from "./principal.ts";
-import { admits } from "./roles.ts";
-
-/** Decides who makes a request and what they may, for a whole listener. */
-export interface Authentication {
-  /**
-   * Returns who it is, or `undefined` for a request without credentials.
-   * @throws {GatewayError} `unauthorized` for credentials that are wrong
-   */
-  authenticate(credentials: Credentials): Known;
-  /** `WWW-Authenticate` value for a 401 on this path. */
-  challenge(path: string): string;
-  /** Whether a principal satisfies a route's policy. */
-  admits(principal: Principal, access: Access): boolean;
-}
-
-type Known = Principal | undefined | Promise<Principal | undefined>;
+import { admits } from "../guard.ts";
 
 /** What is said to credentials that nobody claims; it tells nothing of who was asked. */
 export type Refusal = (credentials: Credentials) => string;
@@ -96,9 +87,4 @@ function withChallenge(
   if (!challenge || !isRefusal(error)) return error;
   const headers = { "www-authenticate": challenge(path), ...error.headers };
   return new GatewayError("unauthorized", error.message, { headers, cause: error });
-}
-
-/** Whether somebody's credentials were refused, in contrast to a check that could not be made. */
-export function isRefusal(error: unknown): error is GatewayError {
-  return isGatewayError(error) && error.code === "unauthorized";
 }

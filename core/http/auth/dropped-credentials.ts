@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GatewayConfig } from "../../config/schema.ts";
 import type { Principal } from "../../call/types.ts";
-import { hasCredentials } from "./authenticator.ts";
+import { hasCredentials, KEYS, MASTER } from "./authenticator.ts";
 import { JWT } from "./jwt.ts";
-import { KEYS, MASTER } from "./keyring.ts";
 import { originOf } from "./principal.ts";
 
 /** What of a generation decides whose credentials count. */

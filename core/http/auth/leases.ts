@@ -20,11 +20,19 @@ interface Withdrawal {
   readonly until: number;
 }
 
-/** What somebody is told whose credential was taken away. */
+/**
+ * What somebody is told whose credential was taken away.
+ *
+ * @example if (host.leases.isWithdrawn(principal)) throw new GatewayError("unauthorized", WITHDRAWN);
+ */
 export const WITHDRAWN = "The credential is no longer valid.";
 const EXPIRED = "The token has expired.";
 
-/** Streams and sockets by the credential that opened them: none outlives it. */
+/**
+ * Streams and sockets by the credential that opened them: none outlives it.
+ *
+ * @example const release = host.leases.open(principal, (reason) => stream.end(reason));
+ */
 export class Leases {
   readonly #open = new Set<Lease>();
   #withdrawn: readonly Withdrawal[] = [];

@@ -51,6 +51,8 @@ class KnownPrincipal implements Principal {
  * principal of their own to another plugin.
  *
  * @throws {GatewayError} `internal` for an unknown kind or an id that is no text: such principals could not be told apart
+ *
+ * @example const ANYBODY = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
  */
 export function createPrincipal(identity: Identity): Principal {
   return makePrincipal(identity);

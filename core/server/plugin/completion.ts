@@ -16,7 +16,7 @@ export async function complete(
   const target =
     ref?.["type"] === "ref/prompt"
       ? prompts.find(({ name }) => name === call.name)
-      : resourceTemplates.find(({ uriTemplate }) => uriTemplate === call.name);
+      : resourceTemplates.find(({ definition }) => definition.uriTemplate === call.name);
   if (!target) return Answer.error({ code: -32602, message: `Nothing to complete: ${call.name}` });
   if (typeof argument?.["name"] !== "string" || typeof argument["value"] !== "string") {
     return Answer.error({
@@ -24,7 +24,8 @@ export async function complete(
       message: "Completion needs argument.name and argument.value as strings.",
     });
   }
-  const values = (await target.complete?.(argument["name"], argument["value"], call)) ?? [];
+  const values =
+    (await target.definition.complete?.(argument["name"], argument["value"], call)) ?? [];
   const shown = values.slice(0, MAX_VALUES);
   return Answer.result({
     completion: { values: shown, total: values.length, hasMore: values.length > shown.length },

@@ -1,5 +1,6 @@
 import type {
   LocalDefinitions,
+  NamedDefinition,
   PromptDefinition,
   ResourceContent,
   ResourceDefinition,
@@ -23,7 +24,7 @@ import type { Json } from "../../call/types.ts";
 
 /** A template with its matcher. */
 interface LocalTemplate {
-  readonly definition: LocalDefinitions["resourceTemplates"][number];
+  readonly definition: ResourceDefinition;
   readonly uri: UriTemplate;
 }
 
@@ -71,7 +72,7 @@ export class PluginServer implements Server {
         this.#tools.get(name)?.reuse(definition) ?? new LocalTool(name, definition, this.#log),
     );
     this.#tools = new Map(compiled.map((tool) => [tool.name, tool]));
-    this.#templates = resourceTemplates.map((definition) => ({
+    this.#templates = resourceTemplates.map(({ definition }) => ({
       definition,
       uri: compileTemplate(definition.uriTemplate),
     }));
@@ -108,8 +109,8 @@ export class PluginServer implements Server {
 
   async #read(call: Call): Promise<Answer> {
     const uri = call.name;
-    const resource = this.#definitions.resources.find((candidate) => candidate.uri === uri);
-    if (resource) return contents(resource, await resource.read(call), uri);
+    const fixed = this.#definitions.resources.find(({ definition }) => definition.uri === uri);
+    if (fixed) return contents(fixed.definition, await fixed.definition.read({}, call), uri);
     for (const { definition, uri: template } of this.#templates) {
       const variables = template.match(uri);
       if (variables) return contents(definition, await definition.read(variables, call), uri);
@@ -118,18 +119,19 @@ export class PluginServer implements Server {
   }
 
   async #prompt(call: Call): Promise<Answer> {
-    const prompt = this.#definitions.prompts.find(({ name }) => name === call.name);
-    if (!prompt) return Answer.error({ code: -32602, message: `Unknown prompt: ${call.name}` });
+    const found = this.#definitions.prompts.find(({ name }) => name === call.name);
+    if (!found) return Answer.error({ code: -32602, message: `Unknown prompt: ${call.name}` });
     const args = (call.args ?? {}) as Record<string, string>;
-    const wrong = wrongArgument(prompt, args);
+    const wrong = wrongArgument(found, args);
     if (wrong) return Answer.error({ code: -32602, message: wrong });
-    const made = await prompt.get(args, call);
-    if (Array.isArray(made)) return Answer.result({ ...describe(prompt), messages: made });
+    const { definition } = found;
+    const made = await definition.get(args, call);
+    if (Array.isArray(made)) return Answer.result({ ...describe(definition), messages: made });
     const result = made as Json;
     return Answer.result(
       "messages" in result || "resultType" in result
         ? result
-        : { ...describe(prompt), messages: [result] },
+        : { ...describe(definition), messages: [result] },
     );
   }
 
@@ -161,16 +163,17 @@ export class PluginServer implements Server {
   }
 }
 
+type Listed = { readonly name: string; readonly [key: string]: unknown };
+
 /** A definition as it is listed: everything but its callbacks. */
-function toListed<T extends object>(definition: T): T {
-  return Object.fromEntries(
-    Object.entries(definition).filter(([, value]) => typeof value !== "function"),
-  ) as T;
+function toListed<T extends object>({ name, definition }: NamedDefinition<T>): T & Listed {
+  const data = Object.entries(definition).filter(([, value]) => typeof value !== "function");
+  return { ...(Object.fromEntries(data) as T), name };
 }
 
 function capabilitiesOf({ tools, resources, resourceTemplates, prompts }: LocalDefinitions): Json {
   const completes = [...resourceTemplates, ...prompts].some(
-    (definition) => definition.complete !== undefined,
+    ({ definition }) => definition.complete !== undefined,
   );
   return {
     ...(tools.length > 0 && { tools: { listChanged: true } }),
@@ -184,7 +187,7 @@ function capabilitiesOf({ tools, resources, resourceTemplates, prompts }: LocalD
 }
 
 function contents(
-  { mimeType }: Pick<ResourceDefinition, string>,
+  { mimeType }: Pick<ResourceDefinition, "mimeType">,
   read: ResourceContent | readonly ResourceContent[],
   uri: string,
 ): Answer {
@@ -198,13 +201,14 @@ function describe({ description }: PromptDefinition): Json {
 }
 
 /** Prompt arguments are strings, and the required ones must be there (MCP, prompts/get). */
-function wrongArgument(prompt: PromptDefinition, args: Json): string | undefined {
-  const missing = prompt.arguments?.find(
-    ({ name, required }) => required === true && args[name] === undefined,
+function wrongArgument(
+  { name, definition }: NamedDefinition<PromptDefinition>,
+  args: Json,
+): string | undefined {
+  const missing = definition.arguments?.find(
+    (argument) => argument.required === true && args[argument.name] === undefined,
   );
-  if (missing) return `Prompt "${prompt.name}" needs the argument "${missing.name}".`;
-  const odd = Object.keys(args).find((name) => typeof args[name] !== "string");
-  return odd === undefined
-    ? undefined
-    : `Argument "${odd}" of prompt "${prompt.name}" must be a string.`;
+  if (missing) return `Prompt "${name}" needs the argument "${missing.name}".`;
+  const odd = Object.keys(args).find((argument) => typeof args[argument] !== "string");
+  return odd === undefined ? undefined : `Argument "${odd}" of prompt "${name}" must be a string.`;
 }

@@ -29,7 +29,10 @@ export function serveManifest(gateway: PluginContext<A2aOptions>, card: Card): v
   if (file === undefined) return;
   const write = async (): Promise<void> => {
     try {
-      await writeFile(resolve(gateway.cwd, file), `${JSON.stringify(create(), undefined, 2)}\n`);
+      await writeFile(
+        resolve(gateway.files.folder, file),
+        `${JSON.stringify(create(), undefined, 2)}\n`,
+      );
     } catch (error) {
       gateway.log.error({ err: error, file }, "the manifest cannot be written");
     }

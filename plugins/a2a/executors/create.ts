@@ -33,7 +33,7 @@ export async function createSkills(door: Door): Promise<ReadonlyMap<string, Skil
 
 async function createSkill(door: Door, options: SkillOptions): Promise<Skill> {
   const { gateway, engine } = door;
-  if (options.tool) return toolSkill(options, gateway);
+  if (options.tool) return toolSkill(options, gateway.control);
   const executor = await createExecutor(door, options);
   const { time, size: most } = gateway.config.tasks;
   const { timeout = time } = options;

@@ -11,10 +11,10 @@ import type { Executor } from "./own.ts";
  */
 export async function functionExecutor(
   file: string,
-  gateway: Pick<PluginContext, "code" | "call">,
+  gateway: Pick<PluginContext, "files" | "call">,
   workDir: string,
 ): Promise<Executor> {
-  const { default: code } = await gateway.code(file);
+  const { default: code } = await gateway.files.import(file);
   if (!isSkillCode(code))
     throw new GatewayError("invalid", `${file} does not export a skill.`, {
       hint: "export default defineSkill({ run(task) { ... } }).",

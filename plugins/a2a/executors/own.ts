@@ -22,9 +22,12 @@ const inputSchema = z.looseObject({
   contextId: z.string().max(MAX_ID).optional().describe("Conversation to go on with."),
 });
 
+/** Tools of this plugin are those of the server of its name. */
+const OWN_SERVER = "a2a";
+
 /** What our own skills are registered with. */
 export interface OwnSkillInput {
-  readonly gateway: Pick<PluginContext, "name" | "tool" | "exists">;
+  readonly gateway: Pick<PluginContext, "tool" | "control">;
   readonly options: SkillOptions;
   readonly executor: Executor;
   /** Milliseconds. */
@@ -55,10 +58,10 @@ export function ownSkill(input: OwnSkillInput): Skill {
   return {
     options,
     isThere: (principal) =>
-      gateway.exists({ server: gateway.name, kind: "tool", name: id }, principal),
+      gateway.control.exists({ server: OWN_SERVER, kind: "tool", name: id }, principal),
     description: () => description,
     target: ({ message }) => ({
-      server: gateway.name,
+      server: OWN_SERVER,
       name: id,
       args: { message: textOf(message.parts) },
     }),

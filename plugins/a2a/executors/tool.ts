@@ -1,4 +1,4 @@
-import { GatewayError, type Json, type PluginContext, type Tool } from "propylon";
+import { GatewayError, type Control, type Json, type Tool } from "propylon";
 import { isObject } from "propylon/kit";
 import { textOf, type Part } from "propylon/contract";
 import type { SkillOptions } from "../options.ts";
@@ -7,14 +7,14 @@ import type { Skill } from "../skills.ts";
 /** A skill that is one tool of any server. */
 export function toolSkill(
   options: SkillOptions,
-  gateway: Pick<PluginContext, "servers" | "exists">,
+  control: Pick<Control, "servers" | "exists">,
 ): Skill {
   const { server, name, argument } = options.tool!;
   const find = (): Tool | undefined =>
-    gateway.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
+    control.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
   return {
     options,
-    isThere: (principal) => gateway.exists({ server, kind: "tool", name }, principal),
+    isThere: (principal) => control.exists({ server, kind: "tool", name }, principal),
     description: () => options.description ?? find()?.description ?? `Calls ${server}/${name}.`,
     target: ({ message: { parts } }) => ({
       server,

@@ -9,12 +9,12 @@ import { ApiServer } from "./server.ts";
  * @example gateway.serverType("openapi", apiServerType(gateway));
  */
 export function apiServerType({
-  cwd,
+  files,
   log,
-}: Pick<PluginContext, "cwd" | "log">): ServerType<ApiOptions> {
+}: Pick<PluginContext, "files" | "log">): ServerType<ApiOptions> {
   return {
     create(name, options, catalogue) {
-      const location = locate(options.spec, cwd);
+      const location = locate(options.spec, files.folder);
       return new ApiServer({ name, options, location, log, catalogue });
     },
   };

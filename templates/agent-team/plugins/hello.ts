@@ -12,7 +12,7 @@ export default definePlugin({
   }),
   setup(gateway) {
     const { most } = gateway.config;
-    const file = resolve(gateway.cwd, gateway.config.file);
+    const file = resolve(gateway.files.folder, gateway.config.file);
 
     gateway.tool("note_add", {
       description: "Writes a note down for the whole team.",

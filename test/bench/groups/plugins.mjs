@@ -16,13 +16,14 @@ export async function plugins(bench) {
  * Options under which every stage does its work and refuses nothing: the limits are far above what the load asks for, since a
  * refusal is cheaper than a call.
  */
-function optionsIn(directory) {
+function optionsIn(directory, gateway) {
   const rate = { rate: 1_000_000, burst: 1_000_000 };
   return {
     admin: {},
     breaker: {},
     events: {},
-    gating: { state: path.join(directory, "state.json") },
+    // Two gateways cannot have one state file.
+    gating: { state: path.join(directory, `${gateway}.json`) },
     history: {},
     metrics: {},
     openapi: {},
@@ -39,20 +40,21 @@ const NEEDS = { admin: ["gating"] };
 async function measure(bench, directory) {
   const upstream = await bench.upstream();
   const url = `http://127.0.0.1:${upstream.port}/mcp`;
-  const options = optionsIn(directory);
-  const gateway = (names) =>
-    bench.gateway({
+  const gateway = (names) => {
+    const options = optionsIn(directory, names.join("-"));
+    return bench.gateway({
       servers: { upstream: { url } },
       plugins: Object.fromEntries(names.map((name) => [name, options[name]])),
     });
+  };
+  const all = Object.keys(optionsIn(directory, "all"));
   const targets = {
     "raw proxy": await bench.target("proxy", { upstream: new URL(url).origin }),
     "naive SDK 1.32": await bench.target("naive", { upstreams: [url] }),
     "no plugin": await gateway([]),
   };
-  for (const name of Object.keys(options))
-    targets[name] = await gateway([...(NEEDS[name] ?? []), name]);
-  targets["all plugins"] = await gateway(Object.keys(options));
+  for (const name of all) targets[name] = await gateway([...(NEEDS[name] ?? []), name]);
+  targets["all plugins"] = await gateway(all);
 
   for (const [name, target] of Object.entries(targets))
     await warmUp(bench, target, name === "raw proxy" ? "raw" : "legacy");

@@ -1,11 +1,14 @@
 /**
- * An OpenAI-compatible model that takes about a second for every turn and then wants to append to its payload, without end: agents
+ * An OpenAI-compatible model that takes a few seconds for every turn and then wants to append to its payload, without end: agents
  * behind it run for as long as nobody stops them.
  */
 import { createServer } from "node:http";
 
-/** Least and most milliseconds of a turn: agents do not march in step. */
-const TURN_MS = [500, 1_500];
+/**
+ * Least and most milliseconds of a turn: agents do not march in step. Faster ones would have transcripts of hundreds of messages
+ * by the end, which the AI SDK checks with every turn: that would be measured, and not what it is about.
+ */
+const TURN_MS = [2_000, 6_000];
 
 createServer((req, res) => {
   let body = "";

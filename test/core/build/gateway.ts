@@ -26,7 +26,7 @@ export default definePlugin({
   name: "echo",
   config: z.strictObject({ greeting: z.string() }),
   async setup(gateway) {
-    const ending = (await gateway.text("./words/ending.txt")).trim();
+    const ending = (await gateway.files.read("./words/ending.txt")).trim();
     const calls = new Counter({ name: "echo_calls_total", help: "Calls.", registers: [gateway.metrics] });
     gateway.tool("echo", {
       description: "Says it back.",

@@ -1,6 +1,5 @@
-import type { Call, CallInput } from "../../../core/call/call.ts";
+import { type Call, type CallInput, amendCall } from "../../../core/call/call.ts";
 import { expect, it } from "vitest";
-import { amendCall } from "../../../core/call/amend.ts";
 import { Cancellation } from "../../../core/call/cancellation.ts";
 import { completeCall } from "../../../core/server/plugin/tool-call.ts";
 

@@ -25,9 +25,8 @@ const plugin = definePlugin({
         return Promise.resolve(Answer.error({ code: -32050, message: "result-canary" }));
       return next(call);
     });
-    gateway.resource({
+    gateway.resource("r", {
       uri: "canary://user:canary-password@host/file?key=canary-key",
-      name: "r",
       read: () => ({ uri: "canary://host/file", text: "" }),
     });
   },

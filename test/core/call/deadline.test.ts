@@ -2,19 +2,18 @@ import { describe, expect, it, vi } from "vitest";
 import { definePlugin, type Call, type Progress } from "../../../core/index.ts";
 import type { Deadline } from "../../../core/kit/index.ts";
 import { Answer } from "../../../core/call/answer.ts";
-import { Cancellation, addSignal } from "../../../core/call/cancellation.ts";
+import { Cancellation, addSignal, InFlightSet } from "../../../core/call/cancellation.ts";
 import {
   composePipeline,
   createDeadline,
   race,
   type Abortion,
 } from "../../../core/call/pipeline.ts";
-import { InFlightSet } from "../../../core/call/in-flight.ts";
 import { completeCall } from "../../../core/server/plugin/tool-call.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ruling = (name: string, of: (call: Call) => Deadline) =>
-  definePlugin({ name, setup: (gateway) => gateway.deadline(of) });
+  definePlugin({ name, setup: (gateway) => gateway.use("deadline", { limit: of }) });
 
 const stubborn = definePlugin({
   name: "stubborn",
@@ -60,7 +59,9 @@ describe("a plugin's rule", () => {
     const asking = definePlugin({
       name: "asking",
       setup(gateway) {
-        gateway.deadline((call) => (seen.push(gateway.timeouts(call)), { total: 5 }));
+        gateway.use("deadline", {
+          limit: (call) => (seen.push(gateway.control.timeouts(call)), { total: 5 }),
+        });
       },
     });
     const config = (timeout: number) => ({

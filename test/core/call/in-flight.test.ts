@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InFlightSet, type Slotted } from "../../../core/call/in-flight.ts";
-import { Pending, type Awaited } from "../../../core/servers/pending.ts";
+import { InFlightSet, type Slotted } from "../../../core/call/cancellation.ts";
+import { Pending, type Awaited } from "../../../plugins/servers/pending.ts";
 
 describe("Roster", () => {
   it("holds what a Set would hold, whatever comes and goes", () => {

@@ -1,4 +1,4 @@
-import { abortError } from "../../../core/call/cancellation.ts";
+import { abortError, Cancellation, InFlightSet } from "../../../core/call/cancellation.ts";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
@@ -12,7 +12,6 @@ import {
   type Stage,
 } from "../../../core/index.ts";
 import { outcomeOf } from "../../../core/kit/index.ts";
-import { Cancellation } from "../../../core/call/cancellation.ts";
 import { completeCall } from "../../../core/server/plugin/tool-call.ts";
 import {
   type Abortion,
@@ -20,7 +19,6 @@ import {
   createDeadline,
   race,
 } from "../../../core/call/pipeline.ts";
-import { InFlightSet } from "../../../core/call/in-flight.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const OK = Answer.result({ content: [] });

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { mermaid } from "../../../core/cli/flow-chart.ts";
+import { mermaid } from "../../../core/cli/composed.ts";
 import { STAGES } from "../../../core/index.ts";
 import { propylon, type Finished } from "./propylon.ts";
 
@@ -100,7 +100,7 @@ describe("graph", () => {
     expect(code).toBe(0);
     const id = (name: string): string =>
       new RegExp(`(\\w+)\\{\\{"${name}"\\}\\}`).exec(stdout)![1]!;
-    expect(stdout).toContain("calls_in --> stage_limit --> stage_progress --> servers_out");
+    expect(stdout).toContain("calls_in --> stage_limit --> stage_dispatch --> servers_out");
     expect(stdout).toContain(`${id("ratelimit")} -.- stage_limit`);
     expect(stdout).toContain(`${id("agents")} -- "agents" --> ${id("lifecycle")}`);
     expect(stdout).toContain(`${id("agents")} --> servers_out`);

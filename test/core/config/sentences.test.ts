@@ -8,7 +8,7 @@ import { check } from "../../../core/config/check.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { toGatewayError } from "../../../core/errors.ts";
 import { loadConfig } from "../../../core/config/load.ts";
-import { definePlugin } from "../../../core/index.ts";
+import { definePlugin, type AnyPlugin } from "../../../core/index.ts";
 
 const limits = definePlugin({
   name: "limits",
@@ -34,13 +34,18 @@ const limits = definePlugin({
   setup() {},
 });
 
+const plain = (name: string): AnyPlugin => definePlugin({ name, setup() {} });
+
 async function told(options: string): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "sentences-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, "gateway.yaml");
   await writeFile(file, `plugins:\n  limits: ${options}\n`);
   const loaded = await loadConfig(file, { environment: {} });
-  const error = await check(loaded.config, { names: [], resolve: () => limits }).then(
+  const error = await check(loaded.config, {
+    names: [],
+    resolve: (key) => (key === "limits" ? limits : plain(key)),
+  }).then(
     () => expect.unreachable("the options were accepted"),
     (thrown: unknown) => toGatewayError(thrown),
   );

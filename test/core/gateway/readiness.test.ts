@@ -12,8 +12,8 @@ it("is held back by a plugin's condition, which is asked each time, and leaves l
   const plugin = definePlugin({
     name: "p",
     setup(gateway) {
-      gateway.readiness("queue", () => reason);
-      gateway.readiness("disk", () => undefined);
+      gateway.check("queue", () => reason);
+      gateway.check("disk", () => undefined);
     },
   });
   const { gateway, url } = await setupGateway({ plugins: [plugin], client: false });
@@ -35,11 +35,32 @@ it("is not given by a condition that throws, and what it threw is told nobody", 
   const plugin = definePlugin({
     name: "p",
     setup: (gateway) =>
-      gateway.readiness("queue", () => {
+      gateway.check("queue", () => {
         throw new Error("canary");
       }),
   });
   const { url } = await setupGateway({ plugins: [plugin], client: false });
   const [status, body] = await ask(url);
   expect([status, body.split("\n")[2]]).toEqual([503, "[-] queue: It cannot be asked."]);
+});
+
+it("a check that warns is in the description as long as it says so, and holds nothing back", async () => {
+  const warning = { message: "The key is a default.", path: ["plugins", "p"], hint: "Set key." };
+  let said: typeof warning | undefined = warning;
+  const plugin = definePlugin({
+    name: "p",
+    setup(gateway) {
+      gateway.check("key", () => said);
+      // What a careless plugin in plain JavaScript returns: no promise says that all is well.
+      gateway.check("later", (async () => undefined) as never);
+    },
+  });
+  const { gateway, url } = await setupGateway({ plugins: [plugin], client: false });
+  const told = () => gateway.describe().warnings.filter(({ code }) => code === "plugin");
+  expect(told()).toEqual([{ ...warning, code: "plugin" }]);
+  const body =
+    "[+] config applied\n[+] accepting work\n[-] later: It cannot be asked.\nnot ready\n";
+  expect(await ask(url)).toEqual([503, body]);
+  said = undefined;
+  expect(told()).toEqual([]);
 });

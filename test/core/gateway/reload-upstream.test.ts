@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { rpc, serveHttp } from "../servers/support/servers.ts";
-import { closing } from "../servers/support/use.ts";
+import { rpc, serveHttp } from "../../plugins/servers/support/servers.ts";
+import { closing } from "../../plugins/servers/support/use.ts";
 
 const use = closing();
 
@@ -25,7 +25,7 @@ it("a call still on its way through the pipeline reaches its server although a r
   const slowCheck = definePlugin({
     name: "slow-check",
     setup(gateway) {
-      gateway.use("authorize", async (call, next) => {
+      gateway.use("gate", async (call, next) => {
         await new Promise<void>((resolve) => {
           decide = resolve;
           asked();

@@ -3,7 +3,7 @@ import { connect, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readBody } from "../../../core/http/body.ts";
+import { readBody } from "./wire.ts";
 import { isGatewayError, type GatewayError } from "../../../core/errors.ts";
 
 const LIMIT = 100_000;

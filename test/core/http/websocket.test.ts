@@ -1,7 +1,12 @@
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { definePlugin, type AnyPlugin, type Socket } from "../../../core/index.ts";
+import {
+  definePlugin,
+  type AnyPlugin,
+  type RouteOptions,
+  type Socket,
+} from "../../../core/index.ts";
 import { leakedResources, openResources } from "../../../core/testing/handles.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { ask, exchange, parseAnswer } from "./wire.ts";
@@ -9,7 +14,7 @@ import { ask, exchange, parseAnswer } from "./wire.ts";
 const KEY = "a+key/with=odd:chars";
 
 /** A plugin that echoes on `/echo`, and what it saw. */
-function echo(options: Partial<Parameters<Parameters<AnyPlugin["setup"]>[0]["socket"]>[1]> = {}): {
+function echo(options: Partial<Omit<RouteOptions, "websocket">> = {}): {
   plugin: AnyPlugin;
   sockets: Socket[];
   closed: Socket[];
@@ -19,11 +24,16 @@ function echo(options: Partial<Parameters<Parameters<AnyPlugin["setup"]>[0]["soc
   const plugin = definePlugin({
     name: "echo",
     setup(gateway) {
-      gateway.socket("/echo", { access: "viewer", mutates: false, ...options }, (socket) => {
-        sockets.push(socket);
-        socket.onMessage((text) => socket.send(`${socket.principal.id}: ${text}`));
-        socket.onClose(() => void closed.push(socket));
-      });
+      gateway.route(
+        "GET",
+        "/echo",
+        { access: "viewer", mutates: false, ...options, websocket: true },
+        (socket) => {
+          sockets.push(socket);
+          socket.onMessage((text) => socket.send(`${socket.principal.id}: ${text}`));
+          socket.onClose(() => void closed.push(socket));
+        },
+      );
     },
   });
   return { plugin, sockets, closed };
@@ -64,7 +74,7 @@ async function refusalOf(port: number, path: string, lines: readonly string[]): 
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
-describe("PluginContext.socket", () => {
+describe("a route with websocket: true", () => {
   it("exchanges messages, tells the URL, and both ends hear of the end", async () => {
     const { plugin, sockets, closed } = echo();
     const { url } = await setupGateway({ plugins: [plugin] });
@@ -145,10 +155,10 @@ describe("PluginContext.socket", () => {
     const plugin = definePlugin({
       name: "rooms",
       setup(gateway) {
-        const policy = { access: "viewer", mutates: false } as const;
+        const policy = { access: "viewer", mutates: false, websocket: true } as const;
         const accept = ({ params }: Socket): void => void seen.push(params);
-        gateway.socket("/rooms/:room/seats/:slot", policy, accept);
-        gateway.socket("/rooms/all/seats/1", policy, accept);
+        gateway.route("GET", "/rooms/:room/seats/:slot", policy, accept);
+        gateway.route("GET", "/rooms/all/seats/1", policy, accept);
       },
     });
     const { url, gateway } = await setupGateway({ plugins: [plugin] });
@@ -168,7 +178,12 @@ describe("PluginContext.socket", () => {
     const other = definePlugin({
       name: "other",
       setup: (context) =>
-        context.socket("/rooms/:x/seats/:y", { access: "viewer", mutates: false }, () => {}),
+        context.route(
+          "GET",
+          "/rooms/:x/seats/:y",
+          { access: "viewer", mutates: false, websocket: true },
+          () => {},
+        ),
     });
     await gateway.close();
     await expect(setupGateway({ plugins: [plugin, other] })).rejects.toThrow("taken");
@@ -237,6 +252,28 @@ describe("PluginContext.socket", () => {
     expect(await leakedResources(before)).toEqual([]);
   });
 
+  it("closes the connection of a plugin that fails, at once or later, and serves on", async () => {
+    const fail = (): never => {
+      throw new Error("canary");
+    };
+    const policy = { access: "viewer", mutates: false, websocket: true } as const;
+    const failing = definePlugin({
+      name: "failing",
+      setup(gateway) {
+        gateway.route("GET", "/now", policy, fail);
+        gateway.route("GET", "/later", policy, () => Promise.resolve().then(fail));
+      },
+    });
+    const { url } = await setupGateway({ plugins: [failing, echo().plugin], client: false });
+    for (const path of ["/now", "/later"]) {
+      const socket = new WebSocket(`${url.replace(/^http/, "ws")}${path}`);
+      expect(await closeOf(socket)).toBe(1011);
+    }
+    const socket = await open(`${url}/echo`);
+    expect(await say(socket, "hello")).toMatch(/: hello$/);
+    socket.terminate();
+  });
+
   it("leaves h2c offers on HTTP/1.1, body and all, although it now listens for upgrades", async () => {
     const { url } = await setupGateway({ plugins: [echo().plugin], client: false });
     const port = portOf(url);
@@ -266,7 +303,8 @@ describe("PluginContext.socket", () => {
   ])("refuses %s with %j", async (path, options, message) => {
     const wrong = definePlugin({
       name: "wrong",
-      setup: (gateway) => gateway.socket(path, options as never, () => {}),
+      setup: (gateway) =>
+        gateway.route("GET", path, { ...options, websocket: true } as never, () => {}),
     });
     await expect(setupGateway({ plugins: [wrong] })).rejects.toThrow(message);
   });

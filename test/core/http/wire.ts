@@ -2,6 +2,7 @@ import { Backlog } from "../../../core/http/backlog.ts";
 import { Leases } from "../../../core/http/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 import { pino } from "pino";
 import type { ListenerApp } from "../../../core/http/app.ts";
@@ -12,9 +13,14 @@ import {
   type ListenerConfig,
 } from "../../../core/config/schema.ts";
 import { Listener } from "../../../core/http/listener.ts";
-import { readBody } from "../../../core/http/body.ts";
+import { takeBody } from "../../../core/http/http-messages.ts";
 import { sendError } from "../../../core/http/failure.ts";
 import { toGatewayError } from "../../../core/errors.ts";
+
+/** The body of a request, as a promise. */
+export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => takeBody(req, limit, { body: resolve, failed: reject }));
+}
 
 export const ANYONE = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
 

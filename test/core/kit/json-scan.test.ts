@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { latin1Of } from "../../../core/call/chunks.ts";
+import { latin1Of } from "../../../core/kit/json-grammar.ts";
 import { scanJson } from "../../../core/kit/json-scan.ts";
 
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {

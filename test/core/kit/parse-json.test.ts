@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isGatewayError } from "../../../core/errors.ts";
-import { parseJson } from "../../../core/kit/parse-json.ts";
+import { parseJson } from "../../../core/kit/json.ts";
 
 const DEPTH = 64;
 

@@ -8,12 +8,10 @@ const team = definePlugin({
   config: z.strictObject({ path: z.string().default("/mcp") }),
   setup(gateway) {
     gateway.tool("greet", { description: "Greets.", run: () => "hi" });
-    gateway.listener("own", { port: 0 });
-    gateway.endpoint("research", {
-      path: gateway.config.path,
-      listener: "own",
-      servers: ["team"],
-      naming: "none",
+    const { path } = gateway.config;
+    gateway.extend({
+      listeners: { own: { port: 0 } },
+      endpoints: { research: { path, listener: "own", servers: ["team"], naming: "none" } },
     });
     gateway.route(
       "GET",

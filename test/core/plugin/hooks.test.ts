@@ -11,9 +11,9 @@ it("a hook under its name of 0.1 is heard, by plugins and programs, and the log 
   const changing = definePlugin({
     name: "changing",
     setup(gateway) {
-      gateway.tool("say", { description: "", run: () => "hi" });
+      const say = gateway.tool("say", { description: "", run: () => "hi" });
       gateway.hook(old, (name) => void heard.push(`plugin ${name}`));
-      change = () => gateway.changed("tools");
+      change = () => say.changed();
     },
   });
   const gateway = await createGateway(

@@ -10,8 +10,10 @@ const reader = definePlugin({
   name: "reader",
   config: z.strictObject({ text: z.string(), code: z.string() }),
   async setup(gateway) {
-    const text = await gateway.text(gateway.config.text).catch((error: Error) => error.message);
-    const code = await gateway.code(gateway.config.code).then(
+    const text = await gateway.files
+      .read(gateway.config.text)
+      .catch((error: Error) => error.message);
+    const code = await gateway.files.import(gateway.config.code).then(
       ({ default: value }) => value,
       (error: Error) => error.message,
     );

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RingBuffer } from "../../../core/process/ring-buffer.ts";
+import { RingBuffer } from "../../../core/process/stderr.ts";
 
 describe("tail of a stream", () => {
   it("keeps the last bytes, however they came", () => {

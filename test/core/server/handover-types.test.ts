@@ -13,8 +13,8 @@ import {
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
-import { serveHttp } from "../servers/support/servers.ts";
-import { closing } from "../servers/support/use.ts";
+import { serveHttp } from "../../plugins/servers/support/servers.ts";
+import { closing } from "../../plugins/servers/support/use.ts";
 
 const use = closing();
 

@@ -144,18 +144,17 @@ describe("arguments", () => {
 
 describe("resources", () => {
   const setup = (gateway: PluginContext<undefined, {}>) => {
-    gateway.resource({
+    const fixed = gateway.resource("fixed", {
       uri: "demo://fixed",
-      name: "fixed",
       mimeType: "text/plain",
       read: () => ({ text: "exact" }),
     });
-    gateway.resourceTemplate({
+    const byKind = gateway.resource("by kind", {
       uriTemplate: "demo://{kind}",
-      name: "by kind",
       read: ({ kind }) => [{ text: kind! }, { blob: "AA==", uri: "demo://other" }],
       complete: (_, value) => Array.from({ length: 150 }, (_none, index) => `${value}${index}`),
     });
+    return { fixed, byKind };
   };
 
   it("an exact URI comes before a template; contents get the URI and type", async () => {
@@ -194,9 +193,10 @@ describe("resources", () => {
 
   it("a subscriber hears of a change, nobody else does, and a list change reaches the client", async () => {
     let context!: PluginContext<undefined, {}>;
+    let handles!: ReturnType<typeof setup>;
     const { client } = await with_((gateway) => {
       context = gateway;
-      setup(gateway);
+      handles = setup(gateway);
     });
     const heard: string[] = [];
     let wake!: () => void;
@@ -205,12 +205,13 @@ describe("resources", () => {
       heard.push(`${method} ${(params?.["uri"] as string | undefined) ?? ""}`);
       if (method === "notifications/resources/list_changed") wake();
     };
-    context.updated("demo://fixed");
+    handles.fixed.updated();
     await client.subscribeResource({ uri: "demo://fixed" });
-    context.updated("demo://fixed");
-    context.updated("demo://other");
-    context.resource({ uri: "demo://late", name: "late", read: () => ({ text: "" }) });
-    context.changed("resources");
+    handles.fixed.updated();
+    handles.byKind.updated("demo://other");
+    expect(() => handles.byKind.updated()).toThrow('Which resource of "by kind" was updated?');
+    const late = context.resource("late", { uri: "demo://late", read: () => ({ text: "" }) });
+    late.changed();
     await listChanged;
     expect(heard).toEqual([
       "notifications/resources/updated demo://fixed",
@@ -225,8 +226,7 @@ describe("resources", () => {
 
 describe("prompts", () => {
   const setup = (gateway: PluginContext<undefined, {}>) =>
-    gateway.prompt({
-      name: "ask",
+    void gateway.prompt("ask", {
       description: "Asks.",
       arguments: [{ name: "what", required: true }, { name: "how" }],
       get: ({ what }) => [{ role: "user", content: { type: "text", text: `What is ${what}?` } }],

@@ -24,9 +24,8 @@ const everything = definePlugin({
       input: z.object({ name: z.string() }),
       run: ({ name }) => `${gateway.services.words.greeting}, ${name}!`,
     });
-    gateway.resource({ uri: "seen://all", name: "seen", read: () => ({ text: [...seen].join() }) });
-    gateway.prompt({
-      name: "greeting",
+    gateway.resource("seen", { uri: "seen://all", read: () => ({ text: [...seen].join() }) });
+    gateway.prompt("greeting", {
       get: () => [{ role: "user", content: { type: "text", text: "Greet." } }],
     });
     gateway.route("GET", "/seen", { access: "principal", mutates: false }, () => [...seen]);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../../core/gateway/gateway.ts";
 import type { Json } from "../../../core/call/types.ts";
 import openapi from "../../../plugins/openapi/index.ts";
-import { rpc, type Running, serveHttp } from "../../core/servers/support/servers.ts";
+import { rpc, type Running, serveHttp } from "../../plugins/servers/support/servers.ts";
 import { until } from "../../fixtures/until.ts";
 
 const INPUT = { type: "object" };

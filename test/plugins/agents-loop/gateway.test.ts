@@ -46,7 +46,7 @@ async function setup(): Promise<Surroundings> {
     },
     client: false,
   });
-  const { servers } = door!;
+  const { servers } = door!.control;
   await expect
     .poll(() => servers.get("files")?.catalogue.tools.length, { timeout: 15_000 })
     .toBeGreaterThan(0);

@@ -5,7 +5,7 @@ import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import breaker, { type BreakerStatus } from "../../../plugins/breaker/index.ts";
 import gating from "../../../plugins/gating/index.ts";
-import { rpc, serveHttp, type Running } from "../../core/servers/support/servers.ts";
+import { rpc, serveHttp, type Running } from "../servers/support/servers.ts";
 
 const SCRIPTED = fileURLToPath(
   new URL("../../fixtures/process/scripted-server.mjs", import.meta.url),

@@ -1,6 +1,6 @@
 import { Answer, GatewayError, type Call, type Next } from "../../../core/index.ts";
 import { Circuit, newMemory, type CircuitHost } from "../../../plugins/breaker/circuit.ts";
-import { makeCall } from "../../core/servers/support/calls.ts";
+import { makeCall } from "../servers/support/calls.ts";
 import type { BreakerStatus } from "../../../plugins/breaker/service.ts";
 
 /** A call to a server named `up`. */

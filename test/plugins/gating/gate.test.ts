@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import { legacyClient, sdk2Client } from "../../core/mcp/kit.ts";
+import { legacyClient, sdk2Client } from "../mcp/kit.ts";
 import { until } from "../../fixtures/until.ts";
 import { serveEverything, setupGating, whenListed, type Gated } from "./kit.ts";
 

@@ -8,7 +8,7 @@ import { definePlugin, type AnyPlugin, type Gateway, type GatewayConfigInput } f
 import gating, { Gating, type FlagChange, type GatingService } from "propylon/plugins/gating";
 import { setupGateway, type TestGateway } from "propylon/testing";
 import { onTestFinished } from "vitest";
-import { serveOld, type Running } from "../../core/servers/support/servers.ts";
+import { serveOld, type Running } from "../servers/support/servers.ts";
 import { until } from "../../fixtures/until.ts";
 
 /** A gateway with gating, and the service as another plugin gets it. */

@@ -4,7 +4,7 @@ import type { Json } from "propylon";
 import type { Timeouts } from "propylon/kit";
 import { optionsSchema } from "../../../plugins/gating/options.ts";
 import { clamp, createRule, META_TIMEOUT, type Timed } from "../../../plugins/gating/timeouts.ts";
-import { rpc, serveHttp } from "../../core/servers/support/servers.ts";
+import { rpc, serveHttp } from "../servers/support/servers.ts";
 import { lowest } from "../../fixtures/lowest.ts";
 import { until } from "../../fixtures/until.ts";
 import { setupGating } from "./kit.ts";

@@ -9,7 +9,7 @@ import { expect, onTestFinished } from "vitest";
 import { connectClient, freePort } from "../../../core/testing/index.ts";
 import type { HealthReport, ServerHealth } from "../../../plugins/health/service.ts";
 import { makeAuthority } from "../../fixtures/certificate.ts";
-import { rpc, serveHttp, type Handler, type Running } from "../../core/servers/support/servers.ts";
+import { rpc, serveHttp, type Handler, type Running } from "../servers/support/servers.ts";
 
 /** The probes of the gateway, told from its connections: they declare no capabilities. */
 interface Probes {

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { pino } from "pino";
 import { setupGateway } from "../../../core/testing/index.ts";
 import health from "../../../plugins/health/index.ts";
-import { rpc, serveNew, type Handler } from "../../core/servers/support/servers.ts";
+import { rpc, serveNew, type Handler } from "../servers/support/servers.ts";
 import {
   openBlackHole,
   openResetting,

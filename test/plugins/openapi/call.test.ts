@@ -149,7 +149,6 @@ describe("POST /:server/:tool", () => {
       .map((entry) => entry.split(";")[0]);
     expect(stages).toEqual([
       "observe",
-      "authorize",
       "gate",
       "limit",
       "validate",

@@ -194,7 +194,8 @@ function createTools(names: readonly string[] = ["shown", "get_secret"]) {
     setup(gateway) {
       for (const name of names)
         gateway.tool(name, { description: `Says ${name}.`, run: () => name });
-      relist = gateway.filter(({ name }: { name: string }) => !isHidden || name === names[0]);
+      const handle = gateway.filter(({ name }) => !isHidden || name === names[0]);
+      relist = () => handle.changed();
     },
   });
   const hide = async (hidden: boolean): Promise<void> => {

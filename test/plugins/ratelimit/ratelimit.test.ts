@@ -9,7 +9,7 @@ import {
 } from "../../../core/index.ts";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import ratelimit, { RateLimits } from "../../../plugins/ratelimit/index.ts";
-import { rpc, serveHttp } from "../../core/servers/support/servers.ts";
+import { rpc, serveHttp } from "../servers/support/servers.ts";
 
 const RATES = { rates: { caller: { per: "principal", rate: 10 } } };
 

@@ -20,7 +20,7 @@ const tools = definePlugin({
   name: "tools",
   setup(gateway) {
     const plain = (name: string, run: () => string | Json): void =>
-      gateway.tool(name, { description: name, run });
+      void gateway.tool(name, { description: name, run });
     plain("fine", () => "fine");
     plain("fails", () => ({ content: [{ type: "text", text: "my-secret" }], isError: true }));
     gateway.use("gate", (call, next) => {

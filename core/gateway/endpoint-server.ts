@@ -1,0 +1,117 @@
+import type { Call } from "../call/call.ts";
+import type { Logger } from "pino";
+import type { Leases } from "../http/auth/leases.ts";
+import type { Answer } from "../call/answer.ts";
+import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
+import type { Abortion } from "../call/pipeline.ts";
+import type { GatewayHooks } from "../plugin/hooks.ts";
+import type { Listed, PrincipalFilters } from "../plugin/filters.ts";
+import type { Backlog } from "../http/backlog.ts";
+import type { Server } from "../server/server.ts";
+import type { Json, Principal } from "../call/types.ts";
+import type { NodeHandler } from "../http/route.ts";
+import type { GatewayWarning } from "../plugin/description.ts";
+
+/**
+ * One generation of the gateway, as far as its calls go.
+ *
+ * @example
+ * const runner: CallRunner = host.current;
+ * const answer = await runner.call(call);
+ */
+export interface CallRunner {
+  /** Runs a call through its pipeline. */
+  call(call: Call): Promise<Answer>;
+  /**
+   * Counts something as in flight that is in no pipeline at the moment; a shutdown or reload waits for it and may abort it.
+   * @returns ends that
+   */
+  hold(work: Abortion): () => void;
+}
+
+/**
+ * What endpoints need from the gateway around them.
+ *
+ * @example const isBusy = ({ draining }: EndpointHost) => draining;
+ */
+export interface EndpointHost {
+  /** `name` and `version` shown to clients. */
+  readonly serverInfo: Json;
+  readonly log: Logger;
+  readonly limits: GatewayConfig["limits"];
+  /** Longest run of a call when nothing else is said, in milliseconds. */
+  readonly callTimeout: number;
+  /** True from SIGTERM on: new work is answered 503, calls in flight go on. */
+  readonly draining: boolean;
+  /** The current generation. A call that takes several turns stays with the one it began in. */
+  readonly current: CallRunner;
+  /** What is open on whose credential. */
+  readonly leases: Leases;
+  /** What clients asked for and do not read. */
+  readonly backlog: Backlog;
+  emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+}
+
+/**
+ * What an endpoint shows, handed to it anew by every reload; the endpoint itself, with its sessions and streams, lives on.
+ *
+ * @example const names = (content: EndpointContent) => content.servers.map(({ name }) => name);
+ */
+export interface EndpointContent {
+  readonly config: EndpointConfig;
+  /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
+  readonly servers: readonly Server[];
+  /** Whether no filter of a plugin has a say: the same servers then show the same. */
+  readonly isUnfiltered?: boolean;
+  /** Whether the plugins' filters show something to anyone. */
+  shows(item: Listed): boolean;
+  /** What filters decide by principal; absent: nothing. */
+  readonly byPrincipal?: PrincipalFilters | undefined;
+  /** Per server: which of its tools are exposed, from `servers.<name>.tools`, and the prefix. Absent = all, own name. */
+  readonly selection: ReadonlyMap<
+    string,
+    { readonly prefix: string; accepts(tool: string): boolean }
+  >;
+}
+
+/**
+ * One of the config's `endpoints`, as a generation shows it.
+ *
+ * @example const update = (endpoints: ReadonlyMap<string, CompiledEndpoint>) => shown = endpoints;
+ */
+export interface CompiledEndpoint {
+  readonly listener: string;
+  readonly path: string;
+  readonly content: EndpointContent;
+}
+
+/**
+ * Serves the endpoints of the config and of plugins to clients. It lives through reloads, so that no session is lost.
+ *
+ * @example
+ * export default definePlugin({ name: "faces", serveEndpoints: (host) => new Endpoints(host), setup() {} });
+ */
+export interface EndpointServer {
+  /** Shows the new content, opens endpoints that are new and closes those that are gone; at once, in the turn of the swap. */
+  update(endpoints: ReadonlyMap<string, CompiledEndpoint>): void;
+  /** Handlers of the endpoints on one listener, by exact path. Requests reach them below the router, with their principal. */
+  handlersOf(listener: string): ReadonlyMap<string, NodeHandler>;
+  /** Builds every list anew, because a filter changed its answers, and tells clients what differs. */
+  relist(): void;
+  /** What endpoints leave out of their lists, and why. */
+  readonly problems: readonly GatewayWarning[];
+  /** Ends the sessions that matching principals opened; tells how many that were. */
+  revoke(match: (principal: Principal) => boolean): number;
+  /** Ends every session and stream. May be called again. */
+  close(): void;
+}
+
+/** In a gateway whose endpoints nobody serves. */
+export const NO_ENDPOINTS: EndpointServer = {
+  update: () => {},
+  handlersOf: () => new Map(),
+  relist: () => {},
+  problems: [],
+  revoke: () => 0,
+  close: () => {},
+};

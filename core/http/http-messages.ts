@@ -1,0 +1,204 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import type { Principal } from "../call/types.ts";
+import type { Backlog, Unread } from "./backlog.ts";
+import { GatewayError } from "../errors.ts";
+
+/** Bytes that may be on their way without being looked at: what the kernel takes a moment later. */
+const UNNOTED = 64 * 1024;
+
+/** A response of a listener: knows whom it is for, and tells when its bytes are not taken at once, whichever face wrote them. */
+export class HttpAnswer extends ServerResponse implements Unread {
+  /** Set by the listener; a test may make one without. */
+  backlog: Backlog | undefined = undefined;
+  /** Who asked, once that is known. */
+  principal: Principal | undefined = undefined;
+  #isNoted = false;
+
+  override write(
+    chunk: unknown,
+    encoding?: BufferEncoding | ((error: Error | null | undefined) => void),
+    callback?: (error: Error | null | undefined) => void,
+  ): boolean {
+    const isTaken = super.write(chunk, encoding as BufferEncoding, callback);
+    if (!isTaken) this.#note();
+    return isTaken;
+  }
+
+  // Node's own signatures: the arguments are passed on as they came.
+  override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
+    super.end(chunk, encoding as BufferEncoding, callback as () => void);
+    if (this.writableLength > UNNOTED) this.#note();
+    return this;
+  }
+
+  get owner(): string | undefined {
+    return this.principal?.ref;
+  }
+
+  get unread(): number {
+    return this.destroyed ? 0 : this.writableLength;
+  }
+
+  get progress(): number {
+    // What libuv has left of the chunk it writes; Node's own idle timeout looks there too.
+    const handle = (this.socket as { _handle?: { writeQueueSize?: number } | null } | null)
+      ?._handle;
+    return this.writableLength + (handle?.writeQueueSize ?? 0);
+  }
+
+  cut(): void {
+    this.destroy();
+  }
+
+  #note(): void {
+    if (this.backlog === undefined) return;
+    this.backlog.note(this);
+    if (this.#isNoted) return;
+    this.#isNoted = true;
+    this.once("close", () => this.backlog?.forget(this));
+  }
+}
+
+/** The answer behind a response of a route, if a listener made it. */
+export function answerOf(res: unknown): HttpAnswer | undefined {
+  return res instanceof HttpAnswer ? res : undefined;
+}
+
+/**
+ * The session that the request of an answer named.
+ *
+ * @example host.backlog.drop((answer) => sessionOf(answer) === session.id);
+ */
+export function sessionOf(answer: Unread): string | undefined {
+  const id = answerOf(answer)?.req.headers["mcp-session-id"];
+  return typeof id === "string" ? id : undefined;
+}
+
+/**
+ * A request that Node takes for an upgrade only when it asks for WebSocket. Who asks for another protocol gets HTTP/1.1 as
+ * before (RFC 9110 section 7.8): Java's HTTP client offers h2c with every first request, and Node would break those off.
+ */
+export class HttpRequest extends IncomingMessage {
+  private offered: unknown = false;
+
+  get upgrade(): boolean {
+    const { method, headers } = this;
+    if (!this.offered) return false;
+    return method === "CONNECT" || headers.upgrade?.toLowerCase() === "websocket";
+  }
+
+  /** Called by Node's parser and, with null, by its constructor. */
+  set upgrade(offered: unknown) {
+    this.offered = offered;
+  }
+}
+
+/** The raw path, so that nothing is decoded or normalised on the way to the exact look-up. */
+export function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** First allocation for a body that comes in pieces; doubled as needed. */
+const FIRST_ALLOCATION = 64 * 1024;
+/** How much of a refused body is read and thrown away before the socket is destroyed. */
+const DISCARD_LIMIT = 64 * 1024 * 1024;
+
+/** Who gets the outcome of {@link takeBody}, exactly once. */
+interface BodyTaker {
+  body(body: Buffer): void;
+  failed(error: GatewayError): void;
+}
+
+/**
+ * Reads a request body as bytes, without a promise between the last byte and its reader: this is the hot path. A body that arrives
+ * in one piece is handed on without a copy.
+ *
+ * A refused body is discarded rather than cut off: closing a socket with unread bytes resets it, and the client would see
+ * a broken connection in place of the 413. `limits.requestTimeout` bounds how long that takes.
+ *
+ * @param req a request nobody has read from yet
+ * @param limit largest accepted body in bytes
+ * @param taker is told `too_large`, before anything is buffered when Content-Length tells; `cancelled` when the client went away
+ *
+ * @example takeBody(req, host.limits.body, { body: (bytes) => read(bytes, res), failed: (error) => refuse(res, error) });
+ */
+export function takeBody(req: IncomingMessage, limit: number, taker: BodyTaker): void {
+  // Node has already refused a Content-Length that is not a plain decimal number or comes with Transfer-Encoding.
+  const declared = req.headers["content-length"];
+  const length = declared === undefined ? limit : Number(declared);
+  if (length > limit) {
+    discard(req);
+    return taker.failed(tooLarge(limit));
+  }
+  if (req.destroyed && !req.complete) return taker.failed(clientGone());
+  if (req.readableEnded) return taker.body(Buffer.alloc(0));
+  collect(req, length, limit, taker);
+}
+
+/** @param length bytes announced by Content-Length, else the limit: the most that is ever allocated */
+function collect(req: IncomingMessage, length: number, limit: number, taker: BodyTaker): void {
+  let body: Buffer | undefined;
+  let size = 0;
+  // The listeners stay: taking three off and Node's own bookkeeping for it cost more than the test.
+  let done = false;
+  req.on("data", (chunk: Buffer) => {
+    if (done) return;
+    if (size + chunk.length > limit) {
+      done = true;
+      discard(req);
+      taker.failed(tooLarge(limit));
+      return;
+    }
+    body = body === undefined ? chunk : append(body, size, chunk, length);
+    size += chunk.length;
+  });
+  req.on("end", () => {
+    if (done) return;
+    done = true;
+    if (body === undefined) taker.body(Buffer.alloc(0));
+    else taker.body(body.length === size ? body : body.subarray(0, size));
+  });
+  req.on("close", () => {
+    if (done) return;
+    done = true;
+    taker.failed(clientGone());
+  });
+}
+
+/**
+ * Copies into one growing buffer. Keeping the chunks instead would let a client that sends one byte per chunk hold
+ * a hundred times the limit in Buffer objects.
+ */
+function append(body: Buffer, size: number, chunk: Buffer, length: number): Buffer {
+  const needed = size + chunk.length;
+  let target = body;
+  // True for the second chunk too: the first one is Node's own memory, exactly full and never written to.
+  if (needed > body.length) {
+    const room = Math.min(length, Math.max(FIRST_ALLOCATION, body.length * 2));
+    target = Buffer.allocUnsafeSlow(Math.max(needed, room));
+    body.copy(target, 0, 0, size);
+  }
+  chunk.copy(target, size);
+  return target;
+}
+
+/** Reads the rest of a body that nobody wants, so that the next request on the socket starts at the right byte. */
+export function discard(req: IncomingMessage): void {
+  let size = 0;
+  req.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > DISCARD_LIMIT) req.socket.destroy();
+  });
+}
+
+function tooLarge(limit: number): GatewayError {
+  return new GatewayError("too_large", `The request body is larger than ${limit} bytes.`, {
+    data: { limit },
+    hint: "Send less, or raise limits.body in the gateway config.",
+  });
+}
+
+function clientGone(): GatewayError {
+  return new GatewayError("cancelled", "The client went away before its request was complete.");
+}

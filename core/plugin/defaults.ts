@@ -1,0 +1,10 @@
+/**
+ * Plugins that are there without a word in the config: keys of `plugins` that are `{}` unless it says otherwise, `false` to do
+ * without. They are set up before all others and leave after them; lists of plugins are about the others. They have no metrics of their own.
+ */
+export const DEFAULT_PLUGINS: readonly string[] = ["servers", "mcp"];
+
+/** Those of some plugins that the config asked for. */
+export function chosen<P extends { readonly key: string }>(plugins: readonly P[]): readonly P[] {
+  return plugins.filter(({ key }) => !DEFAULT_PLUGINS.includes(key));
+}

@@ -1,0 +1,45 @@
+import type { GatewayWarning, PluginWarning } from "./description.ts";
+
+/** A check as registered; see `PluginContext.check`. */
+export interface RegisteredCheck {
+  readonly name: string;
+  readonly ask: () => string | PluginWarning | undefined;
+}
+
+/** What readiness hears of a check that fails itself. */
+const UNSAID = "It cannot be asked.";
+
+/** One fact that readiness depends on. */
+interface Fact {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly reason?: string;
+}
+
+/** What the checks say to readiness. One that warns has nothing to say there. */
+export function readinessOf(checks: readonly RegisteredCheck[]): Fact[] {
+  return checks.flatMap(({ name, ask }): Fact[] => {
+    const found = attempt(ask);
+    if (found === undefined) return [{ name, ok: true }];
+    return typeof found === "string" ? [{ name, ok: false, reason: found }] : [];
+  });
+}
+
+/** What the checks warn of. */
+export function warningsOf(checks: readonly RegisteredCheck[]): GatewayWarning[] {
+  return checks.flatMap(({ ask }) => {
+    const found = attempt(ask);
+    return typeof found === "object" ? [{ ...found, code: "plugin" as const }] : [];
+  });
+}
+
+/** What is said, if it can be: what it threw is told nobody, and a promise comes too late. */
+function attempt(ask: RegisteredCheck["ask"]): ReturnType<RegisteredCheck["ask"]> {
+  try {
+    const found = ask();
+    const isSaid = typeof found === "object" ? typeof found?.message === "string" : true;
+    return isSaid ? found : UNSAID;
+  } catch {
+    return UNSAID;
+  }
+}

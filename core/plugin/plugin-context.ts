@@ -1,0 +1,245 @@
+import type { Control } from "./control.ts";
+import type { Call, CallInput, Middleware } from "../call/call.ts";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import type { Answer } from "../call/answer.ts";
+import type {
+  ConfigExtension,
+  Handle,
+  PluginFiles,
+  PromptDefinition,
+  ResourceDefinition,
+  ResourceHandle,
+  ToolDefinition,
+  ToolSchema,
+} from "./definitions.ts";
+import type { DeadlineRule } from "../call/pipeline.ts";
+import type { PluginWarning } from "./description.ts";
+import type { Listed } from "./filters.ts";
+import type { GatewayHooks, PluginHook } from "./hooks.ts";
+import type { Server } from "../server/server.ts";
+import type {
+  RouteEvent,
+  RouteHandler,
+  RouteMethod,
+  RouteOptions,
+  WebSocketOptions,
+} from "../http/route.ts";
+import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentication.ts";
+import type { ServerType } from "../server/server-type.ts";
+import type { Inject, Injected } from "./service.ts";
+import type { Socket } from "../http/route.ts";
+import type { Stage } from "../call/stages.ts";
+import type { Json, Principal } from "../call/types.ts";
+
+/**
+ * What a plugin's `setup` receives. Everything registered here is data of the plugin's scope and leaves with it: there is nothing
+ * to unregister, and nothing leaves alone. What clients keep a list of (tools, resources, prompts, what a filter decides) gives a
+ * {@link Handle}, to tell them of a change; the rest gives nothing back.
+ *
+ * @example
+ * function addClock(gateway: PluginContext): void {
+ *   gateway.tool("now", { description: "Tells the time.", run: () => new Date().toISOString() });
+ * }
+ */
+export interface PluginContext<C = unknown, I extends Inject = Inject> {
+  /** Validated options from the gateway config. */
+  readonly config: C;
+  /** Values of the `inject` map. */
+  readonly services: Injected<I>;
+  /** Writes lines that carry the plugin's name. */
+  readonly log: Logger;
+  /** This scope's own metrics; merged at scrape and dropped with the scope. */
+  readonly metrics: Registry;
+  /** Files beside the config. */
+  readonly files: PluginFiles;
+  /** The gateway as a whole: its servers, what it is and shows, and for `onStart` and later how to change it. */
+  readonly control: Control;
+  /**
+   * Adds a tool to the plugin's own server.
+   * @example
+   * gateway.tool("add", {
+   *   description: "Adds two numbers.",
+   *   input: z.object({ a: z.number(), b: z.number() }),
+   *   run: ({ a, b }) => ({ sum: a + b }),
+   * });
+   */
+  tool<S extends ToolSchema>(name: string, definition: ToolDefinition<S>): Handle;
+  /**
+   * Adds a resource, or with `uriTemplate` all those that fit the template.
+   * @example
+   * const status = gateway.resource("status", { uri: "build://status", read: () => ({ text: last }) });
+   * builds.on("end", () => status.updated());
+   */
+  resource(name: string, definition: ResourceDefinition): ResourceHandle;
+  /**
+   * Adds a prompt.
+   * @example
+   * gateway.prompt("review", {
+   *   arguments: [{ name: "file", required: true }],
+   *   get: ({ file }) => ({ role: "user", content: { type: "text", text: `Review ${file}.` } }),
+   * });
+   */
+  prompt(name: string, definition: PromptDefinition): Handle;
+  /** Adds a whole server, e.g. one whose tools come and go; it joins the catalogue like an upstream. */
+  server(server: Server): void;
+  /** Serves the entries of `servers` with this `type`. */
+  serverType<T>(type: string, definition: ServerType<T>): void;
+  /**
+   * Accepts WebSocket connections on a path, which may have parameters, e.g. `/rooms/:id`. Host, Origin and access are checked
+   * before `accept` is called; when it fails, its connection is closed with 1011.
+   * @example
+   * gateway.route("GET", "/clock", { access: "viewer", mutates: false, websocket: true }, (socket) =>
+   *   socket.send(new Date().toISOString()),
+   * );
+   */
+  route(
+    method: "GET",
+    path: string,
+    options: WebSocketOptions,
+    accept: (socket: Socket) => unknown,
+  ): void;
+  /**
+   * Answers HTTP requests.
+   * @example
+   * gateway.route("GET", "/jobs/:id", { access: "caller", mutates: false }, (event) =>
+   *   jobs.get(event.context.params!["id"]!),
+   * );
+   */
+  route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
+  /**
+   * Adds listeners and MCP endpoints, as if they stood in the config. Routes and endpoints can name a listener that is added so;
+   * the gateway opens it, keeps it through reloads and closes it.
+   * @example
+   * gateway.extend({
+   *   listeners: { inside: { port: 9090 } },
+   *   endpoints: { research: { path: "/research", listener: "inside", servers: ["search"] } },
+   * });
+   */
+  extend(config: ConfigExtension): void;
+  /**
+   * Decides how long calls may run, in place of the core's own rule. One plugin at most. Asked once per call, behind the gate;
+   * a throw refuses the call.
+   * @example gateway.use("deadline", { limit: (call) => ({ total: call.timeout ?? 30_000, idle: 5_000 }) });
+   */
+  use(stage: "deadline", rule: DeadlineRule): void;
+  /**
+   * Joins a stage of the pipeline. Within one stage the order is that of the plugins (service graph, then name).
+   * @example
+   * gateway.use("observe", async (call, next) => {
+   *   const answer = await next(call);
+   *   gateway.log.info({ tool: call.name, failed: answer.isError }, "called");
+   *   return answer;
+   * });
+   */
+  use(stage: Stage, middleware: Middleware): void;
+  /**
+   * Hides things from the lists of every face, for everybody. Asked while a list is built, never per request: call `changed()` of
+   * the handle when its answers changed, and lists are rebuilt and clients told. Hiding refuses no call; that is for the stage `gate`.
+   */
+  filter(shows: (item: Listed) => boolean): Handle;
+  /**
+   * Decides by principal what exists at all. What it hides from somebody is in none of their lists, documents and completions, and
+   * a call, read or subscription of it is answered as for a name that nobody has. Asked once per view while it is built, and for
+   * what no list names (a resource that is read, a call over HTTP) when it is asked for; a throw hides.
+   *
+   * After `changed()` of the handle every request meets the new answers, and clients whose view differs are told. A principal whose
+   * `viewOf` changed sees its new view with its next request, told or not.
+   *
+   * @param shows must answer alike for all principals of one view
+   * @param options.viewOf names what a principal sees, e.g. its role, in a word: few views are cheap, at most 1,000 are kept. Asked
+   * with every request, so it looks nothing up. For one that it cannot tell it throws: that one sees nothing
+   * @example
+   * gateway.filter((item, { roles }) => roles.has("admin") || item.server !== "payroll", {
+   *   viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other"),
+   * });
+   */
+  filter(
+    shows: (item: Listed, principal: Principal) => boolean,
+    options: { readonly viewOf: (principal: Principal) => string },
+  ): Handle;
+  /**
+   * Joins those who tell who makes a request. The keys and tokens of the config's `auth` are asked first, then the authenticators
+   * of plugins in the order of the plugins, each until one knows the credentials; see {@link Authenticate}. When the plugin leaves,
+   * what its principals have open ends.
+   *
+   * @param name unique in the gateway, in lower case with hyphens; `GET /_meta` shows it
+   * @example
+   * gateway.authenticator("directory", ({ headers }) => {
+   *   const token = /^Bearer (dir_\S+)$/.exec(String(headers["authorization"]))?.[1];
+   *   if (token === undefined) return undefined; // not mine
+   *   const person = directory.find(token);
+   *   if (!person) throw new GatewayError("unauthorized", "The directory does not know this token.");
+   *   return { id: person.id, kind: "user", roles: new Set(["caller"]), expiresAt: person.until };
+   * });
+   */
+  authenticator(name: string, authenticate: Authenticate, options?: AuthenticatorOptions): void;
+  /**
+   * Says what is wrong with the plugin. Asked at once each time that somebody looks; the answer holds nothing private.
+   *
+   * - `undefined`: all is well.
+   * - A sentence: something is missing without which this gateway should get no traffic. `GET /readyz` of every listener is 503
+   *   meanwhile and tells it with `?verbose`, to everybody. `/livez` does not change, so an orchestrator restarts nothing for it.
+   *   A throw counts as missing.
+   * - A {@link PluginWarning}: it works but should not stay so. `propylon check`, the start-up summary and status pages show it.
+   *
+   * @param name names it in `/readyz?verbose`, in a word or two
+   * @example gateway.check("queue", () => (queue.isConnected ? undefined : "The queue is away."));
+   */
+  check(name: string, ask: () => string | PluginWarning | undefined): void;
+  /**
+   * Observes what happens in the gateway.
+   * @example gateway.hook("server:state", (name, { state }) => gateway.log.info({ name, state }));
+   */
+  hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): void;
+  /**
+   * Tells everyone who listens to a hook of this plugin.
+   * @throws {GatewayError} `invalid` for a hook of the core, which only the core emits
+   */
+  emit<K extends PluginHook>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
+  /**
+   * Calls a tool through the same pipeline as every client. Available once started. With `peer` it answers what the tool asks: by
+   * requests in the middle of the call, and by `input_required`, whereupon the call is made again with the answers.
+   * @example const answer = await gateway.call({ server: "search", name: "find", args: { query } });
+   */
+  call(input: CallInput): Promise<Answer>;
+  /**
+   * Writes to the audit what this plugin did: the log line `mutation` and the hook of that name, as for a request that changes
+   * something. Who did it is not the plugin's to say: it is whoever made the request or call that is given.
+   *
+   * @param action a short name such as `stop`; the line says `<plugin>:stop`
+   * @param target what it was done to, e.g. `{ agent: id }`; at most 32 values, each cut at 200 characters
+   * @param details what else is worth knowing, never a body: secrets are masked by their names, texts are cut at 200 characters,
+   * levels below the fourth and members beyond the 32nd of one level are left out, as is all beyond 4,096 characters
+   * @param on the request or call on whose behalf it is done, as the route handler or the tool received it; default, and for an
+   * object that the gateway did not hand out: the plugin itself
+   * @throws {GatewayError} `invalid` for an action that is no short name
+   * @example gateway.audit("stop", { agent: id }, { reason: "requested" }, event);
+   */
+  audit(
+    action: string,
+    target: Readonly<Record<string, string>>,
+    details?: Json,
+    on?: RouteEvent | Call,
+  ): void;
+  /**
+   * A value that survives reloads of this plugin: made once, kept by key, dropped when the plugin leaves the config.
+   * @param dispose called with the value when it is dropped
+   * @example const counts = gateway.keep("counts", () => new Map<string, number>());
+   */
+  keep<T>(key: string, create: () => T, dispose?: (value: T) => void | Promise<void>): T;
+  /**
+   * Opens things once everything is set up; the function it returns undoes it at dispose.
+   * @example
+   * gateway.onStart(() => {
+   *   const timer = setInterval(poll, 60_000);
+   *   return () => clearInterval(timer);
+   * });
+   */
+  onStart(start: () => void | Undo | Promise<void | Undo>): void;
+  /** Runs at dispose, last registered first; every one runs even when another throws. */
+  onDispose(undo: Undo): void;
+}
+
+/** Undoes a start. */
+export type Undo = () => void | Promise<void>;

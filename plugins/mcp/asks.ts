@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+import { GatewayError, type Json } from "propylon";
+import type { Message } from "./client-message.ts";
+import { notification } from "./reply.ts";
+import type { PendingAsk, Session } from "./session.ts";
+
+/** Questions that one call may have open: a server that asks without end must not fill the gateway. */
+const MAX_ASKS = 100;
+
+/** Refuses one question too many. */
+export function tooManyAsks(open: number): GatewayError | undefined {
+  if (open < MAX_ASKS) return undefined;
+  return new GatewayError(
+    "rate_limited",
+    `A call may have ${MAX_ASKS} open questions to its client.`,
+  );
+}
+
+/** Refuses a question that the client cannot be asked. */
+export function notOffered(method: string, missing: Json): GatewayError {
+  return new GatewayError("invalid", `The client does not offer ${method}.`, {
+    data: { requiredCapabilities: missing },
+  });
+}
+
+/** Refuses a question of a call that has ended. */
+export const CALL_OVER = new GatewayError("cancelled", "The call this request belongs to is over.");
+
+/** Why a question has no answer whose call has ended. */
+export const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the call ended.");
+
+/** A question to a client. */
+export interface Question {
+  readonly method: string;
+  readonly params: Json | undefined;
+  /** Withdraws it. */
+  readonly signal: AbortSignal | undefined;
+  /** Sends a message to the client; false when there is no way to it. */
+  readonly send: (message: string) => boolean;
+}
+
+/** Why a question that its server withdrew has no answer. */
+export const WITHDRAWN = new GatewayError("cancelled", "The server withdrew its question.");
+
+/**
+ * Sends a request to a legacy client. Its id is unguessable and only looked up within the session, so no other client can
+ * answer it.
+ *
+ * @param own the asks of the same call, kept up to date
+ * @throws {GatewayError} `cancelled` when the client has no open stream
+ */
+export function askClient(
+  session: Session,
+  own: Map<string, PendingAsk>,
+  { method, params, signal, send }: Question,
+): Promise<Json> {
+  const refusal = tooManyAsks(own.size);
+  if (refusal) return Promise.reject(refusal);
+  const id = randomUUID();
+  const answer = new Promise<Json>((resolve, reject) => {
+    const ask = { resolve, reject };
+    own.set(id, ask);
+    (session.asks ??= new Map()).set(id, ask);
+    if (!send(JSON.stringify({ jsonrpc: "2.0", id, method, params })))
+      reject(new GatewayError("cancelled", `The client has no open stream for ${method}.`));
+  });
+  const withdraw = (): void => {
+    send(notification("notifications/cancelled", { requestId: id, reason: WITHDRAWN.message }));
+    own.get(id)?.reject(WITHDRAWN);
+  };
+  signal?.addEventListener("abort", withdraw, { once: true });
+  return answer.finally(() => {
+    signal?.removeEventListener("abort", withdraw);
+    own.delete(id);
+    forget(session, id);
+  });
+}
+
+/** Hands a client's response to whoever asked. Responses to unknown ids are ignored. */
+export function settleAsk(
+  session: Session,
+  response: Extract<Message, { kind: "response" }>,
+): void {
+  const id = String(response.id);
+  const ask = session.asks?.get(id);
+  if (ask === undefined) return;
+  forget(session, id);
+  if (response.error === undefined) ask.resolve(response.result ?? {});
+  else ask.reject(clientError(response.error));
+}
+
+function forget(session: Session, id: string): void {
+  session.asks?.delete(id);
+  if (session.asks?.size === 0) session.asks = undefined;
+}
+
+/** A client's own refusal; `data.rpcError` is the error as the client sent it, for callees that speak JSON-RPC. */
+export function clientError(rpcError: {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}): GatewayError {
+  return new GatewayError("upstream_error", `The client refused: ${rpcError.message}`, {
+    data: { rpcError },
+  });
+}

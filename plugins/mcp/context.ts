@@ -1,0 +1,129 @@
+import { randomBytes } from "node:crypto";
+import type { Principal } from "propylon";
+import type { EndpointContent, EndpointHost } from "propylon/kit";
+import { EarlyCalls, FirstConnect } from "./first-connect.ts";
+import { Journals } from "./journal.ts";
+import { KeepAlive, type StreamSettings } from "./stream.ts";
+import { View } from "./view.ts";
+
+/**
+ * The values that were used of late, by key. Two maps in place of an order of use: a look-up of what is in use changes nothing,
+ * so it costs no more than one in a Map.
+ */
+class Recent<V> {
+  readonly #half: number;
+  #young = new Map<string, V>();
+  #old: ReadonlyMap<string, V> = new Map();
+
+  /** @param max most values that are kept */
+  constructor(max: number) {
+    this.#half = Math.max(1, Math.floor(max / 2));
+  }
+
+  get(key: string): V | undefined {
+    const value = this.#young.get(key);
+    if (value !== undefined) return value;
+    const old = this.#old.get(key);
+    if (old !== undefined) this.set(key, old);
+    return old;
+  }
+
+  set(key: string, value: V): void {
+    if (this.#young.size >= this.#half) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(key, value);
+  }
+
+  clear(): void {
+    this.#young = new Map();
+    this.#old = new Map();
+  }
+}
+
+/** Most views of principals that are kept; one that was dropped is built again when it is asked for. */
+const MAX_VIEWS = 1_000;
+
+/** What an endpoint shows, and to whom. Without a filter that looks at principals it is one view for everybody. */
+export class Views {
+  static readonly EMPTY = new Views(View.NOTHING);
+
+  /** What is shown before any filter looks at a principal. */
+  readonly base: View;
+  readonly #content: EndpointContent | undefined;
+  readonly #byKey = new Recent<View>(MAX_VIEWS);
+
+  constructor(base: View, content?: EndpointContent) {
+    this.base = base;
+    this.#content = content;
+  }
+
+  /** How many views of principals were built. */
+  built = 0;
+
+  /** Whether all see the same. */
+  get isOne(): boolean {
+    return this.#content?.byPrincipal === undefined;
+  }
+
+  /** What a principal sees, and so what it may call. */
+  of(principal: Principal | undefined): View {
+    const byPrincipal = this.#content?.byPrincipal;
+    if (byPrincipal === undefined) return this.base;
+    const key = principal && byPrincipal.viewOf(principal);
+    if (principal === undefined || key === undefined) return View.NOTHING;
+    const known = this.#byKey.get(key);
+    if (known) return known;
+    const view = new View(this.#content!, principal);
+    this.built++;
+    this.#byKey.set(key, view);
+    return view;
+  }
+
+  /** Forgets what was decided by principal: a filter has changed its answers, and the next request is to meet the new ones. */
+  forget(): void {
+    this.#byKey.clear();
+  }
+}
+
+/** What all parts of one endpoint share. */
+export class EndpointContext {
+  readonly name: string;
+  readonly host: EndpointHost;
+  readonly streams: StreamSettings;
+  /** What is shown at the moment, and to whom; every request reads it once. */
+  views = Views.EMPTY;
+  /** Whether the endpoint is gone; a request may still be on its way to it. */
+  closed = false;
+  /** Keeps what is sent in answer to calls of sessions. */
+  readonly journals = new Journals();
+  readonly firstConnect = new FirstConnect();
+  readonly early = new EarlyCalls(this);
+  readonly #prefix = randomBytes(6).toString("base64url");
+  #count = 0;
+
+  constructor(name: string, host: EndpointHost) {
+    this.name = name;
+    this.host = host;
+    this.streams = {
+      pulse: new KeepAlive(),
+      queue: host.limits.streamQueue,
+      onOverflow: (bytes) =>
+        host.log.warn(
+          { endpoint: name, bytes },
+          "event stream closed: the client reads too slowly",
+        ),
+    };
+  }
+
+  /** What a request for a list waits for; `undefined` = nothing. */
+  get settling(): Promise<void> | undefined {
+    return this.firstConnect.promise;
+  }
+
+  /** An id for a call, unique within the process. */
+  nextCallId(): string {
+    return `${this.#prefix}${(this.#count++).toString(36)}`;
+  }
+}

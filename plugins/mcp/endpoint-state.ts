@@ -1,0 +1,272 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Json, Principal, Server, ServerEvent, Tool } from "propylon";
+import { type EndpointContent, SEVERITIES, sessionOf } from "propylon/kit";
+import { Views, type EndpointContext } from "./context.ts";
+import { toFragment } from "./list.ts";
+import { LogLevels } from "./log-levels.ts";
+import { type ListenStream, Listeners } from "./listen.ts";
+import { notification } from "./reply.ts";
+import { type Session, type SessionEnd, CHANGED, SessionTable } from "./session.ts";
+import { ResourceWatchers } from "./resource-watchers.ts";
+import { View, ViewChanges } from "./view.ts";
+
+/** Entries serialised in one go; more would hold up the calls in between. */
+const SLICE = 1_000;
+/** Views of principals built in one go. */
+const BATCH = 10;
+
+/** What lives on an endpoint between requests: sessions, streams, subscriptions, and the news from the servers to them. */
+export class EndpointState {
+  readonly sessions: SessionTable;
+  readonly watchers: ResourceWatchers<Session>;
+  readonly levels: LogLevels;
+  readonly listeners: Listeners;
+  readonly #context: EndpointContext;
+  readonly #watch = new ServerWatch((server, event) => this.#onEvent(server, event));
+  #content: EndpointContent | undefined;
+  #rebuilding = false;
+  #dirty = false;
+
+  constructor(context: EndpointContext) {
+    this.#context = context;
+    const { limits } = context.host;
+    this.sessions = new SessionTable({
+      max: limits.sessions,
+      idle: limits.sessionIdle,
+      onEnd: (session, reason) => this.#endSession(session, reason),
+    });
+    this.levels = new LogLevels((level) => {
+      for (const server of context.views.base.servers) server.setLogLevel?.(level, this);
+    });
+    this.watchers = new ResourceWatchers<Session>(({ viewer }, uri) =>
+      context.views.of(viewer).watchable(uri, viewer),
+    );
+    this.listeners = new Listeners(
+      context,
+      new ResourceWatchers<ListenStream>(({ principal }, uri) =>
+        context.views.of(principal).watchable(uri, principal),
+      ),
+    );
+  }
+
+  /** Shows something else from now on; clients are told what differs. */
+  show(content: EndpointContent): void {
+    const before = this.#content;
+    this.#content = content;
+    if (before && showsSame(before, content)) return;
+    for (const server of before?.servers ?? [])
+      if (!content.servers.includes(server)) server.setLogLevel?.(undefined, this);
+    this.#watch.set(content.servers);
+    this.#replace(content);
+    for (const server of content.servers) server.setLogLevel?.(this.levels.current, this);
+    this.#context.firstConnect.start(content.servers);
+    this.#context.early.retry();
+  }
+
+  /** Builds the views anew, because a filter changed its answers: what it takes away is gone with the next request. */
+  refilter(): void {
+    this.#context.views.forget();
+    this.relist();
+  }
+
+  /** Builds the views anew, as after a change of a catalogue. */
+  relist(): void {
+    this.#dirty = true;
+    if (!this.#rebuilding) void this.#rebuild();
+  }
+
+  /** Ends every session and stream. */
+  close(): void {
+    this.#watch.set([]);
+    this.#context.firstConnect.end();
+    this.sessions.close();
+    this.#context.early.retry();
+    this.listeners.close();
+    this.#context.streams.pulse.close();
+  }
+
+  #onEvent(server: Server, event: ServerEvent): void {
+    switch (event.type) {
+      case "changed":
+        this.relist();
+        break;
+      case "state":
+        this.#checkSettled();
+        break;
+      case "updated":
+        this.#tellUpdated(server, event.params);
+        break;
+      case "log":
+        this.#broadcastLog(server, event.params, event.principal);
+        break;
+      case "notification":
+        break;
+    }
+  }
+
+  /** Builds the view anew; many changes at once are one rebuild. A catalogue that cannot be shown leaves the old view. */
+  async #rebuild(): Promise<void> {
+    this.#rebuilding = true;
+    while (this.#dirty && this.#content !== undefined) {
+      try {
+        await this.#rebuildOnce(this.#content);
+      } catch (err) {
+        this.#context.host.log.error(
+          { err, endpoint: this.#context.name },
+          "the lists could not be rebuilt",
+        );
+      }
+    }
+    this.#rebuilding = false;
+    this.#checkSettled();
+  }
+
+  /** Long lists are serialised in slices, then the view is put together in one go from the newest content. */
+  async #rebuildOnce({ servers }: EndpointContent): Promise<void> {
+    await nextTurn();
+    // What was reported in this turn is in the rebuild that begins now.
+    this.#dirty = false;
+    for (const { catalogue } of servers) await warm(catalogue.tools);
+    if (this.#content !== undefined) this.#replace(this.#content);
+  }
+
+  #replace(content: EndpointContent): void {
+    const before = this.#context.views.base;
+    const views = new Views(new View(content), content);
+    this.#context.views = views;
+    for (const problem of views.base.problems) {
+      if (!before.problems.includes(problem))
+        this.#context.host.log.warn({ endpoint: this.#context.name }, problem);
+    }
+    if (views.isOne) this.#settle();
+    else void this.#settleViews(views);
+  }
+
+  /** Builds what clients see before they are told, a few at a time: there may be many views. */
+  async #settleViews(views: Views): Promise<void> {
+    let built = views.built;
+    for (const viewer of this.#viewers()) {
+      views.of(viewer);
+      if (views.built - built < BATCH) continue;
+      built = views.built;
+      await nextTurn();
+    }
+    if (this.#context.views === views) this.#settle();
+  }
+
+  *#viewers(): Generator<Principal | undefined> {
+    for (const { viewer } of this.sessions) yield viewer;
+    for (const { principal } of this.listeners) yield principal;
+  }
+
+  /** Brings everything that is open in line with what is shown now. */
+  #settle(): void {
+    const { views } = this.#context;
+    this.watchers.rebind();
+    this.listeners.rebind();
+    const changes = new ViewChanges();
+    for (const session of this.sessions) {
+      const view = views.of(session.viewer);
+      for (const list of changes.between(session.view ?? view, view))
+        session.changed |= CHANGED[list];
+      session.view = view;
+      session.tellChanges();
+    }
+    for (const listener of this.listeners) {
+      const view = views.of(listener.principal);
+      for (const list of changes.between(listener.view, view))
+        this.listeners.changed(listener, `${list}ListChanged`);
+      listener.view = view;
+    }
+  }
+
+  #tellUpdated(server: Server, params: Json): void {
+    const message = notification("notifications/resources/updated", params);
+    this.watchers.updated(server, params, (session) => session.stream?.send(message));
+    this.listeners.updated(server, params);
+  }
+
+  /** A message that belongs to no call goes to the sessions that asked for log messages at all, and may see it. */
+  #broadcastLog(server: Server, params: Json, owner: string | undefined): void {
+    const severity = SEVERITIES.indexOf(String(params["level"]));
+    if (this.levels.current === undefined || severity < 0) return;
+    const message = notification("notifications/message", params);
+    const { views } = this.#context;
+    for (const { logLevel, stream, principal, viewer } of this.sessions) {
+      if (owner !== undefined && principal !== owner) continue;
+      if (logLevel < 0 || severity < logLevel || !stream) continue;
+      if (views.isOne || views.of(viewer).sees(server)) stream.send(message);
+    }
+  }
+
+  /** A server that answered is only settled once the view shows it. */
+  #checkSettled(): void {
+    if (!this.#rebuilding && this.#content !== undefined)
+      this.#context.firstConnect.check(this.#content.servers);
+    this.#context.early.retry();
+  }
+
+  #endSession(session: Session, reason: SessionEnd): void {
+    const { host, name } = this.#context;
+    const why = reason === "deleted" ? undefined : `The session ended (${reason}).`;
+    // Calls of a revoked credential are ended, or left to finish, where all calls in flight are.
+    if (reason !== "revoked") for (const call of session.calls) call.cancel(why);
+    session.stream?.end();
+    // A client that gave its session up reads nothing of it any more.
+    host.backlog.drop((answer) => sessionOf(answer) === session.id);
+    this.#context.journals.drop(session);
+    this.watchers.clear(session);
+    this.levels.change(session.logLevel, -1);
+    host.emit("session:close", name, session.key, reason);
+  }
+}
+
+/** Whether nothing differs, so that a reload need not build the lists anew; an entry whose tools are others is another server. */
+function showsSame(before: EndpointContent, after: EndpointContent): boolean {
+  return (
+    before.isUnfiltered === true &&
+    after.isUnfiltered === true &&
+    before.servers.length === after.servers.length &&
+    before.servers.every((server, index) => server === after.servers[index]) &&
+    isDeepStrictEqual(before.config, after.config)
+  );
+}
+
+/** Serialises entries ahead of their use, a slice per turn of the event loop. */
+async function warm(tools: readonly Tool[]): Promise<void> {
+  for (let from = 0; from + SLICE < tools.length; from += SLICE) {
+    for (const tool of tools.slice(from, from + SLICE)) toFragment(tool, tool.name);
+    await nextTurn();
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Listens to a changing set of servers. */
+class ServerWatch {
+  readonly #listener: (server: Server, event: ServerEvent) => void;
+  readonly #watched = new Map<Server, () => void>();
+
+  constructor(listener: (server: Server, event: ServerEvent) => void) {
+    this.#listener = listener;
+  }
+
+  /** Watches exactly these servers from now on. */
+  set(servers: readonly Server[]): void {
+    const wanted = new Set(servers);
+    for (const [server, stop] of this.#watched) {
+      if (wanted.has(server)) continue;
+      stop();
+      this.#watched.delete(server);
+    }
+    for (const server of wanted) {
+      if (!this.#watched.has(server))
+        this.#watched.set(
+          server,
+          server.on((event) => this.#listener(server, event)),
+        );
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { Principal } from "propylon";
+import type {
+  CompiledEndpoint,
+  EndpointHost,
+  EndpointServer,
+  GatewayWarning,
+  NodeHandler,
+} from "propylon/kit";
+import { Endpoint } from "./endpoint.ts";
+
+/** One living MCP endpoint and where it is. */
+interface Served {
+  readonly endpoint: Endpoint;
+  readonly listener: string;
+  readonly path: string;
+}
+
+/** The gateway's MCP endpoints. They live through reloads, so that no session and no stream is lost. */
+export class Endpoints implements EndpointServer {
+  readonly #host: EndpointHost;
+  #served = new Map<string, Served>();
+
+  constructor(host: EndpointHost) {
+    this.#host = host;
+  }
+
+  /** Shows the new content, opens endpoints that are new and closes those that are gone. */
+  update(endpoints: ReadonlyMap<string, CompiledEndpoint>): void {
+    const old = this.#served;
+    this.#served = new Map();
+    for (const [name, { listener, path, content }] of endpoints) {
+      const endpoint = old.get(name)?.endpoint ?? new Endpoint(name, this.#host);
+      endpoint.update(content);
+      this.#served.set(name, { endpoint, listener, path });
+    }
+    for (const [name, { endpoint }] of old) if (!this.#served.has(name)) endpoint.close();
+  }
+
+  /** Builds every endpoint's lists anew and tells clients what differs. */
+  relist(): void {
+    for (const { endpoint } of this.#served.values()) endpoint.relist();
+  }
+
+  /** What endpoints leave out of their lists, and why. */
+  get problems(): readonly GatewayWarning[] {
+    return [...this.#served].flatMap(([name, { endpoint }]) =>
+      endpoint.problems.map((problem) => ({
+        code: "left_out" as const,
+        message: `Endpoint "${name}": ${problem}`,
+        path: ["endpoints", name],
+        hint: "Rename what is yours; else set prefix or tools.exclude of the server, or naming of the endpoint.",
+      })),
+    );
+  }
+
+  /** Handlers of the endpoints on one listener, by path. */
+  handlersOf(listener: string): ReadonlyMap<string, NodeHandler> {
+    const here = [...this.#served.values()].filter((served) => served.listener === listener);
+    return new Map(here.map(({ path, endpoint }) => [path, endpoint.handle]));
+  }
+
+  /** Ends the sessions that matching principals opened; tells how many that were. */
+  revoke(match: (principal: Principal) => boolean): number {
+    let count = 0;
+    for (const { endpoint } of this.#served.values()) count += endpoint.revoke(match);
+    return count;
+  }
+
+  /** Ends every session and stream. */
+  close(): void {
+    for (const { endpoint } of this.#served.values()) endpoint.close();
+    this.#served.clear();
+  }
+}

@@ -1,0 +1,160 @@
+import { GatewayError, type Principal, type Server, toGatewayError } from "propylon";
+import { type Cancellation, type EndpointHost, setTimer, toRpcError } from "propylon/kit";
+import type { View } from "./view.ts";
+import { type Forward, isFault, isUnknown } from "./forward.ts";
+import type { Fault } from "./protocol.ts";
+import { FairQuota } from "./fair-quota.ts";
+
+/** How long the first requests wait for servers that are still connecting for the first time. */
+const LIMIT_MS = 2_000;
+
+/**
+ * The time in which servers connect for the first time. Clients that come meanwhile wait for it to end, so that what they
+ * see first is not an empty list; nobody waits twice for the same servers. Lists come after a while all the same.
+ */
+export class FirstConnect {
+  #promise: Promise<void> | undefined;
+  #end: (() => void) | undefined;
+  #open = false;
+
+  /** What lists wait for: resolves when all have answered or failed, or the time is over; `undefined` = nothing. */
+  get promise(): Promise<void> | undefined {
+    return this.#promise;
+  }
+
+  /** Whether servers connect for the first time, however long that takes. */
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** Starts to wait if any of these servers is still to answer for the first time. */
+  start(servers: readonly Server[]): void {
+    if (!servers.some(isSettling)) return;
+    this.#open = true;
+    this.#promise ??= new Promise((resolve) => {
+      const timer = setTimeout(() => this.#release(), LIMIT_MS).unref();
+      this.#end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Ends the wait if all of these servers have answered or failed. */
+  check(servers: readonly Server[]): void {
+    if (this.#open && !servers.some(isSettling)) this.end();
+  }
+
+  /** Ends the wait. */
+  end(): void {
+    this.#open = false;
+    this.#release();
+  }
+
+  #release(): void {
+    this.#promise = undefined;
+    this.#end?.();
+    this.#end = undefined;
+  }
+}
+
+/** Whether a server has never answered yet, but is about to. */
+export function isSettling({ status, catalogue }: Server): boolean {
+  return catalogue.hash === "" && (status.state === "connecting" || status.state === "idle");
+}
+
+/** Calls that wait cost memory, and clients decide how many there are. */
+const MAX_WAITING = 1_000;
+const MAX_OF_ONE = 100;
+
+/** How the wait of a call ends. */
+type End = (outcome: Forward | Fault) => void;
+
+/** An early call, as far as its wait goes. */
+interface EarlyCall {
+  readonly principal: Principal;
+  readonly cancellation: Cancellation;
+  /** Looks where the call goes, as things stand. */
+  readonly find: () => Forward | Fault;
+}
+
+/** The endpoint that calls wait at. */
+interface Waited {
+  readonly firstConnect: FirstConnect;
+  readonly host: EndpointHost;
+  readonly views: { readonly base: Pick<View, "servers"> };
+}
+
+/**
+ * Calls for a name that nobody has yet while servers connect for the first time: clients that kept their lists over a restart
+ * of the gateway know tools before it does.
+ */
+export class EarlyCalls {
+  readonly #context: Waited;
+  readonly #waiting = new Set<() => void>();
+  readonly #shares = new FairQuota();
+
+  constructor(context: Waited) {
+    this.#context = context;
+  }
+
+  /** Whether a call that names nothing known is to wait. */
+  concerns(fault: Fault): boolean {
+    return isUnknown(fault) && this.#context.firstConnect.open;
+  }
+
+  /**
+   * Waits until somebody has what the call names, every server has answered or failed, or the time of a call is over.
+   * Never rejects.
+   */
+  wait(call: EarlyCall): Promise<Forward | Fault> {
+    const { principal } = call;
+    const full = this.#waiting.size >= MAX_WAITING || this.#shares.of(principal.ref) >= MAX_OF_ONE;
+    if (full) return Promise.resolve(this.#starting());
+    this.#shares.add(principal.ref);
+    return new Promise<Forward | Fault>((resolve) => this.#hold(call, resolve)).finally(() =>
+      this.#shares.remove(principal.ref),
+    );
+  }
+
+  /** Looks again: what is shown has changed, or all servers have answered. */
+  retry(): void {
+    for (const again of this.#waiting) again();
+  }
+
+  #hold({ principal, cancellation, find }: EarlyCall, resolve: End): void {
+    const { host } = this.#context;
+    const end: End = (outcome) => {
+      clearTimeout(timer);
+      cancellation.removeEventListener("abort", abort);
+      this.#waiting.delete(again);
+      release();
+      resolve(outcome);
+    };
+    const again = (): void => {
+      const outcome = find();
+      if (!isFault(outcome) || !this.concerns(outcome)) end(outcome);
+    };
+    const abort = (): void => end(toFault(cancellation.reason));
+    const timer = setTimer(() => end(this.#starting()), host.callTimeout);
+    // Who takes the credential away, or shuts down, ends calls in flight; this one is in no pipeline yet.
+    const release = host.current.hold({
+      slot: -1,
+      principal,
+      abort: (reason) => end(toFault(reason)),
+    });
+    cancellation.addEventListener("abort", abort);
+    this.#waiting.add(again);
+  }
+
+  #starting(): Fault {
+    const names = this.#context.views.base.servers.filter(isSettling).map(({ name }) => name);
+    const some = names.slice(0, 5).join(", ") + (names.length > 5 ? ", ..." : "");
+    const message = `Nobody has this name yet, and servers are still connecting (${some}): try again.`;
+    return toFault(new GatewayError("upstream_error", message));
+  }
+}
+
+function toFault(reason: unknown): Fault {
+  return { status: 200, ...toRpcError(toGatewayError(reason)) };
+}

@@ -1,0 +1,120 @@
+import type { Json } from "propylon";
+import { SEVERITIES } from "propylon/kit";
+import { settleAsk } from "./asks.ts";
+import type { EndpointContext } from "./context.ts";
+import type { Message } from "./client-message.ts";
+import { invalid } from "./forward.ts";
+import type { LogLevels } from "./log-levels.ts";
+import { type Fault, RPC, LEGACY_VERSIONS } from "./protocol.ts";
+import type { Session } from "./session.ts";
+import type { ResourceWatchers } from "./resource-watchers.ts";
+
+const METHOD_NOT_FOUND: Fault = {
+  status: 200,
+  code: RPC.methodNotFound,
+  message: "Method not found",
+};
+
+/** What a legacy session does without a server: its answers are an empty result or a fault. */
+export class SessionMethods {
+  readonly #context: EndpointContext;
+  readonly #subscriptions: ResourceWatchers<Session>;
+  readonly #levels: LogLevels;
+
+  constructor(
+    context: EndpointContext,
+    subscriptions: ResourceWatchers<Session>,
+    levels: LogLevels,
+  ) {
+    this.#context = context;
+    this.#subscriptions = subscriptions;
+    this.#levels = levels;
+  }
+
+  /** Serves a request; a promise only where a server is asked. */
+  request(
+    session: Session,
+    method: string,
+    params: Json,
+  ): Fault | undefined | Promise<Fault | undefined> {
+    switch (method) {
+      case "ping":
+        return undefined;
+      case "logging/setLevel":
+        return this.#setLevel(session, params["level"]);
+      case "resources/subscribe":
+        return this.#watch(params["uri"], (uri) => this.#subscriptions.add(session, uri));
+      case "resources/unsubscribe":
+        return this.#watch(params["uri"], (uri) => {
+          this.#subscriptions.remove(session, uri);
+          return undefined;
+        });
+      default:
+        return METHOD_NOT_FOUND;
+    }
+  }
+
+  /** Takes notifications and responses: nothing goes back. */
+  oneWay(session: Session, message: Exclude<Message, { kind: "request" }>): void {
+    if (message.kind === "response") return settleAsk(session, message);
+    if (message.method === "notifications/cancelled") {
+      const id = message.params?.["requestId"];
+      session.calls.find((call) => call.id === id)?.cancel();
+    } else if (message.method === "notifications/roots/list_changed") {
+      for (const server of this.#context.views.base.servers) server.rootsChanged?.();
+    }
+  }
+
+  #setLevel(session: Session, level: unknown): Fault | undefined {
+    const index = SEVERITIES.indexOf(String(level));
+    if (index < 0) return invalid(`params.level must be one of ${SEVERITIES.join(", ")}.`);
+    this.#levels.change(session.logLevel, index);
+    session.logLevel = index;
+    return undefined;
+  }
+
+  #watch<T>(uri: unknown, act: (uri: string) => T): T | Fault {
+    return typeof uri === "string"
+      ? act(uri)
+      : invalid("params.uri must be the URI of a resource.");
+  }
+}
+
+/** For an event id that nothing is kept for. */
+export const NOT_RESUMABLE: Fault = {
+  status: 400,
+  code: RPC.server,
+  message: "The stream of this Last-Event-ID is not known, or is not kept any more.",
+};
+
+/**
+ * For a session that ended, e.g. with the gateway's process. Clients tell it from other refusals: those of the Python SDK by this
+ * code and these very words, which they also make of a 404 without a body, the others by the status.
+ */
+const SESSION_TERMINATED: Fault = {
+  status: 404,
+  code: RPC.invalidRequest,
+  message: "Session terminated",
+  data: { reason: "Session not found: send initialize again." },
+};
+
+/** Why a request has no session. */
+export function sessionFault(
+  given: string | undefined,
+  session: Session | undefined,
+  version: string | undefined,
+): Fault {
+  if (given === undefined) {
+    return {
+      status: 400,
+      code: RPC.server,
+      message: "The Mcp-Session-Id header is missing: send initialize first.",
+    };
+  }
+  if (session === undefined) return SESSION_TERMINATED;
+  return {
+    status: 400,
+    code: RPC.server,
+    message: `Unsupported protocol version ${String(version).slice(0, 64)} (supported: ${LEGACY_VERSIONS.join(", ")}).`,
+  };
+}

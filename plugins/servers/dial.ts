@@ -1,0 +1,127 @@
+import type { Logger } from "pino";
+import { resolve } from "node:path";
+import { type Era, GatewayError, toGatewayError } from "propylon";
+import { setTimer } from "propylon/kit";
+import type { HttpServerConfig, StdioServerConfig } from "propylon/kit";
+import { Connection, type ConnectionHost } from "./connection.ts";
+import type { Dropped } from "./dropped.ts";
+import type { ClientInfo } from "./envelope.ts";
+import { negotiate } from "./era.ts";
+import { HttpWire } from "./http.ts";
+import { StdioWire } from "./stdio-wire.ts";
+import { SseWire } from "./sse-legacy.ts";
+import { Semaphore } from "./semaphore.ts";
+import type { Wire, WireReceiver } from "./wire.ts";
+
+/** Children that may be starting at once, of all servers of the process: fifty at once starve each other and the gateway. */
+const spawns = new Semaphore(4);
+/** How long a child that does not finish its handshake may keep others from starting, in milliseconds. */
+const TURN_MS = 5_000;
+
+/** An entry of `servers` whose server speaks MCP itself. */
+export type UpstreamConfig = StdioServerConfig | HttpServerConfig;
+
+/** What is needed to reach a server. */
+export interface DialOptions {
+  readonly name: string;
+  readonly config: UpstreamConfig;
+  readonly clientInfo: ClientInfo;
+  /** Directory that a relative `cwd` starts from. */
+  readonly cwd: string;
+  readonly log: Logger;
+  readonly host: ConnectionHost;
+  readonly dropped: Dropped;
+  readonly maxDepth: number;
+  /** Era the server spoke last time. */
+  readonly remembered: Era | undefined;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Opens a connection and agrees on an era, within the server's `connectTimeout`; a child's begins when it is its turn to start.
+ * Leaves nothing behind when it fails.
+ * @throws {GatewayError} `upstream_error`, `timeout` or `cancelled`
+ */
+export async function dial(options: DialOptions): Promise<Connection> {
+  if (!("command" in options.config)) return dialNow(options);
+  const end = await spawns.take(options.signal);
+  const timer = setTimeout(end, TURN_MS);
+  try {
+    return await dialNow(options);
+  } finally {
+    clearTimeout(timer);
+    end();
+  }
+}
+
+async function dialNow(options: DialOptions): Promise<Connection> {
+  const { config, name, signal } = options;
+  const limit = new AbortController();
+  const seconds = config.connectTimeout / 1000;
+  const expire = (): void =>
+    limit.abort(
+      new GatewayError(
+        "timeout",
+        `Server "${name}" did not finish the handshake within ${seconds} s.`,
+      ),
+    );
+  const timer = setTimer(expire, config.connectTimeout);
+  const forward = (): void => limit.abort(signal.reason);
+  signal.addEventListener("abort", forward, { once: true });
+  try {
+    return await shake(options, limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", forward);
+  }
+}
+
+async function shake(options: DialOptions, signal: AbortSignal): Promise<Connection> {
+  const { config, clientInfo } = options;
+  let { remembered } = options;
+  for (;;) {
+    const connection = new Connection(options);
+    try {
+      connection.attach(await openWire(options, connection.receiver, signal));
+      await negotiate(connection, { protocol: config.protocol, remembered, clientInfo, signal });
+      return connection;
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      await connection.close(error);
+      // Some children exit on a first message they do not know. The next one is not asked for the modern era.
+      const died =
+        "command" in config &&
+        config.protocol === "auto" &&
+        remembered === undefined &&
+        "exitCode" in (error.data ?? {});
+      if (!died || signal.aborted) throw error;
+      remembered = "legacy";
+    }
+  }
+}
+
+async function openWire(
+  options: DialOptions,
+  receiver: WireReceiver,
+  signal: AbortSignal,
+): Promise<Wire> {
+  const { name, config, cwd, log, clientInfo } = options;
+  if ("command" in config) {
+    return StdioWire.open({
+      name,
+      config,
+      cwd: config.cwd === undefined ? cwd : resolve(cwd, config.cwd),
+      log,
+      receiver,
+    });
+  }
+  const common = {
+    name,
+    config,
+    userAgent: `${clientInfo.name}/${clientInfo.version}`,
+    log,
+    receiver,
+  };
+  return config.transport === "sse" ? SseWire.open(common, signal) : new HttpWire(common);
+}

@@ -1,0 +1,191 @@
+import { type Answer, type Era, GatewayError, type Json, isGatewayError } from "propylon";
+import { isObject } from "propylon/kit";
+import { statusOf } from "./faults.ts";
+import type { Connection, Handshake } from "./connection.ts";
+import type { ClientInfo } from "./envelope.ts";
+
+/** The modern revision spoken here. */
+export const MODERN_VERSION = "2026-07-28";
+/** The legacy revisions spoken here, the one we ask for first. */
+export const LEGACY_VERSIONS: readonly string[] = [
+  "2025-11-25",
+  "2025-06-18",
+  "2025-03-26",
+  "2024-11-05",
+];
+
+/** How long a server may take to say that it does not know `server/discover`, in milliseconds. */
+const DISCOVER_TIMEOUT = 3_000;
+/** JSON-RPC code with which a server turns down the revision of a request (2026-07-28). */
+export const UNSUPPORTED_VERSION = -32022;
+
+/** What the gateway can do for a legacy server; each request goes to the client it belongs to, who may still refuse. */
+const CLIENT_CAPABILITIES: Json = {
+  sampling: {},
+  elicitation: { form: {}, url: {} },
+  roots: { listChanged: true },
+};
+
+/** How to agree on an era. */
+export interface NegotiateOptions {
+  /** `servers.<name>.protocol`. */
+  readonly protocol: "auto" | Era;
+  /** What this server spoke last time. */
+  readonly remembered: Era | undefined;
+  readonly clientInfo: ClientInfo;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Agrees with a server on an era and a revision, and fixes the connection to it. Asks for the modern era first, because only
+ * there `input_required` passes 1:1 (decision 0002); whatever refuses or ignores `server/discover` is asked `initialize`.
+ * @throws {GatewayError} `upstream_error` or `timeout` when there is no agreement; `data.final` is set when asking again is no use
+ */
+export async function negotiate(
+  connection: Connection,
+  options: NegotiateOptions,
+): Promise<Handshake> {
+  const { protocol, remembered } = options;
+  if (protocol === "legacy") return initialize(connection, options);
+  if (protocol === "modern") return mustDiscover(connection, options);
+  if (remembered !== "legacy") {
+    const modern = await discover(connection, options, DISCOVER_TIMEOUT);
+    if (modern) return modern;
+  }
+  try {
+    return await initialize(connection, options);
+  } catch (error) {
+    if (!isGatewayError(error) || error.data?.["modern"] !== true) throw error;
+    return mustDiscover(connection, options);
+  }
+}
+
+async function mustDiscover(connection: Connection, options: NegotiateOptions): Promise<Handshake> {
+  const handshake = await discover(connection, options, undefined);
+  if (handshake) return handshake;
+  throw refusal(
+    connection,
+    `does not speak MCP ${MODERN_VERSION}`,
+    "Set protocol of this server to auto or legacy.",
+  );
+}
+
+/** Resolves to `undefined` when the server is not of the modern era. */
+async function discover(
+  connection: Connection,
+  options: NegotiateOptions,
+  timeout: number | undefined,
+): Promise<Handshake | undefined> {
+  const { signal } = options;
+  connection.probe({ era: "modern", version: MODERN_VERSION });
+  // A server may turn down the first request and name the very version it was asked in; one more try settles that.
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const answer = await ask(connection, timeout, signal);
+    if (answer?.result && offers(answer.result["supportedVersions"]))
+      return agreeModern(connection, answer.result);
+    const { error } = answer ?? {};
+    if (
+      error?.code !== UNSUPPORTED_VERSION ||
+      !isObject(error.data) ||
+      !offers(error.data["supported"])
+    )
+      break;
+  }
+  connection.probe(undefined);
+  return undefined;
+}
+
+async function ask(
+  connection: Connection,
+  timeout: number | undefined,
+  signal: AbortSignal,
+): Promise<Answer | undefined> {
+  try {
+    return await connection.request("server/discover", {}, { timeout, signal });
+  } catch (error) {
+    if (!isGatewayError(error) || signal.aborted) throw error;
+    if (error.code === "timeout") return undefined;
+    const status = statusOf(error);
+    // No HTTP status: the network failed, which says nothing about the era.
+    if (status === undefined || status === 401 || status === 403 || status === 429) throw error;
+    return undefined;
+  }
+}
+
+function agreeModern(connection: Connection, result: Json): Handshake {
+  const meta = isObject(result["_meta"]) ? result["_meta"] : {};
+  const serverInfo = result["serverInfo"] ?? meta["io.modelcontextprotocol/serverInfo"];
+  const handshake: Handshake = {
+    era: "modern",
+    version: MODERN_VERSION,
+    ...about(result),
+    serverInfo: isObject(serverInfo) ? serverInfo : undefined,
+  };
+  connection.agree(handshake);
+  return handshake;
+}
+
+async function initialize(
+  connection: Connection,
+  { clientInfo, signal }: NegotiateOptions,
+): Promise<Handshake> {
+  connection.probe(undefined);
+  const params = {
+    protocolVersion: LEGACY_VERSIONS[0],
+    capabilities: CLIENT_CAPABILITIES,
+    clientInfo,
+  };
+  const { result, error } = await connection.request("initialize", params, { signal });
+  if (error) {
+    const modern =
+      error.code === UNSUPPORTED_VERSION && isObject(error.data) && offers(error.data["supported"]);
+    const what = modern
+      ? `speaks only MCP ${MODERN_VERSION}`
+      : `refused to initialize: ${error.message} (${error.code})`;
+    throw refusal(
+      connection,
+      what,
+      modern ? "Set protocol of this server to auto or modern." : undefined,
+      modern,
+    );
+  }
+  const version = result!["protocolVersion"];
+  if (typeof version !== "string" || !LEGACY_VERSIONS.includes(version)) {
+    throw refusal(connection, `speaks MCP ${String(version)}, which is not spoken here`, undefined);
+  }
+  const info = result!["serverInfo"];
+  const handshake: Handshake = {
+    era: "legacy",
+    version,
+    ...about(result!),
+    serverInfo: isObject(info) ? info : undefined,
+  };
+  connection.agree(handshake);
+  connection.notify("notifications/initialized");
+  return handshake;
+}
+
+function about(result: Json): Pick<Handshake, "capabilities" | "instructions"> {
+  const { capabilities, instructions } = result;
+  return {
+    capabilities: isObject(capabilities) ? capabilities : {},
+    instructions: typeof instructions === "string" ? instructions : undefined,
+  };
+}
+
+function offers(versions: unknown): boolean {
+  return Array.isArray(versions) && versions.includes(MODERN_VERSION);
+}
+
+function refusal(
+  connection: Connection,
+  what: string,
+  hint: string | undefined,
+  modern = false,
+): GatewayError {
+  return new GatewayError("upstream_error", `Server "${connection.name}" ${what}.`, {
+    data: { server: connection.name, final: true, ...(modern && { modern }) },
+    ...(hint !== undefined && { hint }),
+  });
+}

@@ -1,0 +1,112 @@
+import type { Answer, Call, GatewayError } from "propylon";
+import { type Abortable, abortError } from "propylon/kit";
+import type { Awaited } from "./pending.ts";
+
+/** Whoever keeps an {@link Exchange} while it runs. */
+export interface ExchangeOwner {
+  /** It has its outcome; forget it. */
+  settled(exchange: Exchange): void;
+  /** Nobody wants the outcome any more; tell the server. Called before {@link settled}. */
+  cancelled(exchange: Exchange): void;
+}
+
+/** A response that somebody reads. */
+export interface Stoppable {
+  /** Reads no further. */
+  abort(): void;
+}
+
+/** The parts of an {@link Exchange}. */
+export interface ExchangeParts {
+  readonly id: string;
+  readonly method: string;
+  /** The serialised request. */
+  readonly message: string;
+  /** Value of `Mcp-Name`, for the methods that have it. */
+  readonly name?: string | undefined;
+  /** `Mcp-Param-*` headers, name and value in turn. */
+  readonly mirrored?: readonly string[] | undefined;
+  /** The call it carries; absent for the gateway's own requests. */
+  readonly call?: Call | undefined;
+  readonly signal: Abortable | undefined;
+  readonly owner: ExchangeOwner;
+}
+
+/** One request to a server, from sending to its outcome. Settles exactly once. */
+export class Exchange implements Awaited {
+  slot = -1;
+  below: Awaited | undefined = undefined;
+  /** What reads its answer, where that has a stream of its own. */
+  stream: Stoppable | undefined = undefined;
+  readonly id: string;
+  readonly method: string;
+  readonly message: string;
+  readonly name: string | undefined;
+  readonly mirrored: readonly string[] | undefined;
+  readonly call: Call | undefined;
+  /** The outcome. */
+  readonly answer: Promise<Answer>;
+  /** Whether it was sent a second time; there is no third. */
+  resent = false;
+  /** Whether the outcome is known. */
+  done = false;
+  /** Whether that is the server's answer. The server may still be at work on anything else. */
+  answered = false;
+  owner: ExchangeOwner;
+  /** Called when the server acknowledged a subscription stream. */
+  acknowledged: (() => void) | undefined;
+  /** Called at the end of a request of the gateway's own, before anything behind its answer is read. */
+  ended: (() => void) | undefined;
+  readonly #signal: Abortable | undefined;
+  #resolve!: (answer: Answer) => void;
+  #reject!: (error: GatewayError) => void;
+
+  constructor(parts: ExchangeParts) {
+    this.id = parts.id;
+    this.method = parts.method;
+    this.message = parts.message;
+    this.name = parts.name;
+    this.mirrored = parts.mirrored;
+    this.call = parts.call;
+    this.owner = parts.owner;
+    this.#signal = parts.signal;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#signal?.addEventListener("abort", this, { once: true });
+  }
+
+  /** Ends it with the server's answer. */
+  settle(answer: Answer): void {
+    if (this.done) return;
+    this.answered = true;
+    if (this.#finish()) this.#resolve(answer);
+  }
+
+  /** Ends it without an answer. */
+  fail(error: GatewayError): void {
+    if (this.#finish()) this.#reject(error);
+  }
+
+  /** Called by the signal of the call. */
+  handleEvent(): void {
+    if (this.done) return;
+    this.owner.cancelled(this);
+    this.fail(abortError(this.#signal!));
+  }
+
+  #finish(): boolean {
+    if (this.done) return false;
+    this.done = true;
+    // A signal may outlive its calls by far; one left-over listener per call would be a leak.
+    this.#signal?.removeEventListener("abort", this);
+    this.owner.settled(this);
+    return true;
+  }
+}
+
+/** Whether the client of the call behind it cannot take more at the moment. */
+export function isCongested({ done, call }: Exchange): boolean {
+  return !done && call?.peer.congested === true && call.peer.whenClear !== undefined;
+}

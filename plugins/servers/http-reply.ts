@@ -1,0 +1,215 @@
+import type { Dispatcher } from "undici";
+import { Answer, type GatewayError } from "propylon";
+import { SseParser, type SseSink, isObject } from "propylon/kit";
+import { type Exchange, isCongested } from "./exchange.ts";
+import type { StreamHost } from "./http-stream.ts";
+import { parseMessage } from "./message.ts";
+import type { Dialect } from "./wire.ts";
+
+/** Largest body of a refusal that is looked into for a JSON-RPC error. */
+const MAX_REFUSAL = 64 * 1024;
+
+/** The wire that a {@link ServerReply} is part of. */
+export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch"> {
+  readonly dialect: Dialect | undefined;
+  /** The server opened a session. */
+  open(session: string): void;
+  linger(reply: ServerReply): void;
+  ended(reply: ServerReply): void;
+  resume(exchange: Exchange, lastEventId: string, retry: number | undefined): void;
+}
+
+/**
+ * Reads the response to one POST: a JSON body, an event stream, or a refusal. Has undici's older handler names: around the newer
+ * ones undici puts a wrapper that turns all headers into an object, for every response.
+ */
+export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
+  readonly #wire: ReplyHost;
+  readonly #exchange: Exchange;
+  /** Whether it went out as part of a session; other replies may have ended that meanwhile. */
+  readonly #hadSession: boolean;
+  slot = -1;
+  #abort: ((error: Error) => void) | undefined;
+  #resume: (() => void) | undefined;
+  #started = false;
+  #aborted = false;
+  #status = 0;
+  #retryAfter: string | undefined;
+  #sse: SseParser | undefined;
+  #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor(wire: ReplyHost, exchange: Exchange) {
+    this.#wire = wire;
+    this.#exchange = exchange;
+    this.#hadSession = wire.session !== undefined;
+  }
+
+  /** Reads no further; the exchange is settled elsewhere. */
+  abort(): void {
+    this.#aborted = true;
+    this.#abort?.(new Error("not wanted any more"));
+  }
+
+  onConnect(abort: (error?: Error) => void): void {
+    this.#abort = abort;
+    this.#started = true;
+    if (this.#aborted) abort(new Error("not wanted any more"));
+  }
+
+  onHeaders(status: number, headers: Buffer[], resume: () => void): boolean {
+    if (status < 200) return true;
+    this.#resume = resume;
+    this.#status = status;
+    if (status >= 300) this.#retryAfter = valueOf(headers, "retry-after");
+    else if (this.#exchange.method === "initialize") this.#onSession(headers);
+    const encoding = valueOf(headers, "content-encoding");
+    if (encoding && encoding !== "identity")
+      this.#refuse(
+        this.#wire.faults.protocol(`compressed its answer (${encoding}) although it must not`),
+      );
+    else if (status < 300 && valueOf(headers, "content-type")?.startsWith("text/event-stream"))
+      this.#sse = new SseParser(this, this.#wire.maxResult);
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#aborted) return true;
+    if (this.#sse === undefined) this.#keep(chunk);
+    else {
+      this.#sse.push(chunk);
+      if (isCongested(this.#exchange)) return this.#pause();
+    }
+    return true;
+  }
+
+  /** The stream belongs to this call alone, so nobody else waits while its client catches up. */
+  #pause(): false {
+    this.#exchange.call!.peer.whenClear?.(() => {
+      if (!this.#aborted) this.#resume!();
+    });
+    return false;
+  }
+
+  onComplete(): void {
+    if (this.#aborted) return;
+    if (this.#sse) return this.#onStreamEnd();
+    this.#wire.forget(this.#exchange);
+    if (this.#status >= 300) return this.#onRefusal();
+    if (this.#length > 0) this.#wire.receiver.receive(this.#chunks, this.#length, this.#exchange);
+    if (!this.#exchange.done)
+      this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
+  }
+
+  onError(error: Error): void {
+    if (this.#aborted) return;
+    if (this.#exchange.done) return this.#wire.ended(this);
+    if (this.#sse?.lastEventId) return this.#onStreamEnd();
+    this.#wire.forget(this.#exchange);
+    const fault = this.#wire.faults.network(error);
+    // Not started means not a byte of it was written: the only network failure after which sending again is safe.
+    if (this.#started) this.#exchange.fail(fault);
+    else this.#wire.receiver.lost(fault, "finish", this.#exchange);
+  }
+
+  event(data: readonly Buffer[], length: number): void {
+    if (length > 0) this.#wire.receiver.receive(data, length, this.#exchange);
+    if (!this.#exchange.done) return;
+    this.#wire.forget(this.#exchange);
+    this.#wire.linger(this);
+  }
+
+  overflow(): void {
+    this.#tooMuch();
+  }
+
+  #onSession(headers: readonly Buffer[]): void {
+    const session = valueOf(headers, "mcp-session-id");
+    if (session !== undefined) this.#wire.open(session);
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > (this.#status < 300 ? this.#wire.maxResult : MAX_REFUSAL))
+      return this.#tooMuch();
+    this.#chunks.push(chunk);
+  }
+
+  #onStreamEnd(): void {
+    const { lastEventId, retry } = this.#sse!;
+    if (this.#exchange.done) return this.#wire.ended(this);
+    if (lastEventId !== "" && this.#wire.dialect?.era === "legacy")
+      return this.#wire.resume(this.#exchange, lastEventId, retry);
+    this.#wire.forget(this.#exchange);
+    this.#exchange.fail(
+      this.#wire.faults.protocol("ended its event stream before the answer was complete"),
+    );
+  }
+
+  #tooMuch(): void {
+    if (this.#status >= 300)
+      return this.#refuse(this.#wire.faults.status(this.#status, this.#retryAfter));
+    this.#refuse(this.#wire.faults.tooLarge(this.#wire.maxResult));
+  }
+
+  #refuse(error: GatewayError): void {
+    this.#wire.forget(this.#exchange);
+    this.abort();
+    this.#exchange.fail(error);
+  }
+
+  #onRefusal(): void {
+    const error = this.#rpcError();
+    if (this.#hadSession && isSessionLoss(this.#status, error)) {
+      this.#wire.session = undefined;
+      return this.#wire.receiver.lost(this.#wire.faults.session(), "finish", this.#exchange);
+    }
+    const fault = this.#wire.faults.status(this.#status, this.#retryAfter);
+    if (this.#status === 401) {
+      this.#exchange.fail(fault);
+      return this.#wire.receiver.lost(fault, "finish");
+    }
+    if (error && this.#status < 500 && this.#status !== 403) this.#exchange.settle(error);
+    else this.#exchange.fail(fault);
+  }
+
+  #rpcError(): Answer | undefined {
+    try {
+      const message = parseMessage(this.#chunks);
+      if (
+        !isObject(message) ||
+        !isObject(message["error"]) ||
+        typeof message["error"]["code"] !== "number"
+      )
+        return undefined;
+      const { code, message: sentence, data } = message["error"];
+      return Answer.error({
+        code,
+        message: typeof sentence === "string" ? sentence : "",
+        ...(data !== undefined && { data }),
+      });
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** 404 by the specification; servers that keep sessions in a map often say 400 and name the session. */
+function isSessionLoss(status: number, error: Answer | undefined): boolean {
+  return (
+    status === 404 ||
+    (status === 400 &&
+      error?.error?.code === -32000 &&
+      /session|initiali[sz]ed/i.test(error.error.message))
+  );
+}
+
+/** The first header of this name (in lower case) among names and values in turn. */
+function valueOf(headers: readonly Buffer[], name: string): string | undefined {
+  for (let index = 0; index < headers.length; index += 2) {
+    const key = headers[index]!;
+    if (key.length === name.length && key.toString("latin1").toLowerCase() === name)
+      return headers[index + 1]!.toString("latin1");
+  }
+  return undefined;
+}

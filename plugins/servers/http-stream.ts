@@ -1,0 +1,172 @@
+import type { Dispatcher } from "undici";
+import { SseParser, type SseSink } from "propylon/kit";
+import { type Faults } from "./faults.ts";
+import { type Exchange, isCongested } from "./exchange.ts";
+import type { WireReceiver } from "./wire.ts";
+
+/** Wait before opening a stream again when the server names none, in milliseconds. */
+const RETRY_MS = 1_000;
+/** Longest wait, whatever the server says. */
+const MAX_RETRY_MS = 30_000;
+/** Wait for the first response headers, in milliseconds; some servers send them only with the first event. */
+const OPEN_MS = 500;
+/** Attempts in a row that brought nothing, after which it is given up. */
+const MAX_ATTEMPTS = 5;
+
+/** For whom a {@link HttpStream} reads, and from where. */
+export interface HttpStreamOptions {
+  /** The request whose answer is still to come; absent for the stream of unrelated messages. */
+  readonly exchange?: Exchange;
+  readonly lastEventId?: string;
+  readonly retry?: number | undefined;
+}
+
+/** The wire that a {@link HttpStream} is part of. */
+export interface StreamHost {
+  readonly receiver: WireReceiver;
+  readonly faults: Faults;
+  /** Largest message, in bytes. */
+  readonly maxResult: number;
+  session: string | undefined;
+  forget(exchange: Exchange): void;
+  plainHeaders(accept: string, lastEventId?: string): string[];
+  dispatch(method: "GET", headers: string[], body: null, handler: object): void;
+}
+
+/** An event stream opened by GET (legacy era): the server's own messages, or the rest of an interrupted answer. */
+export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
+  slot = -1;
+  /** Resolves when the first attempt has its outcome, or after a short wait. */
+  readonly opened: Promise<void>;
+  readonly #wire: StreamHost;
+  #onOpened!: () => void;
+  readonly #exchange: Exchange | undefined;
+  #parser: SseParser;
+  #lastEventId: string;
+  #retry: number | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #attempts = 0;
+  #status = 0;
+  #started = false;
+  #ended = false;
+
+  constructor(wire: StreamHost, { exchange, lastEventId = "", retry }: HttpStreamOptions) {
+    this.#wire = wire;
+    this.#exchange = exchange;
+    this.#lastEventId = lastEventId;
+    this.#retry = retry;
+    this.#parser = new SseParser(this, wire.maxResult);
+    this.opened = new Promise((resolve) => (this.#onOpened = resolve));
+  }
+
+  /** Opens it: at once, or for a resumed answer after the time the server asked for. */
+  start(): void {
+    if (this.#exchange) return this.#again();
+    setTimeout(this.#onOpened, OPEN_MS).unref();
+    this.#open();
+  }
+
+  /** Ends it for good. */
+  abort(): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#controller?.abort(new Error("not wanted any more"));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#started = true;
+    if (this.#ended) controller.abort(new Error("not wanted any more"));
+  }
+
+  onResponseStart(_controller: unknown, status: number): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#onOpened();
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#ended || this.#status !== 200) return;
+    this.#parser.push(chunk);
+    if (!this.#exchange || !isCongested(this.#exchange)) return;
+    controller.pause();
+    this.#exchange.call!.peer.whenClear?.(() => controller.resume());
+  }
+
+  onResponseEnd(): void {
+    if (this.#ended) return;
+    if (this.#status === 200) this.#again();
+    else if (this.#status === 404 && !this.#exchange && this.#wire.session !== undefined)
+      this.#onSessionLost();
+    else if (this.#status >= 500 || this.#status === 429) this.#again();
+    else this.#giveUp();
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#onOpened();
+    if (this.#ended) return;
+    // Only a server that cannot be reached at all is gone; one that breaks its stream may do without.
+    if (this.#exchange || this.#started) return this.#again();
+    this.#ended = true;
+    this.#wire.receiver.lost(this.#wire.faults.network(error), "finish");
+  }
+
+  event(data: readonly Buffer[], length: number): void {
+    this.#attempts = 0;
+    if (length > 0) this.#wire.receiver.receive(data, length, this.#exchange);
+    if (this.#exchange?.done) {
+      this.#wire.forget(this.#exchange);
+      this.abort();
+    }
+  }
+
+  overflow(): void {
+    const error = this.#wire.faults.tooLarge(this.#wire.maxResult);
+    if (this.#exchange) {
+      this.abort();
+      this.#exchange.fail(error);
+    } else {
+      this.#controller?.abort(error);
+    }
+  }
+
+  #open(): void {
+    this.#status = 0;
+    this.#started = false;
+    this.#parser = new SseParser(this, this.#wire.maxResult);
+    this.#wire.dispatch(
+      "GET",
+      this.#wire.plainHeaders("text/event-stream", this.#lastEventId),
+      null,
+      this,
+    );
+  }
+
+  #again(): void {
+    this.#lastEventId = this.#parser.lastEventId || this.#lastEventId;
+    this.#retry = this.#parser.retry ?? this.#retry;
+    if (this.#exchange?.done) return;
+    if (++this.#attempts > MAX_ATTEMPTS && this.#exchange) return this.#giveUp();
+    const base = this.#retry ?? RETRY_MS;
+    const wait = base * 2 ** Math.max(0, this.#attempts - 1);
+    this.#timer = setTimeout(() => this.#open(), Math.min(MAX_RETRY_MS, wait));
+    if (!this.#exchange) this.#timer.unref();
+  }
+
+  #onSessionLost(): void {
+    this.#ended = true;
+    this.#wire.session = undefined;
+    this.#wire.receiver.lost(this.#wire.faults.session(), "finish");
+  }
+
+  /** A server need not offer the stream (405); an answer that cannot be fetched any more is lost. */
+  #giveUp(): void {
+    this.#ended = true;
+    if (!this.#exchange) return;
+    this.#wire.forget(this.#exchange);
+    this.#exchange.fail(
+      this.#wire.faults.protocol("ended its event stream before the answer was complete"),
+    );
+  }
+}

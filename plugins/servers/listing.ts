@@ -1,0 +1,142 @@
+import type { Logger } from "pino";
+import { type Catalogue, makeCatalogue, toGatewayError } from "propylon";
+import { LISTS, LeftOutLog, type ListName } from "propylon/kit";
+import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
+import { fetchLists } from "./lists.ts";
+
+/** What a {@link Listing} works with. */
+export interface ListingOptions {
+  readonly name: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Longest wait for one page, in milliseconds. */
+  readonly timeout: number;
+  /** Wait before a list that could not be read is read again, in milliseconds. */
+  readonly retry: number;
+  /** What to show until the server's own lists arrive. */
+  readonly catalogue: Catalogue;
+  /** The connection in use. */
+  current(): Connection | undefined;
+  /** A later reading ended; `problem` says what is wrong with it. */
+  judge(connection: Connection, problem: string | undefined): void;
+  /** The catalogue was replaced. */
+  changed(lists: readonly ListName[]): void;
+}
+
+/** Keeps the last known lists of a server and reads them again when the server says so. */
+export class Listing {
+  catalogue: Catalogue;
+  readonly #options: ListingOptions;
+  readonly #stale = new Set<ListName>();
+  /** Lists that changed on other connections while one is read there. */
+  readonly #beside = new Map<Connection, Set<ListName>>();
+  #refresher: Connection | undefined;
+  #cancelRetry: (() => void) | undefined;
+  readonly #leftOut: LeftOutLog;
+
+  constructor(options: ListingOptions) {
+    this.#options = options;
+    this.#leftOut = new LeftOutLog(options.name, options.log);
+    this.catalogue = options.catalogue;
+  }
+
+  /** Reads every list of a new connection; resolves with what went wrong, as a sentence. Never rejects. */
+  read(connection: Connection): Promise<string | undefined> {
+    for (const list of LISTS) this.#stale.add(list);
+    return this.#readStale(connection);
+  }
+
+  /** A list changed at the server. Changes that come while one is read are read once more, together. */
+  outdated(list: ListName): void {
+    this.#stale.add(list);
+    const connection = this.#options.current();
+    if (connection && connection !== this.#refresher) void this.#again(connection);
+  }
+
+  /**
+   * A list changed on a connection beside the current one: over stdio that is another process, and what it offers now is what
+   * its callers are to see.
+   */
+  async outdatedBeside(connection: Connection, list: ListName): Promise<void> {
+    const waiting = this.#beside.get(connection);
+    if (waiting) return void waiting.add(list);
+    const stale = new Set([list]);
+    this.#beside.set(connection, stale);
+    try {
+      while (stale.size > 0) await this.#fetchBeside(connection, stale);
+    } catch (error) {
+      this.#options.log.debug({ err: error, server: this.#options.name }, "lists not read");
+    } finally {
+      this.#beside.delete(connection);
+    }
+  }
+
+  /** What is said of the server itself stays that of the current connection. */
+  async #fetchBeside(connection: Connection, stale: Set<ListName>): Promise<void> {
+    const only = new Set(stale);
+    stale.clear();
+    const { timeout } = this.#options;
+    const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
+    const { capabilities, instructions, serverInfo } = this.catalogue;
+    this.#leftOut.tell(fetched.leftOut);
+    const own = { capabilities, instructions, serverInfo };
+    this.#replace(makeCatalogue({ ...fetched.catalogue, ...own }), fetched.changed);
+  }
+
+  /** Reads nothing any more. */
+  close(): void {
+    this.#cancelRetry?.();
+  }
+
+  async #again(connection: Connection): Promise<void> {
+    this.#options.judge(connection, await this.#readStale(connection));
+  }
+
+  async #readStale(connection: Connection): Promise<string | undefined> {
+    this.#cancelRetry?.();
+    this.#refresher = connection;
+    let problem: string | undefined;
+    while (this.#stale.size > 0 && problem === undefined && this.#refresher === connection) {
+      const only = new Set(this.#stale);
+      this.#stale.clear();
+      problem = await this.#fetch(connection, only);
+      if (problem !== undefined) this.#retryLater(connection, only);
+    }
+    if (this.#refresher === connection) this.#refresher = undefined;
+    return problem;
+  }
+
+  async #fetch(connection: Connection, only: ReadonlySet<ListName>): Promise<string | undefined> {
+    const { timeout } = this.#options;
+    try {
+      const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
+      if (connection !== this.#options.current()) return undefined;
+      connection.mirrors = fetched.mirrors;
+      this.#leftOut.tell(fetched.leftOut);
+      this.#replace(fetched.catalogue, fetched.changed);
+      return fetched.problem;
+    } catch (error) {
+      // The connection broke meanwhile, which it reports itself.
+      return toGatewayError(error).message;
+    }
+  }
+
+  #retryLater(connection: Connection, only: ReadonlySet<ListName>): void {
+    for (const list of only) this.#stale.add(list);
+    this.#cancelRetry = this.#options.clock.after(this.#options.retry, () => {
+      if (connection === this.#options.current()) void this.#again(connection);
+    });
+  }
+
+  /** An unchanged catalogue stays the very same object. */
+  #replace(catalogue: Catalogue, changed: readonly ListName[]): void {
+    if (fingerprint(this.catalogue) === fingerprint(catalogue)) return;
+    this.catalogue = catalogue;
+    this.#options.changed(changed);
+  }
+}
+
+function fingerprint({ capabilities, instructions, serverInfo, hash }: Catalogue): string {
+  return JSON.stringify([capabilities, instructions, serverInfo, hash]);
+}

@@ -1,0 +1,44 @@
+import type { Logger } from "pino";
+import { SEVERITIES } from "propylon/kit";
+import type { Connection } from "./connection.ts";
+
+/** How long a server may take for a request that only sets something, in milliseconds. */
+const SETTING_MS = 5_000;
+
+/** The least severe log level that anybody wants of a server, which servers of the old era have to be told. */
+export class LogLevel {
+  readonly #server: string;
+  readonly #log: Logger;
+  readonly #wanted = new Map<object, string>();
+  #least: string | undefined;
+
+  constructor(server: string, log: Logger) {
+    this.#server = server;
+    this.#log = log;
+  }
+
+  /** Notes what an asker wants; `undefined` is nothing any more. Tells whether the server has to learn of it. */
+  set(level: string | undefined, asker: object): boolean {
+    if (level === undefined) this.#wanted.delete(asker);
+    else this.#wanted.set(asker, level);
+    const wanted = new Set(this.#wanted.values());
+    const least = SEVERITIES.find((each) => wanted.has(each));
+    const isNew = least !== this.#least;
+    this.#least = least;
+    return isNew;
+  }
+
+  /** Never rejects. */
+  async send(connection: Connection): Promise<void> {
+    const { era, capabilities } = connection.handshake!;
+    if (this.#least === undefined || era !== "legacy" || !("logging" in capabilities)) return;
+    const outcome = connection.request(
+      "logging/setLevel",
+      { level: this.#least },
+      { timeout: SETTING_MS },
+    );
+    await outcome.catch((error: unknown) =>
+      this.#log.debug({ err: error, server: this.#server }, "log level not set"),
+    );
+  }
+}

@@ -1,0 +1,186 @@
+import { type Json, type Peer, toGatewayError } from "propylon";
+import { type RpcError, type RpcId, toRpcError } from "propylon/kit";
+import type { Exchange } from "./exchange.ts";
+import type { Owners } from "./owners.ts";
+import type { Pending } from "./pending.ts";
+
+/** How long a question may wait for its owner to become clear, in milliseconds. */
+const HOLD_MS = 10_000;
+/** Most questions held at a time; a server that asks more is broken, and each costs a timer and a set. */
+const MAX_HELD = 100;
+
+/** URLs that clients were asked to open and whose end is still to be told; more are forgotten, the oldest first. */
+const MAX_VISITS = 1_000;
+
+/** Requests a client can answer for a server. */
+const ASKABLE = new Set(["sampling/createMessage", "elicitation/create", "roots/list"]);
+
+const NOBODY: RpcError = {
+  code: -32601,
+  message: "No call is in flight that this request could belong to.",
+};
+const UNCLEAR: RpcError = {
+  code: -32603,
+  message:
+    "The session is used by several clients, and the request does not tell to which of them it belongs.",
+};
+
+/** What {@link Questions} works with. */
+export interface QuestionsOptions {
+  readonly pending: Pending<Exchange>;
+  readonly owners: Owners;
+  /** One was refused because it could be about calls of several clients. */
+  unclear(method: string): void;
+  reply(message: string): void;
+}
+
+interface Held {
+  readonly id: RpcId;
+  readonly method: string;
+  readonly params: Json | undefined;
+  /** The calls that ran when it came; later ones cannot be meant. */
+  readonly candidates: Set<Exchange>;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Requests of a server to a client (sampling, elicitation, roots). One session serves all clients, and over stdio such a
+ * request does not say which call caused it. It goes to a client only when no other can be meant (decision 0003).
+ */
+export class Questions {
+  readonly #options: QuestionsOptions;
+  readonly #held = new Set<Held>();
+  /** What withdraws questions that a client has, by the server's id. */
+  readonly #forwarded = new Map<RpcId, AbortController>();
+  /** Whose user was asked to open a URL, by `elicitationId` (2025-11-25); `undefined` = an id that several were given. */
+  readonly #visitors = new Map<string, Peer | undefined>();
+
+  constructor(options: QuestionsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a request from the server and sees that it is answered. */
+  ask(id: RpcId, method: string, params: Json | undefined, origin: Exchange | undefined): void {
+    if (method === "ping") return this.#reply(id, { result: {} });
+    if (!ASKABLE.has(method))
+      return this.#reply(id, {
+        error: { code: -32601, message: `Method "${method}" is not known here.` },
+      });
+    if (origin?.call) return void this.#forward(id, method, params, origin);
+    const owner = this.#options.owners.find();
+    if (owner === "principals") this.#refuse(id, method);
+    else if (owner === "conversations") this.#hold(id, method, params);
+    else if (owner) void this.#forward(id, method, params, owner);
+    else this.#reply(id, { error: NOBODY });
+  }
+
+  /** The server no longer wants an answer. */
+  withdraw(id: unknown): void {
+    for (const held of this.#held) if (held.id === id) this.#forget(held);
+    if (typeof id === "string" || typeof id === "number") this.#forwarded.get(id)?.abort();
+  }
+
+  /** A client's user is asked to open a URL: by a question, or by the error that ended a call. */
+  visits({ elicitationId }: Json, peer: Peer): void {
+    if (typeof elicitationId !== "string") return;
+    const known = this.#visitors.has(elicitationId);
+    const isOnly = !known || this.#visitors.get(elicitationId)?.key === peer.key;
+    this.#visitors.set(elicitationId, isOnly ? peer : undefined);
+    if (this.#visitors.size > MAX_VISITS)
+      this.#visitors.delete(this.#visitors.keys().next().value!);
+  }
+
+  /** The one whose user did what a URL was opened for; asked once. */
+  visitor({ elicitationId }: Json): Peer | undefined {
+    const peer = this.#visitors.get(String(elicitationId));
+    this.#visitors.delete(String(elicitationId));
+    return peer;
+  }
+
+  /** A call ended. Without the server's answer it stays a candidate: the server may still be at work on it. */
+  release(exchange: Exchange): void {
+    this.#options.owners.release(exchange);
+    if (exchange.answered) for (const held of this.#held) this.#exclude(held, exchange.id);
+  }
+
+  /** An answer to no call in flight; perhaps to one that was given up. */
+  late(id: unknown): void {
+    this.#options.owners.late(id);
+    for (const held of this.#held) this.#exclude(held, id);
+  }
+
+  /** Refuses everything held. */
+  close(): void {
+    for (const held of this.#held) this.#forget(held);
+    this.#visitors.clear();
+  }
+
+  #exclude(held: Held, id: unknown): void {
+    for (const candidate of held.candidates)
+      if (candidate.id === id) held.candidates.delete(candidate);
+    const owner = this.#options.owners.among(held.candidates);
+    if (owner === "conversations") return;
+    this.#forget(held);
+    if (owner) void this.#forward(held.id, held.method, held.params, owner);
+    else this.#reply(held.id, { error: NOBODY });
+  }
+
+  #hold(id: RpcId, method: string, params: Json | undefined): void {
+    if (this.#held.size >= MAX_HELD) return this.#refuse(id, method);
+    const candidates = new Set(
+      [...this.#options.pending.values()].filter((exchange) => exchange.call),
+    );
+    const timer = setTimeout(() => {
+      this.#forget(held);
+      this.#refuse(id, method);
+    }, HOLD_MS);
+    const held: Held = { id, method, params, candidates, timer };
+    this.#held.add(held);
+  }
+
+  /** Answers a question that cannot be passed on as it was asked. */
+  refuse(id: RpcId, message: string): void {
+    this.#reply(id, { error: { code: -32602, message } });
+  }
+
+  #refuse(id: RpcId, method: string): void {
+    this.#options.unclear(method);
+    this.#reply(id, { error: UNCLEAR });
+  }
+
+  #forget(held: Held): void {
+    clearTimeout(held.timer);
+    this.#held.delete(held);
+  }
+
+  async #forward(
+    id: RpcId,
+    method: string,
+    params: Json | undefined,
+    owner: Exchange,
+  ): Promise<void> {
+    const { peer } = owner.call!;
+    const withdrawal = new AbortController();
+    this.#forwarded.set(id, withdrawal);
+    if (method === "elicitation/create") this.visits(params ?? {}, peer);
+    try {
+      this.#reply(id, { result: await peer.ask(method, params, withdrawal.signal) });
+    } catch (error) {
+      // Nobody waits for the answer to what was withdrawn.
+      if (!withdrawal.signal.aborted) this.#reply(id, { error: refusalOf(error) });
+    } finally {
+      this.#forwarded.delete(id);
+    }
+  }
+
+  #reply(id: RpcId, outcome: { result: Json } | { error: RpcError }): void {
+    this.#options.reply(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+  }
+}
+
+/** The client's own refusal as it came; for anything else the gateway's words. */
+function refusalOf(thrown: unknown): RpcError {
+  const error = toGatewayError(thrown);
+  const own = error.data?.["rpcError"] as RpcError | undefined;
+  return own ?? toRpcError(error);
+}

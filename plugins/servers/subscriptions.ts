@@ -1,0 +1,215 @@
+import { GatewayError, type Json } from "propylon";
+import { isObject } from "propylon/kit";
+import type { Connection } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** How long a server may take to answer a subscription request, in milliseconds. */
+const REQUEST_MS = 5_000;
+/** How long to wait for the acknowledgement of a listen stream, which not every server sends, in milliseconds. */
+const ACKNOWLEDGE_MS = 1_000;
+/** How long after the end of a replaced stream its last copies of updates may still arrive, in milliseconds. */
+const OVERLAP_MS = 50;
+/** Wait before a listen stream that ended is opened again: first and longest, in milliseconds. */
+const REOPEN_MS = { first: 500, longest: 30_000 };
+
+/** Whom {@link Subscriptions} tell. */
+export interface SubscriptionHost {
+  /** A stream is open again after a gap in which changes may have been missed. */
+  reopened(): void;
+  /** A resource was updated: what {@link Subscriptions.hold} had taken. */
+  updated(params: Json): void;
+}
+
+/**
+ * Which resources of a server are watched. Outlives connections: each new one is told all of them. In the legacy era each is a
+ * request, in the modern one all of them and the list changes are one `subscriptions/listen` stream.
+ */
+export class Subscriptions {
+  readonly #counts = new Map<string, number>();
+  readonly #host: SubscriptionHost;
+  /** What the server does not know yet, by resource. */
+  readonly #adding = new Map<string, Promise<void>>();
+  /** Updates by resource since two streams overlap, each of which may bring its own copy. */
+  readonly #held = new Map<string, Json>();
+  #overlaps = 0;
+  #connection: Connection | undefined;
+  #stream: Exchange | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failures = 0;
+
+  constructor(host: SubscriptionHost) {
+    this.#host = host;
+  }
+
+  /** The resources watched. */
+  get uris(): readonly string[] {
+    return [...this.#counts.keys()];
+  }
+
+  /** Takes over what an earlier owner watched. */
+  inherit(other: Subscriptions): void {
+    for (const [uri, count] of other.#counts)
+      this.#counts.set(uri, (this.#counts.get(uri) ?? 0) + count);
+  }
+
+  /**
+   * Watches a resource; resolves when the server knows, at once if there is no connection.
+   * @throws {GatewayError} `upstream_error` when the server refuses
+   */
+  async add(uri: string): Promise<void> {
+    const count = this.#counts.get(uri) ?? 0;
+    this.#counts.set(uri, count + 1);
+    if (!this.#connection) return;
+    try {
+      await (count > 0 ? this.#adding.get(uri) : this.#announce(this.#connection, uri));
+    } catch (error) {
+      this.#subtract(uri);
+      throw error;
+    }
+  }
+
+  /** Whoever adds the same resource meanwhile waits for the same answer. */
+  #announce(connection: Connection, uri: string): Promise<void> {
+    const told = this.#modern
+      ? this.#listen(connection)
+      : this.#tell(connection, "resources/subscribe", uri);
+    const adding = told.finally(() => {
+      if (this.#adding.get(uri) === adding) this.#adding.delete(uri);
+    });
+    this.#adding.set(uri, adding);
+    return adding;
+  }
+
+  /**
+   * Takes an update while two streams overlap, so that both copies become one; several updates do too, which loses nothing:
+   * who reads afterwards reads the newest. Returns false when nothing overlaps.
+   */
+  hold(params: Json): boolean {
+    if (this.#overlaps === 0) return false;
+    this.#held.set(String(params["uri"]), params);
+    return true;
+  }
+
+  /** Ends one {@link add}. Best effort towards the server. */
+  async remove(uri: string): Promise<void> {
+    if (!this.#counts.has(uri) || !this.#subtract(uri) || !this.#connection) return;
+    if (this.#modern) await this.#listen(this.#connection);
+    else await this.#tell(this.#connection, "resources/unsubscribe", uri);
+  }
+
+  /** Tells a new connection everything. */
+  async resume(connection: Connection): Promise<void> {
+    this.#connection = connection;
+    this.#failures = 0;
+    if (this.#modern) await this.#listen(connection);
+    else
+      await Promise.all(this.uris.map((uri) => this.#tell(connection, "resources/subscribe", uri)));
+  }
+
+  /** Tells a connection beside it everything, or that one resource is watched or not any more. Best effort: never rejects. */
+  async tellBeside(connection: Connection, uris: readonly string[] = this.uris): Promise<void> {
+    const tell = async (uri: string): Promise<void> => {
+      const method = this.#counts.has(uri) ? "resources/subscribe" : "resources/unsubscribe";
+      await this.#tell(connection, method, uri).catch(() => undefined);
+    };
+    await Promise.all(uris.map(tell));
+  }
+
+  /** The connection is gone. */
+  suspend(): void {
+    clearTimeout(this.#timer);
+    this.#connection = undefined;
+    this.#stream = undefined;
+  }
+
+  get #modern(): boolean {
+    return this.#connection?.handshake?.era === "modern";
+  }
+
+  /** Returns whether that was the last one. */
+  #subtract(uri: string): boolean {
+    const count = this.#counts.get(uri)!;
+    if (count > 1) this.#counts.set(uri, count - 1);
+    else this.#counts.delete(uri);
+    return count <= 1;
+  }
+
+  async #tell(connection: Connection, method: string, uri: string): Promise<void> {
+    const { error } = await connection.request(method, { uri }, { timeout: REQUEST_MS });
+    if (!error) return;
+    throw new GatewayError(
+      "upstream_error",
+      `Server "${connection.name}" refused ${method}: ${error.message}`,
+      {
+        data: { server: connection.name, rpc: error.code },
+      },
+    );
+  }
+
+  /** Opens the stream for the current set, and only then ends the one before: nothing is missed in between. */
+  async #listen(connection: Connection): Promise<void> {
+    clearTimeout(this.#timer);
+    const filter = this.#filter(connection.handshake!.capabilities);
+    const before = this.#stream;
+    const overlaps = before !== undefined && !before.done;
+    if (overlaps) this.#overlaps++;
+    this.#stream = undefined;
+    if (Object.keys(filter).length > 0) {
+      const stream = connection.open("subscriptions/listen", { notifications: filter });
+      this.#stream = stream;
+      const ended = stream.answer.then(
+        ({ error }) => this.#onEnd(stream, error?.code === -32601),
+        () => this.#onEnd(stream, false),
+      );
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ACKNOWLEDGE_MS);
+        stream.acknowledged = () => {
+          this.#failures = 0;
+          resolve();
+        };
+        void ended.then(resolve);
+      });
+      clearTimeout(timer);
+    }
+    if (before && !before.done) {
+      connection.cancelled(before);
+      before.fail(new GatewayError("cancelled", "Replaced by another subscription stream."));
+    }
+    if (overlaps) setTimeout(() => this.#release(), OVERLAP_MS).unref();
+  }
+
+  /** One overlap less; with the last, what was held is told. */
+  #release(): void {
+    if (--this.#overlaps > 0) return;
+    const held = [...this.#held.values()];
+    this.#held.clear();
+    for (const params of held) this.#host.updated(params);
+  }
+
+  #filter(capabilities: Json): Json {
+    const announces = (list: string): boolean =>
+      isObject(capabilities[list]) && capabilities[list]["listChanged"] === true;
+    return {
+      ...(announces("tools") && { toolsListChanged: true }),
+      ...(announces("prompts") && { promptsListChanged: true }),
+      ...(announces("resources") && { resourcesListChanged: true }),
+      ...(this.#counts.size > 0 && { resourceSubscriptions: this.uris }),
+    };
+  }
+
+  #onEnd(stream: Exchange, unknown: boolean): void {
+    if (stream !== this.#stream) return;
+    this.#stream = undefined;
+    const connection = this.#connection;
+    if (!connection || unknown) return;
+    const wait = REOPEN_MS.first * 2 ** this.#failures++;
+    this.#timer = setTimeout(
+      () => {
+        void this.#listen(connection).then(() => this.#host.reopened());
+      },
+      Math.min(REOPEN_MS.longest, wait),
+    );
+    this.#timer.unref();
+  }
+}

@@ -1,0 +1,255 @@
+import type { Logger } from "pino";
+import {
+  type Answer,
+  type Call,
+  type Catalogue,
+  type Era,
+  type GatewayError,
+  type ManagedServer,
+  type Server,
+  type ServerEvent,
+  type ServerStatus,
+  StatusTracker,
+} from "propylon";
+import { EMPTY_CATALOGUE, LISTS, type ProbeReport } from "propylon/kit";
+import type { UpstreamConfig } from "./dial.ts";
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import type { Connection, ConnectionHost } from "./connection.ts";
+import { Dropped } from "./dropped.ts";
+import type { ClientInfo } from "./envelope.ts";
+import { Carrier } from "./carrier.ts";
+import { dial, type DialOptions } from "./dial.ts";
+import type { Exchange } from "./exchange.ts";
+import { Listing } from "./listing.ts";
+import { LogLevel } from "./log-level.ts";
+import { OwnConnections } from "./own-connections.ts";
+import { Probe } from "./probe.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { Supervision } from "./supervision.ts";
+
+/** Deepest nesting of what a server sends, where the config is not at hand. */
+const MAX_DEPTH = 64;
+
+/** What an {@link Upstream} is made of. */
+export interface UpstreamOptions {
+  readonly name: string;
+  readonly config: UpstreamConfig;
+  readonly clientInfo: ClientInfo;
+  /** Directory that a relative `cwd` starts from. */
+  readonly cwd: string;
+  readonly log: Logger;
+  /** Lists to show until the server's own arrive. */
+  readonly catalogue?: Catalogue;
+  readonly clock?: Clock;
+  /** Deepest accepted nesting of what the server sends; default 64. */
+  readonly maxDepth?: number;
+}
+
+/**
+ * One MCP server behind the gateway: keeps at most one connection to it, brings it back when it is lost, and shows its last known
+ * lists while it is away.
+ */
+export class Upstream implements ManagedServer {
+  readonly name: string;
+  readonly watchesSignal = true;
+  readonly hasUsableLists = true;
+  readonly #options: UpstreamOptions;
+  readonly #clock: Clock;
+  readonly #supervision: Supervision;
+  readonly #subscriptions = new Subscriptions({
+    reopened: () => {
+      for (const list of LISTS) this.#listing.outdated(list);
+    },
+    updated: (params) => this.#tracker.emit({ type: "updated", params }),
+  });
+  readonly #tracker: StatusTracker;
+  readonly #dropped: Dropped;
+  readonly #host: ConnectionHost;
+  readonly #listing: Listing;
+  readonly #probe: Probe;
+  readonly #own: OwnConnections;
+  readonly #carrier: Carrier;
+  #era: Era | undefined;
+  readonly #logLevel: LogLevel;
+
+  constructor(options: UpstreamOptions) {
+    const { name, config, log } = options;
+    const transport = "command" in config ? "stdio" : config.transport;
+    this.name = name;
+    this.#options = options;
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#dropped = new Dropped(name, log);
+    this.#logLevel = new LogLevel(name, log);
+    this.#tracker = new StatusTracker({ server: name, transport, log });
+    this.#host = {
+      lost: (connection, error, resend) => this.#onLost(connection, error, resend),
+      listChanged: (list) => this.#listing.outdated(list),
+      event: (event) => {
+        if (event.type !== "updated" || !this.#subscriptions.hold(event.params))
+          this.#tracker.emit(event);
+      },
+    };
+    this.#listing = new Listing({
+      name,
+      log,
+      clock: this.#clock,
+      timeout: config.connectTimeout,
+      retry: config.backoff.max,
+      catalogue: options.catalogue ?? EMPTY_CATALOGUE,
+      current: () => this.#supervision.connection,
+      judge: (connection, problem) => this.#supervision.judge(connection, problem),
+      changed: (lists) => this.#tracker.emit({ type: "changed", lists }),
+    });
+    const { maxDepth = MAX_DEPTH } = options;
+    const inbound = { maxDepth, dropped: this.#dropped };
+    const legacy: UpstreamConfig = { ...config, protocol: "legacy" };
+    const dialled = (how: Pick<DialOptions, "config" | "host" | "remembered" | "signal">) =>
+      dial({ ...options, ...inbound, ...how });
+    this.#supervision = new Supervision({
+      name,
+      transport,
+      backoff: config.backoff,
+      ping: config.ping,
+      clock: this.#clock,
+      dial: (signal) => dialled({ config, host: this.#host, remembered: this.#era, signal }),
+      prepare: (connection) => this.#prepare(connection),
+      changed: (status) => this.#tracker.announce(status),
+    });
+    this.#own = new OwnConnections({
+      name,
+      log,
+      clock: this.#clock,
+      retry: config.backoff.max,
+      isEitherEra: config.protocol === "auto",
+      host: this.#host,
+      dial: (host, signal) => dialled({ config: legacy, host, remembered: "legacy", signal }),
+      prepare: (connection) =>
+        Promise.all([
+          connection.wire.listen(),
+          this.#logLevel.send(connection),
+          this.#subscriptions.tellBeside(connection),
+        ]),
+      listChanged: (connection, list) => void this.#listing.outdatedBeside(connection, list),
+    });
+    this.#carrier = new Carrier(this.#supervision, this.#own);
+    this.#probe = new Probe({
+      ...options,
+      ...inbound,
+      status: () => this.status,
+      whenConnected: (signal) => this.#supervision.whenConnected(signal),
+      reconnect: () => this.reconnect(),
+    });
+  }
+
+  get catalogue(): Catalogue {
+    return this.#listing.catalogue;
+  }
+
+  get status(): ServerStatus {
+    return this.#supervision.status;
+  }
+
+  get dropped(): number {
+    return this.#dropped.total;
+  }
+
+  /** Calls that have no outcome yet. */
+  get inFlight(): number {
+    return this.#carrier.inFlight;
+  }
+
+  /** Starts connecting; returns at once. */
+  start(): void {
+    this.#supervision.start();
+  }
+
+  /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
+  async close(graceMs: number): Promise<void> {
+    this.#listing.close();
+    await Promise.all([
+      this.#probe.close(),
+      this.#supervision.close(graceMs),
+      this.#own.close("is not part of the gateway any more", graceMs, true),
+    ]);
+    this.#subscriptions.suspend();
+  }
+
+  /** Drops the connection and makes a new one; resolves when the outcome is known, good or bad (see {@link status}). */
+  async reconnect(): Promise<void> {
+    const closed = this.#own.close("is being reconnected", 0, false);
+    await Promise.all([this.#supervision.reconnect(), closed]);
+  }
+
+  probe(signal: AbortSignal): Promise<ProbeReport> {
+    return this.#probe.ask(signal);
+  }
+
+  request(call: Call): Promise<Answer> {
+    return this.#carrier.request(call);
+  }
+
+  async subscribe(uri: string): Promise<void> {
+    await this.#subscriptions.add(uri);
+    await this.#tellBeside(uri);
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.#subscriptions.remove(uri);
+    await this.#tellBeside(uri);
+  }
+
+  async #tellBeside(uri: string): Promise<void> {
+    await Promise.all(
+      this.#own.open.map((connection) => this.#subscriptions.tellBeside(connection, [uri])),
+    );
+  }
+
+  setLogLevel(level: string | undefined, asker: object): void {
+    if (!this.#logLevel.set(level, asker)) return;
+    for (const connection of this.#carrier.connections) void this.#logLevel.send(connection);
+  }
+
+  rootsChanged(): void {
+    for (const connection of this.#carrier.connections)
+      if (connection.handshake?.era === "legacy")
+        connection.notify("notifications/roots/list_changed");
+  }
+
+  on(listener: (event: ServerEvent) => void): () => void {
+    return this.#tracker.on(listener);
+  }
+
+  /** Takes over what clients watch at the server it replaces; the endpoints set the log level themselves. */
+  inherit(before: Server): void {
+    if (before instanceof Upstream) this.#subscriptions.inherit(before.#subscriptions);
+    const { connection } = this.#supervision;
+    if (connection) void this.#restore(connection);
+  }
+
+  #onLost(connection: Connection, error: GatewayError, resend: Exchange | undefined): void {
+    if (connection === this.#supervision.connection) this.#subscriptions.suspend();
+    this.#supervision.lost(connection, error);
+    if (resend) void this.#carrier.resend(resend, connection.handshake?.era, error);
+  }
+
+  async #prepare(connection: Connection): Promise<string | undefined> {
+    this.#era = connection.handshake?.era;
+    const [problem] = await Promise.all([
+      this.#listing.read(connection),
+      connection.wire.listen(),
+      this.#restore(connection),
+    ]);
+    return problem;
+  }
+
+  async #restore(connection: Connection): Promise<void> {
+    await Promise.all([
+      this.#subscriptions
+        .resume(connection)
+        .catch((error: unknown) =>
+          this.#options.log.warn({ err: error, server: this.name }, "subscriptions not restored"),
+        ),
+      this.#logLevel.send(connection),
+    ]);
+  }
+}

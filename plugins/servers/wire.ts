@@ -1,0 +1,47 @@
+import type { Era, GatewayError } from "propylon";
+import type { Exchange } from "./exchange.ts";
+
+/** The protocol revision a wire speaks; decides HTTP headers. */
+export interface Dialect {
+  readonly era: Era;
+  readonly version: string;
+}
+
+/** Carries JSON-RPC messages to one server. Knows framing and headers, not what a message means. */
+export interface Wire {
+  readonly transport: "stdio" | "streamable-http" | "sse";
+  /** Process id of a child. */
+  readonly pid: number | undefined;
+  /** From now on, requests are written in this dialect; `undefined` = none yet (before `initialize`). */
+  speak(dialect: Dialect | undefined): void;
+  /** Sends a request; its outcome reaches the exchange, or {@link WireReceiver.lost}. Never throws. */
+  send(exchange: Exchange): void;
+  /** Sends a notification or a response, best effort. Never throws. */
+  post(message: string): void;
+  /** Stops waiting for an exchange that nobody wants any more. */
+  drop(exchange: Exchange): void;
+  /**
+   * Opens the stream for messages that belong to no request, where the transport has one. Resolves when the server has opened
+   * or refused it, or soon after; never rejects.
+   */
+  listen(): Promise<void>;
+  /** Ends it; waits for a child to be gone. */
+  close(): Promise<void>;
+}
+
+/** What a wire reports to. */
+export interface WireReceiver {
+  /**
+   * One message. `origin` is the request on whose own stream it came, if the transport tells.
+   * The chunks may be kept.
+   */
+  receive(chunks: readonly Buffer[], length: number, origin: Exchange | undefined): void;
+  /** A message above the limit was thrown away; `head` is its first bytes, `tail` its last. */
+  oversize(head: Buffer, tail: Buffer, error: GatewayError): void;
+  /**
+   * The wire takes no more requests.
+   * @param resend a request that certainly did not run and may go out once more
+   * @param others what becomes of the other requests in flight: `fail`, or `finish` on streams of their own
+   */
+  lost(error: GatewayError, others: "fail" | "finish", resend?: Exchange): void;
+}

@@ -1,0 +1,115 @@
+import type { Call } from "../../../core/call/call.ts";
+import { expect, it } from "vitest";
+import { createPrincipal } from "../../../core/index.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import type { Connection } from "../../../plugins/servers/connection.ts";
+import { OwnConnections } from "../../../plugins/servers/own-connections.ts";
+import { until } from "../../fixtures/until.ts";
+import { log, makeCall, makePeer } from "./support/calls.ts";
+
+const SHARED = { handshake: { era: "modern" } } as Connection;
+
+function callOf(id: string): Call {
+  const principal = createPrincipal({ id, kind: "key", roles: new Set() });
+  return makeCall("t", {}, { principal, peer: asked });
+}
+
+const asked = { ...makePeer(), era: "legacy" as const, capabilities: { elicitation: {} } };
+
+function setUp(dial?: () => Promise<Connection>) {
+  let dialled = 0;
+  let time = 0;
+  const timers = new Set<() => void>();
+  const closed: Connection[] = [];
+  const open = async (): Promise<Connection> => {
+    const connection = {
+      inFlight: 0,
+      wire: {},
+      drained: async () => {},
+      close: async () => void closed.push(connection as never),
+    };
+    return connection as unknown as Connection;
+  };
+  const own = new OwnConnections({
+    name: "test",
+    log,
+    retry: 1_000,
+    isEitherEra: true,
+    host: { lost() {}, listChanged() {}, event() {} },
+    prepare: async () => {},
+    listChanged() {},
+    dial: () => {
+      dialled++;
+      return (dial ?? open)();
+    },
+    clock: {
+      now: () => time,
+      random: () => 0,
+      after: (_ms, callback) => {
+        timers.add(callback);
+        return () => void timers.delete(callback);
+      },
+    },
+  });
+  return {
+    own,
+    closed,
+    dialled: () => dialled,
+    pass: (ms: number) => void (time += ms),
+    fire: () => {
+      const due = [...timers];
+      timers.clear();
+      for (const timer of due) timer();
+    },
+  };
+}
+
+it("only clients that can be asked need one, and only beside a modern connection", () => {
+  const { own } = setUp();
+  const suits = (peer: object): boolean =>
+    own.suits({ ...callOf("a"), peer: { ...asked, ...peer } }, SHARED);
+  expect(suits({})).toBe(true);
+  expect(suits({ era: "modern" })).toBe(false);
+  expect(suits({ era: undefined })).toBe(false);
+  expect(suits({ capabilities: {} })).toBe(false);
+});
+
+it("each principal has one, and at 16 the longest idle one makes way", async () => {
+  const { own, closed, dialled } = setUp();
+  const first = await own.of(callOf("0"), SHARED);
+  expect(await own.of(callOf("0"), SHARED)).toBe(first);
+  for (let id = 1; id < 16; id++) await own.of(callOf(String(id)), SHARED);
+  await own.of(callOf("0"), SHARED);
+  const second = own.open[0];
+  await own.of(callOf("new"), SHARED);
+  await until(() => closed.length === 1);
+  expect([dialled(), own.open.length, closed]).toEqual([17, 16, [second]]);
+  for (const connection of own.open) (connection as { inFlight: number }).inFlight = 1;
+  expect(await own.of(callOf("one more"), SHARED)).toBe(SHARED);
+});
+
+it("one without calls is closed, one with calls stays", async () => {
+  const { own, closed, fire } = setUp();
+  const connection = (await own.of(callOf("a"), SHARED)) as { inFlight: number } & Connection;
+  connection.inFlight = 1;
+  fire();
+  expect(own.open).toEqual([connection]);
+  connection.inFlight = 0;
+  fire();
+  expect(own.open).toEqual([]);
+  expect(await until(() => closed.length === 1)).toBe(true);
+});
+
+it("a failed attempt leaves the server alone for a while, a refused era for good", async () => {
+  const failing = setUp(() => Promise.reject(new GatewayError("upstream_error", "No network.")));
+  expect(await failing.own.of(callOf("a"), SHARED)).toBe(SHARED);
+  expect(await failing.own.of(callOf("a"), SHARED)).toBe(SHARED);
+  expect(failing.dialled()).toBe(1);
+  failing.pass(1_001);
+  await failing.own.of(callOf("a"), SHARED);
+  expect(failing.dialled()).toBe(2);
+  const data = { final: true };
+  const modern = setUp(() => Promise.reject(new GatewayError("upstream_error", "No.", { data })));
+  await modern.own.of(callOf("a"), SHARED);
+  expect(modern.own.suits(callOf("a"), SHARED)).toBe(false);
+});
