@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isGatewayError, toGatewayError, type GatewayError } from "../errors.ts";
-import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
+import { DEFAULT_PLUGINS, isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { checkAgents, checkConfig } from "./checks.ts";
 import type { Config } from "./config.ts";
@@ -130,7 +130,7 @@ function loadIssue(key: string, error: GatewayError, thrown: unknown): PathIssue
   return {
     ...at,
     message: `The plugin ${key} cannot be loaded: ${reason.replace(/[.\s]+$/, "")}.`,
-    hint: DEFAULT_PLUGINS.includes(key)
+    hint: isDefault(key)
       ? "It comes with Propylon. A bundle of your own must hand it over, see docs/guide/build.md."
       : "Correct it; its own tests show more.",
   };

@@ -1,7 +1,7 @@
 import { plugins } from "virtual:gateway/plugins";
 import { pluginOf } from "../../config/plugin-module.ts";
 import { GatewayError } from "../../errors.ts";
-import { DEFAULT_PLUGINS } from "../../plugin/defaults.ts";
+import { isDefault } from "../../plugin/defaults.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
 /** In place of core/config/resolve.ts in a build: the plugins are those that it was made with. */
@@ -14,7 +14,7 @@ class SealedPlugins {
   /** @throws {GatewayError} `not_found` for a plugin that is not in the build */
   resolve(key: string): Promise<AnyPlugin> {
     if (Object.hasOwn(plugins, key)) return Promise.resolve(pluginOf(key, { ...plugins[key] }));
-    const names = Object.keys(plugins).filter((name) => !DEFAULT_PLUGINS.includes(name));
+    const names = Object.keys(plugins).filter((name) => !isDefault(name));
     throw new GatewayError("not_found", `The plugin "${key}" is not in this build.`, {
       hint: `Run propylon build again with this config. In it ${names.length === 0 ? "is no plugin" : `are: ${names.join(", ")}`}.`,
     });
