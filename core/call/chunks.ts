@@ -1,4 +1,5 @@
-import { DEEPEST, type Member, MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
+import { DEEPEST, type Member } from "../kit/json-grammar.ts";
+import { MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
 import type { Json } from "./types.ts";
 
 /** A span of bytes that came in pieces, not copied. */

@@ -4,7 +4,7 @@ import { GatewayError } from "../errors.ts";
 import type { Role } from "../call/types.ts";
 import { relative } from "node:path";
 import type { BuildRequest } from "../build/build.ts";
-import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
+import { isDefault } from "../plugin/defaults.ts";
 
 /** Flags of `check`. */
 interface CheckFlags {
@@ -138,7 +138,7 @@ async function build(request: BuildRequest): Promise<void> {
   const { file, size, parts } = await buildGateway(request);
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   const path = relative(process.cwd(), file);
-  const plugins = [...parts.plugins.keys()].filter((key) => !DEFAULT_PLUGINS.includes(key));
+  const plugins = [...parts.plugins.keys()].filter((key) => !isDefault(key));
   console.log(`${path}: ${(size / 1024 / 1024).toFixed(2)} MiB in ${seconds} s.`);
   console.log(`Plugins: ${plugins.length === 0 ? "none" : plugins.join(", ")}.`);
   console.log(`Run it with: node ${path}`);

@@ -1,6 +1,6 @@
 import { ERROR_STATUS, GatewayError, isGatewayError, type ErrorCode } from "../errors.ts";
 import { nearest } from "../config/spelling.ts";
-import { DEEPEST } from "../kit/json-scan.ts";
+import { DEEPEST } from "../kit/json-grammar.ts";
 import { isObject, inexactWords, parseInexact } from "../kit/json.ts";
 import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
 import { withClient, type ClientFlags, type GatewayClient } from "./mcp-client.ts";

@@ -1,4 +1,5 @@
 import { GatewayError, isGatewayError, toGatewayError } from "../errors.ts";
+import { isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { PathIssue } from "./issue.ts";
 
@@ -57,6 +58,8 @@ export function loadIssue(key: string, thrown: unknown): PathIssue {
   return {
     ...at,
     message: `The plugin ${key} cannot be loaded: ${reason.replace(/[.\s]+$/, "")}.`,
-    hint: "Correct it; its own tests show more.",
+    hint: isDefault(key)
+      ? "It comes with Propylon. A bundle of your own must hand it over, see docs/guide/build.md."
+      : "Correct it; its own tests show more.",
   };
 }

@@ -59,7 +59,7 @@ export interface EndpointHost {
  */
 export interface EndpointContent {
   readonly config: EndpointConfig;
-  /** Providers selected for this endpoint, in config order; upstreams first, plugins after. */
+  /** Servers selected for this endpoint: those of the config in its order, then those of plugins. */
   readonly servers: readonly Server[];
   /** Whether no filter of a plugin has a say: the same servers then show the same. */
   readonly isUnfiltered?: boolean;
@@ -92,7 +92,10 @@ export interface CompiledEndpoint {
  * export default definePlugin({ name: "faces", serveEndpoints: (host) => new Endpoints(host), setup() {} });
  */
 export interface EndpointServer {
-  /** Shows the new content, opens endpoints that are new and closes those that are gone; at once, in the turn of the swap. */
+  /**
+   * Shows the new content, opens endpoints that are new and closes those that are gone; at once, in the turn of the swap. Must not
+   * throw: the swap cannot be undone.
+   */
   update(endpoints: ReadonlyMap<string, CompiledEndpoint>): void;
   /** Handlers of the endpoints on one listener, by exact path. Requests reach them below the router, with their principal. */
   handlersOf(listener: string): ReadonlyMap<string, NodeHandler>;

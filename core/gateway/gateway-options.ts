@@ -2,7 +2,7 @@ import type { PluginResolver } from "../config/plugin-module.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
-import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
+import { isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 
@@ -51,7 +51,7 @@ export function createResolver(options: GatewayOptions): PluginResolver {
     resolve(key) {
       const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
       if (plugin) return plugin;
-      if (!file && DEFAULT_PLUGINS.includes(key)) {
+      if (!file && isDefault(key)) {
         const found = byDefault.get(key) ?? new PluginSource(cwdOf(options)).resolve(key);
         byDefault.set(key, found);
         return found;

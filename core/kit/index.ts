@@ -10,8 +10,8 @@ export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from 
 // JSON and bytes of strangers
 export { lastBytes } from "../call/chunks.ts";
 export { isObject } from "./json.ts";
-export { latin1Of, type JsonScan } from "./json-grammar.ts";
-export { DEEPEST, scanJson } from "./json-scan.ts";
+export { DEEPEST, latin1Of, type JsonScan } from "./json-grammar.ts";
+export { scanJson } from "./json-scan.ts";
 export {
   hasBrackets,
   hasLargeNumber,

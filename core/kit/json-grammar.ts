@@ -2,6 +2,13 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
+/**
+ * Deepest nesting that can be counted.
+ *
+ * @example const { fault } = scanJson(chunks, DEEPEST);
+ */
+export const DEEPEST = 1_023;
+
 /** What may come next between tokens (RFC 8259). */
 export const VALUE = 0;
 export const VALUE_OR_END = 1;

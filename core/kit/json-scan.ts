@@ -1,5 +1,6 @@
 import type { JsonScan, Member } from "./json-grammar.ts";
 import {
+  DEEPEST,
   VALUE,
   VALUE_OR_END,
   KEY,
@@ -46,14 +47,6 @@ const LONGEST_NAME = 32;
 const SAFE_LENGTH = 15;
 /** Members that are told of; an object of more has none that anybody looks for behind them. */
 export const MOST_MEMBERS = 32;
-/**
- * Deepest nesting that can be counted.
- *
- * @example const { fault } = scanJson(chunks, DEEPEST);
- */
-export const DEEPEST = 1_023;
-
-export type { JsonScan, Member };
 /** Whether each level of nesting is an object. Shared: a scan is over before the next begins. */
 const levels = new Uint8Array(DEEPEST + 1);
 

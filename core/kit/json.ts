@@ -1,7 +1,8 @@
 import type { Json } from "../call/types.ts";
 import { isAscii, isUtf8 } from "node:buffer";
 import { GatewayError } from "../errors.ts";
-import { DEEPEST, scanJson } from "./json-scan.ts";
+import { DEEPEST } from "./json-grammar.ts";
+import { scanJson } from "./json-scan.ts";
 
 /**
  * Whether a value is a JSON object (not an array).

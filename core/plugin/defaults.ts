@@ -4,7 +4,12 @@
  */
 export const DEFAULT_PLUGINS: readonly string[] = ["servers", "mcp"];
 
+/** Whether a key of `plugins` is one of {@link DEFAULT_PLUGINS}. */
+export function isDefault(key: string): boolean {
+  return DEFAULT_PLUGINS.includes(key);
+}
+
 /** Those of some plugins that the config asked for. */
 export function chosen<P extends { readonly key: string }>(plugins: readonly P[]): readonly P[] {
-  return plugins.filter(({ key }) => !DEFAULT_PLUGINS.includes(key));
+  return plugins.filter(({ key }) => !isDefault(key));
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_PLUGINS } from "./defaults.ts";
+import { isDefault } from "./defaults.ts";
 import { GatewayError, type Place } from "../errors.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import type { Inject } from "./service.ts";
@@ -71,7 +71,7 @@ type Refuse = (code: "exists" | "invalid", node: GraphNode, message: string, hin
 
 /** What comes by default stands below what is asked for. */
 function rank({ key }: GraphNode): number {
-  return DEFAULT_PLUGINS.includes(key) ? 0 : 1;
+  return isDefault(key) ? 0 : 1;
 }
 
 /** Code unit order: the same on every machine, whatever its locale. */

@@ -175,7 +175,6 @@ async function closeManaged(scope: Scope, errors: unknown[]): Promise<void> {
 /** Undoes a scope, last registered first. Every cleanup runs even when another throws; the errors are logged and returned. */
 export async function disposeScope(scope: Scope): Promise<unknown[]> {
   const errors: unknown[] = [];
-  scope.endpointServer?.close();
   // What the plugin made leaves before what it is made of; no call is left by now.
   await closeManaged(scope, errors);
   scope.isDisposed = true;

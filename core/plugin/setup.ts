@@ -5,7 +5,7 @@ import type { CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../errors.ts";
-import { chosen, DEFAULT_PLUGINS } from "./defaults.ts";
+import { chosen, isDefault } from "./defaults.ts";
 import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
@@ -42,7 +42,7 @@ export async function buildScopes({
     const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
     let scope = current.find((old) => isUnchanged(old, key, plugin, written, injected));
     if (!scope) {
-      const registry = DEFAULT_PLUGINS.includes(key) ? undefined : await createRegistry();
+      const registry = isDefault(key) ? undefined : await createRegistry();
       scope = createScope({ key, plugin, options: written, injected, registry }, host);
       onCreate(scope);
       await setUp(scope, options, host, config);
@@ -143,7 +143,9 @@ async function setUp(
 ): Promise<void> {
   const { key, name, plugin } = scope;
   try {
-    scope.endpointServer = plugin.serveEndpoints?.(host.endpointHost);
+    const endpointServer = plugin.serveEndpoints?.(host.endpointHost);
+    if (endpointServer) scope.cleanups.push(() => endpointServer.close());
+    scope.endpointServer = endpointServer;
     const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
     scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup");
     if (plugin.provides && scope.service === undefined)

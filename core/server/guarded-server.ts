@@ -57,7 +57,8 @@ export class GuardedServer<T extends Server = Server> implements Server {
 
   get catalogue(): Catalogue {
     const { serving } = this;
-    return serving === this.server ? this.#check(serving.catalogue) : serving.catalogue;
+    const isUsable = serving !== this.server || serving.hasUsableLists === true;
+    return isUsable ? serving.catalogue : this.#check(serving.catalogue);
   }
 
   get status(): ServerStatus {

@@ -23,11 +23,6 @@ export interface ServerType<C = unknown> {
  * @example const create = (name: string, options: Options): ManagedServer => new CardServer(name, options);
  */
 export interface ManagedServer extends Server {
-  /**
-   * Whether its lists hold only what clients accept, because it leaves the rest out itself (`usableEntries` of `propylon/kit`).
-   * Default false: the gateway looks through them.
-   */
-  readonly hasUsableLists?: boolean;
   /** Starts connecting; returns at once. */
   start(): void;
   /** Ends it after the calls in flight, at most after that many milliseconds. May be called again, with less. */

@@ -117,6 +117,11 @@ export interface Server {
    * promise and a listener for each call.
    */
   readonly watchesSignal?: boolean;
+  /**
+   * Whether its lists hold only what clients accept, because it leaves the rest out itself (`usableEntries` of `propylon/kit`).
+   * Default false: the gateway looks through them.
+   */
+  readonly hasUsableLists?: boolean;
   /** Messages of the server thrown away so far: invalid, too deep, or nobody's. Absent: nothing is counted. */
   readonly dropped?: number;
   /**

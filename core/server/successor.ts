@@ -1,7 +1,5 @@
 import type { Logger } from "pino";
-import type { Answer } from "../call/answer.ts";
-import type { Call } from "../call/call.ts";
-import type { Catalogue, Server, ServerEvent, ServerStatus } from "./server.ts";
+import type { Server, ServerEvent, ServerStatus } from "./server.ts";
 import type { ManagedServer } from "./server-type.ts";
 import { GuardedServer } from "./guarded-server.ts";
 import { Handover, type Leave } from "./handover.ts";
@@ -27,20 +25,6 @@ export class Successor extends GuardedServer<ManagedServer> implements ManagedSe
       if (event.type === "state") this.#handover.changed();
       else this.#tracker.emit(event);
     });
-  }
-
-  override get catalogue(): Catalogue {
-    const { serving } = this;
-    // Its own were looked through when they were read.
-    return this.server.hasUsableLists === true ? serving.catalogue : super.catalogue;
-  }
-
-  override get watchesSignal(): boolean {
-    return this.serving.watchesSignal === true;
-  }
-
-  override request(call: Call): Promise<Answer> {
-    return this.serving.request(call);
   }
 
   override get status(): ServerStatus {

@@ -1,8 +1,7 @@
 import type { Logger } from "pino";
 import { resolve } from "node:path";
 import { type Era, GatewayError, toGatewayError } from "propylon";
-import { setTimer } from "propylon/kit";
-import type { HttpServerConfig, StdioServerConfig } from "propylon/kit";
+import { type HttpServerConfig, setTimer, type StdioServerConfig } from "propylon/kit";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";

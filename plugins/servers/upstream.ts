@@ -12,13 +12,12 @@ import {
   StatusTracker,
 } from "propylon";
 import { EMPTY_CATALOGUE, LISTS, type ProbeReport } from "propylon/kit";
-import type { UpstreamConfig } from "./dial.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { Carrier } from "./carrier.ts";
-import { dial, type DialOptions } from "./dial.ts";
+import { dial, type DialOptions, type UpstreamConfig } from "./dial.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listing } from "./listing.ts";
 import { LogLevel } from "./log-level.ts";

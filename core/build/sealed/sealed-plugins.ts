@@ -1,12 +1,12 @@
 import { plugins } from "virtual:gateway/plugins";
 import { pluginOf, type PluginResolver } from "../../config/plugin-module.ts";
 import { GatewayError } from "../../errors.ts";
-import { DEFAULT_PLUGINS } from "../../plugin/defaults.ts";
+import { isDefault } from "../../plugin/defaults.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
 /** In place of core/config/resolve.ts in a build: the plugins are those that it was made with. */
 class SealedPlugins implements PluginResolver {
-  readonly names = Object.keys(plugins);
+  readonly names = Object.keys(plugins).filter((name) => !isDefault(name));
   /** None is read from disk. */
   readonly files: readonly string[] = [];
   /** Nor is any package installed anew under a build. */

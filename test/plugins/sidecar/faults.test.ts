@@ -44,12 +44,13 @@ it("runs a task that takes longer than ackWait once", async () => {
   };
   const runtimes = [await startRuntime({ "/": slow }), await startRuntime({ "/": slow })];
   const [first] = await Promise.all(
-    runtimes.map((runtime) => startReady(options(bus, runtime, { ackWait: "300ms" }))),
+    runtimes.map((runtime) => startReady(options(bus, runtime, { ackWait: "2s" }))),
   );
   await first!.queue.submit(user("a", { taskId: "t" }));
   await until(() => runtimes.some(({ tasks }) => tasks.length > 0));
   const begun = performance.now();
-  await until(() => performance.now() - begun > 1_500);
+  // A machine with other work may stand still for a second; what is acked in time must not be told from that.
+  await until(() => performance.now() - begun > 6_000);
   work.open();
   await first!.queue.result("t", { wait: 10_000 });
   expect(runtimes.flatMap(({ tasks }) => tasks)).toHaveLength(1);
