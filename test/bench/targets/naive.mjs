@@ -12,6 +12,8 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import "./memory.mjs";
 
+// The SDK adds a listener to one signal with every request: thousands of warnings, which would bury the figures.
+process.removeAllListeners("warning");
 const { upstreams = [], command } = JSON.parse(process.argv[2]);
 const transports = upstreams.map((url) => new StreamableHTTPClientTransport(new URL(url)));
 if (command)
