@@ -31,7 +31,6 @@ export type {
 } from "./plugin/hooks.ts";
 export { createLogger } from "./log.ts";
 export type {
-  OptionReference,
   Handle,
   PluginFiles,
   PromptDefinition,

@@ -1,4 +1,3 @@
-import { dirname, resolve } from "node:path";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
 import type { CheckedConfig } from "../config/check.ts";

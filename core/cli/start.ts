@@ -3,8 +3,6 @@ import { issueText, type ConfigIssue } from "../config/issue.ts";
 import type { ConfigFile } from "../config/file.ts";
 import { sweepTemporary } from "../config/replace.ts";
 import { Gateway } from "../gateway/gateway.ts";
-import { parseConfig } from "../config/parse.ts";
-import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Logger } from "pino";
 import { createLogger } from "../log.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";

@@ -50,7 +50,9 @@ export const serverCommon = {
     .describe("Largest single message from the server; a bare number is bytes."),
   backoff: backoffSchema
     .prefault({})
-    .describe("Waits between attempts to connect: doubled each time, with 20 % jitter."),
+    .describe(
+      "Waits between attempts to connect: doubled each time, less a random part of up to half.",
+    ),
 };
 
 /**

@@ -52,7 +52,7 @@ function parseUnit<U extends string>(
  * @param bare unit of a bare number; default seconds
  * @example z.strictObject({ window: durationSchema().default(60_000).describe("A bare number is seconds.") })
  */
-export function durationSchema(bare: "s" | "ms" = "s"): UnitSchema {
+export function durationSchema(bare: "s" | "ms" = "s"): z.ZodType<number, number | string> {
   const read = (value: number | string): number | undefined => parseDuration(value, bare);
   return unitSchema(read, DURATION_MS, "a duration such as 30s, 1500ms or 10m");
 }
@@ -62,7 +62,7 @@ export function durationSchema(bare: "s" | "ms" = "s"): UnitSchema {
  *
  * @example const config = z.strictObject({ maxResult: sizeSchema().default(1_048_576).describe("Largest result.") });
  */
-export function sizeSchema(): UnitSchema {
+export function sizeSchema(): z.ZodType<number, number | string> {
   return unitSchema(parseSize, SIZE_BYTES, "a size such as 64KiB or 16MiB");
 }
 

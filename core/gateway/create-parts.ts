@@ -1,15 +1,24 @@
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
 import { Backlog } from "../http/backlog.ts";
-import { Leases } from "../http/auth/leases.ts";
+import { Leases, WITHDRAWN } from "../http/auth/leases.ts";
 import { Sockets } from "../http/listeners.ts";
 import { HookEmitter } from "../plugin/emitter.ts";
 import { KeptValues } from "../plugin/keep.ts";
 import { ServerPool } from "../server/pool.ts";
-import { createScopeHost, reportEvent } from "./hosts.ts";
 import { createResolver, cwdOf, type GatewayOptions } from "./gateway-options.ts";
-import { emptyGeneration, type GatewayParts } from "./parts.ts";
-import { Queue } from "./queue.ts";
+import { emptyGeneration, type GatewayParts, Queue } from "./parts.ts";
+import type { Call } from "../call/call.ts";
+import { createAudit, toPluginMutation } from "../http/audit.ts";
+import { createControl } from "./management.ts";
+import { GatewayError } from "../errors.ts";
+import { completeCall } from "../server/plugin/tool-call.ts";
+import { answerInputs, needsInput } from "../call/bridge.ts";
+import type { EndpointHost } from "./endpoint-server.ts";
+import { isObject } from "../kit/json.ts";
+import type { Listed } from "../plugin/filters.ts";
+import type { ScopeHost } from "../plugin/scope.ts";
+import { VERSION } from "../version.ts";
 
 /** The parts of a gateway before its first config is applied. */
 export function createParts(first: Config, options: GatewayOptions, log: Logger): GatewayParts {
@@ -42,4 +51,102 @@ export function createParts(first: Config, options: GatewayOptions, log: Logger)
     draining: false,
   };
   return made;
+}
+
+/** The gateway as its endpoints see it: always the current generation. */
+function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHost {
+  return {
+    log,
+    get serverInfo() {
+      const { name, version = VERSION } = parts().generation.config;
+      return { name, version };
+    },
+    get limits() {
+      return parts().generation.config.limits;
+    },
+    get callTimeout() {
+      return parts().generation.config.timeouts.default;
+    },
+    get draining() {
+      return parts().draining;
+    },
+    get current() {
+      return parts().generation;
+    },
+    get leases() {
+      return parts().leases;
+    },
+    get backlog() {
+      return parts().backlog;
+    },
+    emit: (name, ...args) => parts().hooks.emit(name, ...args),
+  };
+}
+
+/** The gateway as its plugins see it: always the current generation. */
+export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): ScopeHost {
+  const write = createAudit(log, (mutation) => parts().hooks.emit("mutation", mutation));
+  return {
+    log,
+    cwd,
+    endpointHost: createEndpointHost(log, parts),
+    relist: () => parts().generation.compiled.endpointServer.relist(),
+    audit: (action) => write(toPluginMutation(action, [...(parts().file?.secrets ?? [])])),
+    control: createControl(parts),
+    emit: (name, ...args) => parts().hooks.emit(name, ...args),
+    call: (input) => callLocally(parts(), input),
+    onEvent: (name, event) => reportEvent(parts(), name, event),
+    keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
+  };
+}
+
+/**
+ * Makes a call inside the process, through the pipeline of the current generation. What a callee asks in place of an answer
+ * (`input_required`, 2026-07-28) goes to the input's peer, if it has one, and the call is made again (docs/decisions/0004).
+ *
+ * @throws {GatewayError} `not_found` for a tool that the config does not let out, or that is not there for the principal,
+ * `unauthorized` when the principal's credential was taken away since its request came
+ */
+export async function callLocally(
+  { generation, leases }: GatewayParts,
+  input: Parameters<typeof completeCall>[0],
+): ReturnType<ScopeHost["call"]> {
+  const { server, name, method = "tools/call" } = input;
+  if (method === "tools/call" && !generation.compiled.exposes(server, name))
+    throw new GatewayError("not_found", `Server "${server}" has no tool "${name}" to call.`, {
+      hint: `The config leaves it out; see servers.${server}.tools.`,
+    });
+  const complete = (next: typeof input): Call => completeCall(next, generation.compiled.servers);
+  const call = complete(input);
+  if (!listedBy(call).every((item) => generation.compiled.exists(item, call.principal)))
+    throw new GatewayError("not_found", `Server "${server}" has no "${name}".`);
+  // Its face may have waited for a body, or for a server to connect.
+  if (leases.isWithdrawn(call.principal)) throw new GatewayError("unauthorized", WITHDRAWN);
+  const answer = await generation.call(call);
+  // Whoever names a peer can answer; anybody else gets to see the question.
+  if (!input.peer || !needsInput(answer)) return answer;
+  return answerInputs(call, answer, (next) => generation.call(complete(next)));
+}
+
+/** What a call is about, as filters know it. */
+function listedBy({ method, server, name, params }: Call): readonly Listed[] {
+  if (method === "tools/call") return [{ server, kind: "tool", name }];
+  if (method === "prompts/get") return [{ server, kind: "prompt", name }];
+  if (method === "resources/read") return [{ server, kind: "resource", name }];
+  const ref = params?.["ref"];
+  if (isObject(ref) && ref["type"] === "ref/prompt") return [{ server, kind: "prompt", name }];
+  // A reference to a resource may name one, or the template of many.
+  return [
+    { server, kind: "resource", name },
+    { server, kind: "resourceTemplate", name },
+  ];
+}
+
+/** Tells the hooks what a server reported. */
+export function reportEvent(
+  { hooks }: GatewayParts,
+  ...[name, event]: Parameters<ScopeHost["onEvent"]>
+): void {
+  if (event.type === "state") hooks.emit("server:state", name, event.status);
+  else if (event.type === "changed") hooks.emit("server:catalogue", name, event.lists);
 }

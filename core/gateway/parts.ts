@@ -11,7 +11,6 @@ import type { KeptValues } from "../plugin/keep.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Listener } from "../http/listener.ts";
 import type { Abortion } from "../call/pipeline.ts";
-import type { Queue } from "./queue.ts";
 import { InFlightSet } from "../call/cancellation.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
 import type { Sockets } from "../http/listeners.ts";
@@ -78,4 +77,16 @@ export function serveGeneration({ generation, sockets, hooks, leases, log }: Gat
       onMutation: (mutation) => hooks.emit("mutation", mutation),
     }),
   );
+}
+
+/** One piece of work at a time, each begun when the one before has ended, however it ended. */
+export class Queue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Resolves or rejects as the work does. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => {});
+    return result;
+  }
 }

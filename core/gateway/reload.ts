@@ -15,7 +15,7 @@ import { InFlightSet } from "../call/cancellation.ts";
 import { disposeScope, startScope, type Scope } from "../plugin/scope.ts";
 import type { SocketPlan } from "../http/listeners.ts";
 import { typedServers } from "../server/server-types.ts";
-import { Unwinding } from "../plugin/unwinding.ts";
+import { Unwinding } from "../plugin/keep.ts";
 import type { ServerPlan } from "../server/pool.ts";
 
 /** Settings that were read once, when the gateway was made. */

@@ -6,6 +6,7 @@
 // Time
 export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
+export { backoffDelay, type BackoffPolicy } from "./backoff.ts";
 
 // JSON and bytes of strangers
 export { lastBytes } from "../call/chunks.ts";
@@ -46,6 +47,15 @@ export {
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./addresses.ts";
+export {
+  SSE_HEADERS,
+  SSE_KEEP_ALIVE,
+  SSE_KEEP_ALIVE_MS,
+  SseBody,
+  type SseBodyOptions,
+  sseFrame,
+  sseHead,
+} from "./sse-body.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 
@@ -104,6 +114,11 @@ export type {
 } from "../gateway/endpoint-server.ts";
 export { perGeneration } from "../gateway/per-generation.ts";
 export type { ReloadPlan } from "../plugin/control.ts";
-export type { ConfigExtension, EndpointInput, ListenerInput } from "../plugin/definitions.ts";
+export type {
+  ConfigExtension,
+  EndpointInput,
+  ListenerInput,
+  OptionReference,
+} from "../plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning } from "../plugin/description.ts";
 export type { PrincipalFilters } from "../plugin/filters.ts";

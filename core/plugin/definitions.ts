@@ -196,7 +196,11 @@ export type ListenerInput = ZodInput<typeof listenerSchema>;
  */
 export type EndpointInput = ZodInput<typeof endpointSchema>;
 
-/** A name in a plugin's options that stands for another part of the config; see `PluginDefinition.references`. */
+/**
+ * A name in a plugin's options that stands for another part of the config; see `PluginDefinition.references`.
+ *
+ * @example const reference: OptionReference = { path: ["server"], kind: "server", name: config.server, by: "The cache" };
+ */
 export interface OptionReference {
   /** Where it stands, from the plugin's options on. */
   readonly path: readonly (string | number)[];

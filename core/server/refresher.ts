@@ -1,11 +1,12 @@
 import { changedLists } from "./catalogue.ts";
+import { backoffDelay } from "../kit/backoff.ts";
 import { setTimer, timeoutSignal, within } from "../timers.ts";
 import { GatewayError, toGatewayError, wordsOf } from "../errors.ts";
 import { type Catalogue, EMPTY_CATALOGUE } from "./server.ts";
 import type { StatusTracker } from "./status.ts";
 
 /** First and longest wait before what could not be reached is read again, in milliseconds. */
-const RETRY_MS = { first: 2_000, longest: 60_000 };
+const RETRY_MS = { initial: 2_000, max: 60_000 };
 
 /**
  * What a {@link Refresher} is made of.
@@ -142,9 +143,7 @@ export class Refresher<T extends { readonly catalogue: Catalogue }> {
   #onFailure(error: GatewayError, attempts: number): void {
     const { tracker, refresh } = this.#options;
     const isAway = error.code === "upstream_error";
-    const wait = isAway
-      ? Math.min(RETRY_MS.first * 2 ** (attempts - 1), RETRY_MS.longest)
-      : refresh;
+    const wait = isAway ? backoffDelay(attempts, RETRY_MS) : refresh;
     const state = this.#latest ? "degraded" : isAway ? "backoff" : "failed";
     tracker.set(state, { reason: wordsOf(error), attempts, wait });
     this.#later(wait);

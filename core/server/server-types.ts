@@ -1,6 +1,6 @@
 import { blame } from "../plugin/setup.ts";
 import { SPELLINGS } from "../config/clients.ts";
-import { unserved } from "../config/typed-entries.ts";
+import { unserved } from "../config/check.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
 import { ENTRY_TYPES, typeOf, type ServerConfig } from "../config/server-schema.ts";

@@ -1,9 +1,143 @@
 import type { Logger } from "pino";
-import type { Server, ServerEvent, ServerStatus } from "./server.ts";
+import type { Catalogue, Server, ServerEvent, ServerStatus } from "./server.ts";
 import type { ManagedServer } from "./server-type.ts";
 import { GuardedServer } from "./guarded-server.ts";
-import { Handover, type Leave } from "./handover.ts";
 import { StatusTracker } from "./status.ts";
+import { LISTS } from "./catalogue.ts";
+
+/** A server that a reload replaces, and how it leaves. */
+export interface Leave {
+  readonly before: ManagedServer;
+  /** Resolves when no call is on its way to it any more. */
+  readonly arrived: Promise<unknown>;
+  /** How long its calls may still run once it is replaced, in milliseconds. */
+  readonly drainMs: number;
+  /** Closes it after its calls in flight, at most after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** What a {@link Handover} works with. */
+export interface HandoverOptions {
+  /** How the new server stands by itself. */
+  status(): ServerStatus;
+  /** What is shown: the lists of whoever serves. */
+  catalogue(): Catalogue;
+  /** Tells that the status is another, and what else is told. */
+  announce(status: ServerStatus): void;
+  tell(event: ServerEvent): void;
+  /** The new server is the one that serves from now on. */
+  tookOver(before: ManagedServer): void;
+}
+
+/**
+ * The place of a server that may replace another: the one before serves on until the new one can, so that neither a slow start
+ * nor a mistake takes a server away.
+ */
+export class Handover {
+  readonly #options: HandoverOptions;
+  #leave: Leave | undefined;
+  /** The same while its calls run out. */
+  #leaving: Leave | undefined;
+  #unlisten = (): void => {};
+  #told: ServerStatus | undefined;
+
+  constructor(options: HandoverOptions) {
+    this.#options = options;
+  }
+
+  /** The server that serves in place of the new one, while that is needed. */
+  get before(): ManagedServer | undefined {
+    return this.#leave?.before;
+  }
+
+  /** What is shown of both: that one serves, and what keeps the other from it. */
+  get status(): ServerStatus {
+    const own = this.#options.status();
+    return this.#leave ? statusOfBoth(this.#leave.before, own) : own;
+  }
+
+  /**
+   * Takes the place of another, which serves on until the new one is ready and is the new one's to close from then on.
+   * @returns whether it does: one that does not serve, or whose successor is ready, can be closed at once
+   */
+  replace(leave: Leave): boolean {
+    const { before } = leave;
+    const isNeeded = isComing(this.#options.status()) && serves(before.status);
+    if (!isNeeded) this.#options.tookOver(before);
+    else {
+      this.#leave = leave;
+      this.#unlisten = before.on((event) => {
+        if (event.type !== "state") this.#options.tell(event);
+        else if (!serves(event.status)) this.#takeOver();
+      });
+    }
+    return isNeeded;
+  }
+
+  /** The new server is in another state. */
+  changed(): void {
+    if (serves(this.#options.status())) this.#takeOver();
+    const { status } = this;
+    // While another serves, attempts to connect are no news.
+    const isNews = status.state !== this.#told?.state || status.reason !== this.#told.reason;
+    if (this.#leave && !isNews) return;
+    this.#announce(status);
+  }
+
+  /** Closes the replaced server with the new one. */
+  async close(graceMs: number): Promise<void> {
+    const closing = [this.#leave, this.#leaving].filter((leave) => leave !== undefined);
+    this.#unlisten();
+    this.#leave = undefined;
+    await Promise.all(closing.map((leave) => leave.close(graceMs)));
+  }
+
+  #takeOver(): void {
+    const leave = this.#leave;
+    if (!leave) return;
+    const { hash } = this.#options.catalogue();
+    this.#unlisten();
+    this.#leave = undefined;
+    this.#leaving = leave;
+    this.#options.tookOver(leave.before);
+    // It may have been lost, and then the new one does not serve yet.
+    if (!serves(this.status)) this.#announce(this.status);
+    if (this.#options.catalogue().hash !== hash)
+      this.#options.tell({ type: "changed", lists: LISTS });
+    void leave.arrived
+      .then(() => leave.close(leave.drainMs))
+      .finally(() => (this.#leaving = undefined));
+  }
+
+  #announce(status: ServerStatus): void {
+    this.#told = status;
+    this.#options.announce(status);
+  }
+}
+
+function statusOfBoth(
+  { status }: ManagedServer,
+  { state, reason, lastError = state === "failed" ? reason : undefined, nextRetryAt }: ServerStatus,
+): ServerStatus {
+  if (lastError === undefined) return status;
+  return {
+    ...status,
+    state: "degraded",
+    reason: `The changed entry does not work: ${lastError.replace(/([^.?!])$/, "$1.")} The one before serves on.`,
+    lastError,
+    ...(nextRetryAt !== undefined && { nextRetryAt }),
+  };
+}
+
+/** Whether calls reach a server in this state. */
+function serves({ state }: ServerStatus): boolean {
+  return state === "ready" || state === "degraded";
+}
+
+/** Whether a server that was started does not serve yet. One that stays idle connects when it is called. */
+function isComing(status: ServerStatus): boolean {
+  return !serves(status) && status.state !== "idle";
+}
 
 /** A server of an entry in its place, which may have been another's: what makes servers need not know of reloads. */
 export class Successor extends GuardedServer<ManagedServer> implements ManagedServer {

@@ -1,4 +1,4 @@
-import type { OptionReference } from "propylon";
+import type { OptionReference } from "propylon/kit";
 import type { AgentOptions, AgentsOptions } from "./options.ts";
 
 /** The servers and listeners that agents name. */

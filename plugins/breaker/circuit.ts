@@ -1,4 +1,5 @@
 import { GatewayError, toGatewayError, type Answer, type Call, type Next } from "propylon";
+import { backoffDelay } from "propylon/kit";
 import { isBroken, isImpatient, isTransportFailure } from "./failure.ts";
 import type { BreakerOptions } from "./options.ts";
 import type { BreakerStatus } from "./service.ts";
@@ -175,10 +176,7 @@ export class Circuit {
 
   #open({ message }: Error): void {
     const memory = this.#memory;
-    const { initial, max } = this.#host.options;
-    const full = Math.min(max, initial * 2 ** memory.openings);
-    // Shortened by up to a fifth, so that circuits that opened together are not tried together.
-    const wait = full * (0.8 + 0.2 * Math.random());
+    const wait = backoffDelay(memory.openings + 1, this.#host.options);
     const now = Date.now();
     memory.state = "open";
     memory.openings++;

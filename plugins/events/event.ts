@@ -1,3 +1,4 @@
+import { sseFrame } from "propylon/kit";
 import type { EventData, Kind } from "./kinds.ts";
 
 /** Who reads: operators see more of some events. */
@@ -61,10 +62,9 @@ export class ChannelEvent<K extends Kind = Kind> {
     const { id, kind } = this;
     const data = JSON.stringify({ ...this.#data, ...(without && { [without]: undefined }) });
     const start = kind === "hello" ? "retry: 2000\n" : "";
-    const idLine = id === undefined ? "" : `id: ${id}\n`;
     return {
       text: `{${id === undefined ? "" : `"id":"${id}",`}"event":"${kind}","data":${data}}`,
-      bytes: encoder.encode(`${start}${idLine}event: ${kind}\ndata: ${data}\n\n`),
+      bytes: encoder.encode(start + sseFrame(data, kind, id)),
     };
   }
 }

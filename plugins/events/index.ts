@@ -23,13 +23,6 @@ export type {
 const PATH = "/_meta/events";
 const POLICY = { access: "viewer", mutates: false, management: true } as const;
 
-const HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache, no-transform",
-  // nginx holds events back otherwise.
-  "x-accel-buffering": "no",
-};
-
 /** What happens in the gateway, as it happens: server-sent events and WebSocket on one path (decision 0011). */
 export default definePlugin({
   name: "events",
@@ -47,12 +40,12 @@ export default definePlugin({
     const greet = (stream: Stream): void =>
       channel.greet(stream, snapshot(gateway.control.servers, stream.subscription.audience));
 
-    const openStream = (subscription: Subscription): ReadableStream<Uint8Array> => {
+    const openStream = (subscription: Subscription): Response => {
       const outlet = new SseOutlet(() => channel.leave(stream));
       const stream = new Stream(outlet, subscription, queue);
       channel.join(stream, heartbeat, streams);
       greet(stream);
-      return outlet.body;
+      return outlet.response();
     };
 
     const accept = (socket: Socket): void => {
@@ -74,8 +67,7 @@ export default definePlugin({
 
     gateway.route("GET", PATH, POLICY, ({ url, req, context }) => {
       const last = req.headers.get("last-event-id");
-      const body = openStream(subscriptionOf(url, context.principal, last));
-      return new Response(body, { headers: HEADERS });
+      return openStream(subscriptionOf(url, context.principal, last));
     });
     gateway.route("GET", PATH, { ...POLICY, websocket: true }, (socket) =>
       orClose(socket, () => accept(socket)),

@@ -1,5 +1,15 @@
 import type { ServerResponse } from "node:http";
-import { InFlightSet, type RpcId, type Slotted, cutSoon } from "propylon/kit";
+import {
+  cutSoon,
+  InFlightSet,
+  type RpcId,
+  type Slotted,
+  SSE_HEADERS,
+  SSE_KEEP_ALIVE,
+  SSE_KEEP_ALIVE_MS,
+  sseFrame,
+  sseHead,
+} from "propylon/kit";
 import type { Fault } from "./protocol.ts";
 
 /** A JSON-RPC message ready to be written. */
@@ -45,15 +55,7 @@ export function bytesOf(pieces: readonly (string | Buffer)[]): number {
   return bytes;
 }
 
-const STREAM_HEAD: readonly string[] = [
-  "Content-Type",
-  "text/event-stream",
-  "Cache-Control",
-  "no-cache, no-transform",
-  // nginx holds events back otherwise.
-  "X-Accel-Buffering",
-  "no",
-];
+const STREAM_HEAD: readonly string[] = Object.entries(SSE_HEADERS).flat();
 
 /** Up to this many bytes one write of a copy is cheaper than several writes without one. */
 const JOIN_LIMIT = 16 * 1024;
@@ -112,7 +114,7 @@ export class EventStream implements KeptAlive {
   push(message: string, id?: string): void {
     if (!this.open) return;
     if (this.#frames === "") process.nextTick(this.#flush);
-    this.#frames += `${idOf(id)}event: message\ndata: ${message}\n\n`;
+    this.#frames += sseFrame(message, "message", id);
     if (this.#frames.length > JOIN_LIMIT) this.#flush();
   }
 
@@ -149,7 +151,7 @@ export class EventStream implements KeptAlive {
     this.#flush();
     if (pieces === undefined) this.#res.end();
     else {
-      const all = [`${idOf(id)}event: message\ndata: `, ...blankLineBreaks(pieces), "\n\n"];
+      const all = [sseHead("message", id), ...blankLineBreaks(pieces), "\n\n"];
       endWith(this.#res, all, bytesOf(all));
     }
   }
@@ -162,12 +164,8 @@ export class EventStream implements KeptAlive {
 
   pulse(): void {
     // A full queue shows that nobody reads; the comment would only add to it.
-    if (this.open && !this.#res.writableNeedDrain) this.#res.write(": keep-alive\n\n");
+    if (this.open && !this.#res.writableNeedDrain) this.#res.write(SSE_KEEP_ALIVE);
   }
-}
-
-function idOf(id: string | undefined): string {
-  return id === undefined ? "" : `id: ${id}\n`;
 }
 
 /**
@@ -202,9 +200,6 @@ function endLarge(res: ServerResponse, pieces: readonly (string | Buffer)[]): vo
   res.end();
 }
 
-/** Comments on quiet streams: proxies and clients give up on a connection that says nothing for long. */
-const PERIOD_MS = 15_000;
-
 /** Something that wants a sign of life now and then. */
 export interface KeptAlive extends Slotted {
   pulse(): void;
@@ -217,7 +212,7 @@ export class KeepAlive {
 
   add(member: KeptAlive): void {
     this.#members.add(member);
-    this.#timer ??= setInterval(() => this.#beat(), PERIOD_MS).unref();
+    this.#timer ??= setInterval(() => this.#beat(), SSE_KEEP_ALIVE_MS).unref();
   }
 
   delete(member: KeptAlive): void {

@@ -3,12 +3,11 @@ import { type Answer, type Call, GatewayError, type Json, type ServerEvent } fro
 import { abortError, abortableOf, setTimer } from "propylon/kit";
 import type { Dropped } from "./dropped.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
-import { Exchange, type ExchangeOwner } from "./exchange.ts";
+import { Exchange, type ExchangeOwner, Pending } from "./exchange.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
 import { mirrorArguments, type Mirrors } from "./mirror.ts";
 import { Oversize } from "./oversize.ts";
-import { Pending } from "./pending.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 
 /** What a {@link Connection} reports to. */

@@ -1,13 +1,11 @@
 import type { Dispatcher } from "undici";
-import { SseParser, type SseSink } from "propylon/kit";
+import { backoffDelay, setTimer, SseParser, type SseSink } from "propylon/kit";
 import { type Faults } from "./faults.ts";
 import { type Exchange, isCongested } from "./exchange.ts";
 import type { WireReceiver } from "./wire.ts";
 
-/** Wait before opening a stream again when the server names none, in milliseconds. */
-const RETRY_MS = 1_000;
-/** Longest wait, whatever the server says. */
-const MAX_RETRY_MS = 30_000;
+/** Wait before opening a stream again when the server names none; the longest holds whatever it says. */
+const RETRY_MS = { initial: 1_000, max: 30_000 };
 /** Wait for the first response headers, in milliseconds; some servers send them only with the first event. */
 const OPEN_MS = 500;
 /** Attempts in a row that brought nothing, after which it is given up. */
@@ -148,9 +146,10 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
     this.#retry = this.#parser.retry ?? this.#retry;
     if (this.#exchange?.done) return;
     if (++this.#attempts > MAX_ATTEMPTS && this.#exchange) return this.#giveUp();
-    const base = this.#retry ?? RETRY_MS;
-    const wait = base * 2 ** Math.max(0, this.#attempts - 1);
-    this.#timer = setTimeout(() => this.#open(), Math.min(MAX_RETRY_MS, wait));
+    const { initial, max } = RETRY_MS;
+    const asked = this.#retry;
+    const wait = backoffDelay(this.#attempts, { initial: asked ?? initial, max }, asked);
+    this.#timer = setTimer(() => this.#open(), wait);
     if (!this.#exchange) this.#timer.unref();
   }
 

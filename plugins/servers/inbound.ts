@@ -1,13 +1,12 @@
 import type { Logger } from "pino";
 import { Answer, type Call, type Json, type Progress, type ServerEvent } from "propylon";
 import { type RpcError, SEVERITIES, inexactWords, isObject } from "propylon/kit";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Pending } from "./exchange.ts";
 import type { Dropped } from "./dropped.ts";
 import { keepExact } from "./exact.ts";
 import { Faults } from "./faults.ts";
 import { type MessageFault, parseMessage, readMessage } from "./message.ts";
 import { type Asker, Owners } from "./owners.ts";
-import type { Pending } from "./pending.ts";
 import { Questions } from "./questions.ts";
 
 /** The error that asks the user to open URLs first (2025-11-25, URLElicitationRequiredError). */

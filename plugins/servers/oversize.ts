@@ -1,7 +1,6 @@
 import type { GatewayError } from "propylon";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Pending } from "./exchange.ts";
 import { findId, findLastId, isNotice } from "./message.ts";
-import type { Pending } from "./pending.ts";
 
 interface Owed {
   readonly candidates: Set<Exchange>;

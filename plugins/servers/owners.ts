@@ -1,6 +1,5 @@
 import type { Call } from "propylon";
-import type { Exchange } from "./exchange.ts";
-import type { Pending } from "./pending.ts";
+import type { Exchange, Pending } from "./exchange.ts";
 
 /**
  * Whose a message of a server is that names no call (decision 0003): a call in flight of the only conversation; or that of

@@ -1,8 +1,7 @@
 import { type Json, type Peer, toGatewayError } from "propylon";
 import { type RpcError, type RpcId, toRpcError } from "propylon/kit";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Pending } from "./exchange.ts";
 import type { Owners } from "./owners.ts";
-import type { Pending } from "./pending.ts";
 
 /** How long a question may wait for its owner to become clear, in milliseconds. */
 const HOLD_MS = 10_000;

@@ -1,5 +1,5 @@
 import { GatewayError, type Json } from "propylon";
-import { isObject } from "propylon/kit";
+import { backoffDelay, isObject, setTimer } from "propylon/kit";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -9,8 +9,8 @@ const REQUEST_MS = 5_000;
 const ACKNOWLEDGE_MS = 1_000;
 /** How long after the end of a replaced stream its last copies of updates may still arrive, in milliseconds. */
 const OVERLAP_MS = 50;
-/** Wait before a listen stream that ended is opened again: first and longest, in milliseconds. */
-const REOPEN_MS = { first: 500, longest: 30_000 };
+/** Wait before a listen stream that ended is opened again. */
+const REOPEN_MS = { initial: 500, max: 30_000 };
 
 /** Whom {@link Subscriptions} tell. */
 export interface SubscriptionHost {
@@ -203,12 +203,11 @@ export class Subscriptions {
     this.#stream = undefined;
     const connection = this.#connection;
     if (!connection || unknown) return;
-    const wait = REOPEN_MS.first * 2 ** this.#failures++;
-    this.#timer = setTimeout(
+    this.#timer = setTimer(
       () => {
         void this.#listen(connection).then(() => this.#host.reopened());
       },
-      Math.min(REOPEN_MS.longest, wait),
+      backoffDelay(++this.#failures, REOPEN_MS),
     );
     this.#timer.unref();
   }

@@ -1,5 +1,5 @@
 import { GatewayError, type ServerState, type ServerStatus, toGatewayError } from "propylon";
-import { abortError, reasonOf } from "propylon/kit";
+import { abortError, backoffDelay, reasonOf } from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { Gate } from "./gate.ts";
@@ -251,8 +251,8 @@ export class Supervision {
     // The server answered, and what it said will not change by asking soon: shown as failed, tried at the slowest pace.
     const final = error.data?.["final"] === true;
     const retryAfter = Number(error.data?.["retryAfter"] ?? 0);
-    const base = final ? backoff.max : Math.min(backoff.max, backoff.initial * 2 ** (attempts - 1));
-    const wait = Math.max(base * (0.8 + 0.4 * clock.random()), Math.min(retryAfter, backoff.max));
+    const pace = final ? { initial: backoff.max, max: backoff.max } : backoff;
+    const wait = backoffDelay(attempts, pace, retryAfter, clock.random());
     if (!final && attempts === 1 && wait < 2 * backoff.initial && transport !== "stdio")
       this.#soon = new Gate();
     const hint = error.hint === undefined ? "" : ` ${error.hint}`;

@@ -1,11 +1,11 @@
 import { isGatewayError } from "propylon";
-import { setTicker } from "propylon/kit";
+import { backoffDelay, setTicker } from "propylon/kit";
 import type { SendMessageRequest, Task } from "propylon/contract";
 import { lettersOf } from "./dead.ts";
 import { Failure } from "./failure.ts";
 import { headerOf, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
-import { backoff, persist } from "./pause.ts";
+import { persist } from "./persist.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
 import { tokenOf } from "./subjects.ts";
@@ -229,7 +229,7 @@ export class Execution {
       return { outcome: "retried", id, failure };
     }
     if (failure.isPassing && attempt < settings.maxDeliver) {
-      this.#delivery.giveBack(backoff(attempt, settings.backoff));
+      this.#delivery.giveBack(backoffDelay(attempt, settings.backoff));
       return { outcome: "retried", id, failure };
     }
     try {
@@ -237,7 +237,7 @@ export class Execution {
       return { outcome: "dead", id, failure };
     } catch {
       if (this.#stop.aborted) return this.handBack();
-      this.#delivery.giveBack(backoff(attempt, settings.backoff));
+      this.#delivery.giveBack(backoffDelay(attempt, settings.backoff));
       return { outcome: "retried", id, failure };
     }
   }

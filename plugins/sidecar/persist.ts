@@ -1,13 +1,4 @@
-import { pause } from "propylon/kit";
-
-/** A pause that doubles with each failure, up to a bound, less a random part of up to half, so that many do not come back at once. */
-export function backoff(
-  failures: number,
-  { initial, max }: { readonly initial: number; readonly max: number },
-): number {
-  const whole = Math.min(max, initial * 2 ** Math.min(30, Math.max(0, failures - 1)));
-  return Math.round(whole * (0.5 + Math.random() / 2));
-}
+import { backoffDelay, pause } from "propylon/kit";
 
 const RETRY = { initial: 200, max: 5_000 };
 
@@ -26,7 +17,7 @@ export async function persist<T>(
       return await work();
     } catch (error) {
       if (signal.aborted || isFinal(error)) throw error;
-      await pause(backoff(failures, RETRY), signal);
+      await pause(backoffDelay(failures, RETRY), signal);
       if (signal.aborted) throw error;
     }
   }

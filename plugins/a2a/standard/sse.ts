@@ -1,10 +1,4 @@
-import { setTicker } from "propylon/kit";
-import { FastResponse } from "srvx";
-
-/** Bytes that may wait in the stream before the next event is asked for. */
-const HIGH_WATER = 64 * 1024;
-/** Keeps proxies from closing a quiet stream. */
-const KEEP_ALIVE_MS = 15_000;
+import { SseBody } from "propylon/kit";
 
 /**
  * Server-sent events, asked for only as fast as the client reads.
@@ -14,38 +8,21 @@ const KEEP_ALIVE_MS = 15_000;
 export function streamFrames(
   frames: AsyncIterator<string>,
   onGone: () => void,
-  keepAliveMs = KEEP_ALIVE_MS,
+  keepAlive?: number,
 ): Response {
-  const encoder = new TextEncoder();
-  let timer: NodeJS.Timeout | undefined;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        timer = setTicker(() => {
-          if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(": ping\n\n"));
-        }, keepAliveMs);
-      },
-      async pull(controller) {
-        const { done, value } = await frames.next().catch((error: unknown) => {
-          clearInterval(timer);
-          throw error;
-        });
-        if (done !== true) return controller.enqueue(encoder.encode(value));
-        clearInterval(timer);
-        controller.close();
-      },
-      cancel() {
-        clearInterval(timer);
-        onGone();
-      },
-    },
-    { highWaterMark: HIGH_WATER, size: (chunk) => chunk.byteLength },
-  );
-  return new FastResponse(body, {
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-cache",
-      "x-accel-buffering": "no",
-    },
+  const body = new SseBody({
+    ...(keepAlive !== undefined && { keepAlive }),
+    onGone: (how) => how === "left" && onGone(),
   });
+  sendAll(frames, body).catch(() => body.cut());
+  return body.response();
+}
+
+async function sendAll(frames: AsyncIterator<string>, body: SseBody): Promise<void> {
+  for (;;) {
+    const { done, value } = await frames.next();
+    if (done === true) return body.end();
+    body.write(value);
+    await body.whenRoom();
+  }
 }

@@ -1,4 +1,4 @@
-import { pause } from "propylon/kit";
+import { backoffDelay, pause } from "propylon/kit";
 import type { ModelFailure } from "./failure.ts";
 
 /** How requests are repeated; times in milliseconds. */
@@ -23,8 +23,7 @@ export function waitBefore(
 ): number | undefined {
   if (attempt > policy.retries) return undefined;
   if (asked !== undefined) return asked > policy.maxWait ? undefined : asked * (1 + random / 10);
-  const full = Math.min(policy.backoff * 2 ** (attempt - 1), policy.maxWait);
-  return full / 2 + (full / 2) * random;
+  return backoffDelay(attempt, { initial: policy.backoff, max: policy.maxWait }, 0, random);
 }
 
 /** What one attempt came to. */

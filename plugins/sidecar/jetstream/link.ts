@@ -1,8 +1,7 @@
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import type { GatewayError } from "propylon";
-import { within, pause } from "propylon/kit";
-import { backoff } from "../pause.ts";
+import { backoffDelay, pause, within } from "propylon/kit";
 import type { Settings } from "../settings.ts";
 import type { TransportStatus } from "../transport.ts";
 import { connectionOptions } from "./authentication.ts";
@@ -158,7 +157,7 @@ export class Link {
       } catch (error) {
         this.#refuse(refusedConnection(error, this.#settings.nats!));
       }
-      await pause(backoff(failures, RETRY), signal);
+      await pause(backoffDelay(failures, RETRY), signal);
     }
   }
 
@@ -177,7 +176,7 @@ export class Link {
         ...(await connectionOptions(core, nats!)),
         name: `propylon-sidecar ${name}`,
         maxReconnectAttempts: RECONNECTS,
-        reconnectDelayHandler: () => backoff(3, RETRY),
+        reconnectDelayHandler: () => backoffDelay(3, RETRY),
         pingInterval: 10_000,
         maxPingOut: 2,
         timeout: 5_000,
@@ -243,7 +242,7 @@ export class Link {
         if (connection.isClosed()) return;
         const refusal = refusedProvision(error);
         this.#refuse(refusal, true);
-        await pause(refusal.fault ? AGAIN_MS : backoff(failures, RETRY), signal);
+        await pause(refusal.fault ? AGAIN_MS : backoffDelay(failures, RETRY), signal);
       }
     }
   }

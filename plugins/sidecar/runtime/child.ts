@@ -1,6 +1,5 @@
 import { toGatewayError } from "propylon";
-import { spawnChild, type Child, pause } from "propylon/kit";
-import { backoff } from "../pause.ts";
+import { backoffDelay, type Child, pause, spawnChild } from "propylon/kit";
 import type { Settings } from "../settings.ts";
 
 const RETRY = { initial: 500, max: 30_000 };
@@ -68,7 +67,7 @@ export class RuntimeChild {
         this.#reports.warn({ hint }, message);
       }
       if (performance.now() - begun > STEADY_MS) failures = 1;
-      await pause(backoff(failures, RETRY), signal);
+      await pause(backoffDelay(failures, RETRY), signal);
     }
   }
 

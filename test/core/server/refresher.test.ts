@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   GatewayError,
   makeCatalogue,
@@ -111,6 +111,9 @@ describe("a reading", () => {
   });
 
   it("of what cannot be reached is tried again soon, then ever later, up to a minute", async () => {
+    // Nothing is taken off the waits.
+    vi.spyOn(Math, "random").mockReturnValue(1);
+    onTestFinished(() => void vi.restoreAllMocks());
     const failures = Array.from({ length: 7 }, away);
     const { reading, tracker } = makeReading(inTurn(...failures, bookOf("poems")));
     const waits: number[] = [];

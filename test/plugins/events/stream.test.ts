@@ -192,7 +192,7 @@ describe("Stream", () => {
     const stream = new Stream(outlet, ALL, 1_048_576);
     const event = new ChannelEvent("server_added", { server: "x".repeat(1_000) }) as ChannelEvent;
     for (let sent = 0; sent < 15 * 1_048; sent++) stream.push(event);
-    const bytes = Buffer.from(await new Response(outlet.body).arrayBuffer());
+    const bytes = Buffer.from(await outlet.response().arrayBuffer());
     expect(bytes.length).toBeGreaterThan(1_000_000);
     expect(bytes.length).toBeLessThanOrEqual(1_048_576 + 200);
     expect(bytes.subarray(-200).toString()).toContain("event: overflow");

@@ -1,9 +1,8 @@
 import { expect, it } from "vitest";
 import { clientError } from "../../../plugins/mcp/asks.ts";
 import type { Json, Peer } from "../../../core/call/types.ts";
-import type { Exchange } from "../../../plugins/servers/exchange.ts";
+import { type Exchange, Pending } from "../../../plugins/servers/exchange.ts";
 import { Owners } from "../../../plugins/servers/owners.ts";
-import { Pending } from "../../../plugins/servers/pending.ts";
 import { Questions } from "../../../plugins/servers/questions.ts";
 
 function setUp(...asks: ((method: string) => Promise<Json>)[]) {

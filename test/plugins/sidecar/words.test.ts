@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
 import { isOlder } from "../../../plugins/sidecar/jetstream/version.ts";
-import { backoff } from "../../../plugins/sidecar/pause.ts";
 import { settle } from "../../../plugins/sidecar/settings.ts";
 import { tokenOf } from "../../../plugins/sidecar/subjects.ts";
 import { keyOf } from "../../../plugins/sidecar/task.ts";
@@ -33,18 +32,6 @@ describe("tokenOf", () => {
     expect(keyOf("result", "t", "m1")).not.toBe(keyOf("result", "t", "m2"));
     expect(keyOf("result", "t", "m1")).toBe(keyOf("result", "t", "m1"));
   });
-});
-
-it("pauses longer with each failure, never beyond the bound, and less a random part of up to half", () => {
-  const times = { initial: 1_000, max: 60_000 };
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 10_000 }), (failures) => {
-      const whole = Math.min(60_000, 1_000 * 2 ** Math.min(30, failures - 1));
-      const pause = backoff(failures, times);
-      expect(pause).toBeGreaterThanOrEqual(whole / 2);
-      expect(pause).toBeLessThanOrEqual(whole);
-    }),
-  );
 });
 
 it.each([

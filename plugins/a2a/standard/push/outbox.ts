@@ -1,9 +1,7 @@
 import { isGatewayError } from "propylon";
-import { pause } from "propylon/kit";
+import { backoffDelay, pause } from "propylon/kit";
 
-/** Pause before the first retry, in milliseconds; doubled each time, up to {@link LONGEST_PAUSE_MS}. */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+const RETRY_MS = { initial: 500, max: 30_000 };
 /** Characters that may wait, over all outboxes: a number of letters is no bound where one holds a whole artifact. */
 const ROOM = 64 * 1024 * 1024;
 /** Statuses below 500 that may be different next time (RFC 9110, RFC 8470, RFC 6585). */
@@ -89,7 +87,7 @@ export class Outbox {
       if (isDelivered) return office.report("delivered");
       if (this.#closing.signal.aborted) return office.report("dropped");
       if (!mayRetry || attempt >= office.retries) return office.report("failed", reason);
-      await this.#pause(attempt);
+      await pause(backoffDelay(attempt + 1, RETRY_MS), this.#closing.signal);
     }
   }
 
@@ -104,12 +102,6 @@ export class Outbox {
     } catch (error) {
       return { isDelivered: false, mayRetry: !isGatewayError(error), reason: reasonOf(error) };
     }
-  }
-
-  /** With jitter, so that receivers that come back are not met by everyone at once. */
-  async #pause(attempt: number): Promise<void> {
-    const longest = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
-    await pause(longest * (0.5 + Math.random() / 2), this.#closing.signal);
   }
 }
 

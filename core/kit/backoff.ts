@@ -1,0 +1,31 @@
+/**
+ * How waits between attempts grow; milliseconds.
+ *
+ * @example const policy: BackoffPolicy = { initial: 500, max: 30_000 };
+ */
+export interface BackoffPolicy {
+  /** The first wait; each further failure doubles it. */
+  readonly initial: number;
+  /** The longest wait. */
+  readonly max: number;
+}
+
+/**
+ * Milliseconds to wait after so many failures in a row: exponential backoff, less a random part of up to half, so that callers that
+ * failed together do not come back together. What the other side asks for (`Retry-After` of RFC 9110, `retry` of an event stream) is
+ * never shortened, but never longer than `max` either.
+ *
+ * @param failures in a row, from 1
+ * @param asked milliseconds that the other side asks for; default none
+ * @param random from 0 to 1; default `Math.random()`
+ * @example await pause(backoffDelay(failures, { initial: 500, max: 30_000 }), signal);
+ */
+export function backoffDelay(
+  failures: number,
+  { initial, max }: BackoffPolicy,
+  asked = 0,
+  random = Math.random(),
+): number {
+  const whole = Math.min(max, initial * 2 ** Math.min(30, Math.max(0, failures - 1)));
+  return Math.max(whole * (0.5 + random / 2), Math.min(asked, max));
+}
