@@ -22,18 +22,3 @@ export function toResult(returned: ToolReturn): Json {
     structuredContent: returned,
   };
 }
-
-/**
- * Bytes as a content block of a result: an image, a sound, or a resource of any other media type (MCP, tools, content types).
- *
- * @param data base64
- * @param mimeType without parameters
- * @param uri names it where it becomes a resource
- *
- * @example const content = blobContent(bytes.toString("base64"), "image/png", "chart://today");
- */
-export function blobContent(data: string, mimeType: string, uri: string): Json {
-  if (mimeType.startsWith("image/")) return { type: "image", data, mimeType };
-  if (mimeType.startsWith("audio/")) return { type: "audio", data, mimeType };
-  return { type: "resource", resource: { uri, mimeType, blob: data } };
-}

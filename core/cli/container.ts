@@ -1,6 +1,5 @@
 import { isPlainObject } from "../config/variables.ts";
-import { parseDuration } from "../config/units.ts";
-import { GatewayError } from "../errors.ts";
+import { readDuration, readPort } from "../kit/env.ts";
 
 /**
  * A config with what the container around it says, where it says nothing itself: `TERMINATION_GRACE_PERIOD` for `timeouts.grace`,
@@ -19,13 +18,10 @@ function withGrace(
   value: Record<string, unknown>,
   environment: NodeJS.ProcessEnv,
 ): Record<string, unknown> {
-  const grace = variable(environment, "TERMINATION_GRACE_PERIOD");
   const { timeouts = {} } = value;
-  if (grace === undefined || !isPlainObject(timeouts) || timeouts["grace"] !== undefined)
-    return value;
-  if (parseDuration(grace, "s") === undefined)
-    throw unreadable("TERMINATION_GRACE_PERIOD", "a duration such as 30s or 500ms");
-  return { ...value, timeouts: { ...timeouts, grace } };
+  if (!isPlainObject(timeouts) || timeouts["grace"] !== undefined) return value;
+  const grace = readDuration(environment, "TERMINATION_GRACE_PERIOD");
+  return grace === undefined ? value : { ...value, timeouts: { ...timeouts, grace: `${grace}ms` } };
 }
 
 /** The runtime's listener is the gateway's, where it is the only one: whatever its plugin says of it holds for both. */
@@ -35,10 +31,8 @@ function withPort(
 ): Record<string, unknown> {
   const own = ownListener(value);
   if (value["listeners"] !== undefined || own === undefined) return value;
-  const port = variable(environment, "A2A_PORT");
-  if (port !== undefined && (!/^\d{1,5}$/.test(port) || Number(port) > 65_535))
-    throw unreadable("A2A_PORT", "a port, from 0 to 65535");
-  const main = withNumber({ ...(port !== undefined && { port: Number(port) }), ...own });
+  const port = readPort(environment, "A2A_PORT");
+  const main = withNumber({ ...(port !== undefined && { port }), ...own });
   return Object.keys(main).length === 0 ? value : { ...value, listeners: { main } };
 }
 
@@ -56,15 +50,4 @@ function ownListener({ plugins }: Record<string, unknown>): Record<string, unkno
     return undefined;
   const { listener = {} } = isPlainObject(plugins["a2a"]) ? plugins["a2a"] : {};
   return isPlainObject(listener) ? listener : {};
-}
-
-/** What is set to nothing is not set: that is how a manifest leaves a variable out. */
-function variable(environment: NodeJS.ProcessEnv, name: string): string | undefined {
-  return environment[name]?.trim() || undefined;
-}
-
-function unreadable(name: string, wanted: string): GatewayError {
-  return new GatewayError("invalid", `The variable ${name} must be ${wanted}.`, {
-    hint: "Correct or unset it.",
-  });
 }

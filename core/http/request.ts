@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { ZodType } from "zod";
 import { GatewayError } from "../errors.ts";
 import { parseJson } from "../kit/json.ts";
@@ -40,6 +41,15 @@ export function pathParameter({ context }: RouteEvent, name: string): string {
       `The ${name} in the path is not percent-encoded properly.`,
     );
   }
+}
+
+/**
+ * A strong entity tag of a body (RFC 9110 section 8.8.3), for the header `etag`.
+ *
+ * @example const etag = createEtag(body);
+ */
+export function createEtag(body: string | Uint8Array): string {
+  return `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
 }
 
 /**

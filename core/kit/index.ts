@@ -39,6 +39,7 @@ export type {
 } from "../http/route.ts";
 export {
   checkInput,
+  createEtag,
   isUnmodified,
   pathParameter,
   prefersEvents,
@@ -63,7 +64,8 @@ export { SseParser, type SseSink } from "./sse.ts";
 export { ERROR_STATUS, toEnvelope, toProblem, toRpcError, wordsOf } from "../errors.ts";
 export { networkFault, networkReason, sizeFault } from "./faults.ts";
 
-// Files and children
+// Files, children and the environment
+export { readDuration, readPort, readVariable, unreadableVariable } from "./env.ts";
 export { type Child, type Exit, spawnChild } from "../process/child.ts";
 export { reasonOf } from "../process/stderr.ts";
 export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
@@ -79,7 +81,8 @@ export {
   Cancellation,
   type Abortable,
 } from "../call/cancellation.ts";
-export { blobContent, toResult } from "../call/content.ts";
+export { toResult } from "../call/content.ts";
+export { blobContent, type ContentPart, fromContent, toContent } from "./blocks.ts";
 export type { Deadline, DeadlineRule, Timeouts } from "../call/pipeline.ts";
 export { InFlightSet, type Slotted } from "../call/cancellation.ts";
 export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";

@@ -127,10 +127,11 @@ export class SseBody {
     if (this.unsent === 0) this.write(SSE_KEEP_ALIVE);
   }
 
-  /** Resolves when at most 64 KiB are unsent, or nobody reads any more. */
-  whenRoom(): Promise<void> {
-    if (this.#isOver || this.unsent <= CHUNK) return Promise.resolve();
-    return new Promise((resolve) => void this.#waiting.push(resolve));
+  /** Resolves when at most 64 KiB are unsent: with true; with false as soon as nobody reads any more, and whoever writes must stop. */
+  async whenRoom(): Promise<boolean> {
+    if (!this.#isOver && this.unsent > CHUNK)
+      await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    return !this.#isOver;
   }
 
   /** Ends the stream after what is unsent. */
@@ -181,6 +182,7 @@ export class SseBody {
     this.#isOver = true;
     this.#queue.length = 0;
     this.#queued = 0;
+    this.#handed = 0;
     clearInterval(this.#keepAlive);
     this.#resume();
     this.#options.onGone?.(how);

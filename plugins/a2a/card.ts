@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { createPrincipal, type PluginContext, type Principal, type RouteEvent } from "propylon";
-import { isUnmodified } from "propylon/kit";
+import { createEtag, isUnmodified } from "propylon/kit";
 import { CARD_PATH, type AgentCard, type Skill as CardSkill } from "propylon/contract";
 import type { A2aOptions } from "./options.ts";
 import type { Place } from "./place.ts";
@@ -68,8 +67,7 @@ export class Card {
     if (sheet) return sheet;
     const document = this.#write(url, of);
     const text = JSON.stringify(document);
-    const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
-    sheet = { document, text, etag };
+    sheet = { document, text, etag: createEtag(text) };
     if (bySkills.size >= MAX_SHEETS) bySkills.clear();
     bySkills.set(key, sheet);
     return sheet;

@@ -1,5 +1,5 @@
 import { GatewayError, type PluginContext } from "propylon";
-import { perGeneration, type ListenerInput } from "propylon/kit";
+import { perGeneration, readPort, type ListenerInput } from "propylon/kit";
 import type { A2aOptions } from "./options.ts";
 
 /** Name of the listener that the plugin brings. */
@@ -43,7 +43,7 @@ function findListener({
   extend,
 }: Pick<PluginContext<A2aOptions>, "config" | "control" | "extend">): string {
   if (typeof config.listener === "string") return config.listener;
-  const { host, port = portOf(process.env["A2A_PORT"]) } = config.listener;
+  const { host, port = readPort(process.env, "A2A_PORT") ?? PORT } = config.listener;
   const { listeners = {} } = control.effectiveConfig() as {
     listeners?: Record<string, ListenerInput>;
   };
@@ -63,16 +63,6 @@ function share([name, { host, port }]: [string, ListenerInput], wanted: string):
     `plugins.a2a.listener.host is ${wanted}, but the listener "${name}" has port ${port} on ${host}.`,
     { hint: `Set listeners.${name}.host and plugins.a2a.listener: ${name}, or another port.` },
   );
-}
-
-/** @throws {GatewayError} `invalid` */
-function portOf(written: string | undefined): number {
-  if (written === undefined || written === "") return PORT;
-  const port = Number(written);
-  if (/^\d+$/.test(written) && port <= 65_535) return port;
-  throw new GatewayError("invalid", "A2A_PORT is no TCP port.", {
-    hint: "Set it to a number from 0 to 65535, or leave it out for 8080.",
-  });
 }
 
 /** Without a slash at its end. */

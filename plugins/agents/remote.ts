@@ -1,6 +1,7 @@
 import { GatewayError, type Answer, type Json, type Tool } from "propylon";
 import type { Driver } from "./agent.ts";
 import { textOf } from "./conversation.ts";
+import { shownParts } from "./loop/outcome.ts";
 import type { Message, Part } from "./model.ts";
 import type { RunOptions, RunResult } from "./service.ts";
 import type { Surroundings } from "./workbench.ts";
@@ -94,16 +95,10 @@ function toArguments(messages: readonly Message[], { inputSchema }: Tool): Json 
 }
 
 /** @throws {GatewayError} `upstream_error` with what a tool said of its failure */
-export function partsOf(answer: Answer, whose: string): Part[] {
+export function partsOf(answer: Answer, whose: string): readonly Part[] {
   if (answer.isRpcError)
     throw new GatewayError("upstream_error", `${whose} refused: ${answer.error!.message}`);
-  const content = (answer.result?.["content"] ?? []) as Json[];
-  const parts = content.flatMap((block): Part[] => {
-    if (block["type"] === "text") return [{ type: "text", text: String(block["text"]) }];
-    if (block["type"] === "image")
-      return [{ type: "image", data: String(block["data"]), mimeType: String(block["mimeType"]) }];
-    return [];
-  });
+  const parts = shownParts(answer);
   if (answer.isError)
     throw new GatewayError(
       "upstream_error",

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { Control, GatewayConfig, Json, PluginContext, Principal, Server } from "propylon";
-import { perGeneration } from "propylon/kit";
+import { createEtag, perGeneration } from "propylon/kit";
 import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
 import type { Options } from "./options.ts";
 
@@ -69,8 +68,7 @@ export class Documents {
     let rendered = kept.forms.get(form);
     if (rendered) return rendered;
     const bytes = Buffer.from(JSON.stringify(write()));
-    const digest = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
-    rendered = { bytes, etag: `"${digest}"` };
+    rendered = { bytes, etag: createEtag(bytes) };
     if (kept.forms.size >= MAX_FORMS) kept.forms.clear();
     kept.forms.set(form, rendered);
     return rendered;

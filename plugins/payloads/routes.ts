@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
-import { isUnmodified, pathParameter } from "propylon/kit";
+import { createEtag, isUnmodified, pathParameter } from "propylon/kit";
 import { acceptsGzip } from "./encoding.ts";
 import type { PayloadOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
@@ -41,7 +40,7 @@ export function findOwn(
 function respond(event: RouteEvent, gzip: Uint8Array | undefined, info: PayloadInfo): Response {
   // Deleted while it was being read.
   if (!gzip) throw new GatewayError("not_found", "There is no such payload.");
-  const etag = `"${createHash("sha256").update(gzip).digest("hex").slice(0, 32)}"`;
+  const etag = createEtag(gzip);
   const headers = {
     etag,
     vary: "Accept-Encoding",

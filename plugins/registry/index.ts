@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import { getQuery } from "h3";
 import { definePlugin, type RouteEvent } from "propylon";
-import { isUnmodified, pathParameter } from "propylon/kit";
+import { createEtag, isUnmodified, pathParameter } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { RegistryCatalogue } from "./catalogue.ts";
 import { strictProblems } from "./entry.ts";
@@ -52,7 +51,7 @@ export default definePlugin({
 
 /** With an ETag, since consoles ask again and again for what seldom changes. */
 function respond(event: RouteEvent, body: string): Response {
-  const etag = `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;
+  const etag = createEtag(body);
   const headers = { etag, "cache-control": "no-cache" };
   if (isUnmodified(event, etag)) return new Response(null, { status: 304, headers });
   return new Response(body, { headers: { ...headers, "content-type": "application/json" } });

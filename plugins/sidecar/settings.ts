@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import { GatewayError } from "propylon";
-import { parseDuration } from "propylon/kit";
+import { readDuration, readPort, readVariable, unreadableVariable } from "propylon/kit";
 import { natsOf, type NatsSettings } from "./nats.ts";
 import type { SidecarOptions } from "./options.ts";
 
@@ -29,36 +28,21 @@ export interface Settings extends Omit<SidecarOptions, "name" | "nats" | "runtim
  */
 export function settle(options: SidecarOptions, env: Environment, cwd: string): Settings {
   const { runtime } = options;
-  const name = options.name ?? env["AGENT_NAME"] ?? "agent";
+  const name = options.name ?? readVariable(env, "AGENT_NAME") ?? "agent";
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
-    throw unreadable("AGENT_NAME", "1 to 64 letters, digits, - and _");
-  const port = env["A2A_PORT"];
-  if (port !== undefined && !/^[1-9]\d{0,4}$/.test(port)) throw unreadable("A2A_PORT", "a port");
+    throw unreadableVariable("AGENT_NAME", "1 to 64 letters, digits, - and _");
+  const port = readPort(env, "A2A_PORT", 1);
   return {
     ...options,
     name,
-    grace: options.grace ?? durationOf(env, "TERMINATION_GRACE_PERIOD", 30_000),
+    grace: options.grace ?? readDuration(env, "TERMINATION_GRACE_PERIOD") ?? 30_000,
     nats: natsOf(options.nats, env, cwd),
     runtime: {
       ...runtime,
-      startup: runtime.startup ?? durationOf(env, "STARTUP_TIMEOUT", 60_000),
-      url: (runtime.url ?? `http://localhost:${port ?? "8080"}`).replace(/\/+$/, ""),
+      startup: runtime.startup ?? readDuration(env, "STARTUP_TIMEOUT") ?? 60_000,
+      url: (runtime.url ?? `http://localhost:${port ?? 8080}`).replace(/\/+$/, ""),
       isPlaced: runtime.url !== undefined || port !== undefined,
       manifest: runtime.manifest && resolve(cwd, runtime.manifest),
     },
   };
-}
-
-function durationOf(env: Environment, variable: string, otherwise: number): number {
-  const text = env[variable];
-  if (text === undefined || text === "") return otherwise;
-  const ms = parseDuration(text, "s");
-  if (ms === undefined) throw unreadable(variable, "a duration such as 30s");
-  return ms;
-}
-
-function unreadable(variable: string, wanted: string): GatewayError {
-  return new GatewayError("invalid", `The variable ${variable} must be ${wanted}.`, {
-    hint: "Correct or unset it.",
-  });
 }

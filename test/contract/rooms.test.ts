@@ -132,6 +132,7 @@ it("the files of a folder that other folders import are these", () => {
       ],
       "kit": [
         "backoff",
+        "env",
         "json",
         "json-grammar",
         "json-scan",

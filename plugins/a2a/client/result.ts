@@ -1,5 +1,5 @@
 import { Answer, type Json } from "propylon";
-import { blobContent, isObject } from "propylon/kit";
+import { isObject, toContent } from "propylon/kit";
 import { STATES, textOf, type Part, type Task } from "propylon/contract";
 import type { Outcome } from "./view.ts";
 
@@ -43,7 +43,7 @@ function failure(task: Task): Json {
   const why =
     (task.status.message && textOf(task.status.message.parts)) ||
     `The agent's task was ${task.status.state}.`;
-  return { isError: true, content: [said(why), ...partsOf(task).map(blockOf)] };
+  return { isError: true, content: [said(why), ...partsOf(task).map(toContent)] };
 }
 
 function waiting(task: Task): Json {
@@ -51,7 +51,7 @@ function waiting(task: Task): Json {
   const question = questionOf(task);
   const how = `To go on, call this tool again with taskId ${JSON.stringify(taskId)} and your answer as message.`;
   return {
-    content: [said(question), ...partsOf(task).map(blockOf), said(how)],
+    content: [said(question), ...partsOf(task).map(toContent), said(how)],
     structuredContent: {
       state: status.state,
       question,
@@ -69,32 +69,10 @@ function contentOf(parts: readonly Part[]): Json {
   const [only, more] = parts.filter(({ data }) => data !== undefined);
   const isAlone = only !== undefined && more === undefined && isObject(only.data);
   return {
-    content: parts.map(blockOf),
+    content: parts.map(toContent),
     // A client may show this in place of the content, so it must be all there is.
     ...(isAlone && parts.length === 1 && { structuredContent: only.data }),
   };
-}
-
-function blockOf(part: Part): Json {
-  const { text, data, raw, url, mediaType, filename } = part;
-  if (text !== undefined) return said(text);
-  if (raw !== undefined) {
-    const uri = `a2a:${encodeURIComponent(filename || "file")}`;
-    return blobContent(raw, mediaType || "application/octet-stream", uri);
-  }
-  if (url !== undefined)
-    return {
-      type: "resource_link",
-      uri: url,
-      name: filename || nameOf(url),
-      ...(mediaType && { mimeType: mediaType }),
-    };
-  return said(JSON.stringify(data ?? null));
-}
-
-function nameOf(url: string): string {
-  const last = url.split(/[?#]/, 1)[0]!.split("/").at(-1);
-  return last || url;
 }
 
 function metaOf(facts: Readonly<Record<string, string | undefined>>): Json {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Call, type Json, type PluginContext } from "propylon";
+import { toContent } from "propylon/kit";
 import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";
@@ -7,7 +8,6 @@ import type { Skill } from "../skills.ts";
 import { MAX_ID } from "../ids.ts";
 import { LiveTask } from "../tasks/live-task.ts";
 import { Work } from "../tasks/work.ts";
-import { contentOf } from "./parts.ts";
 
 /** Does the work on a message; a throw fails the task with the words of a GatewayError. */
 export interface Executor {
@@ -52,7 +52,7 @@ export function ownSkill(input: OwnSkillInput): Skill {
       if (!work) return runAlone(args, call, input);
       await runOn(work, call, executor);
       // The artifacts are in the task already: this is for the history of calls.
-      return { content: contentOf(work.parts) };
+      return { content: work.parts.map(toContent) };
     },
   });
   return {
@@ -97,7 +97,7 @@ async function runAlone(
   if (task.fault) throw task.fault;
   if (work.verdict?.state === "rejected")
     throw new GatewayError("invalid", textOf(work.verdict.parts ?? []) || "It was rejected.");
-  return { content: contentOf([...work.parts, ...(work.verdict?.parts ?? [])]) };
+  return { content: [...work.parts, ...(work.verdict?.parts ?? [])].map(toContent) };
 }
 
 /** Tells the caller of a tool what is done, where it wants to know. */

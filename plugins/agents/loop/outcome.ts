@@ -18,6 +18,8 @@ export interface ResultLimits {
   readonly image: number;
 }
 
+const UNLIMITED: ResultLimits = { text: Infinity, image: Infinity };
+
 /** A text as the outcome of a tool. */
 export function say(text: string, isError = false): ToolOutcome {
   return { parts: [{ type: "text", text }], isError };
@@ -42,14 +44,23 @@ export function describeAnswer(answer: Answer, limits: ResultLimits): ToolOutcom
   return { parts: shownOf(answer, limits), isError: result?.["isError"] === true };
 }
 
-function shownOf({ result = {}, inexact }: Answer, limits: ResultLimits): readonly Shown[] {
+function shownOf(answer: Answer, limits: ResultLimits): readonly Shown[] {
+  const parts = shownParts(answer, limits);
+  // An empty result is refused by some providers and puzzles models.
+  return parts.length > 0 ? parts : [{ type: "text", text: "(no output)" }];
+}
+
+/** The content of a result as text and images; what is neither is named, so that nothing is lost without a word. */
+export function shownParts(
+  { result = {}, inexact }: Answer,
+  limits: ResultLimits = UNLIMITED,
+): readonly Shown[] {
   const content = Array.isArray(result["content"]) ? (result["content"] as unknown[]) : [];
   const parts = content.filter(isObject).map((block) => showBlock(block, limits));
   const structured = result["structuredContent"];
   if (structured !== undefined && !parts.some(({ type }) => type === "text"))
     parts.push({ type: "text", text: inexact?.message ?? JSON.stringify(structured) });
-  // An empty result is refused by some providers and puzzles models.
-  return parts.length > 0 ? parts : [{ type: "text", text: "(no output)" }];
+  return parts;
 }
 
 function showBlock(block: Json, limits: ResultLimits): Shown {

@@ -7,9 +7,9 @@ describe("what the container says", () => {
   it("R050: TERMINATION_GRACE_PERIOD is the grace period, unless the config has one", () => {
     const grace = (value: object, written: string): unknown =>
       withContainer({ ...value }, { TERMINATION_GRACE_PERIOD: written });
-    expect(grace({}, "45s")).toEqual({ timeouts: { grace: "45s" } });
+    expect(grace({}, "45s")).toEqual({ timeouts: { grace: "45000ms" } });
     expect(grace({ timeouts: { drain: 1 } }, " 20 ")).toEqual({
-      timeouts: { drain: 1, grace: "20" },
+      timeouts: { drain: 1, grace: "20000ms" },
     });
     expect(grace({ timeouts: { grace: "5s" } }, "45s")).toEqual({ timeouts: { grace: "5s" } });
     expect(grace({ timeouts: "wrong" }, "45s")).toEqual({ timeouts: "wrong" });

@@ -238,7 +238,9 @@ describe("server-sent events", () => {
     await expect.poll(() => asked).toBe(9);
     let read = 0;
     while (read < 9 * 8 * 1024) read += (await reader.read()).value!.length;
-    await expect.poll(() => asked).toBe(18);
+    await expect.poll(() => asked).toBeGreaterThan(9);
+    // One chunk is with the reader, one waits.
+    expect(asked * 8 * 1024 - read).toBeLessThanOrEqual(17 * 8 * 1024);
     await reader.cancel();
     expect(gone).toHaveBeenCalledOnce();
   });

@@ -74,10 +74,10 @@ describe("an open circuit", () => {
     );
   });
 
-  it("stays open for 30 s, 60 s ... and at most 300 s, less up to a fifth", async () => {
+  it("stays open for 30 s, 60 s ... and at most 300 s, less up to half", async () => {
     for (const [random, share] of [
       [1, 1],
-      [0, 0.8],
+      [0, 0.5],
     ] as const) {
       vi.mocked(Math.random).mockReturnValue(random);
       const bed = makeBed();
