@@ -1,12 +1,18 @@
-// npm test: installs what is missing, then lint, types and tests. Words behind -- go to vitest: npm test -- test/core/config
+// npm test: installs what is missing, then lint, types, and the tests of unit and parts (test/projects.ts). Words behind -- go to
+// vitest, which then runs those tests and nothing else: npm test -- test/core/config, npm test -- --project long
 import { join } from "node:path";
 import { build, install, root, run } from "../playground/ready.mjs";
 
 const tool = (path, ...args) => run(process.execPath, [join(root, "node_modules", path), ...args]);
 
+const words = process.argv.slice(2);
+
 install();
 build();
-tool("oxlint/bin/oxlint", "--type-aware", "--quiet");
-tool("oxfmt/bin/oxfmt", "--check", ".");
-tool("typescript/bin/tsc", "-p", "test");
-tool("vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...process.argv.slice(2));
+if (words.length === 0) {
+  tool("oxlint/bin/oxlint", "--type-aware", "--quiet");
+  tool("oxfmt/bin/oxfmt", "--check", ".");
+  tool("typescript/bin/tsc", "-p", "test");
+}
+const chosen = words.length === 0 ? ["--project", "unit", "--project", "parts"] : words;
+tool("vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...chosen);

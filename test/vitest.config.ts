@@ -1,17 +1,17 @@
 import { defineConfig } from "vitest/config";
+import { LONG, UNIT } from "./projects.ts";
 import { Skipped } from "./skipped.ts";
+
+const without = (...lists: (readonly string[])[]): string[] => [
+  "**/node_modules/**",
+  ...lists.flat(),
+];
 
 export default defineConfig({
   resolve: { conditions: ["@propylon/source"] },
   ssr: { resolve: { conditions: ["@propylon/source"] } },
   test: {
     root: new URL("..", import.meta.url).pathname,
-    include: ["test/**/*.test.ts"],
-    typecheck: {
-      enabled: true,
-      include: ["test/types/**/*.test-d.ts"],
-      tsconfig: "test/tsconfig.json",
-    },
     reporters: [
       "default",
       ...(process.env["GITHUB_ACTIONS"] ? ["github-actions"] : []),
@@ -19,11 +19,28 @@ export default defineConfig({
     ],
     globalSetup: "test/build.ts",
     pool: "forks",
-    maxWorkers: 2,
     testTimeout: 40_000,
     hookTimeout: 40_000,
     // The default of a second is too short for a child process on a machine with other work.
     expect: { poll: { timeout: 15_000, interval: 20 } },
     dangerouslyIgnoreUnhandledErrors: false,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: [...UNIT],
+          exclude: without(LONG),
+          pool: "threads",
+          isolate: false,
+          setupFiles: "test/unit-guard.ts",
+        },
+      },
+      {
+        extends: true,
+        test: { name: "parts", include: ["test/**/*.test.ts"], exclude: without(UNIT, LONG) },
+      },
+      { extends: true, test: { name: "long", include: [...LONG], exclude: without() } },
+    ],
   },
 });
