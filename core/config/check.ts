@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DEFAULT_PLUGINS } from "../plugin/defaults.ts";
+import { DEFAULT_PLUGINS, TYPE_PLUGINS } from "../plugin/defaults.ts";
 import { checkParts, checkWithPlugins } from "./checks.ts";
 import type { Config } from "./config.ts";
 import { invalidConfig, type PathIssue } from "./issue.ts";
@@ -44,13 +44,29 @@ export async function check(config: Config, resolver: PluginResolver): Promise<C
   };
 }
 
-async function readPlugins(
+interface ReadPlugins {
+  readonly plugins: readonly CheckedPlugin[];
+  readonly issues: readonly PathIssue[];
+}
+
+async function readPlugins(config: Config, resolver: PluginResolver): Promise<ReadPlugins> {
+  const asked = { ...BY_DEFAULT, ...config.values.plugins };
+  const read = await readEach(asked, config, resolver);
+  const brought = await readEach(typePlugins(config.values, read.plugins), config, resolver);
+  return {
+    plugins: [...read.plugins, ...brought.plugins],
+    issues: [...read.issues, ...brought.issues],
+  };
+}
+
+async function readEach(
+  asked: GatewayConfig["plugins"],
   config: Config,
   resolver: PluginResolver,
-): Promise<{ readonly plugins: readonly CheckedPlugin[]; readonly issues: readonly PathIssue[] }> {
+): Promise<ReadPlugins> {
   const plugins: CheckedPlugin[] = [];
   const issues: PathIssue[] = [];
-  for (const [key, options] of Object.entries({ ...BY_DEFAULT, ...config.values.plugins })) {
+  for (const [key, options] of Object.entries(asked)) {
     if (options === false) continue;
     const written = typeof options === "object" && options !== null ? options : {};
     try {
@@ -64,6 +80,20 @@ async function readPlugins(
     }
   }
   return { plugins, issues };
+}
+
+/** The plugins of {@link TYPE_PLUGINS} that entries of `servers` need and `plugins` does not name. */
+function typePlugins(
+  { plugins, servers }: GatewayConfig,
+  read: readonly CheckedPlugin[],
+): GatewayConfig["plugins"] {
+  const brought = new Set(read.flatMap(({ plugin }) => Object.keys(plugin.serverTypes ?? {})));
+  const missing = Object.values(servers)
+    .map(typeOf)
+    .filter((type) => !brought.has(type))
+    .flatMap((type) => TYPE_PLUGINS.get(type) ?? [])
+    .filter((key) => !Object.hasOwn(plugins, key));
+  return Object.fromEntries(missing.map((key) => [key, {}]));
 }
 
 /** As they were read, where the config has any. */
@@ -121,9 +151,6 @@ function ownOptions(entry: TypedServerConfig): Record<string, unknown> {
   return Object.fromEntries(Object.entries(withoutMark(entry)).filter(([key]) => !common.has(key)));
 }
 
-/** Server types of the plugins that come with Propylon, and which plugin that is. */
-const TYPE_PLUGINS: Readonly<Record<string, string>> = { a2a: "a2a", openapi: "openapi" };
-
 /**
  * What is said about an entry of `servers` that nobody serves.
  *
@@ -150,8 +177,8 @@ export function unserved(name: string, entry: ServerConfig, brought: readonly st
  */
 function unknownType(name: string, type: string, brought: readonly string[]): PathIssue {
   const known = [...SPELLINGS, ...brought];
-  const plugin = Object.hasOwn(TYPE_PLUGINS, type) ? TYPE_PLUGINS[type] : undefined;
-  const similar = nearest(type, [...known, ...Object.keys(TYPE_PLUGINS)]);
+  const plugin = TYPE_PLUGINS.get(type);
+  const similar = nearest(type, [...known, ...TYPE_PLUGINS.keys()]);
   const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
   return {
     path: ["servers", name, "type"],
@@ -159,6 +186,6 @@ function unknownType(name: string, type: string, brought: readonly string[]): Pa
     hint:
       plugin === undefined
         ? `Types: ${known.join(", ")}; others come with plugins.${meant}`
-        : `Add the plugin that does: plugins: { ${plugin}: {} }.`,
+        : `Leave out plugins.${plugin}: false, or this entry.`,
   };
 }

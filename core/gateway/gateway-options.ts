@@ -2,7 +2,7 @@ import type { PluginResolver } from "../config/plugin-module.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
-import { isDefault } from "../plugin/defaults.ts";
+import { bringsType, isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 
@@ -45,19 +45,21 @@ export function cwdOf({ cwd, file }: GatewayOptions): string {
 
 export function createResolver(options: GatewayOptions): PluginResolver {
   const { plugins, resolvePlugin, file } = options;
-  const byDefault = new Map<string, Promise<AnyPlugin>>();
+  const comingAlong = new Map<string, Promise<AnyPlugin>>();
+  const comeAlong = (key: string): Promise<AnyPlugin> => {
+    const found = comingAlong.get(key) ?? new PluginSource(cwdOf(options)).resolve(key);
+    comingAlong.set(key, found);
+    return found;
+  };
   return {
     names: [...Object.keys(plugins ?? {}), ...(file?.names ?? [])],
     resolve(key) {
       const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
       if (plugin) return plugin;
-      if (!file && isDefault(key)) {
-        const found = byDefault.get(key) ?? new PluginSource(cwdOf(options)).resolve(key);
-        byDefault.set(key, found);
-        return found;
-      }
+      if (!file && isDefault(key)) return comeAlong(key);
       if (resolvePlugin) return resolvePlugin(key);
       if (file) return file.resolve(key);
+      if (bringsType(key)) return comeAlong(key);
       throw new GatewayError("not_found", `There is no plugin "${key}".`, {
         data: { path: `plugins.${key}` },
       });

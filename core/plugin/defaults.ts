@@ -4,6 +4,20 @@
  */
 export const DEFAULT_PLUGINS: readonly string[] = ["servers", "mcp"];
 
+/**
+ * Server types of plugins that come with Propylon: an entry of `servers` with such a `type` brings its plugin along, unless another
+ * plugin in use has the type or the config says `false`.
+ */
+export const TYPE_PLUGINS: ReadonlyMap<string, string> = new Map([
+  ["a2a", "a2a-client"],
+  ["openapi", "rest"],
+]);
+
+/** Whether a plugin comes along with entries of `servers`. */
+export function bringsType(key: string): boolean {
+  return [...TYPE_PLUGINS.values()].includes(key);
+}
+
 /** Whether a key of `plugins` is one of {@link DEFAULT_PLUGINS}. */
 export function isDefault(key: string): boolean {
   return DEFAULT_PLUGINS.includes(key);

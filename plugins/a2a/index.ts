@@ -1,7 +1,5 @@
 import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
-import { agentOptions } from "./client/options.ts";
-import { a2aServerType } from "./client/server-type.ts";
 import { optionsSchema } from "./options.ts";
 import { serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
@@ -14,7 +12,6 @@ export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from 
 export default definePlugin({
   name: "a2a",
   config: optionsSchema,
-  serverTypes: { a2a: agentOptions },
   inject: { agents: optional(Agents) },
   provides: Runtime,
   async setup(gateway) {
@@ -23,8 +20,7 @@ export default definePlugin({
       () => new Engine(),
       (kept) => kept.close(),
     );
-    gateway.serverType("a2a", a2aServerType(gateway));
-    // Without skills the plugin is there for the agents of others only.
+    // Without skills it serves nothing, as in configs that have it for servers of type a2a.
     if (gateway.config.skills.length > 0)
       await serveRuntime(gateway, engine, gateway.services.agents);
     return engine;

@@ -2,8 +2,6 @@ import { definePlugin, optional, type PluginContext } from "propylon";
 import { amendCall } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
-import { apiOptions } from "./api/options.ts";
-import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
 import { coerceArguments } from "./coerce.ts";
@@ -21,7 +19,6 @@ export default definePlugin({
   name: "openapi",
   config: options,
   commands,
-  serverTypes: { openapi: apiOptions },
   inject: { gating: optional(Gating), limits: optional(RateLimits) },
   setup(gateway) {
     const { config, services } = gateway;
@@ -35,7 +32,6 @@ export default definePlugin({
     if (config.serverTiming) timeStages(gateway);
     if (config.validate || config.coerce) validateCalls(gateway, config);
     const call = callTool(gateway, { ...services, options: config, jobs });
-    gateway.serverType("openapi", apiServerType(gateway));
     const direct = callDirectly(gateway, config, services.limits);
     gateway.route("POST", "/:server/:tool", { ...CALLER, direct }, call);
     gateway.route("POST", "/:server/invoke", CALLER, call);

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { listOptions, type PluginOption } from "../../core/config/options.ts";
 import { FIRST_PARTY, importFirstParty } from "../../core/config/first-party.ts";
+import { isDefault } from "../../core/plugin/defaults.ts";
 import { parseDuration, parseSize } from "../../core/config/units.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 
@@ -31,6 +32,13 @@ function cellsOf(line: string): string[] {
     .split(/(?<!\\)\|/)
     .slice(1, -1)
     .map((cell) => cell.trim());
+}
+
+/** Options of a plugin, and those of the entries of `servers` whose `type` it brings. */
+function optionsOf({ name, config, serverTypes = {} }: AnyPlugin): readonly PluginOption[] {
+  // The reference of the config has those of the core's own kinds of server.
+  const entries = isDefault(name) ? [] : Object.values(serverTypes);
+  return [config, ...entries].flatMap((schema) => listOptions(schema));
 }
 
 /** Whether somebody who reads the page finds the option: in a table, or named in code. */
@@ -64,7 +72,7 @@ function isSameAmount(left: string, right: string): boolean {
 describe.each(FIRST_PARTY)("docs/plugins/%s.md", (name) => {
   it("tells every option and no other, each with its default", async () => {
     const { default: plugin } = (await importFirstParty(name)) as { default: AnyPlugin };
-    const options = listOptions(plugin.config);
+    const options = optionsOf(plugin);
     const text = await readFile(new URL(`${name}.md`, PAGES), "utf8");
     const rows = rowsOf(text);
     const untold = options.filter((option) => !isTold(option, rows, text)).map(({ path }) => path);

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { FIRST_PARTY } from "../../core/config/first-party.ts";
 import type { PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
+import a2aClient from "../../plugins/a2a-client/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import breaker from "../../plugins/breaker/index.ts";
 import conformance from "../../plugins/conformance/index.ts";
@@ -18,6 +19,7 @@ import lifecycle from "../../plugins/lifecycle/index.ts";
 import payloads from "../../plugins/payloads/index.ts";
 import progress from "../../plugins/progress/index.ts";
 import registry from "../../plugins/registry/index.ts";
+import rest from "../../plugins/rest/index.ts";
 import servers from "../../plugins/servers/index.ts";
 import sidecar from "../../plugins/sidecar/index.ts";
 import telemetry from "../../plugins/telemetry/index.ts";
@@ -27,6 +29,7 @@ import { runAccessMatrix, surprises } from "./access-matrix.ts";
 const PLUGINS: readonly PluginEntry[] = [
   // With a skill, because without any it serves nothing.
   [a2a, { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] }],
+  a2aClient,
   admin,
   agents,
   breaker,
@@ -43,6 +46,7 @@ const PLUGINS: readonly PluginEntry[] = [
   progress,
   ratelimit,
   registry,
+  rest,
   servers,
   sidecar,
   telemetry,

@@ -8,6 +8,7 @@ export {
   type Manifest,
 } from "./manifest.ts";
 export {
+  MAX_DEPTH,
   messageSchema,
   partSchema,
   sendMessageRequestSchema,
@@ -16,6 +17,7 @@ export {
   type Part,
   type SendMessageRequest,
 } from "./message.ts";
+export { messageToStandard, stateFromStandard } from "./standard.ts";
 export { STATES, TASK_STATES, type StateFacts, type TaskState } from "./states.ts";
 export {
   artifactSchema,

@@ -1,5 +1,8 @@
 import { z } from "zod";
 
+/** Deepest nesting of what is sent and read, as at the MCP endpoints: whatever walks it recurses. */
+export const MAX_DEPTH = 64;
+
 /** Anything a sender may add; kept and handed back, never interpreted unless a key is documented. */
 const metadata = z.record(z.string(), z.unknown());
 

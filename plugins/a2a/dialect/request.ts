@@ -3,8 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { MIMEType } from "node:util";
 import { GatewayError, type Json, type RouteEvent } from "propylon";
 import { parseJson, isObject } from "propylon/kit";
-import { sendMessageRequestSchema, type Message } from "propylon/contract";
-import { MAX_DEPTH, MAX_ID } from "../ids.ts";
+import { sendMessageRequestSchema, type Message, MAX_DEPTH } from "propylon/contract";
+import { MAX_ID } from "../ids.ts";
 
 /** Members that count as missing when they are null or empty, as other languages write what they have not. */
 const OPTIONAL = new Set([

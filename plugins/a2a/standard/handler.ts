@@ -12,7 +12,7 @@ import {
   messageToStandard,
   stateFromStandard,
   taskToStandard,
-} from "./mapping.ts";
+} from "../contract/standard.ts";
 import type { Pushes } from "./pushes.ts";
 import { checkHistoryLength, checkRequest, type CheckedRequest } from "./request.ts";
 import type { Visit } from "./visit.ts";

@@ -4,7 +4,7 @@ import type { PluginContext, Principal } from "propylon";
 import { STATES, type StreamEvent } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
 import { stateOf } from "./events.ts";
-import { eventToStandard } from "./mapping.ts";
+import { eventToStandard } from "../contract/standard.ts";
 import type { PushOptions } from "./options.ts";
 import { PushNotifications } from "./push/notifications.ts";
 

@@ -1,7 +1,7 @@
 import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
 import { parseJson, pathParameter } from "propylon/kit";
+import { MAX_DEPTH } from "propylon/contract";
 import { readBytes } from "../dialect/request.ts";
-import { MAX_DEPTH } from "../ids.ts";
 import { jsonReply } from "../reply.ts";
 import { statusOf, toStandardError } from "./errors.ts";
 import { StandardHandler, type Surroundings } from "./handler.ts";

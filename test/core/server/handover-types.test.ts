@@ -11,8 +11,8 @@ import {
   type PluginContext,
 } from "../../../core/index.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
-import a2a from "../../../plugins/a2a/index.ts";
-import openapi from "../../../plugins/openapi/index.ts";
+import a2aClient from "../../../plugins/a2a-client/index.ts";
+import rest from "../../../plugins/rest/index.ts";
 import { serveHttp } from "../../plugins/servers/support/servers.ts";
 import { closing } from "../../plugins/servers/support/use.ts";
 
@@ -184,7 +184,7 @@ it("type: openapi: a document that is missing takes no tools away", async () => 
   const origin = new URL(server.url).origin;
   const entry = (file: string) => ({ type: "openapi", spec: `${origin}/${file}`, refresh: 0 });
   const { gateway } = await setupGateway({
-    plugins: [openapi],
+    plugins: [rest],
     config: { servers: { house: entry("old.json") } },
     client: false,
   });
@@ -208,7 +208,7 @@ it("type: a2a: a card that is missing takes no tools away", async () => {
   const entry = (path: string) =>
     ({ type: "a2a", url: `${origin}/${path}`, dialect: "contract-v1" }) as never;
   const { gateway } = await setupGateway({
-    plugins: [a2a],
+    plugins: [a2aClient],
     config: { servers: { house: entry("agent") } },
     client: false,
   });

@@ -268,8 +268,9 @@ describe("an entry that is wrong", () => {
     expect(near.hint).toBe(
       'Types: stdio, http, streamable-http, sse, greeter; others come with plugins. Did you mean "greeter"?',
     );
-    const missing = await start(configOf({ a: { type: "openapi", spec: "x" } }), plugins);
-    expect(missing.hint).toBe("Add the plugin that does: plugins: { openapi: {} }.");
+    const { plugins: used, ...rest } = configOf({ a: { type: "openapi", spec: "x" } });
+    const missing = await start({ ...rest, plugins: { ...used, rest: false } }, plugins);
+    expect(missing.hint).toBe("Leave out plugins.rest: false, or this entry.");
     const twice = await start(
       { plugins: { greeters: {}, others: {} } },
       { ...plugins, others: greeterPlugin([], "greeter", "others") },
@@ -295,7 +296,7 @@ describe("an entry that is wrong", () => {
       return stderr.trim().split("\n");
     };
     const entry = (options: string): string =>
-      `plugins:\n  openapi: {}\nservers:\n  pets:\n    type: openapi\n${options}`;
+      `plugins:\n  rest: {}\nservers:\n  pets:\n    type: openapi\n${options}`;
     expect(await lines(entry("    spc: ./pets.yaml\n"))).toEqual([
       expect.stringMatching(/^gateway\.yaml:5:5 servers\.pets\.spec is missing\./),
       'gateway.yaml:6:5 Unknown key "spc" in servers.pets. Did you mean "spec"?',
@@ -308,8 +309,9 @@ describe("an entry that is wrong", () => {
       'gateway.yaml:8:5 Unknown key "timout" in servers.pets. Did you mean "timeout"?',
       "2 problems.",
     ]);
-    expect(await lines("servers:\n  pets:\n    type: openapi\n    spec: ./pets.yaml\n")).toEqual([
-      'gateway.yaml:3:11 No plugin in use brings the server type "openapi". Add the plugin that does: plugins: { openapi: {} }.',
+    const off = "servers:\n  pets:\n    type: openapi\n    spec: ./pets.yaml\n";
+    expect(await lines(`${off}plugins: { rest: false }\n`)).toEqual([
+      'gateway.yaml:3:11 No plugin in use brings the server type "openapi". Leave out plugins.rest: false, or this entry.',
       "1 problem.",
     ]);
     expect(await lines("servers:\n  pets:\n    type: openapi\n    enabled: 7\n")).toEqual([
@@ -366,7 +368,7 @@ describe("an entry that is wrong", () => {
     const baseUrl = "http://127.0.0.1:1";
     await writeFile(
       file,
-      `plugins: { openapi: }\nservers: { a: { type: openapi, spec: api.json, baseUrl: "${baseUrl}" } }\n`,
+      `servers: { a: { type: openapi, spec: api.json, baseUrl: "${baseUrl}" } }\n`,
     );
     const right = await propylon(["check", "--connect", file]);
     expect(right).toMatchObject({ code: 0, stderr: "" });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import fc from "fast-check";
-import { readCard } from "../../../plugins/a2a/client/card.ts";
-import { agentOptions } from "../../../plugins/a2a/client/options.ts";
-import { readEvent } from "../../../plugins/a2a/client/translation.ts";
+import { readCard } from "../../../plugins/a2a-client/card.ts";
+import { agentOptions } from "../../../plugins/a2a-client/options.ts";
+import { readEvent } from "../../../plugins/a2a-client/translation.ts";
 import { readEvents } from "../../../core/kit/index.ts";
-import { toolsOf } from "../../../plugins/a2a/client/tool.ts";
+import { toolsOf } from "../../../plugins/a2a-client/tool.ts";
 import { startAgent } from "./agent.ts";
 import { until } from "../../fixtures/until.ts";
 import { say, settled, startBridge, textOf } from "./kit.ts";

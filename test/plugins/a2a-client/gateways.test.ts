@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGateway, definePlugin, type Json } from "../../../core/index.ts";
-import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
+import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { until } from "../../fixtures/until.ts";
 import { factsOf, say, settled, startBridge, textOf } from "./kit.ts";
@@ -103,23 +103,27 @@ describe.each(["1.0", "contract-v1"] as const)("gateway to gateway in %s", (dial
   });
 });
 
-describe("the plugin a2a without skills", () => {
-  it("serves nothing itself, and brings servers of type a2a", async () => {
-    const far = await startFar();
-    const { gateway, client } = await setupGateway({
-      plugins: [a2a],
-      config: { servers: { far: { type: "a2a", url: far.url } } },
-    });
+describe("the plugin a2a-client", () => {
+  const listed = async (setup: GatewaySetup, url: string): Promise<readonly string[]> => {
+    const config = { ...setup.config, servers: { far: { type: "a2a", url } } };
+    const { gateway, client } = await setupGateway({ ...setup, config });
     await settled(gateway, "far");
     expect(gateway.describe().listeners.map(({ name }) => name)).toEqual(["main"]);
-    const { tools: listed } = await client.listTools();
-    expect(listed.map(({ name }) => name)).toEqual(["echo", "facts", "linger"]);
+    return (await client.listTools()).tools.map(({ name }) => name);
+  };
+
+  it("comes along with servers of type a2a, beside the plugin a2a without skills too", async () => {
+    const { url } = await startFar();
+    const tools = ["echo", "facts", "linger"];
+    expect(await listed({}, url)).toEqual(tools);
+    expect(await listed({ plugins: [a2a] }, url)).toEqual(tools);
   });
 
-  it("is named where it is missing", async () => {
-    const url = "http://agent.example";
+  it("can be switched off, and is named where it is missing", async () => {
+    const servers = { far: { type: "a2a", url: "http://agent.example" } };
+    const plugins = { "a2a-client": false } as const;
     await expect(
-      createGateway({ listeners: { main: { port: 0 } }, servers: { far: { type: "a2a", url } } }),
-    ).rejects.toMatchObject({ hint: expect.stringMatching(/plugins.*a2a|a2a.*plugins/) as string });
+      createGateway({ listeners: { main: { port: 0 } }, plugins, servers }),
+    ).rejects.toMatchObject({ hint: "Leave out plugins.a2a-client: false, or this entry." });
   });
 });

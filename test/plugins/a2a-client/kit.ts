@@ -1,28 +1,13 @@
-import {
-  definePlugin,
-  type Gateway,
-  type GatewayConfigInput,
-  type Json,
-} from "../../../core/index.ts";
+import { type Gateway, type GatewayConfigInput, type Json } from "../../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
-import { agentOptions } from "../../../plugins/a2a/client/options.ts";
-import { a2aServerType } from "../../../plugins/a2a/client/server-type.ts";
+import a2aClient from "../../../plugins/a2a-client/index.ts";
 import { until } from "../../fixtures/until.ts";
-
-/** A plugin that brings the server type and nothing else. */
-export const bridge = definePlugin({
-  name: "bridge",
-  serverTypes: { a2a: agentOptions },
-  setup(gateway) {
-    gateway.serverType("a2a", a2aServerType(gateway));
-  },
-});
 
 /** Config with one agent named `agent`. */
 export function agentConfig(entry: Json): GatewayConfigInput {
   return {
     listeners: { main: { port: 0 } },
-    plugins: { bridge: {} },
+    plugins: { "a2a-client": {} },
     servers: { agent: { type: "a2a", poll: "50ms", ...entry } },
   };
 }
@@ -32,7 +17,11 @@ export async function startBridge(
   entry: Json,
   setup: Omit<GatewaySetup, "plugins" | "config"> = {},
 ): Promise<TestGateway> {
-  const started = await setupGateway({ ...setup, plugins: [bridge], config: agentConfig(entry) });
+  const started = await setupGateway({
+    ...setup,
+    plugins: [a2aClient],
+    config: agentConfig(entry),
+  });
   await settled(started.gateway);
   return started;
 }

@@ -9,7 +9,7 @@ import {
   messageToStandard,
   stateFromStandard,
   taskToStandard,
-} from "../../../plugins/a2a/standard/mapping.ts";
+} from "../../../plugins/a2a/contract/standard.ts";
 import { openSdk } from "../../../plugins/a2a/standard/sdk.ts";
 import { streamFrames } from "../../../plugins/a2a/standard/sse.ts";
 import { eventFromStandard, taskFromStandard } from "./inverse.ts";

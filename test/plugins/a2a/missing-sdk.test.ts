@@ -1,7 +1,7 @@
 import { register } from "node:module";
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
-import a2a from "../../../plugins/a2a/index.ts";
+import a2aClient from "../../../plugins/a2a-client/index.ts";
 import { messageOf, post, startScripted } from "../a2a-contract/kit.ts";
 import { serve } from "../a2a-client/runtime.ts";
 
@@ -31,7 +31,7 @@ it("without @a2a-js/sdk an agent of A2A 1.0 is failed, with what to install", as
     res.end(JSON.stringify({ name: "far", skills: [{ id: "talk" }], supportedInterfaces }));
   });
   const { gateway } = await setupGateway({
-    plugins: [a2a],
+    plugins: [a2aClient],
     config: { servers: { far: { type: "a2a", url: far } } },
     client: false,
   });

@@ -1,7 +1,7 @@
 import { Readable, Transform } from "node:stream";
 import { isWithinDepth, readTypedEvents } from "propylon/kit";
+import { MAX_DEPTH } from "propylon/contract";
 import type { Agent } from "undici";
-import { MAX_DEPTH } from "../ids.ts";
 import { Faults } from "./faults.ts";
 
 /** How an agent is reached. */

@@ -1,6 +1,6 @@
 import { GatewayError, isGatewayError } from "propylon";
 import { networkFault, sizeFault } from "propylon/kit";
-import { MAX_DEPTH } from "../ids.ts";
+import { MAX_DEPTH } from "propylon/contract";
 
 /** Errors of a connection that was never made, so that nothing can have been carried out. */
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { GatewayError } from "propylon";
 import { isSameHost, parseJson } from "propylon/kit";
-import { skillSchema } from "propylon/contract";
+import { skillSchema, MAX_DEPTH } from "propylon/contract";
 import { z } from "zod";
-import { MAX_DEPTH } from "../ids.ts";
 import type { AgentOptions, Dialect } from "./options.ts";
 
 /** How messages travel. */

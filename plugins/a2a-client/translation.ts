@@ -6,9 +6,9 @@ import {
   TASK_STATES,
   taskSchema,
   type Task,
+  stateFromStandard,
 } from "propylon/contract";
 import { z } from "zod";
-import { stateFromStandard } from "../standard/mapping.ts";
 import type { AgentEvent } from "./channel.ts";
 
 const KNOWN: ReadonlySet<unknown> = new Set(TASK_STATES);

@@ -1,8 +1,7 @@
 import type { SendMessageResult, StreamResponse, Task as SdkTask } from "@a2a-js/sdk";
 import type { RequestOptions, Transport } from "@a2a-js/sdk/client";
 import { isGatewayError } from "propylon";
-import type { Task } from "propylon/contract";
-import { messageToStandard } from "../standard/mapping.ts";
+import { type Task, messageToStandard } from "propylon/contract";
 import type { AgentInterface, RemoteCard } from "./card.ts";
 import type { AgentEvent, Channel, Letter, Passage, RemoteTasks } from "./channel.ts";
 import type { Exchange } from "./exchange.ts";

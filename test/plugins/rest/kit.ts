@@ -1,36 +1,25 @@
 import {
-  definePlugin,
   type Gateway,
   type GatewayConfigInput,
   type Json,
   type Tool,
 } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
-import { apiOptions } from "../../../plugins/openapi/api/options.ts";
-import { apiServerType } from "../../../plugins/openapi/api/server-type.ts";
+import rest from "../../../plugins/rest/index.ts";
 import { until } from "../../fixtures/until.ts";
-
-/** A plugin that brings the server type and nothing else. */
-export const apis = definePlugin({
-  name: "apis",
-  serverTypes: { openapi: apiOptions },
-  setup(gateway) {
-    gateway.serverType("openapi", apiServerType(gateway));
-  },
-});
 
 /** Config with one API named `pets`. */
 export function petsConfig(entry: Json): GatewayConfigInput {
   return {
     listeners: { main: { port: 0 } },
-    plugins: { apis: {} },
+    plugins: { rest: {} },
     servers: { pets: { type: "openapi", ...entry } },
   };
 }
 
 /** A gateway in front of one API, its document read or refused. */
 export async function startPets(entry: Json): Promise<TestGateway> {
-  const started = await setupGateway({ plugins: [apis], config: petsConfig(entry) });
+  const started = await setupGateway({ plugins: [rest], config: petsConfig(entry) });
   await settled(started.gateway);
   return started;
 }

@@ -1,13 +1,7 @@
 import type { Json } from "propylon";
-import {
-  STATES,
-  TASK_STATES,
-  type Message,
-  type StreamEvent,
-  type Task,
-  type TaskState,
-  type TaskStatus,
-} from "propylon/contract";
+import type { Message } from "./message.ts";
+import { STATES, TASK_STATES, type TaskState } from "./states.ts";
+import type { StreamEvent, Task, TaskStatus } from "./task.ts";
 
 // Contract v1 and the JSON of A2A 1.0 share every shape; they differ in the names of states and roles.
 

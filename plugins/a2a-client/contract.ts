@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { isGatewayError, toGatewayError, type Json } from "propylon";
 import { readEvents, parseJson } from "propylon/kit";
-import { MAX_DEPTH } from "../ids.ts";
+import { MAX_DEPTH } from "propylon/contract";
 import type { RemoteCard } from "./card.ts";
 import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
 import type { AgentReply, Exchange } from "./exchange.ts";

@@ -1,0 +1,23 @@
+import { definePlugin } from "propylon";
+import { locate } from "./document.ts";
+import { apiOptions, type ApiOptions } from "./options.ts";
+import { ApiServer } from "./server.ts";
+
+/** REST APIs behind the gateway: an entry of `servers` with `type: openapi` is a server whose tools are the API's operations. */
+export default definePlugin({
+  name: "rest",
+  serverTypes: { openapi: apiOptions },
+  setup(gateway) {
+    const { files, log } = gateway;
+    gateway.serverType("openapi", {
+      create: (name, options: ApiOptions, catalogue) =>
+        new ApiServer({
+          name,
+          options,
+          location: locate(options.spec, files.folder),
+          log,
+          catalogue,
+        }),
+    });
+  },
+});
