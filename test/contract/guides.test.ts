@@ -1,7 +1,6 @@
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -75,40 +74,9 @@ it("the upgrade page names every optional package with its range, and the versio
   for (const version of [...MODERN_VERSIONS, ...LEGACY_VERSIONS]) expect(page).toContain(version);
 });
 
-it("no link leads nowhere", async () => {
-  const names = ["docs/README.md", "docs/benchmarks.md", "docs/reliability.md", ...(await pages())];
-  expect((await Promise.all(names.map(brokenLinks))).flat()).toEqual([]);
-});
-
 interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly engines: { readonly node: string };
-}
-
-/** Links of a page to files and headings that are not there. */
-async function brokenLinks(page: string): Promise<string[]> {
-  const text = await readFile(join(ROOT, page), "utf8");
-  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
-  const inside = links.filter((link) => !/^[a-z]+:/.test(link));
-  const broken = await Promise.all(inside.map((link) => isBroken(join(ROOT, page), link)));
-  return inside.filter((_, index) => broken[index]).map((link) => `${page} ${link}`);
-}
-
-async function isBroken(from: string, link: string): Promise<boolean> {
-  const [path, heading] = link.split("#");
-  const file = path === "" ? from : resolve(dirname(from), path!);
-  if (!existsSync(file)) return true;
-  if (heading === undefined) return false;
-  const headings = (await readFile(file, "utf8")).matchAll(/^#+ (.*)$/gm);
-  return ![...headings].some(([, title]) => anchorOf(title!) === heading);
-}
-
-/** As GitHub makes them. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
-    .replaceAll(" ", "-");
 }
 
 async function pages(): Promise<string[]> {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { fromContent, toContent, type ContentPart } from "../../../core/kit/blocks.ts";
-import { toAnswer } from "../../../plugins/a2a/client/result.ts";
+import { toAnswer } from "../../../plugins/a2a-client/result.ts";
 import { partsOf } from "../../../plugins/a2a/executors/parts.ts";
 
 const base64 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString("base64"));
