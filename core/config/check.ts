@@ -2,7 +2,8 @@ import { z } from "zod";
 import { DEFAULT_PLUGINS, TYPE_PLUGINS } from "../plugin/defaults.ts";
 import { checkParts, checkWithPlugins } from "./checks.ts";
 import type { Config } from "./config.ts";
-import { invalidConfig, type PathIssue } from "./issue.ts";
+import { renameOptions } from "./former-options.ts";
+import { type ConfigIssue, invalidConfig, type PathIssue } from "./issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
 import type { GatewayConfig } from "./schema.ts";
 import { validatePart } from "./validate.ts";
@@ -22,6 +23,8 @@ import { nearest } from "./spelling.ts";
 export interface CheckedConfig {
   readonly config: Config;
   readonly plugins: readonly CheckedPlugin[];
+  /** Options that were found under a name of before. */
+  readonly deprecated: readonly ConfigIssue[];
 }
 
 /**
@@ -32,21 +35,28 @@ export interface CheckedConfig {
  */
 export async function check(config: Config, resolver: PluginResolver): Promise<CheckedConfig> {
   const { values } = config;
-  const { plugins, issues } = await readPlugins(config, resolver);
+  const { plugins, issues, warnings } = await readPlugins(config, resolver);
   const found = [...issues, ...checkParts(values)];
   // With a plugin that did not load, what it would have provided is not missing.
   const entries = issues.length === 0 ? readEntries(config, plugins) : undefined;
   if (entries) found.push(...entries.issues, ...checkWithPlugins(values, plugins));
   if (found.length > 0) throw invalidConfig(found.map((issue) => config.place(issue)));
+  const deprecated = [...warnings, ...(entries?.warnings ?? [])];
   return {
     config: config.with({ plugins: optionsRead(values, plugins) }, entries?.options),
     plugins,
+    deprecated: deprecated.map((issue) => config.place(issue)),
   };
 }
 
-interface ReadPlugins {
-  readonly plugins: readonly CheckedPlugin[];
+/** What was found in a part of a config. */
+interface Findings {
   readonly issues: readonly PathIssue[];
+  readonly warnings: readonly PathIssue[];
+}
+
+interface ReadPlugins extends Findings {
+  readonly plugins: readonly CheckedPlugin[];
 }
 
 async function readPlugins(config: Config, resolver: PluginResolver): Promise<ReadPlugins> {
@@ -56,6 +66,7 @@ async function readPlugins(config: Config, resolver: PluginResolver): Promise<Re
   return {
     plugins: [...read.plugins, ...brought.plugins],
     issues: [...read.issues, ...brought.issues],
+    warnings: [...read.warnings, ...brought.warnings],
   };
 }
 
@@ -66,20 +77,25 @@ async function readEach(
 ): Promise<ReadPlugins> {
   const plugins: CheckedPlugin[] = [];
   const issues: PathIssue[] = [];
+  const warnings: PathIssue[] = [];
   for (const [key, options] of Object.entries(asked)) {
     if (options === false) continue;
     const written = typeof options === "object" && options !== null ? options : {};
     try {
       const plugin = await resolver.resolve(key);
       const schema = plugin.config ?? NO_OPTIONS;
-      const part = validatePart(schema, written, ["plugins", key], config.places);
+      const path = ["plugins", key] as const;
+      const named = renameOptions(written, plugin.formerOptions ?? {}, path, config.places);
+      issues.push(...named.issues);
+      warnings.push(...named.warnings);
+      const part = validatePart(schema, named.value, path, config.places);
       if ("issues" in part) issues.push(...part.issues);
       else plugins.push({ key, plugin, ...part });
     } catch (thrown) {
       issues.push(loadIssue(key, thrown));
     }
   }
-  return { plugins, issues };
+  return { plugins, issues, warnings };
 }
 
 /** The plugins of {@link TYPE_PLUGINS} that entries of `servers` need and `plugins` does not name. */
@@ -111,23 +127,23 @@ const BY_DEFAULT: GatewayConfig["plugins"] = Object.fromEntries(
 );
 
 /** The servers of a config that plugins serve. */
-export interface Entries {
+interface Entries extends Findings {
   /** Their options by name, as the schemas of their types made them. */
   readonly options: ReadonlyMap<string, unknown>;
-  readonly issues: readonly PathIssue[];
 }
 
 /**
  * Reads the entries of `servers` that have a type of a plugin. Those that are switched off are checked too, as all others are.
  */
-export function readEntries(
-  { values, places }: Config,
-  plugins: readonly CheckedPlugin[],
-): Entries {
+function readEntries({ values, places }: Config, plugins: readonly CheckedPlugin[]): Entries {
   const types = plugins.flatMap(({ plugin }) => Object.entries(plugin.serverTypes ?? {}));
   const schemas = new Map(types);
+  const former = new Map(
+    plugins.flatMap(({ plugin }) => Object.entries(plugin.formerServerOptions ?? {})),
+  );
   const options = new Map<string, unknown>();
   const issues: PathIssue[] = [];
+  const warnings: PathIssue[] = [];
   for (const [name, entry] of Object.entries(values.servers)) {
     const schema = schemas.get(typeOf(entry));
     if (!schema) {
@@ -136,11 +152,15 @@ export function readEntries(
     }
     // The schema of the config has read it.
     if (!("type" in entry)) continue;
-    const part = validatePart(schema, ownOptions(entry), ["servers", name], places, COMMON);
+    const path = ["servers", name] as const;
+    const named = renameOptions(ownOptions(entry), former.get(entry.type) ?? {}, path, places);
+    issues.push(...named.issues);
+    warnings.push(...named.warnings);
+    const part = validatePart(schema, named.value, path, places, COMMON);
     if ("issues" in part) issues.push(...part.issues);
     else options.set(name, part.options);
   }
-  return { options, issues };
+  return { options, issues, warnings };
 }
 
 const COMMON = z.object(entryCommon);

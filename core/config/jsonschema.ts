@@ -2,7 +2,12 @@ import { z } from "zod";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { SPELLINGS } from "./clients.ts";
 import { configSchema } from "./schema.ts";
-import { httpServerSchema, stdioServerSchema, typedServerSchema } from "./server-schema.ts";
+import {
+  ENTRY_TYPES,
+  httpServerSchema,
+  stdioServerSchema,
+  typedServerSchema,
+} from "./server-schema.ts";
 import { sectionOf, type Section } from "./sections.ts";
 import type { Shape } from "./shape.ts";
 
@@ -138,10 +143,11 @@ function serverEntry(plugins: Readonly<Record<string, AnyPlugin>>): JsonSchema {
   return { type: "object", ...branches.reduceRight(choose, stdio!) };
 }
 
-/** Entries of the kinds of server that a plugin brings. */
+/** Entries of the kinds of server that a plugin brings; those of no `type` have what other clients write too, and come last. */
 function typedEntries({ serverTypes = {} }: AnyPlugin): [JsonSchema, JsonSchema][] {
   const common = shapeOf(typedServerSchema).properties;
-  return Object.entries(serverTypes).map(([name, schema]) => {
+  const typed = Object.entries(serverTypes).filter(([name]) => !ENTRY_TYPES.includes(name));
+  return typed.map(([name, schema]) => {
     const shape = shapeOf(schema);
     const type = { const: name, description: common["type"]!["description"] };
     return [

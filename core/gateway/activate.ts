@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { ConfigFile } from "../config/file.ts";
 import type { CheckedConfig } from "../config/check.ts";
+import { issueText } from "../config/issue.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
@@ -94,6 +95,7 @@ async function put(
   checked: CheckedConfig,
   options?: ApplyOptions,
 ): Promise<ReloadReport> {
+  for (const issue of checked.deprecated) parts.log.warn(issueText(issue));
   const report = await applyConfig(parts, checked, options);
   parts.file?.adopt(checked.config);
   return report;

@@ -14,11 +14,11 @@ import { nameTaken } from "../server/servers.ts";
  * @throws {GatewayError} as `createGateway`
  */
 export async function dryRun(
-  { config, plugins }: CheckedConfig,
+  { config, ...rest }: CheckedConfig,
   cwd: string,
   options: { readonly connect?: boolean } = {},
 ): Promise<Gateway> {
-  const checked = { config: options.connect ? config : withoutServers(config), plugins };
+  const checked = { config: options.connect ? config : withoutServers(config), ...rest };
   const log = pino({ enabled: false });
   const gateway = await Gateway.start(checked, { cwd, dryRun: true, log });
   const taken = options.connect ? undefined : findTaken(gateway, config);
