@@ -18,7 +18,7 @@ export function extendMarkdown(markdown: MarkdownRenderer): void {
   });
   const fence = markdown.renderer.rules.fence!;
   markdown.renderer.rules.fence = (tokens, index, ...rest) => {
-    const { info, content } = tokens[index]!;
+    const { info, content } = tokens[index];
     return info === "mermaid" ? drawing(content) : fence(tokens, index, ...rest);
   };
 }

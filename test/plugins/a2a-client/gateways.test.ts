@@ -114,8 +114,8 @@ describe("the plugin a2a-client", () => {
 
   it("comes along with servers of type a2a, beside the plugin a2a without skills too", async () => {
     const { url } = await startFar();
-    const tools = ["echo", "facts", "linger"];
-    expect(await listed({}, url)).toEqual(tools);
+    const names = ["echo", "facts", "linger"];
+    expect(await listed({}, url)).toEqual(names);
     expect(await listed({ plugins: [a2a] }, url)).toEqual(tools);
   });
 
