@@ -114,9 +114,9 @@ describe("the plugin a2a-client", () => {
 
   it("comes along with servers of type a2a, beside the plugin a2a without skills too", async () => {
     const { url } = await startFar();
-    const tools = ["echo", "facts", "linger"];
-    expect(await listed({}, url)).toEqual(tools);
-    expect(await listed({ plugins: [a2a] }, url)).toEqual(tools);
+    const names = ["echo", "facts", "linger"];
+    expect(await listed({}, url)).toEqual(names);
+    expect(await listed({ plugins: [a2a] }, url)).toEqual(names);
   });
 
   it("can be switched off, and is named where it is missing", async () => {

@@ -2,7 +2,7 @@ import type { Answer, Json } from "propylon";
 import type { Part } from "propylon/contract";
 
 /** The content of a tool's result as parts; its structured content as data. */
-export function partsOf(result: Json): readonly Part[] {
+export function resultParts(result: Json): readonly Part[] {
   const content = Array.isArray(result["content"]) ? (result["content"] as Json[]) : [];
   const structured = result["structuredContent"];
   if (structured === undefined) return content.map(toPart);
@@ -14,7 +14,7 @@ export function partsOf(result: Json): readonly Part[] {
 
 /** What a failed tool said. */
 export function failedWordsOf({ result = {} }: Answer): string {
-  const words = partsOf({ content: result["content"] }).flatMap(({ text }) => text ?? []);
+  const words = resultParts({ content: result["content"] }).flatMap(({ text }) => text ?? []);
   return words.join("\n");
 }
 
