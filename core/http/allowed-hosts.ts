@@ -10,7 +10,7 @@ LOOPBACK.addAddress("::1", "ipv6");
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
 /** Where a listener is bound, and under which names people reach it. */
-export interface Surroundings {
+export interface BoundAddress {
   /** Address as bound, e.g. `127.0.0.1` or `::`. */
   readonly address: string;
   readonly port: number;
@@ -31,11 +31,11 @@ export class Hosts {
   readonly #anyHost: boolean;
   readonly #anyOrigin: boolean;
   /** Bound to every interface: the address a connection came in on is then a name of ours too. */
-  readonly #everywhere: Surroundings | undefined;
+  readonly #everywhere: BoundAddress | undefined;
 
   /** @throws {GatewayError} `invalid` for an entry of `allowedHosts` or `allowedOrigins` that can never match */
   constructor(
-    around: Surroundings,
+    around: BoundAddress,
     config: Pick<ListenerConfig, "allowedHosts" | "allowedOrigins">,
   ) {
     this.#everywhere = isUnspecified(around.address) ? around : undefined;
@@ -71,7 +71,7 @@ export class Hosts {
     return lower === `http://${own}` || lower === `https://${own}`;
   }
 
-  #addHost(name: string, around: Pick<Surroundings, "port" | "tls">): void {
+  #addHost(name: string, around: Pick<BoundAddress, "port" | "tls">): void {
     for (const host of hostForms(name, around)) {
       this.#hosts.add(host);
       this.#origins.add(`${around.tls ? "https" : "http"}://${host}`);
@@ -128,7 +128,7 @@ function ownNames(address: string): string[] {
 }
 
 /** Clients leave the port out when it is the scheme's default. */
-function hostForms(name: string, around: Pick<Surroundings, "port" | "tls">): string[] {
+function hostForms(name: string, around: Pick<BoundAddress, "port" | "tls">): string[] {
   const full = `${name}:${around.port}`;
   return around.port === defaultPort(around.tls) ? [name, full] : [full];
 }

@@ -3,18 +3,18 @@ import { GatewayError } from "propylon";
 import { isSameHost, parseJson } from "propylon/kit";
 import { skillSchema, MAX_DEPTH } from "propylon/contract";
 import { z } from "zod";
-import type { AgentOptions, Dialect } from "./options.ts";
+import type { RemoteAgentOptions, AgentDialect } from "./options.ts";
 
 /** How messages travel. */
-export type Binding = "JSONRPC" | "HTTP+JSON" | "contract";
+export type RemoteBinding = "JSONRPC" | "HTTP+JSON" | "contract";
 
 /** One thing a remote agent can do. */
 export type RemoteSkill = z.output<typeof remoteSkillSchema>;
 
 /** Where and how an agent takes messages. */
 export interface AgentInterface {
-  readonly dialect: Dialect;
-  readonly binding: Binding;
+  readonly dialect: AgentDialect;
+  readonly binding: RemoteBinding;
   readonly url: URL;
   readonly tenant: string;
 }
@@ -73,7 +73,7 @@ interface Offer {
  * Reads a card.
  * @throws {GatewayError} `invalid` for one that cannot be used
  */
-export function readCard(bytes: Buffer, options: AgentOptions): RemoteCard {
+export function readCard(bytes: Buffer, options: RemoteAgentOptions): RemoteCard {
   const card = parseCard(bytes);
   const { name, description, version, skills, capabilities } = card;
   const dialect = options.dialect === "auto" ? dialectOf(card) : options.dialect;
@@ -89,7 +89,7 @@ export function readCard(bytes: Buffer, options: AgentOptions): RemoteCard {
 }
 
 /** `url` as a folder, so that paths are below it. */
-export function baseOf({ url }: Pick<AgentOptions, "url">): URL {
+export function baseOf({ url }: Pick<RemoteAgentOptions, "url">): URL {
   const base = new URL(url);
   if (!base.pathname.endsWith("/")) base.pathname += "/";
   return base;
@@ -109,7 +109,7 @@ function parseCard(bytes: Buffer): Card {
 }
 
 /** What a card shows the version of by its very shape. One that shows two is taken for the newer. */
-function dialectOf(card: Card): Dialect {
+function dialectOf(card: Card): AgentDialect {
   const versions = card.supportedInterfaces.map(({ protocolVersion }) => protocolVersion);
   if (versions.some(isCurrent)) return "1.0";
   if (versions.some(isFormer) || card.protocolVersion !== undefined || card.url !== undefined)
@@ -125,7 +125,11 @@ const isFormer = (version: string): boolean => /^0\.3(?:\.|$)/.test(version);
  * A card decides which address the gateway talks to, with the operator's headers: only one on the host of `url` is taken from it,
  * or it could reach inside the operator's network.
  */
-function interfaceOf(card: Card, dialect: Dialect, options: AgentOptions): AgentInterface {
+function interfaceOf(
+  card: Card,
+  dialect: AgentDialect,
+  options: RemoteAgentOptions,
+): AgentInterface {
   const base = baseOf(options);
   const offers = offersOf(card, dialect, base).filter(isSpoken);
   const [first] = offers;
@@ -144,7 +148,7 @@ function interfaceOf(card: Card, dialect: Dialect, options: AgentOptions): Agent
   );
 }
 
-function offersOf(card: Card, dialect: Dialect, base: URL): Offer[] {
+function offersOf(card: Card, dialect: AgentDialect, base: URL): Offer[] {
   if (dialect === "contract-v1") return [{ url: base.href, binding: "contract" }];
   const isWanted = dialect === "1.0" ? isCurrent : isFormer;
   const listed = card.supportedInterfaces
@@ -157,7 +161,7 @@ function offersOf(card: Card, dialect: Dialect, base: URL): Offer[] {
   ];
 }
 
-type SpokenOffer = Offer & { readonly binding: Binding };
+type SpokenOffer = Offer & { readonly binding: RemoteBinding };
 
 function isSpoken(offer: Offer): offer is SpokenOffer {
   return ["JSONRPC", "HTTP+JSON", "contract"].includes(offer.binding);

@@ -1,17 +1,17 @@
 import { GatewayError } from "propylon";
 import { baseOf, readCard, type RemoteCard } from "./card.ts";
-import type { AgentReply, Exchange } from "./exchange.ts";
-import type { AgentOptions } from "./options.ts";
+import type { AgentReply, AgentHttp } from "./http.ts";
+import type { RemoteAgentOptions } from "./options.ts";
 
 /** Reads the card of one agent, again and again. */
 export class CardReader {
-  readonly #exchange: Exchange;
-  readonly #options: AgentOptions;
+  readonly #http: AgentHttp;
+  readonly #options: RemoteAgentOptions;
   readonly #url: URL;
   #last: { readonly card: RemoteCard; readonly etag: string | undefined } | undefined;
 
-  constructor(exchange: Exchange, options: AgentOptions) {
-    this.#exchange = exchange;
+  constructor(http: AgentHttp, options: RemoteAgentOptions) {
+    this.#http = http;
     this.#options = options;
     this.#url = new URL(options.card, baseOf(options));
   }
@@ -34,7 +34,7 @@ export class CardReader {
 
   #get(signal: AbortSignal): Promise<AgentReply> {
     const etag = this.#last?.etag;
-    return this.#exchange.send(this.#url, {
+    return this.#http.send(this.#url, {
       method: "GET",
       headers: {
         ...this.#headers,
@@ -58,14 +58,14 @@ export class CardReader {
       return Buffer.concat(chunks);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      throw this.#exchange.faults.network(error);
+      throw this.#http.errors.network(error);
     } finally {
       body.destroy();
     }
   }
 
   #refused(status: number): GatewayError {
-    if (status !== 404) return this.#exchange.faults.status(status);
+    if (status !== 404) return this.#http.errors.status(status);
     return new GatewayError("invalid", "The agent has no card there (HTTP 404).", {
       data: { status },
       hint: "Check url, or set card to where it is.",

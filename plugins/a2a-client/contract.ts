@@ -3,25 +3,25 @@ import { isGatewayError, toGatewayError, type Json } from "propylon";
 import { readEvents, parseJson } from "propylon/kit";
 import { MAX_DEPTH } from "propylon/contract";
 import type { RemoteCard } from "./card.ts";
-import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
-import type { AgentReply, Exchange } from "./exchange.ts";
-import { Refusal } from "./faults.ts";
+import type { RemoteEvent, AgentClient, OutgoingMessage, RequestContext } from "./agent-client.ts";
+import type { AgentReply, AgentHttp } from "./http.ts";
+import { AgentRefusal } from "./errors.ts";
 import { readEvent } from "./translation.ts";
 
 /** How much of an error body is read, in characters. */
 const EXCERPT = 2_000;
 
-/** What a {@link ContractChannel} is made of. */
+/** What a {@link ContractClient} is made of. */
 export interface ContractChannelOptions {
   readonly card: RemoteCard;
-  readonly exchange: Exchange;
+  readonly http: AgentHttp;
   /** The operator's. */
   readonly headers: Readonly<Record<string, string>>;
   readonly maxResult: number;
 }
 
 /** A runtime of contract v1: `POST /` with a bare message, a bare task back; as events where it streams. */
-export class ContractChannel implements Channel {
+export class ContractClient implements AgentClient {
   readonly streams: boolean;
   readonly #options: ContractChannelOptions;
 
@@ -30,26 +30,29 @@ export class ContractChannel implements Channel {
     this.streams = options.card.streams;
   }
 
-  async *send({ message, metadata }: Letter, passage: Passage): AsyncIterable<AgentEvent> {
-    const { exchange } = this.#options;
-    const reply = await this.#post({ message, ...(metadata && { metadata }) }, passage);
+  async *send(
+    { message, metadata }: OutgoingMessage,
+    context: RequestContext,
+  ): AsyncIterable<RemoteEvent> {
+    const { http } = this.#options;
+    const reply = await this.#post({ message, ...(metadata && { metadata }) }, context);
     try {
       if (reply.status !== 200) throw await this.#refused(reply);
       const type = reply.headers["content-type"] ?? "";
       if (/^text\/event-stream\b/i.test(type)) yield* this.#read(reply.body);
       else yield this.#event(await textOf(reply.body));
     } catch (error) {
-      if (passage.signal.aborted) throw passage.signal.reason;
-      if (isGatewayError(error) || error instanceof Refusal) throw error;
-      throw exchange.faults.network(error);
+      if (context.signal.aborted) throw context.signal.reason;
+      if (isGatewayError(error) || error instanceof AgentRefusal) throw error;
+      throw http.errors.network(error);
     } finally {
       reply.body.destroy();
     }
   }
 
-  #post(body: Json, { signal, headers }: Passage): Promise<AgentReply> {
-    const { card, exchange, headers: own } = this.#options;
-    return exchange.send(card.interface.url, {
+  #post(body: Json, { signal, headers }: RequestContext): Promise<AgentReply> {
+    const { card, http, headers: own } = this.#options;
+    return http.send(card.interface.url, {
       method: "POST",
       headers: {
         ...lower(own),
@@ -62,19 +65,19 @@ export class ContractChannel implements Channel {
     });
   }
 
-  async *#read(body: Readable): AsyncIterable<AgentEvent> {
-    const { maxResult, exchange } = this.#options;
-    const onExcess = (): Error => exchange.faults.tooLarge(maxResult);
+  async *#read(body: Readable): AsyncIterable<RemoteEvent> {
+    const { maxResult, http } = this.#options;
+    const onExcess = (): Error => http.errors.tooLarge(maxResult);
     for await (const text of readEvents(body, maxResult, onExcess)) {
       const event = readEvent(this.#parse(text));
       if (event) yield event;
     }
   }
 
-  #event(text: string): AgentEvent {
+  #event(text: string): RemoteEvent {
     const event = readEvent(this.#parse(text));
     if (event) return event;
-    throw this.#options.exchange.faults.protocol("does not answer as runtime contract v1 wants");
+    throw this.#options.http.errors.protocol("does not answer as runtime contract v1 wants");
   }
 
   /** @throws {GatewayError} `upstream_error` for what nests too deep; what is no JSON is no event */
@@ -83,16 +86,16 @@ export class ContractChannel implements Channel {
       return parseJson(Buffer.from(text), MAX_DEPTH);
     } catch (error) {
       if (toGatewayError(error).data?.["reason"] !== "depth") return undefined;
-      throw this.#options.exchange.faults.tooDeep();
+      throw this.#options.http.errors.tooDeep();
     }
   }
 
   /** 400 and its like are about the message; the rest is about the runtime. */
   async #refused({ status, body }: AgentReply): Promise<Error> {
     const isAboutMessage = [400, 413, 415, 422].includes(status);
-    if (!isAboutMessage) return this.#options.exchange.faults.status(status);
+    if (!isAboutMessage) return this.#options.http.errors.status(status);
     const text = (await textOf(body)).slice(0, EXCERPT);
-    return new Refusal(`HTTP ${status}. ${text}`.trimEnd());
+    return new AgentRefusal(`HTTP ${status}. ${text}`.trimEnd());
   }
 }
 

@@ -1,7 +1,7 @@
 import { definePlugin } from "propylon";
-import { agentOptions, type AgentOptions } from "./options.ts";
-import { Owners } from "./owners.ts";
-import { AgentServer } from "./server.ts";
+import { agentOptions, type RemoteAgentOptions } from "./options.ts";
+import { IdOwners } from "./owners.ts";
+import { RemoteAgent } from "./server.ts";
 
 /**
  * Agents behind the gateway: an entry of `servers` with `type: a2a`, an A2A agent or a runtime of contract v1, is a server whose
@@ -13,10 +13,10 @@ export default definePlugin({
   setup(gateway) {
     const { log } = gateway;
     gateway.serverType("a2a", {
-      create(name, options: AgentOptions, catalogue) {
+      create(name, options: RemoteAgentOptions, catalogue) {
         // A reload with other options must not take a caller's conversations away.
-        const owners = gateway.keep(`owners:${name}`, () => new Owners());
-        return new AgentServer({ name, options, log, catalogue, owners });
+        const owners = gateway.keep(`owners:${name}`, () => new IdOwners());
+        return new RemoteAgent({ name, options, log, catalogue, owners });
       },
     });
   },

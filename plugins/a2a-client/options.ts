@@ -6,7 +6,7 @@ import { z } from "zod";
 /** What an agent can be spoken to in. */
 export const DIALECTS = ["contract-v1", "0.3", "1.0"] as const;
 /** One of {@link DIALECTS}. */
-export type Dialect = (typeof DIALECTS)[number];
+export type AgentDialect = (typeof DIALECTS)[number];
 
 const address = () => z.url({ protocol: /^https?$/ });
 
@@ -52,4 +52,4 @@ export const agentOptions = z.strictObject({
 });
 
 /** Checked options: durations in milliseconds, sizes in bytes. */
-export type AgentOptions = z.output<typeof agentOptions>;
+export type RemoteAgentOptions = z.output<typeof agentOptions>;

@@ -8,7 +8,7 @@ const MOST = 10_000;
  * an id (a2a-python #786): an id is only taken from the principal it was told to. What was forgotten, or told before a restart of
  * the gateway, is nobody's.
  */
-export class Owners {
+export class IdOwners {
   readonly #principals = new Map<string, string>();
 
   /** Remembers an id. The first owner stays: an agent may put several callers into one conversation, but not hand it on. */

@@ -2,15 +2,15 @@ import { GatewayError, isGatewayError, toGatewayError } from "propylon";
 import type { ProbeReport, ProbeRung } from "propylon/kit";
 import { baseOf } from "./card.ts";
 import type { CardReader } from "./cards.ts";
-import type { Exchange } from "./exchange.ts";
-import type { AgentOptions, Dialect } from "./options.ts";
+import type { AgentHttp } from "./http.ts";
+import type { RemoteAgentOptions, AgentDialect } from "./options.ts";
 
 /** What a probe works with. */
 export interface ProbeInput {
-  readonly options: AgentOptions;
+  readonly options: RemoteAgentOptions;
   /** As far as it is known. */
-  readonly dialect: Dialect | undefined;
-  readonly exchange: Exchange;
+  readonly dialect: AgentDialect | undefined;
+  readonly http: AgentHttp;
   readonly cards: CardReader;
   readonly signal: AbortSignal;
 }
@@ -30,14 +30,14 @@ export async function probeAgent(input: ProbeInput): Promise<ProbeReport> {
   }
 }
 
-async function askHealth({ options, exchange, signal }: ProbeInput): Promise<void> {
-  const { status, body } = await exchange.send(new URL("health", baseOf(options)), {
+async function askHealth({ options, http, signal }: ProbeInput): Promise<void> {
+  const { status, body } = await http.send(new URL("health", baseOf(options)), {
     method: "GET",
     headers: { ...options.headers, accept: "application/json" },
     signal,
   });
   body.destroy();
-  if (status !== 200) throw exchange.faults.status(status);
+  if (status !== 200) throw http.errors.status(status);
 }
 
 function toRung(thrown: unknown): GatewayError {

@@ -13,7 +13,7 @@ const ANSWER_SCHEMA: Json = {
  *
  * @returns `undefined` when nobody can or wants to answer, or the agent wants credentials, which MCP forbids to ask for
  */
-export async function askUser(
+export async function askCaller(
   peer: Peer,
   task: Task,
   signal: AbortSignal,

@@ -11,7 +11,7 @@ export const RESULT_META = "propylon/a2a";
  * too. A task that failed, was rejected or canceled is the tool's own failure, with the agent's reason first; one that waits says for
  * what, and how to go on with it.
  */
-export function toAnswer(outcome: Outcome): Answer {
+export function outcomeToAnswer(outcome: Outcome): Answer {
   if ("message" in outcome) {
     const { parts, contextId } = outcome.message;
     return Answer.result({ ...contentOf(parts), ...metaOf({ contextId }) });

@@ -1,7 +1,7 @@
 import { GatewayError } from "propylon";
 
 /** The parts of `@a2a-js/sdk` that speak to agents. */
-export interface Sdk {
+export interface ClientSdk {
   readonly types: typeof import("@a2a-js/sdk");
   readonly client: typeof import("@a2a-js/sdk/client");
   readonly errors: typeof import("@a2a-js/sdk/errors");
@@ -12,7 +12,7 @@ export interface Sdk {
  * Imports the optional package at first use: most gateways have no A2A agents, and contract v1 does without.
  * @throws {GatewayError} `invalid` when it is not installed; names the command that installs it
  */
-export async function loadSdk(): Promise<Sdk> {
+export async function loadClientSdk(): Promise<ClientSdk> {
   try {
     const [types, client, errors, former] = await Promise.all([
       import("@a2a-js/sdk"),

@@ -13,29 +13,29 @@ import {
 import type { ProbeReport } from "propylon/kit";
 import type { RemoteCard } from "./card.ts";
 import { CardReader } from "./cards.ts";
-import type { Channel } from "./channel.ts";
-import { ContractChannel } from "./contract.ts";
-import { Conversation } from "./conversation.ts";
-import { Conversations } from "./conversations.ts";
-import { Exchange } from "./exchange.ts";
-import { isBroken } from "./faults.ts";
-import type { AgentOptions } from "./options.ts";
-import type { Owners } from "./owners.ts";
+import type { AgentClient } from "./agent-client.ts";
+import { ContractClient } from "./contract.ts";
+import { SkillCall } from "./skill-call.ts";
+import { SkillCalls } from "./skill-calls.ts";
+import { AgentHttp } from "./http.ts";
+import { isUpstreamError } from "./errors.ts";
+import type { RemoteAgentOptions } from "./options.ts";
+import type { IdOwners } from "./owners.ts";
 import { probeAgent } from "./probe.ts";
-import { StandardChannel } from "./standard.ts";
-import { catalogueOf, toolsOf, type SkillTools } from "./tool.ts";
+import { StandardClient } from "./standard.ts";
+import { catalogueOf, skillTools, type SkillTools } from "./tool.ts";
 
 /** How long agents are given to hear that their tasks are cancelled when the server ends, in milliseconds. */
 const FAREWELL_MS = 2_000;
 
-/** What an {@link AgentServer} is made of. */
+/** What an {@link RemoteAgent} is made of. */
 export interface AgentServerOptions {
   readonly name: string;
-  readonly options: AgentOptions;
+  readonly options: RemoteAgentOptions;
   readonly log: PluginContext["log"];
   /** Lists to show until the card was read. */
   readonly catalogue: Catalogue | undefined;
-  readonly owners: Owners;
+  readonly owners: IdOwners;
 }
 
 /** An agent as one version of its card describes it. */
@@ -43,26 +43,26 @@ interface Agent {
   readonly card: RemoteCard;
   readonly tools: SkillTools;
   readonly catalogue: Catalogue;
-  readonly channel: Channel;
+  readonly client: AgentClient;
 }
 
 /** An A2A agent as a server: every skill of its card is a tool. */
-export class AgentServer implements ManagedServer {
+export class RemoteAgent implements ManagedServer {
   readonly name: string;
   readonly #settings: AgentServerOptions;
-  readonly #exchange: Exchange;
+  readonly #http: AgentHttp;
   readonly #cards: CardReader;
   readonly #tracker: StatusTracker;
   readonly #refresher: Refresher<Agent>;
-  readonly #conversations = new Conversations();
+  readonly #calls = new SkillCalls();
 
   constructor(settings: AgentServerOptions) {
     const { name, options, catalogue, log } = settings;
     const { refresh, connectTimeout, maxResult } = options;
     this.name = name;
     this.#settings = settings;
-    this.#exchange = new Exchange({ server: name, connectTimeout, maxResult });
-    this.#cards = new CardReader(this.#exchange, options);
+    this.#http = new AgentHttp({ server: name, connectTimeout, maxResult });
+    this.#cards = new CardReader(this.#http, options);
     this.#tracker = new StatusTracker({ server: name, transport: "a2a", log });
     this.#refresher = new Refresher({
       tracker: this.#tracker,
@@ -96,7 +96,7 @@ export class AgentServer implements ManagedServer {
     return probeAgent({
       ...this.#settings,
       dialect: this.#refresher.latest?.card.interface.dialect,
-      exchange: this.#exchange,
+      http: this.#http,
       cards: this.#cards,
       signal,
     });
@@ -113,10 +113,10 @@ export class AgentServer implements ManagedServer {
   }
 
   async close(graceMs: number): Promise<void> {
-    await Promise.all([this.#refresher.close(graceMs), this.#conversations.settled(graceMs)]);
-    this.#conversations.abandon(new GatewayError("cancelled", `Server "${this.name}" was closed.`));
-    await this.#conversations.settled(FAREWELL_MS);
-    await this.#exchange.destroy();
+    await Promise.all([this.#refresher.close(graceMs), this.#calls.settled(graceMs)]);
+    this.#calls.abandon(new GatewayError("cancelled", `Server "${this.name}" was closed.`));
+    await this.#calls.settled(FAREWELL_MS);
+    await this.#http.destroy();
     this.#tracker.set("closed", { reason: "it was closed" });
   }
 
@@ -124,15 +124,15 @@ export class AgentServer implements ManagedServer {
     return this.#tracker.on(listener);
   }
 
-  async #converse(call: Call, { channel }: Agent, skill: string): Promise<Answer> {
+  async #converse(call: Call, { client }: Agent, skill: string): Promise<Answer> {
     const { options, owners } = this.#settings;
-    const { faults } = this.#exchange;
-    const conversation = new Conversation(call, { ...options, channel, faults, owners, skill });
+    const { errors } = this.#http;
+    const conversation = new SkillCall(call, { ...options, client, errors, owners, skill });
     try {
-      return await this.#conversations.run(conversation, call.signal);
+      return await this.#calls.run(conversation, call.signal);
     } catch (error) {
       // What a call found out, the status should say before the card is next read anyway.
-      if (isBroken(error) && this.status.state === "ready") void this.#refresher.refresh();
+      if (isUpstreamError(error) && this.status.state === "ready") void this.#refresher.refresh();
       throw error;
     }
   }
@@ -141,18 +141,18 @@ export class AgentServer implements ManagedServer {
     const card = await this.#cards.read(signal);
     // The same card makes the same tools: nothing is built.
     if (card === before?.card) return before;
-    const channel = await this.#open(card);
-    const tools = toolsOf(card.skills);
+    const client = await this.#open(card);
+    const tools = skillTools(card.skills);
     const catalogue = catalogueOf(card, tools);
     this.#tracker.protocolVersion = card.interface.dialect;
-    return { card, tools, catalogue, channel };
+    return { card, tools, catalogue, client };
   }
 
-  async #open(card: RemoteCard): Promise<Channel> {
+  async #open(card: RemoteCard): Promise<AgentClient> {
     const { headers, maxResult } = this.#settings.options;
-    const exchange = this.#exchange;
+    const http = this.#http;
     return card.interface.dialect === "contract-v1"
-      ? new ContractChannel({ card, exchange, headers, maxResult })
-      : StandardChannel.open(card, exchange, headers);
+      ? new ContractClient({ card, http, headers, maxResult })
+      : StandardClient.open(card, http, headers);
   }
 }

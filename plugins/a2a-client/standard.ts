@@ -3,24 +3,30 @@ import type { RequestOptions, Transport } from "@a2a-js/sdk/client";
 import { isGatewayError } from "propylon";
 import { type Task, messageToStandard } from "propylon/contract";
 import type { AgentInterface, RemoteCard } from "./card.ts";
-import type { AgentEvent, Channel, Letter, Passage, RemoteTasks } from "./channel.ts";
-import type { Exchange } from "./exchange.ts";
-import { Refusal } from "./faults.ts";
-import { loadSdk, type Sdk } from "./sdk.ts";
+import type {
+  RemoteEvent,
+  AgentClient,
+  OutgoingMessage,
+  RequestContext,
+  RemoteTasks,
+} from "./agent-client.ts";
+import type { AgentHttp } from "./http.ts";
+import { AgentRefusal } from "./errors.ts";
+import { loadClientSdk, type ClientSdk } from "./sdk.ts";
 import { readEvent, toTask } from "./translation.ts";
 
 /** An agent of A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON, through `@a2a-js/sdk`. */
-export class StandardChannel implements Channel, RemoteTasks {
+export class StandardClient implements AgentClient, RemoteTasks {
   readonly streams: boolean;
   readonly tasks: RemoteTasks = this;
-  readonly #sdk: Sdk;
-  readonly #exchange: Exchange;
+  readonly #sdk: ClientSdk;
+  readonly #http: AgentHttp;
   readonly #transport: Transport;
   readonly #version: string;
 
-  private constructor(sdk: Sdk, exchange: Exchange, transport: Transport, card: RemoteCard) {
+  private constructor(sdk: ClientSdk, http: AgentHttp, transport: Transport, card: RemoteCard) {
     this.#sdk = sdk;
-    this.#exchange = exchange;
+    this.#http = http;
     this.#transport = transport;
     this.#version = card.interface.dialect;
     this.streams = card.streams;
@@ -29,61 +35,64 @@ export class StandardChannel implements Channel, RemoteTasks {
   /** @throws {GatewayError} `invalid` when the package is not installed */
   static async open(
     card: RemoteCard,
-    exchange: Exchange,
+    http: AgentHttp,
     headers: Readonly<Record<string, string>>,
-  ): Promise<StandardChannel> {
-    const sdk = await loadSdk();
-    const fetchImpl = exchange.fetcher(headers);
+  ): Promise<StandardClient> {
+    const sdk = await loadClientSdk();
+    const fetchImpl = http.fetcher(headers);
     const transport = await openTransport(sdk, card.interface, fetchImpl);
-    return new StandardChannel(sdk, exchange, transport, card);
+    return new StandardClient(sdk, http, transport, card);
   }
 
-  async *send(letter: Letter, passage: Passage): AsyncIterable<AgentEvent> {
+  async *send(outgoing: OutgoingMessage, context: RequestContext): AsyncIterable<RemoteEvent> {
     const request = this.#sdk.types.SendMessageRequest.fromJSON({
-      message: messageToStandard(letter.message),
+      message: messageToStandard(outgoing.message),
       // A new task is known at once, so that it can be cancelled; one that goes on is known already.
-      configuration: { historyLength: 0, returnImmediately: letter.message.taskId === undefined },
-      ...(letter.metadata && { metadata: letter.metadata }),
+      configuration: { historyLength: 0, returnImmediately: outgoing.message.taskId === undefined },
+      ...(outgoing.metadata && { metadata: outgoing.metadata }),
     });
-    const options = this.#options(passage);
+    const options = this.#options(context);
     if (this.streams)
-      return yield* this.#read(this.#transport.sendMessageStream(request, options), passage);
+      return yield* this.#read(this.#transport.sendMessageStream(request, options), context);
     const sent = this.#transport.sendMessage(request, options);
-    yield this.#event(await this.#settle(sent, passage));
+    yield this.#event(await this.#settle(sent, context));
   }
 
-  async *subscribe(id: string, passage: Passage): AsyncIterable<AgentEvent> {
+  async *subscribe(id: string, context: RequestContext): AsyncIterable<RemoteEvent> {
     const request = { id, tenant: "" };
-    yield* this.#read(this.#transport.resubscribeTask(request, this.#options(passage)), passage);
+    yield* this.#read(this.#transport.resubscribeTask(request, this.#options(context)), context);
   }
 
-  async get(id: string, passage: Passage): Promise<Task> {
+  async get(id: string, context: RequestContext): Promise<Task> {
     const request = this.#sdk.types.GetTaskRequest.fromJSON({ id, historyLength: 0 });
-    const found = this.#transport.getTask(request, this.#options(passage));
-    return this.#task(await this.#settle(found, passage));
+    const found = this.#transport.getTask(request, this.#options(context));
+    return this.#task(await this.#settle(found, context));
   }
 
-  async cancel(id: string, passage: Passage): Promise<void> {
+  async cancel(id: string, context: RequestContext): Promise<void> {
     const request = this.#sdk.types.CancelTaskRequest.fromJSON({ id });
-    await this.#settle(this.#transport.cancelTask(request, this.#options(passage)), passage);
+    await this.#settle(this.#transport.cancelTask(request, this.#options(context)), context);
   }
 
-  #options({ signal, headers }: Passage): RequestOptions {
+  #options({ signal, headers }: RequestContext): RequestOptions {
     return { signal, serviceParameters: { ...headers, "A2A-Version": this.#version } };
   }
 
-  async *#read(events: AsyncIterable<StreamResponse>, passage: Passage): AsyncIterable<AgentEvent> {
+  async *#read(
+    events: AsyncIterable<StreamResponse>,
+    context: RequestContext,
+  ): AsyncIterable<RemoteEvent> {
     try {
       for await (const event of events) {
         const read = readEvent(this.#sdk.types.StreamResponse.toJSON(event));
         if (read) yield read;
       }
     } catch (error) {
-      throw this.#explain(error, passage);
+      throw this.#explain(error, context);
     }
   }
 
-  #event(result: SendMessageResult): AgentEvent {
+  #event(result: SendMessageResult): RemoteEvent {
     const { Message, Task: SdkTasks } = this.#sdk.types;
     const read =
       "parts" in result
@@ -99,39 +108,39 @@ export class StandardChannel implements Channel, RemoteTasks {
     return read;
   }
 
-  async #settle<T>(asked: Promise<T>, passage: Passage): Promise<T> {
+  async #settle<T>(asked: Promise<T>, context: RequestContext): Promise<T> {
     try {
       return await asked;
     } catch (error) {
-      throw this.#explain(error, passage);
+      throw this.#explain(error, context);
     }
   }
 
   /** An error of A2A is the agent's answer; all else never got there, or is no A2A. */
-  #explain(error: unknown, { signal }: Passage): unknown {
+  #explain(error: unknown, { signal }: RequestContext): unknown {
     if (signal.aborted) return signal.reason;
-    if (isGatewayError(error) || error instanceof Refusal) return error;
+    if (isGatewayError(error) || error instanceof AgentRefusal) return error;
     const { A2AError, JsonRpcTransportError, TaskNotFoundError } = this.#sdk.errors;
     // The SDK wraps an error that came as an event.
     const cause = error instanceof Error ? error.cause : undefined;
     for (const each of [error, cause]) {
       if (isGatewayError(each)) return each;
       if (each instanceof JsonRpcTransportError)
-        return new Refusal(each.errorResponse.error.message);
+        return new AgentRefusal(each.errorResponse.error.message);
       if (each instanceof A2AError)
-        return new Refusal(each.message, each instanceof TaskNotFoundError);
+        return new AgentRefusal(each.message, each instanceof TaskNotFoundError);
     }
-    if (error instanceof Error && "code" in error) return this.#exchange.faults.network(error);
+    if (error instanceof Error && "code" in error) return this.#http.errors.network(error);
     return this.#nonsense(error);
   }
 
   #nonsense(cause?: unknown): Error {
-    return this.#exchange.faults.protocol(`does not answer as A2A ${this.#version} wants`, cause);
+    return this.#http.errors.protocol(`does not answer as A2A ${this.#version} wants`, cause);
   }
 }
 
 async function openTransport(
-  { client, former, types }: Sdk,
+  { client, former, types }: ClientSdk,
   { dialect, binding, url, tenant }: AgentInterface,
   fetchImpl: typeof fetch,
 ): Promise<Transport> {

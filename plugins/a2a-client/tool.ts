@@ -11,7 +11,7 @@ const MAX_ID = 256;
 export type SkillTools = ReadonlyMap<string, { readonly tool: Tool; readonly skill: string }>;
 
 /** Every skill as a tool, their names unique and in their order. */
-export function toolsOf(skills: readonly RemoteSkill[]): SkillTools {
+export function skillTools(skills: readonly RemoteSkill[]): SkillTools {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(argumentsSchema, { io: "input" }) as Json;
   const tools = new Map<string, { tool: Tool; skill: string }>();
   for (const skill of skills) {

@@ -9,7 +9,7 @@ import {
   stateFromStandard,
 } from "propylon/contract";
 import { z } from "zod";
-import type { AgentEvent } from "./channel.ts";
+import type { RemoteEvent } from "./agent-client.ts";
 
 const KNOWN: ReadonlySet<unknown> = new Set(TASK_STATES);
 
@@ -19,7 +19,7 @@ const KNOWN: ReadonlySet<unknown> = new Set(TASK_STATES);
  *
  * @returns `undefined` for what is no event, or an artifact without any content
  */
-export function readEvent(wire: unknown): AgentEvent | undefined {
+export function readEvent(wire: unknown): RemoteEvent | undefined {
   if (!isObject(wire)) return undefined;
   const { task, message, statusUpdate, artifactUpdate } = wire;
   if (isObject(task)) return parse(streamEventSchema, { task: readTask(task) });
@@ -49,13 +49,13 @@ function readTask(task: Json): Json {
   return { ...rest, status: readTaskStatus(task["status"]), artifacts: kept };
 }
 
-function readStatus(update: Json): AgentEvent | undefined {
+function readStatus(update: Json): RemoteEvent | undefined {
   return parse(streamEventSchema, {
     statusUpdate: { ...update, status: readTaskStatus(update["status"]) },
   });
 }
 
-function readArtifact(update: Json): AgentEvent | undefined {
+function readArtifact(update: Json): RemoteEvent | undefined {
   if (!hasContent(update["artifact"])) return undefined;
   return parse(streamEventSchema, { artifactUpdate: update });
 }

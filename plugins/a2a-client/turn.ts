@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { isGatewayError } from "propylon";
 import { pause } from "propylon/kit";
 import type { Task } from "propylon/contract";
-import type { AgentEvent, Channel, Letter, Passage } from "./channel.ts";
-import { isBroken, isUnsent, Refusal, type Faults } from "./faults.ts";
+import type { RemoteEvent, AgentClient, OutgoingMessage, RequestContext } from "./agent-client.ts";
+import { isUpstreamError, isUnsent, AgentRefusal, type AgentErrors } from "./errors.ts";
 import { TaskView, type Outcome } from "./view.ts";
 
 /** Waits before a message that never left is sent again, in milliseconds. */
@@ -15,10 +15,10 @@ export const PARTING_MS = 5_000;
 
 /** What a {@link Turn} works with. */
 export interface TurnOptions {
-  readonly channel: Channel;
-  readonly faults: Faults;
+  readonly client: AgentClient;
+  readonly errors: AgentErrors;
   /** Trace context. */
-  readonly headers: Passage["headers"];
+  readonly headers: RequestContext["headers"];
   /** Longest wait between two looks, in milliseconds. */
   readonly poll: number;
   /** How long an agent out of reach is looked for, in milliseconds. */
@@ -36,26 +36,26 @@ export class Turn {
   readonly #options: TurnOptions;
   readonly #view: TaskView;
   readonly #wire = new AbortController();
-  readonly #passage: Passage;
+  readonly #context: RequestContext;
   /** Events were missed. */
   #isResumed = false;
 
   constructor(options: TurnOptions) {
-    const { faults, headers, maxResult } = options;
+    const { errors, headers, maxResult } = options;
     this.#options = options;
-    this.#view = new TaskView(maxResult, () => faults.tooLarge(maxResult));
-    this.#passage = { signal: this.#wire.signal, headers };
+    this.#view = new TaskView(maxResult, () => errors.tooLarge(maxResult));
+    this.#context = { signal: this.#wire.signal, headers };
   }
 
   /**
-   * @throws {Refusal} when the agent says no
+   * @throws {AgentRefusal} when the agent says no
    * @throws {GatewayError} `upstream_error`, `result_too_large`; the reason of {@link abandon}
    */
-  async run(letter: Letter): Promise<Outcome> {
-    if (letter.message.taskId !== undefined && this.#options.channel.tasks)
-      this.#view.expect(letter.message.taskId);
+  async run(outgoing: OutgoingMessage): Promise<Outcome> {
+    if (outgoing.message.taskId !== undefined && this.#options.client.tasks)
+      this.#view.expect(outgoing.message.taskId);
     try {
-      await this.#send(letter);
+      await this.#send(outgoing);
       await this.#follow();
       return this.#view.outcome;
     } catch (error) {
@@ -68,7 +68,7 @@ export class Turn {
 
   /** Nobody waits any more: the task is cancelled where that can be said, and the connection closed. Never rejects. */
   async abandon(reason: unknown): Promise<void> {
-    if (this.#options.channel.tasks) await this.#cancel();
+    if (this.#options.client.tasks) await this.#cancel();
     this.#wire.abort(reason);
   }
 
@@ -79,21 +79,21 @@ export class Turn {
     const id = this.#view.id ?? (await Promise.race([this.#view.known, aborted(signal, wire)]));
     if (id === undefined || this.#view.isFinal || wire.aborted) return;
     // An agent that cannot cancel, or is gone, is no concern of a caller who is gone too.
-    await this.#options.channel.tasks?.cancel(id, { ...this.#passage, signal }).catch(() => {});
+    await this.#options.client.tasks?.cancel(id, { ...this.#context, signal }).catch(() => {});
   }
 
-  async #send(letter: Letter): Promise<void> {
-    const { channel } = this.#options;
-    const isNew = letter.message.taskId === undefined || !channel.tasks;
+  async #send(outgoing: OutgoingMessage): Promise<void> {
+    const { client } = this.#options;
+    const isNew = outgoing.message.taskId === undefined || !client.tasks;
     for (let attempt = 0; ; attempt++) {
       try {
-        await this.#read(channel.send(letter, this.#passage), isNew);
+        await this.#read(client.send(outgoing, this.#context), isNew);
         if (this.#view.isTold) return;
-        throw this.#options.faults.protocol("ended its answer without a task");
+        throw this.#options.errors.protocol("ended its answer without a task");
       } catch (error) {
         const wait = RESEND_MS[attempt];
         if (isUnsent(error) && wait !== undefined) await this.#pause(wait);
-        else if (channel.tasks && this.#view.isTold && isBroken(error)) return;
+        else if (client.tasks && this.#view.isTold && isUpstreamError(error)) return;
         else throw error;
       }
     }
@@ -103,7 +103,7 @@ export class Turn {
    * Reads until the task has settled, or nothing comes any more.
    * @param isNew whether whatever is told is news. A task that goes on may be shown as it was, waiting, before it moves
    */
-  async #read(events: AsyncIterable<AgentEvent>, isNew: boolean): Promise<void> {
+  async #read(events: AsyncIterable<RemoteEvent>, isNew: boolean): Promise<void> {
     let isNews = isNew;
     let last: Task["status"] | undefined;
     for await (const event of events) {
@@ -119,10 +119,10 @@ export class Turn {
   }
 
   async #follow(): Promise<void> {
-    const { channel, faults } = this.#options;
-    if (!channel.tasks && !this.#view.isSettled)
-      throw faults.protocol("ended its answer before its task had ended");
-    let subscribes = channel.streams;
+    const { client, errors } = this.#options;
+    if (!client.tasks && !this.#view.isSettled)
+      throw errors.protocol("ended its answer before its task had ended");
+    let subscribes = client.streams;
     let wait = FIRST_LOOK_MS;
     let seen = performance.now();
     while (!this.#view.isSettled) {
@@ -146,17 +146,17 @@ export class Turn {
     try {
       await this.#look();
     } catch (error) {
-      if (!isBroken(error) && !(error instanceof Refusal)) throw error;
+      if (!isUpstreamError(error) && !(error instanceof AgentRefusal)) throw error;
     }
   }
 
   async #subscribe(): Promise<void> {
     this.#isResumed = true;
-    await this.#read(this.#tasks.subscribe(this.#view.id!, this.#passage), true);
+    await this.#read(this.#tasks.subscribe(this.#view.id!, this.#context), true);
   }
 
   async #look(): Promise<void> {
-    const task = await this.#tasks.get(this.#view.id!, this.#passage);
+    const task = await this.#tasks.get(this.#view.id!, this.#context);
     const before = this.#view.words;
     this.#view.add({ task });
     if (this.#view.words !== before && !this.#view.isSettled)
@@ -164,18 +164,18 @@ export class Turn {
   }
 
   get #tasks() {
-    return this.#options.channel.tasks!;
+    return this.#options.client.tasks!;
   }
 
   /** @returns whether to subscribe (again) */
   #judge(error: unknown, subscribed: boolean, seen: number): boolean {
-    const { faults, resume } = this.#options;
-    if (error instanceof Refusal) {
+    const { errors, resume } = this.#options;
+    if (error instanceof AgentRefusal) {
       // A task that has ended, or an agent that does not stream, cannot be subscribed to.
       if (subscribed && !error.isUnknownTask) return false;
-      throw error.isUnknownTask ? faults.protocol("has forgotten the task", error) : error;
+      throw error.isUnknownTask ? errors.protocol("has forgotten the task", error) : error;
     }
-    if (!isBroken(error) || performance.now() - seen > resume) throw error;
+    if (!isUpstreamError(error) || performance.now() - seen > resume) throw error;
     return false;
   }
 

@@ -8,7 +8,7 @@ import {
   type TaskArtifactUpdate,
   type TaskStatusUpdate,
 } from "propylon/contract";
-import type { AgentEvent } from "./channel.ts";
+import type { RemoteEvent } from "./agent-client.ts";
 
 /** How a turn ended: with a task that is final or waits for somebody, or with nothing but a message. */
 export type Outcome = { readonly task: Task } | { readonly message: Message };
@@ -79,7 +79,7 @@ export class TaskView {
   }
 
   /** @throws what `onExcess` makes */
-  add(event: AgentEvent): void {
+  add(event: RemoteEvent): void {
     if (isMessage(event)) this.#message = event.message;
     else this.#apply(event);
   }
@@ -105,6 +105,6 @@ function begun(event: StreamEvent): Task {
   return { id, contextId, status: { state: "working" } };
 }
 
-function isMessage(event: AgentEvent): event is { readonly message: Message } {
+function isMessage(event: RemoteEvent): event is { readonly message: Message } {
   return "message" in event;
 }

@@ -3,7 +3,7 @@ import { Agents } from "propylon/plugins/agents";
 import { optionsSchema } from "./options.ts";
 import { serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
-import { Engine } from "./tasks/engine.ts";
+import { RequestHandler } from "./tasks/request-handler.ts";
 
 export * from "./service.ts";
 export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from "./define.ts";
@@ -15,14 +15,14 @@ export default definePlugin({
   inject: { agents: optional(Agents) },
   provides: Runtime,
   async setup(gateway) {
-    const engine = gateway.keep(
-      "engine",
-      () => new Engine(),
+    const handler = gateway.keep(
+      "handler",
+      () => new RequestHandler(),
       (kept) => kept.close(),
     );
     // Without skills it serves nothing, as in configs that have it for servers of type a2a.
     if (gateway.config.skills.length > 0)
-      await serveRuntime(gateway, engine, gateway.services.agents);
-    return engine;
+      await serveRuntime(gateway, handler, gateway.services.agents);
+    return handler;
   },
 });

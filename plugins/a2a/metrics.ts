@@ -1,11 +1,11 @@
 import { Gauge, type Registry } from "prom-client";
 import { TASK_STATES } from "propylon/contract";
-import type { Engine } from "./tasks/engine.ts";
+import type { RequestHandler } from "./tasks/request-handler.ts";
 
 /** Puts the tasks on the page of metrics. */
-export function registerMetrics(registry: Registry, engine: Engine): void {
-  registry.registerMetric(engine.tally.ends);
-  registry.registerMetric(engine.tally.durations);
+export function registerMetrics(registry: Registry, handler: RequestHandler): void {
+  registry.registerMetric(handler.counts.ends);
+  registry.registerMetric(handler.counts.durations);
   registry.registerMetric(
     new Gauge({
       name: "a2a_tasks",
@@ -14,7 +14,7 @@ export function registerMetrics(registry: Registry, engine: Engine): void {
       registers: [],
       collect() {
         for (const state of TASK_STATES) this.set({ state }, 0);
-        for (const { state } of engine.tasks) this.inc({ state });
+        for (const { state } of handler.tasks) this.inc({ state });
       },
     }),
   );

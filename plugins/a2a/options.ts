@@ -1,7 +1,7 @@
 import { durationSchema, sizeSchema } from "propylon";
 import { contractVersionSchema, manifestSchema } from "propylon/contract";
 import { z } from "zod";
-import { pushSchema } from "./standard/options.ts";
+import { pushSchema } from "./standard/push/options.ts";
 
 const modes = z.array(z.string().min(1)).min(1);
 
@@ -277,6 +277,9 @@ export const optionsSchema = z.strictObject({
   push: pushSchema.describe("Push notifications (A2A 1.0)."),
   manifest: manifestOptionsSchema,
 });
+
+/** Where the variables of the container's contract are read, when they are needed. */
+export const environment: Readonly<Record<string, string | undefined>> = process.env;
 
 /** {@link optionsSchema} filled in. */
 export type A2aOptions = z.output<typeof optionsSchema>;

@@ -1,6 +1,6 @@
 import { GatewayError, type PluginContext } from "propylon";
 import { perGeneration, readPort, type ListenerInput } from "propylon/kit";
-import type { A2aOptions } from "./options.ts";
+import { environment, type A2aOptions } from "./options.ts";
 
 /** Name of the listener that the plugin brings. */
 const OWN = "a2a";
@@ -43,7 +43,7 @@ function findListener({
   extend,
 }: Pick<PluginContext<A2aOptions>, "config" | "control" | "extend">): string {
   if (typeof config.listener === "string") return config.listener;
-  const { host, port = readPort(process.env, "A2A_PORT") ?? PORT } = config.listener;
+  const { host, port = readPort(environment, "A2A_PORT") ?? PORT } = config.listener;
   const { listeners = {} } = control.effectiveConfig() as {
     listeners?: Record<string, ListenerInput>;
   };

@@ -1,17 +1,17 @@
 import { resolve } from "node:path";
 import type { PluginContext } from "propylon";
-import { setTicker } from "propylon/kit";
+import { readVariable, setTicker } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
 import { Card } from "./card.ts";
 import { contractRoutes } from "./dialect/routes.ts";
 import { checkWorkDir } from "./executors/command.ts";
 import { createSkills } from "./executors/create.ts";
 import { registerMetrics } from "./metrics.ts";
-import type { A2aOptions } from "./options.ts";
+import { environment, type A2aOptions } from "./options.ts";
 import { placeRuntime } from "./place.ts";
 import { standardFace } from "./standard/routes.ts";
 import { Conversations } from "./tasks/conversations.ts";
-import type { Engine } from "./tasks/engine.ts";
+import type { RequestHandler } from "./tasks/request-handler.ts";
 
 /** How often what is too old is looked for, in milliseconds: at most, and at least. */
 const SWEEP_MS = [1_000, 30_000] as const;
@@ -23,43 +23,43 @@ const SWEEP_MS = [1_000, 30_000] as const;
  */
 export async function serveRuntime(
   gateway: PluginContext<A2aOptions>,
-  engine: Engine,
+  handler: RequestHandler,
   agents: AgentsService | undefined,
 ): Promise<void> {
   const { config } = gateway;
   const conversations = gateway.keep("conversations", () => new Conversations());
-  const folder = config.workDir ?? (process.env["WORK_DIR"] || "/workspace");
+  const folder = config.workDir ?? readVariable(environment, "WORK_DIR") ?? "/workspace";
   const workDir = resolve(gateway.files.folder, folder);
   const place = placeRuntime(gateway);
-  const skills = await createSkills({ gateway, agents, engine, conversations, workDir });
+  const skills = await createSkills({ gateway, agents, handler, conversations, workDir });
   const card = new Card(gateway, place, [...skills.values()]);
   card.route();
-  contractRoutes(gateway, engine, card, standardFace(gateway, engine, card));
-  registerMetrics(gateway.metrics, engine);
+  contractRoutes(gateway, handler, card, standardFace(gateway, handler, card));
+  registerMetrics(gateway.metrics, handler);
   gateway.onStart(async () => {
     if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);
     const call: PluginContext["call"] = (input) => gateway.call(input);
-    const giveBack = engine.adopt({ options: config.tasks, skills, call, log: gateway.log });
-    const stop = sweepNowAndThen(config, engine, conversations);
+    const giveBack = handler.adopt({ options: config.tasks, skills, call, log: gateway.log });
+    const stop = sweepNowAndThen(config, handler, conversations);
     return () => {
       stop();
       giveBack();
     };
   });
-  gateway.hook("gateway:drain", () => engine.drain());
+  gateway.hook("gateway:drain", () => handler.drain());
   // At a shutdown programs end before the process does; at a reload they go on.
-  gateway.onDispose(() => (engine.isDraining ? engine.close() : undefined));
+  gateway.onDispose(() => (handler.isDraining ? handler.close() : undefined));
 }
 
 /** @returns stops it */
 function sweepNowAndThen(
   { tasks, sessions }: A2aOptions,
-  engine: Engine,
+  handler: RequestHandler,
   conversations: Conversations,
 ): () => void {
   const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], tasks.age, sessions.age));
   const timer = setTicker(() => {
-    engine.sweep();
+    handler.sweep();
     conversations.sweep(sessions);
   }, every);
   timer.unref();

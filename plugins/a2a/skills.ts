@@ -3,7 +3,7 @@ import type { SkillOptions } from "./options.ts";
 import type { Work } from "./tasks/work.ts";
 
 /** Where the work on a message is done. */
-export interface Target {
+export interface SkillTarget {
   readonly server: string;
   readonly name: string;
   readonly args: Json;
@@ -22,5 +22,5 @@ export interface Skill {
    * The call that does the work: every skill is a tool of a server, so that all rules of the pipeline hold for it.
    * @throws {GatewayError} `invalid` for a message that it cannot take
    */
-  target(work: Work): Target;
+  target(work: Work): SkillTarget;
 }

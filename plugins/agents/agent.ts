@@ -3,18 +3,18 @@ import { traceOf } from "propylon/kit";
 import type { Logger } from "pino";
 import type { ProgressService } from "propylon/plugins/progress";
 import { inputSchema, toContent, toConversation } from "./conversation.ts";
-import type { Message } from "./model.ts";
+import type { ChatMessage } from "./model.ts";
 import type { AgentOptions } from "./options.ts";
 import type { Desk } from "./server.ts";
 import type { RunOptions, RunResult } from "./service.ts";
 import { traceRun } from "./trace.ts";
-import { lineage } from "./workbench.ts";
+import { lineage } from "./agent-tools.ts";
 
 /** Drives an agent: its model, its code, or a server elsewhere. */
 export interface Driver {
   /** @param via agents that led here, this one last */
   run(
-    messages: readonly Message[],
+    messages: readonly ChatMessage[],
     options: RunOptions,
     via: readonly string[],
   ): Promise<RunResult>;
@@ -79,7 +79,7 @@ export class Agent implements Desk {
   }
 
   /** See `AgentsService.run`. */
-  async run(messages: readonly Message[], options: RunOptions): Promise<RunResult> {
+  async run(messages: readonly ChatMessage[], options: RunOptions): Promise<RunResult> {
     const { name, driver, depth, log } = this.#parts;
     const via = [...lineage(options.principal), name];
     const { problem } = this;

@@ -1,23 +1,23 @@
 import type { AgentEvent } from "propylon/plugins/progress";
 import { GatewayError, toGatewayError, type Json } from "propylon";
 import type { Driver } from "./agent.ts";
-import { imagesOf, textOf } from "./conversation.ts";
+import { imagesOf, chatText } from "./conversation.ts";
 import type { AgentCode, AgentRun, ImagePart, ToolOutcome } from "./define.ts";
-import { Clock } from "./loop/clock.ts";
-import { Budget, type Exhausted, type Limits } from "./loop/limits.ts";
+import { RunDeadline } from "./loop/deadline.ts";
+import { Budget, type Exhausted, type RunLimits } from "./loop/limits.ts";
 import { cancelled, race } from "./loop/race.ts";
-import type { Message, Model, Part } from "./model.ts";
-import { partsOf } from "./remote.ts";
+import type { ChatMessage, Model, ChatPart } from "./model.ts";
+import { chatPartsOf } from "./remote.ts";
 import type { RunOptions, RunResult } from "./service.ts";
-import type { Workbench } from "./workbench.ts";
+import type { AgentTools } from "./agent-tools.ts";
 import { relayedFrom } from "./relayed.ts";
 
 /** What the runs of an agent written in TypeScript need. */
 export interface CodeParts {
   readonly name: string;
   readonly code: AgentCode;
-  readonly workbench: Workbench;
-  readonly limits: Limits & { readonly time: number };
+  readonly tools: AgentTools;
+  readonly limits: RunLimits & { readonly time: number };
   /**
    * The model of that id, or the agent's own.
    * @throws {GatewayError} `invalid` when there is none
@@ -34,12 +34,12 @@ export class CodeDriver implements Driver {
   }
 
   async run(
-    messages: readonly Message[],
+    messages: readonly ChatMessage[],
     options: RunOptions,
     via: readonly string[],
   ): Promise<RunResult> {
     const { code, limits } = this.#parts;
-    const clock = new Clock(options.signal, limits.time);
+    const clock = new RunDeadline(options.signal, limits.time);
     const run = new CodeRun(this.#parts, messages, { ...options, signal: clock.signal }, via);
     try {
       const work = Promise.resolve().then(() => code.run(run));
@@ -61,12 +61,12 @@ export class CodeDriver implements Driver {
 class CodeRun implements AgentRun {
   readonly message: string;
   readonly images: readonly ImagePart[];
-  readonly history: readonly Message[];
+  readonly history: readonly ChatMessage[];
   readonly signal: AbortSignal;
   /** What stopped it before it was done. */
   ended: Exhausted | "prevented" | undefined;
   readonly #parts: CodeParts;
-  readonly #messages: readonly Message[];
+  readonly #messages: readonly ChatMessage[];
   readonly #options: RunOptions;
   readonly #via: readonly string[];
   readonly #budget: Budget;
@@ -74,12 +74,12 @@ class CodeRun implements AgentRun {
 
   constructor(
     parts: CodeParts,
-    messages: readonly Message[],
+    messages: readonly ChatMessage[],
     options: RunOptions,
     via: readonly string[],
   ) {
     const last = messages.at(-1)?.parts ?? [];
-    this.message = textOf(last);
+    this.message = chatText(last);
     this.images = imagesOf(last);
     this.history = messages.slice(0, -1);
     this.signal = options.signal;
@@ -96,7 +96,7 @@ class CodeRun implements AgentRun {
     this.#mayGoOn();
     this.#budget.turns++;
     this.#tell({ type: "step", step: ++this.#steps, kind: "llm" });
-    const messages: readonly Message[] =
+    const messages: readonly ChatMessage[] =
       typeof prompt === "string"
         ? [{ role: "user", parts: [{ type: "text", text: prompt }] }]
         : prompt;
@@ -111,7 +111,7 @@ class CodeRun implements AgentRun {
     const { parts, usage } = await chosen.generate(request, this.signal);
     this.#budget.inputTokens += usage.inputTokens;
     this.#budget.outputTokens += usage.outputTokens;
-    return textOf(parts);
+    return chatText(parts);
   };
 
   readonly call: AgentRun["call"] = async (server, tool, args = {}) => {
@@ -136,15 +136,15 @@ class CodeRun implements AgentRun {
   };
 
   /** What the run came to. */
-  finish(parts: readonly Part[], end?: Exhausted | "prevented"): RunResult {
-    const said: readonly Part[] =
+  finish(parts: readonly ChatPart[], end?: Exhausted | "prevented"): RunResult {
+    const said: readonly ChatPart[] =
       end === undefined || end === "prevented"
         ? parts
         : [...parts, { type: "text", text: this.#budget.describe(end) }];
     const { turns, inputTokens, outputTokens } = this.#budget;
     return {
       parts: said,
-      text: textOf(said),
+      text: chatText(said),
       messages: [...this.#messages, { role: "assistant", parts: said }],
       end: end ?? "finished",
       turns,
@@ -153,7 +153,7 @@ class CodeRun implements AgentRun {
   }
 
   async #fetch(server: string, tool: string, args: Json): Promise<ToolOutcome> {
-    const answer = await this.#parts.workbench.call({
+    const answer = await this.#parts.tools.call({
       server,
       tool,
       args,
@@ -164,10 +164,10 @@ class CodeRun implements AgentRun {
       progress:
         this.#options.onEvent && ((report) => this.#tell(relayedFrom(server, tool, report))),
     });
-    const parts = partsOf(answer, `${server}/${tool}`);
+    const parts = chatPartsOf(answer, `${server}/${tool}`);
     const data = answer.result?.["structuredContent"] as Json | undefined;
     if (data !== undefined && answer.inexact) throw answer.inexact;
-    return { text: textOf(parts), images: imagesOf(parts), data };
+    return { text: chatText(parts), images: imagesOf(parts), data };
   }
 
   /** Before every request to a model. */

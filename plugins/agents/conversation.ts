@@ -1,6 +1,6 @@
 import { GatewayError, type Json } from "propylon";
 import { z } from "zod";
-import type { Message, Part } from "./model.ts";
+import type { ChatMessage, ChatPart } from "./model.ts";
 
 /** Types of images that models take. */
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
@@ -59,7 +59,7 @@ export function inputSchema(hasVision: boolean): Json {
  * The conversation that the arguments of a call make.
  * @throws {GatewayError} `invalid` for arguments of another shape, and for images where the agent understands none
  */
-export function toConversation(agent: string, hasVision: boolean, args: Json = {}): Message[] {
+export function toConversation(agent: string, hasVision: boolean, args: Json = {}): ChatMessage[] {
   const read = requestSchema.safeParse(args);
   if (!read.success) throw wrongArguments(agent, read.error.issues);
   const { message, history, images } = read.data;
@@ -96,7 +96,7 @@ function wrongArguments(agent: string, issues: readonly z.core.$ZodIssue[]): Gat
 }
 
 /** Parts as content blocks of a tool result (MCP `tools/call`). */
-export function toContent(parts: readonly Part[]): Json[] {
+export function toContent(parts: readonly ChatPart[]): Json[] {
   return parts.flatMap((part): Json[] => {
     if (part.type === "text") return [{ type: "text", text: part.text }];
     if (part.type === "image") return [{ type: "image", data: part.data, mimeType: part.mimeType }];
@@ -105,11 +105,13 @@ export function toContent(parts: readonly Part[]): Json[] {
 }
 
 /** The texts of parts, joined by line breaks. */
-export function textOf(parts: readonly Part[]): string {
+export function chatText(parts: readonly ChatPart[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }
 
 /** The images among parts. */
-export function imagesOf(parts: readonly Part[]): Extract<Part, { readonly type: "image" }>[] {
+export function imagesOf(
+  parts: readonly ChatPart[],
+): Extract<ChatPart, { readonly type: "image" }>[] {
   return parts.filter((part) => part.type === "image");
 }

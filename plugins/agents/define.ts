@@ -1,8 +1,8 @@
 import type { Json } from "propylon";
-import type { Message, Part } from "./model.ts";
+import type { ChatMessage, ChatPart } from "./model.ts";
 
 /** An image of a conversation. */
-export type ImagePart = Extract<Part, { readonly type: "image" }>;
+export type ImagePart = Extract<ChatPart, { readonly type: "image" }>;
 
 /** What a tool answered an agent. */
 export interface ToolOutcome {
@@ -18,7 +18,7 @@ export interface AgentRun {
   readonly message: string;
   readonly images: readonly ImagePart[];
   /** What was said before; the message itself is not in it. */
-  readonly history: readonly Message[];
+  readonly history: readonly ChatMessage[];
   /**
    * Asks a model once and returns its text. Each request counts as a turn.
    * @param options.model provider and model, e.g. `openai/gpt-5`; default: the agent's own
@@ -26,7 +26,7 @@ export interface AgentRun {
    * @throws {GatewayError} `invalid` when there is no such model; `upstream_error` when it fails or a budget is used up
    */
   ask(
-    prompt: string | readonly Message[],
+    prompt: string | readonly ChatMessage[],
     options?: { readonly model?: string; readonly system?: string },
   ): Promise<string>;
   /**
@@ -43,7 +43,7 @@ export interface AgentRun {
 /** An agent written in TypeScript; see {@link defineAgent}. */
 export interface AgentCode {
   /** Answers one request: text, or parts where there are images. Keeps nothing between runs. */
-  run(run: AgentRun): string | readonly Part[] | Promise<string | readonly Part[]>;
+  run(run: AgentRun): string | readonly ChatPart[] | Promise<string | readonly ChatPart[]>;
 }
 
 /**

@@ -2,13 +2,13 @@ import { GatewayError, type PluginContext } from "propylon";
 import type { Driver } from "./agent.ts";
 import { CodeDriver } from "./code.ts";
 import { isAgentCode, type AgentCode } from "./define.ts";
-import type { Limits } from "./loop/limits.ts";
+import type { RunLimits } from "./loop/limits.ts";
 import type { Model } from "./model.ts";
 import { createModel } from "./models/models.ts";
 import type { AgentOptions, AgentsOptions } from "./options.ts";
 import { ModelDriver } from "./reasoning.ts";
 import { RemoteDriver } from "./remote.ts";
-import type { Workbench } from "./workbench.ts";
+import type { AgentTools } from "./agent-tools.ts";
 
 /** What an agent's definition comes to. */
 export interface Driven {
@@ -23,7 +23,7 @@ export interface DriverInput {
   readonly name: string;
   readonly options: AgentOptions;
   readonly config: AgentsOptions;
-  readonly workbench: Workbench;
+  readonly tools: AgentTools;
   readonly gateway: PluginContext;
 }
 
@@ -42,13 +42,7 @@ function driveServer({ name, options, gateway }: DriverInput, server: string): D
   return { driver, model: undefined, source: "" };
 }
 
-async function driveModel({
-  name,
-  options,
-  config,
-  workbench,
-  gateway,
-}: DriverInput): Promise<Driven> {
+async function driveModel({ name, options, config, tools, gateway }: DriverInput): Promise<Driven> {
   const { instructions = "", agents } = options;
   const text =
     typeof instructions === "string" ? instructions : await gateway.files.read(instructions.file);
@@ -63,7 +57,7 @@ async function driveModel({
     model,
     instructions: text,
     temperature: options.temperature,
-    workbench,
+    tools,
     limits,
     agents,
   });
@@ -71,7 +65,7 @@ async function driveModel({
 }
 
 async function driveCode(
-  { name, options, config, workbench, gateway }: DriverInput,
+  { name, options, config, tools, gateway }: DriverInput,
   file: string,
 ): Promise<Driven> {
   const source = await gateway.files.read(file);
@@ -87,7 +81,7 @@ async function driveCode(
   };
   const limits = limitsOf(options, config);
   return {
-    driver: new CodeDriver({ name, code, workbench, limits, model: modelOf }),
+    driver: new CodeDriver({ name, code, tools, limits, model: modelOf }),
     model,
     source,
   };
@@ -104,7 +98,7 @@ function codeOf(exported: unknown, file: string): AgentCode {
 export function limitsOf(
   { limits, capabilities }: AgentOptions,
   config: AgentsOptions,
-): Limits & { readonly time: number } {
+): RunLimits & { readonly time: number } {
   const { turns, tokens, time, toolCalls, outputTokens, parallel, result } = config.limits;
   return {
     turns: limits.turns ?? turns,

@@ -1,6 +1,6 @@
 import { definePlugin, optional } from "propylon";
 import { AgentProgress } from "propylon/plugins/progress";
-import { Chronicle } from "./chronicle.ts";
+import { ChangeTimes } from "./change-times.ts";
 import { commands } from "./commands.ts";
 import { createMembers } from "./members.ts";
 import { packagesOf } from "./models/provider.ts";
@@ -38,12 +38,12 @@ export default definePlugin({
   provides: Agents,
   packages: ({ providers }) => packagesOf(providers),
   async setup(gateway) {
-    const chronicle = gateway.keep("chronicle", () => new Chronicle());
-    chronicle.begin();
+    const changes = gateway.keep("changes", () => new ChangeTimes());
+    changes.begin();
     const offers = new Offers();
     const { config, services } = gateway;
     const { progress } = services;
-    const members = await createMembers({ gateway, config, progress, offers, chronicle });
+    const members = await createMembers({ gateway, config, progress, offers, changes });
     for (const { server, place } of members.values()) {
       gateway.server(server);
       const { name, endpoint, listener } = place;
@@ -52,7 +52,7 @@ export default definePlugin({
         ...(listener && { listeners: { [name]: listener } }),
       });
     }
-    gateway.onStart(() => chronicle.settle());
+    gateway.onStart(() => changes.settle());
     return new Team(gateway, members, offers);
   },
 });

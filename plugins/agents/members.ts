@@ -2,7 +2,7 @@ import { toGatewayError, type Control, type PluginContext } from "propylon";
 import { wordsOf } from "propylon/kit";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
-import { Chronicle } from "./chronicle.ts";
+import { ChangeTimes } from "./change-times.ts";
 import { createDriver, limitsOf, type Driven } from "./drivers.ts";
 import type { Offers } from "./offers.ts";
 import type { AgentOptions, AgentsOptions } from "./options.ts";
@@ -10,7 +10,7 @@ import { orderByNeed } from "./order.ts";
 import { placeAgent } from "./place.ts";
 import { AgentServer } from "./server.ts";
 import type { Member } from "./team.ts";
-import { Workbench } from "./workbench.ts";
+import { AgentTools } from "./agent-tools.ts";
 
 /** What members are made with. */
 export interface MembersInput {
@@ -18,7 +18,7 @@ export interface MembersInput {
   readonly config: AgentsOptions;
   readonly progress: ProgressService | undefined;
   readonly offers: Offers;
-  readonly chronicle: Chronicle;
+  readonly changes: ChangeTimes;
 }
 
 /**
@@ -40,13 +40,11 @@ async function createMember(
   name: string,
   options: AgentOptions,
   members: ReadonlyMap<string, Member>,
-  { gateway, config, progress, offers, chronicle }: MembersInput,
+  { gateway, config, progress, offers, changes }: MembersInput,
 ): Promise<Member> {
   const toolOf = (agent: string): string | undefined => members.get(agent)?.agent.tool?.name;
-  const workbench = new Workbench(name, options, gateway, toolOf);
-  const driven = await tryToDrive(() =>
-    createDriver({ name, options, config, workbench, gateway }),
-  );
+  const tools = new AgentTools(name, options, gateway, toolOf);
+  const driven = await tryToDrive(() => createDriver({ name, options, config, tools, gateway }));
   const { driver, model, source } =
     typeof driven === "string" ? { driver: driven, model: undefined, source: "" } : driven;
   if (typeof driven === "string")
@@ -70,7 +68,7 @@ async function createMember(
     server: new AgentServer(name, agent, offers, gateway.log),
     place: placeAgent(name, options),
     model,
-    updatedAt: chronicle.timeOf(name, [options, config.model, config.limits, source]),
+    updatedAt: changes.timeOf(name, [options, config.model, config.limits, source]),
   };
 }
 

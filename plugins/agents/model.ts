@@ -1,5 +1,5 @@
 /** Something said in a conversation with a model. */
-export type Part =
+export type ChatPart =
   | {
       readonly type: "text";
       readonly text: string;
@@ -24,14 +24,14 @@ export type Part =
       /** Id of the tool-call it answers. */
       readonly id: string;
       readonly name: string;
-      readonly parts: readonly Extract<Part, { readonly type: "text" | "image" }>[];
+      readonly parts: readonly Extract<ChatPart, { readonly type: "text" | "image" }>[];
       readonly isError: boolean;
     };
 
 /** One message of a conversation. Tool results are messages of role `tool`. */
-export interface Message {
+export interface ChatMessage {
   readonly role: "user" | "assistant" | "tool";
-  readonly parts: readonly Part[];
+  readonly parts: readonly ChatPart[];
 }
 
 /** A tool as a model is told of it. */
@@ -47,7 +47,7 @@ export interface ModelTool {
 export interface ModelRequest {
   /** Instructions, ahead of the conversation. */
   readonly system: string;
-  readonly messages: readonly Message[];
+  readonly messages: readonly ChatMessage[];
   readonly tools: readonly ModelTool[];
   readonly maxOutputTokens?: number | undefined;
   readonly temperature?: number | undefined;
@@ -60,7 +60,7 @@ export interface ModelRequest {
 /** What a model answered. */
 export interface ModelReply {
   /** Texts and tool-calls, in order. */
-  readonly parts: readonly Part[];
+  readonly parts: readonly ChatPart[];
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
   readonly finish: "stop" | "tool-calls" | "length" | "refused";
 }

@@ -1,18 +1,18 @@
 import type { Driver } from "./agent.ts";
-import type { Limits } from "./loop/limits.ts";
+import type { RunLimits } from "./loop/limits.ts";
 import { runLoop } from "./loop/loop.ts";
 import { Toolbox } from "./loop/toolbox.ts";
-import type { Message, Model } from "./model.ts";
+import type { ChatMessage, Model } from "./model.ts";
 import type { RunOptions, RunResult } from "./service.ts";
-import type { Workbench } from "./workbench.ts";
+import type { AgentTools } from "./agent-tools.ts";
 
 /** What the runs of an agent driven by a model need. */
 export interface ModelParts {
   readonly model: Model;
   readonly instructions: string;
   readonly temperature: number | undefined;
-  readonly workbench: Workbench;
-  readonly limits: Limits;
+  readonly tools: AgentTools;
+  readonly limits: RunLimits;
   /** Names of other agents: models know them by those alone. */
   readonly agents: readonly string[];
 }
@@ -26,12 +26,12 @@ export class ModelDriver implements Driver {
   }
 
   run(
-    messages: readonly Message[],
+    messages: readonly ChatMessage[],
     options: RunOptions,
     via: readonly string[],
   ): Promise<RunResult> {
-    const { model, instructions, temperature, workbench, limits, agents } = this.#parts;
-    const tools = workbench.tools().map(({ server, tool }) => ({
+    const { model, instructions, temperature, limits, agents } = this.#parts;
+    const tools = this.#parts.tools.tools().map(({ server, tool }) => ({
       server,
       tool,
       ...(agents.includes(server) && { name: server }),
@@ -43,7 +43,7 @@ export class ModelDriver implements Driver {
       messages,
       toolbox: new Toolbox(tools, options.tools),
       call: ({ server, name, args, signal, progress }) =>
-        workbench.call({
+        this.#parts.tools.call({
           server,
           tool: name,
           args: { ...args },

@@ -1,10 +1,10 @@
 import { GatewayError, type Answer, type Json, type Tool } from "propylon";
 import type { Driver } from "./agent.ts";
-import { textOf } from "./conversation.ts";
+import { chatText } from "./conversation.ts";
 import { shownParts } from "./loop/outcome.ts";
-import type { Message, Part } from "./model.ts";
+import type { ChatMessage, ChatPart } from "./model.ts";
 import type { RunOptions, RunResult } from "./service.ts";
-import type { Surroundings } from "./workbench.ts";
+import type { GatewayAccess } from "./agent-tools.ts";
 import { relayedFrom } from "./relayed.ts";
 
 /** An agent that is an MCP server elsewhere: a run is one call of its tool that takes a message. */
@@ -12,9 +12,9 @@ export class RemoteDriver implements Driver {
   readonly #agent: string;
   readonly #server: string;
   readonly #toolName: string | undefined;
-  readonly #gateway: Surroundings;
+  readonly #gateway: GatewayAccess;
 
-  constructor(agent: string, server: string, toolName: string | undefined, gateway: Surroundings) {
+  constructor(agent: string, server: string, toolName: string | undefined, gateway: GatewayAccess) {
     this.#agent = agent;
     this.#server = server;
     this.#toolName = toolName;
@@ -22,7 +22,7 @@ export class RemoteDriver implements Driver {
   }
 
   async run(
-    messages: readonly Message[],
+    messages: readonly ChatMessage[],
     options: RunOptions,
     via: readonly string[],
   ): Promise<RunResult> {
@@ -43,10 +43,10 @@ export class RemoteDriver implements Driver {
       ...(options.peer && { peer: options.peer }),
       progress: (report) => options.onEvent?.(relayedFrom(this.#server, tool.name, report)),
     });
-    const parts = partsOf(answer, this.#agent);
+    const parts = chatPartsOf(answer, this.#agent);
     return {
       parts,
-      text: textOf(parts),
+      text: chatText(parts),
       messages: [...messages, { role: "assistant", parts }],
       end: "finished",
       turns: 1,
@@ -77,32 +77,32 @@ function hasMessage({ properties }: Json): boolean {
 }
 
 /** The last message as the tool takes it; what was said before and images only where it knows them. */
-function toArguments(messages: readonly Message[], { inputSchema }: Tool): Json {
+function toArguments(messages: readonly ChatMessage[], { inputSchema }: Tool): Json {
   const known = (inputSchema["properties"] ?? {}) as Json;
   const last = messages.at(-1);
   const history = messages
     .slice(0, -1)
     .filter(({ role }) => role !== "tool")
-    .map(({ role, parts }) => ({ role, content: textOf(parts) }));
+    .map(({ role, parts }) => ({ role, content: chatText(parts) }));
   const images = (last?.parts ?? []).flatMap((part) =>
     part.type === "image" ? [{ data: part.data, mimeType: part.mimeType }] : [],
   );
   return {
-    message: textOf(last?.parts ?? []),
+    message: chatText(last?.parts ?? []),
     ...("history" in known && history.length > 0 && { history }),
     ...("images" in known && images.length > 0 && { images }),
   };
 }
 
 /** @throws {GatewayError} `upstream_error` with what a tool said of its failure */
-export function partsOf(answer: Answer, whose: string): readonly Part[] {
+export function chatPartsOf(answer: Answer, whose: string): readonly ChatPart[] {
   if (answer.isRpcError)
     throw new GatewayError("upstream_error", `${whose} refused: ${answer.error!.message}`);
   const parts = shownParts(answer);
   if (answer.isError)
     throw new GatewayError(
       "upstream_error",
-      textOf(parts) || `${whose} failed and did not say why.`,
+      chatText(parts) || `${whose} failed and did not say why.`,
     );
   return parts;
 }

@@ -9,7 +9,7 @@ import {
   type Principal,
   type ToolReturn,
 } from "propylon";
-import type { Message, ModelPreflight, Part } from "./model.ts";
+import type { ChatMessage, ModelPreflight, ChatPart } from "./model.ts";
 
 /** An agent as others see it: for the registry, health, and lists. */
 export interface AgentInfo {
@@ -75,11 +75,11 @@ export interface RunOptions {
 /** How a run ended. */
 export interface RunResult {
   /** What the agent said last. */
-  readonly parts: readonly Part[];
+  readonly parts: readonly ChatPart[];
   /** The texts of {@link parts}, joined. */
   readonly text: string;
   /** The whole conversation, with what was added. */
-  readonly messages: readonly Message[];
+  readonly messages: readonly ChatMessage[];
   /** `finished`: the agent was done; `prevented`: `mayContinue` said no; else the budget that ran out. */
   readonly end: "finished" | "prevented" | "turns" | "calls" | "tokens" | "time";
   readonly turns: number;
@@ -111,7 +111,7 @@ export interface AgentsService {
    * Runs an agent on a conversation to its end.
    * @throws {GatewayError} `not_found`; `upstream_error` when its model fails; `cancelled`
    */
-  run(name: string, messages: readonly Message[], options: RunOptions): Promise<RunResult>;
+  run(name: string, messages: readonly ChatMessage[], options: RunOptions): Promise<RunResult>;
   /**
    * Whether the model of an agent would take a request, without spending tokens; `undefined` for agents without one.
    * @throws {GatewayError} `not_found`

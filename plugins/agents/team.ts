@@ -1,7 +1,7 @@
 import { GatewayError, type PluginContext } from "propylon";
 import { perGeneration } from "propylon/kit";
 import type { Agent } from "./agent.ts";
-import type { Message, Model, ModelPreflight } from "./model.ts";
+import type { ChatMessage, Model, ModelPreflight } from "./model.ts";
 import type { Offers } from "./offers.ts";
 import { createAtlas, type AgentPlace } from "./place.ts";
 import type { AgentServer } from "./server.ts";
@@ -51,7 +51,11 @@ export class Team implements AgentsService {
     return describeMember(member, around.name, around.urlOf);
   }
 
-  async run(name: string, messages: readonly Message[], options: RunOptions): Promise<RunResult> {
+  async run(
+    name: string,
+    messages: readonly ChatMessage[],
+    options: RunOptions,
+  ): Promise<RunResult> {
     return this.#find(name).agent.run(messages, options);
   }
 

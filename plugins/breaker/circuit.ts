@@ -35,7 +35,7 @@ export interface CircuitHost {
 }
 
 /** Handlers of the calls of one period, made once so that a call costs no closure. */
-interface Tally {
+interface OutcomeCounts {
   readonly period: number;
   readonly answered: () => void;
   readonly failed: (error: unknown) => void;
@@ -64,25 +64,25 @@ export class Circuit {
   readonly #server: string;
   readonly #memory: CircuitMemory;
   readonly #host: CircuitHost;
-  #tally: Tally;
+  #counts: OutcomeCounts;
 
   constructor(server: string, memory: CircuitMemory, host: CircuitHost) {
     this.#server = server;
     this.#memory = memory;
     this.#host = host;
-    this.#tally = this.#newTally();
+    this.#counts = this.#newCounts();
   }
 
   get status(): BreakerStatus {
-    return statusOf(this.#memory);
+    return breakerStatusOf(this.#memory);
   }
 
   /** Lets a call through, or refuses it with `circuit_open` before anything reaches the server. */
   pass(call: Call, next: Next): Promise<Answer> {
     const memory = this.#memory;
     if (memory.state !== "closed") return this.#passOpen(call, next);
-    if (this.#tally.period !== memory.period) this.#tally = this.#newTally();
-    const { answered, failed, failedImpatiently } = this.#tally;
+    if (this.#counts.period !== memory.period) this.#counts = this.#newCounts();
+    const { answered, failed, failedImpatiently } = this.#counts;
     const answer = next(call);
     answer.then(answered, isImpatient(call) ? failedImpatiently : failed);
     return answer;
@@ -100,7 +100,7 @@ export class Circuit {
     if (!wasClosed) this.#report();
   }
 
-  #newTally(): Tally {
+  #newCounts(): OutcomeCounts {
     const { period } = this.#memory;
     const counts = (): boolean => this.#memory.period === period && this.#memory.state === "closed";
     const count = (error: Error): void => {
@@ -210,7 +210,7 @@ export class Circuit {
 }
 
 /** A memory as others see it. */
-export function statusOf(memory: CircuitMemory): BreakerStatus {
+export function breakerStatusOf(memory: CircuitMemory): BreakerStatus {
   const { state, failures, reason, openedAt, retryAt } = memory;
   return {
     state,

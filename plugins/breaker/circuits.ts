@@ -1,6 +1,12 @@
 import { GatewayError, type PluginContext, type Server } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
-import { Circuit, newMemory, statusOf, type CircuitHost, type CircuitMemory } from "./circuit.ts";
+import {
+  Circuit,
+  newMemory,
+  breakerStatusOf,
+  type CircuitHost,
+  type CircuitMemory,
+} from "./circuit.ts";
 import type { BreakerOptions } from "./options.ts";
 import type { BreakerService, BreakerStatus } from "./service.ts";
 
@@ -37,7 +43,7 @@ export class Circuits implements BreakerService {
   }
 
   statusOf(server: string): BreakerStatus {
-    return statusOf(this.#memories.get(server) ?? newMemory());
+    return breakerStatusOf(this.#memories.get(server) ?? newMemory());
   }
 
   reset(server: string): void {
@@ -89,7 +95,7 @@ export class Circuits implements BreakerService {
       const { reason } = memory;
       this.#gateway.log.warn({ server, openings, reason }, "server switched off by the breaker");
       this.#gateway.audit("disable", { server }, { openings });
-      this.#gateway.emit("breaker:state", server, statusOf(memory));
+      this.#gateway.emit("breaker:state", server, breakerStatusOf(memory));
     } catch (error) {
       if (cause !== undefined) memory.reason = cause;
       this.#gateway.log.error({ err: error, server }, "server could not be switched off");

@@ -25,6 +25,8 @@ export default definePlugin({
       const circuit = circuits.of(call.server);
       return circuit ? circuit.pass(call, next) : next(call);
     });
+    registerRoutes(gateway, circuits);
+    registerMetrics(gateway.metrics, circuits);
     gateway.hook("reload:done", ({ servers }) =>
       circuits.forget([...servers.removed, ...servers.changed]),
     );
@@ -32,8 +34,6 @@ export default definePlugin({
     gateway.hook("gating:changed", ({ server, tool, enabled }) => {
       if (enabled && tool === undefined) circuits.reset(server);
     });
-    registerRoutes(gateway, circuits);
-    registerMetrics(gateway.metrics, circuits);
     return circuits;
   },
 });

@@ -1,17 +1,17 @@
-import type { CheckResult, Level } from "./report.ts";
+import type { CheckResult, ContractLevel } from "./report.ts";
 
 /** One thing that a kit looks at. */
 export interface Check<Scene> {
   readonly id: string;
   readonly title: string;
-  readonly level?: Level;
+  readonly level?: ContractLevel;
   /** Resolves when it holds; throws a {@link Deviation} when it does not, {@link Unobservable} when nobody can tell. */
   readonly run: (scene: Scene) => void | Promise<void>;
 }
 
 /** Checks that a level asks for. */
 export function atLevel<Scene>(
-  level: Level,
+  level: ContractLevel,
   checks: readonly Omit<Check<Scene>, "level">[],
 ): readonly Check<Scene>[] {
   return checks.map((check) => ({ ...check, level }));

@@ -1,5 +1,5 @@
 /** Level of contract v1 that a check belongs to, or that a runtime reaches. */
-export type Level = 1 | 2 | 3;
+export type ContractLevel = 1 | 2 | 3;
 
 /** What came out of one check. */
 export interface CheckResult {
@@ -7,7 +7,7 @@ export interface CheckResult {
   readonly id: string;
   readonly title: string;
   /** Level that asks for it; absent for kits without levels. */
-  readonly level?: Level;
+  readonly level?: ContractLevel;
   readonly outcome: "passed" | "failed" | "skipped";
   /** For `failed` what was expected and what came, for `skipped` why; as a sentence. */
   readonly message?: string;
@@ -27,16 +27,16 @@ export interface Report {
   readonly duration: number;
   /** Absent for kits without levels. */
   readonly levels?: {
-    readonly asked: Level;
+    readonly asked: ContractLevel;
     /** 0: not even level 1, so the runtime must not be deployed. */
-    readonly reached: 0 | Level;
+    readonly reached: 0 | ContractLevel;
   };
   readonly results: readonly CheckResult[];
 }
 
 /** The highest level of which, and of all below, every check passed; what was skipped has not passed. */
-export function levelReached(results: readonly CheckResult[]): 0 | Level {
-  let reached: 0 | Level = 0;
+export function levelReached(results: readonly CheckResult[]): 0 | ContractLevel {
+  let reached: 0 | ContractLevel = 0;
   for (const level of [1, 2, 3] as const) {
     const asked = results.filter((result) => result.level === level);
     if (asked.length === 0 || asked.some(({ outcome }) => outcome !== "passed")) break;

@@ -3,7 +3,7 @@ import { GatewayError } from "propylon";
 import { parseDuration } from "propylon/kit";
 import { EXIT, isHttpUrl } from "propylon/cli";
 import { junitOf } from "./junit.ts";
-import { isConformant, type Level, type Report } from "./report.ts";
+import { isConformant, type ContractLevel, type Report } from "./report.ts";
 import { PROBES, type Probes, type RuntimeKitOptions } from "./runtime/options.ts";
 import { summaryOf, tableOf } from "./table.ts";
 
@@ -59,7 +59,7 @@ function runtimeOptions(
   command: readonly string[] | undefined,
 ): RuntimeKitOptions {
   return {
-    level: Number(flags.level) as Level,
+    level: Number(flags.level) as ContractLevel,
     url: url === undefined ? undefined : readUrl(url),
     command,
     env: Object.fromEntries(flags.env ?? []),

@@ -3,7 +3,7 @@ import { GatewayError } from "propylon";
 import { setTicker } from "propylon/kit";
 import { ChannelEvent, type EventDetails } from "./event.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
-import { Ring, type RingBounds } from "./ring.ts";
+import { EventRing, type RingBounds } from "./ring.ts";
 import type { Stream } from "./stream.ts";
 
 const ID = /^(\w+)-(\d{1,15})$/;
@@ -12,7 +12,7 @@ const ID = /^(\w+)-(\d{1,15})$/;
 export class Channel {
   /** Tells this run of the gateway from every other. */
   readonly instance = randomBytes(6).toString("hex");
-  readonly #ring = new Ring();
+  readonly #ring = new EventRing();
   readonly #streams = new Set<Stream>();
   /** How many streams show each kind that is made only when somebody does. */
   readonly #readers: Partial<Record<TopicKind, number>> = {};

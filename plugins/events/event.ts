@@ -23,14 +23,14 @@ const CONFIDENTIAL: { readonly [K in Kind]?: keyof EventData[K] } = {
 export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
 /** One of {@link LEVELS}. */
-export type Level = (typeof LEVELS)[number];
+export type EventLevel = (typeof LEVELS)[number];
 
 /** What only some events have. */
 export interface EventDetails {
   /** Of events that a stream can be resumed from. */
   readonly id?: string;
   /** Of log lines. */
-  readonly level?: Level;
+  readonly level?: EventLevel;
 }
 
 const encoder = new TextEncoder();
@@ -39,7 +39,7 @@ const encoder = new TextEncoder();
 export class ChannelEvent<K extends Kind = Kind> {
   readonly kind: K;
   readonly id: string | undefined;
-  readonly level: Level | undefined;
+  readonly level: EventLevel | undefined;
   readonly #data: EventData[K] & { readonly at: string };
   readonly #frames: Partial<Record<Audience, Frame>> = {};
 

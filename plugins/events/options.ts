@@ -29,3 +29,6 @@ export const optionsSchema = z.strictObject({
       "How often a quiet server-sent stream gets a comment, so that no proxy gives up on it; a bare number is seconds.",
     ),
 });
+
+/** {@link optionsSchema} filled in. */
+export type EventsOptions = z.output<typeof optionsSchema>;

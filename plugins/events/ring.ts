@@ -7,7 +7,7 @@ export interface RingBounds {
 }
 
 /** The last events, oldest first, with numbers that follow each other. */
-export class Ring {
+export class EventRing {
   readonly #events: ChannelEvent[] = [];
   #bytes = 0;
   #last = 0;

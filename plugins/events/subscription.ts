@@ -1,7 +1,7 @@
 import { GatewayError, type Principal } from "propylon";
 import { checkInput } from "propylon/kit";
 import { z } from "zod";
-import { LEVELS, type Audience, type ChannelEvent, type Level } from "./event.ts";
+import { LEVELS, type Audience, type ChannelEvent, type EventLevel } from "./event.ts";
 import { KINDS, PASSING, RESTRICTED, type Kind, type TopicKind } from "./kinds.ts";
 
 const requestSchema = z.strictObject({
@@ -16,7 +16,7 @@ export interface Subscription {
   readonly audience: Audience;
   readonly kinds: ReadonlySet<TopicKind>;
   /** Least severe log lines. */
-  readonly level: Level;
+  readonly level: EventLevel;
   /** The last event that its reader knows. */
   readonly lastEventId: string | undefined;
 }
@@ -83,7 +83,7 @@ export function shows({ kinds, level }: Subscription, event: ChannelEvent): bool
 }
 
 /** Severity of a log line, by name or by the number that pino writes by default; one of somebody's own counts as `info`. */
-export function levelOf(severity: unknown): Level {
+export function levelOf(severity: unknown): EventLevel {
   return (
     LEVELS.find((level, index) => level === severity || severity === (index + 1) * 10) ?? "info"
   );

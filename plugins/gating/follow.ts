@@ -1,18 +1,18 @@
 import type { Server, PluginContext } from "propylon";
 import { isKnownServer } from "./known.ts";
-import type { Ledger } from "./ledger.ts";
+import type { FlagStore } from "./flag-store.ts";
 
-/** Keeps the ledger up to date with the servers: what they have, how their connections go, and whether they are still there. */
-export function followServers(gateway: PluginContext, ledger: Ledger): void {
+/** Keeps the store up to date with the servers: what they have, how their connections go, and whether they are still there. */
+export function followServers(gateway: PluginContext, store: FlagStore): void {
   const compare = (server: Server | undefined): void => {
-    if (server && isListed(server)) ledger.compare(server.name, server.catalogue.tools);
+    if (server && isListed(server)) store.compare(server.name, server.catalogue.tools);
   };
   const note = (name: string, { state, since, lastError }: Server["status"]): void => {
-    if (state === "ready") ledger.note(name, { lastInit: since, lastError: null });
-    else if (lastError !== undefined) ledger.note(name, { lastError });
+    if (state === "ready") store.note(name, { lastInit: since, lastError: null });
+    else if (lastError !== undefined) store.note(name, { lastError });
   };
   const settle = (): void => {
-    ledger.prune((server) => isKnownServer(gateway.control, server));
+    store.prune((server) => isKnownServer(gateway.control, server));
     for (const server of gateway.control.servers.values()) {
       compare(server);
       // What was connected before its generation served told nobody.

@@ -1,29 +1,29 @@
 import { definePlugin, type Handle } from "propylon";
+import { FlagStore } from "./flag-store.ts";
+import { isShown } from "./flags.ts";
+import { followServers } from "./follow.ts";
 import { createGate } from "./gate.ts";
-import { isServerOn, isShown, isToolOn } from "./flags.ts";
-import { Ledger } from "./ledger.ts";
 import { optionsSchema } from "./options.ts";
 import { statePath } from "./path.ts";
-import { isLeftOut, takeIn } from "./entry.ts";
-import { checkFlags } from "./known.ts";
-import { Gating, type GatingService } from "./service.ts";
-import { createRule } from "./timeouts.ts";
 import { reserveTools } from "./reserved.ts";
-import { followServers } from "./follow.ts";
+import { Gating } from "./service.ts";
+import { createService } from "./switches.ts";
+import { createRule } from "./timeouts.ts";
 
 export * from "./service.ts";
 
+/** Switches servers and tools on and off, for good, and bounds how long calls may run. */
 export default definePlugin({
   name: "gating",
   config: optionsSchema,
   provides: Gating,
-  setup(gateway): GatingService {
-    const { config } = gateway;
-    const shown: Handle = gateway.filter((item) => isShown(ledger.flags, item));
-    const ledger = gateway.keep(
-      "ledger",
+  setup(gateway) {
+    const { config, control, files } = gateway;
+    const shown: Handle = gateway.filter((item) => isShown(store.flags, item));
+    const store = gateway.keep(
+      "store",
       () =>
-        new Ledger({
+        new FlagStore({
           log: gateway.log,
           relist: () => shown.changed(),
           changed: (flags, by) => {
@@ -35,28 +35,14 @@ export default definePlugin({
     const deadlineOf = createRule(config, (call) => gateway.control.timeouts(call));
     gateway.use(
       "gate",
-      createGate(() => ledger.flags),
+      createGate(() => store.flags),
     );
     gateway.use("deadline", { limit: deadlineOf });
-    gateway.onStart(() =>
-      ledger.open(
-        statePath(config.state, gateway.files.folder, gateway.control.configFile),
-        gateway.control.dryRun,
-      ),
-    );
     reserveTools(gateway, config.reserved);
-    followServers(gateway, ledger);
-    return {
-      isServerEnabled: (server) => isServerOn(ledger.flags, server) && !isLeftOut(gateway, server),
-      isToolEnabled: (server, tool) => isToolOn(ledger.flags, server, tool),
-      async set(flags, by) {
-        checkFlags(gateway.control, ledger.flags, flags);
-        const entries = await takeIn(gateway, flags, by);
-        const changed = await ledger.set(flags, by);
-        return [...entries.filter((flag) => !changed.includes(flag)), ...changed];
-      },
-      export: () => ledger.export(),
-      deadlineOf,
-    };
+    followServers(gateway, store);
+    gateway.onStart(() =>
+      store.open(statePath(config.state, files.folder, control.configFile), control.dryRun),
+    );
+    return createService(gateway, store, deadlineOf);
   },
 });

@@ -2,7 +2,7 @@ import type { FlagMap, ServerFlags } from "./flags.ts";
 import type { GatingState, ServerState } from "./service.ts";
 
 /** When a server was last connected, and why it last was not. */
-export interface History {
+export interface ConnectionHistory {
   readonly lastInit: string | null;
   readonly lastError: string | null;
 }
@@ -11,7 +11,7 @@ export interface History {
 export interface Remembered {
   readonly version: number;
   readonly flags: FlagMap;
-  readonly history: ReadonlyMap<string, History>;
+  readonly history: ReadonlyMap<string, ConnectionHistory>;
 }
 
 /** The version this gateway writes. */
@@ -31,7 +31,7 @@ export function parseState(text: string): Remembered {
   if (typeof version !== "number" || !Number.isSafeInteger(version) || version < 0)
     throw new Error("version is not a whole number");
   const flags = new Map<string, ServerFlags>();
-  const history = new Map<string, History>();
+  const history = new Map<string, ConnectionHistory>();
   for (const [name, value] of entries(root, "servers")) readServer(name, value, flags, history);
   for (const [name, value] of entries(root, "server_enabled"))
     merge(flags, name, { enabled: flag(value, `server_enabled.${name}`), tools: new Map() });
@@ -43,7 +43,7 @@ export function parseState(text: string): Remembered {
 /** A state as version 1 of the file. */
 export function toState(
   flags: FlagMap,
-  history: ReadonlyMap<string, History>,
+  history: ReadonlyMap<string, ConnectionHistory>,
   updatedAt: string,
 ): GatingState {
   const names = [...new Set([...flags.keys(), ...history.keys()])].toSorted();
@@ -61,7 +61,7 @@ function readServer(
   name: string,
   value: unknown,
   flags: Map<string, ServerFlags>,
-  history: Map<string, History>,
+  history: Map<string, ConnectionHistory>,
 ): void {
   const at = `servers.${name}`;
   if (typeof value === "boolean") return merge(flags, name, { enabled: value, tools: new Map() });

@@ -7,7 +7,7 @@ import type { HealthReport, HealthService, ServerHealth } from "./service.ts";
 const VALUE: Readonly<Record<HealthReport["status"], number>> = { ok: 1, degraded: 0.5, error: 0 };
 
 /** How long probes took, answered or not. */
-export function createDurations(registry: Registry): Histogram<"server"> {
+export function createProbeDurations(registry: Registry): Histogram<"server"> {
   return new Histogram({
     name: "health_probe_duration_seconds",
     help: "Time until a probe of a server was answered or given up.",

@@ -5,7 +5,7 @@ import type { ModelHealth } from "./models.ts";
 import type { HealthOptions } from "./options.ts";
 
 /** What the routes show. */
-export interface Shown {
+export interface HealthSources {
   readonly health: GatewayHealth;
   readonly agents: AgentsService | undefined;
   /** ISO 8601 of the moment since which the config in force is in force. */
@@ -13,7 +13,7 @@ export interface Shown {
 }
 
 /** `GET /healthz` for probes and people, `GET /_meta/health` with every reason for those who run the gateway. */
-export function registerRoutes(gateway: PluginContext<HealthOptions>, shown: Shown): void {
+export function registerRoutes(gateway: PluginContext<HealthOptions>, shown: HealthSources): void {
   const { path, access } = gateway.config;
   gateway.route("GET", path, { access, mutates: false }, (event) => page(gateway, shown, event));
   gateway.route(
@@ -27,7 +27,7 @@ export function registerRoutes(gateway: PluginContext<HealthOptions>, shown: Sho
 /** Health of servers, agents and models. Always 200: what is wrong behind the gateway must not get it restarted. Reasons are for viewers. */
 async function page(
   gateway: PluginContext<HealthOptions>,
-  { health, lastReload }: Shown,
+  { health, lastReload }: HealthSources,
   event: RouteEvent,
 ): Promise<object> {
   noStore(event);
@@ -46,7 +46,7 @@ async function page(
 
 async function details(
   gateway: PluginContext<HealthOptions>,
-  { health, agents, lastReload }: Shown,
+  { health, agents, lastReload }: HealthSources,
   event: RouteEvent,
 ): Promise<object> {
   noStore(event);

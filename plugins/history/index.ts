@@ -2,7 +2,7 @@ import { definePlugin } from "propylon";
 import { optionsSchema } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { Ring } from "./ring.ts";
-import { historyRoutes } from "./routes.ts";
+import { registerRoutes } from "./routes.ts";
 import { Secrets } from "./secrets.ts";
 
 /** The last tool calls with what was asked, what came back and who asked. */
@@ -18,6 +18,7 @@ export default definePlugin({
     const recorder = new Recorder({ ring, options, secrets, log });
     gateway.use("observe", recorder.watch);
     gateway.use("dispatch", recorder.note);
+    registerRoutes(gateway, { ring, secrets, recorder });
     gateway.onStart(() => {
       const before = ring.limits;
       ring.limits = limits;
@@ -26,6 +27,5 @@ export default definePlugin({
       };
     });
     gateway.onDispose(() => recorder.flush());
-    historyRoutes(gateway, { ring, secrets, recorder });
   },
 });

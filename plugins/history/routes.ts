@@ -15,7 +15,7 @@ export interface History {
 }
 
 /** Registers the history API below `/_meta/history`. */
-export function historyRoutes(
+export function registerRoutes(
   gateway: Pick<PluginContext, "route" | "call">,
   { ring, secrets, recorder }: History,
 ): void {

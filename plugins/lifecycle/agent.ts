@@ -39,7 +39,7 @@ export type News =
   | { readonly type: "progress"; readonly event: Exclude<AgentEvent, { type: "text" }> };
 
 /** What an agent is made of. */
-export interface Order {
+export interface ManagedAgentOptions {
   readonly contract: string;
   /** Name of the agent in the config. */
   readonly name: string;
@@ -53,7 +53,7 @@ export interface Order {
 }
 
 /** One agent at work on one contract. Its final states are sticky. */
-export class Agent {
+export class ManagedAgent {
   /** Nobody can guess it: whoever knows an id has seen it. */
   readonly id = randomUUID();
   readonly contract: string;
@@ -73,7 +73,7 @@ export class Agent {
   #end: End | undefined;
   readonly #watchers = new Set<(news: News) => void>();
 
-  constructor({ contract, name, owner, output, key, meta = {} }: Order) {
+  constructor({ contract, name, owner, output, key, meta = {} }: ManagedAgentOptions) {
     this.contract = contract;
     this.name = name;
     this.owner = owner;

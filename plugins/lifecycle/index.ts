@@ -1,10 +1,11 @@
-import { definePlugin, GatewayError, optional } from "propylon";
+import { definePlugin, optional } from "propylon";
 import { setTicker } from "propylon/kit";
-import { Agents, type AgentsService } from "propylon/plugins/agents";
+import { Agents } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
+import { takersOf } from "./dependencies.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { registerMetrics } from "./metrics.ts";
-import { optionsSchema, type LifecycleOptions } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerSockets } from "./sockets.ts";
 import { registerTools } from "./tools.ts";
@@ -25,6 +26,15 @@ export default definePlugin({
       () => new Lifecycle(),
       (kept) => kept.close(),
     );
+    registerTools(gateway, lifecycle, payloads !== undefined);
+    registerRoutes(gateway, lifecycle);
+    registerSockets(gateway, lifecycle);
+    registerMetrics(gateway.metrics, lifecycle);
+    // What runs has the whole grace time, as a call in flight has.
+    gateway.hook("gateway:drain", ({ waitUntil, signal }) => {
+      signal.addEventListener("abort", () => void lifecycle.close(), { once: true });
+      waitUntil(lifecycle.drain());
+    });
     gateway.onStart(() => {
       const takers = takersOf(options, agents);
       const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
@@ -36,34 +46,7 @@ export default definePlugin({
         giveBack();
       };
     });
-    // What runs has the whole grace time, as a call in flight has.
-    gateway.hook("gateway:drain", ({ waitUntil, signal }) => {
-      signal.addEventListener("abort", () => void lifecycle.close(), { once: true });
-      waitUntil(lifecycle.drain());
-    });
     // At a shutdown what is left ends while the agents plugin is still there; at a reload it goes on.
     gateway.onDispose(() => (lifecycle.isDraining ? lifecycle.close() : undefined));
-    registerTools(gateway, lifecycle, payloads !== undefined);
-    registerRoutes(gateway, lifecycle);
-    registerSockets(gateway, lifecycle);
-    registerMetrics(gateway.metrics, lifecycle);
   },
 });
-
-/**
- * Agents of the config that take contracts, the default one first.
- *
- * @throws {GatewayError} `invalid` for a name that is not in the config
- */
-function takersOf(options: LifecycleOptions, agents: AgentsService): readonly string[] {
-  const names = agents.list().map(({ name }) => name);
-  if (options.agent === undefined) return names.slice(0, 1);
-  const takers = [options.agent].flat();
-  const unknown = takers.find((name) => !names.includes(name));
-  if (unknown === undefined) return takers;
-  throw new GatewayError(
-    "invalid",
-    `plugins.lifecycle.agent names "${unknown}", which is no agent.`,
-    { hint: `Agents: ${names.join(", ") || "none"}.`, data: { path: "plugins.lifecycle.agent" } },
-  );
-}

@@ -1,4 +1,4 @@
-import type { Message } from "propylon/plugins/agents";
+import type { ChatMessage } from "propylon/plugins/agents";
 
 /** What an agent is told of its contract, behind its own instructions. */
 export function instructionsFor(id: string, hasPayloads: boolean): string {
@@ -16,7 +16,7 @@ export function instructionsFor(id: string, hasPayloads: boolean): string {
 }
 
 /** What an agent is told that stopped working without a word about its contract. */
-export const REMINDER: Message = {
+export const REMINDER: ChatMessage = {
   role: "user",
   parts: [
     {

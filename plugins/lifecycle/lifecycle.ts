@@ -1,12 +1,12 @@
-import type { Means } from "./means.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { GatewayError, type Principal } from "propylon";
 import { within } from "propylon/kit";
 import type { PayloadInfo } from "propylon/plugins/payloads";
-import { Agent, type End, type Order } from "./agent.ts";
+import { ManagedAgent, type End, type ManagedAgentOptions } from "./agent.ts";
 import { ownTools } from "./own-tools.ts";
 import { Roster } from "./roster.ts";
 import { runContract } from "./run.ts";
-import { Slots } from "./slots.ts";
+import { AgentSlots } from "./slots.ts";
 
 /** How long runs may take to end once they were cut, in milliseconds. */
 const CUT_MS = 1_000;
@@ -18,7 +18,7 @@ const SHUTDOWN: End = {
 };
 
 /** What is asked for with a new agent. */
-export interface Request extends Omit<Order, "output"> {
+export interface StartRequest extends Omit<ManagedAgentOptions, "output"> {
   /** Whether it runs as soon as there is a place. */
   readonly start: boolean;
 }
@@ -28,17 +28,20 @@ export class Lifecycle {
   /** How many came to each final state, since the process started. */
   readonly ends = { completed: 0, stopped: 0 };
   readonly #roster = new Roster((agent) => this.#forget(agent));
-  readonly #slots = new Slots();
-  readonly #ready = new Set<Agent>();
-  readonly #runs = new Map<Agent, Promise<void>>();
+  readonly #slots = new AgentSlots();
+  readonly #ready = new Set<ManagedAgent>();
+  readonly #runs = new Map<ManagedAgent, Promise<void>>();
   /** Agents by owner and the key that the owner gave the request. */
-  readonly #keys = new Map<string, { readonly agent: Agent; readonly request: Request }>();
+  readonly #keys = new Map<
+    string,
+    { readonly agent: ManagedAgent; readonly request: StartRequest }
+  >();
   #turns = Promise.resolve();
-  #means: Means | undefined;
+  #dependencies: Dependencies | undefined;
   #draining = false;
 
-  get means(): Means {
-    return this.#means!;
+  get dependencies(): Dependencies {
+    return this.#dependencies!;
   }
 
   get isDraining(): boolean {
@@ -53,20 +56,20 @@ export class Lifecycle {
   }
 
   /** Works with these from now on; the returned function goes back, for a reload that fails. */
-  adopt(means: Means): () => void {
-    const before = this.#means;
-    this.#use(means);
+  adopt(dependencies: Dependencies): () => void {
+    const before = this.#dependencies;
+    this.#use(dependencies);
     return () => {
-      if (this.#means === means && before) this.#use(before);
+      if (this.#dependencies === dependencies && before) this.#use(before);
     };
   }
 
   /** Every agent that a principal may see, in the order in which they were made. */
-  list(asker: Principal): readonly Agent[] {
+  list(asker: Principal): readonly ManagedAgent[] {
     return this.#roster.list(asker);
   }
 
-  find(id: string, asker: Principal): Agent | undefined {
+  find(id: string, asker: Principal): ManagedAgent | undefined {
     return this.#roster.find(id, asker);
   }
 
@@ -75,12 +78,12 @@ export class Lifecycle {
    *
    * @throws {GatewayError} `draining`; `rate_limited` when too many are ready; `invalid` for a key that belongs to another request
    */
-  create(request: Request): Agent {
+  create(request: StartRequest): ManagedAgent {
     const key = request.key === undefined ? undefined : `${request.owner.ref}\n${request.key}`;
     const known = key === undefined ? undefined : this.#keys.get(key);
     if (known) return sameRequest(known, request);
     this.#admit(request);
-    const agent = new Agent({ ...request, key, output: this.means.options.output });
+    const agent = new ManagedAgent({ ...request, key, output: this.dependencies.options.output });
     this.#roster.add(agent);
     this.#ready.add(agent);
     if (key !== undefined) this.#keys.set(key, { agent, request });
@@ -89,7 +92,7 @@ export class Lifecycle {
   }
 
   /** Lets an agent run as soon as there is a place; `false` when it was started before. */
-  start(agent: Agent): boolean {
+  start(agent: ManagedAgent): boolean {
     if (agent.status !== "ready" || this.#slots.isWaiting(agent)) return false;
     this.#slots.ask(agent);
     this.#fill();
@@ -101,7 +104,7 @@ export class Lifecycle {
    *
    * @throws {GatewayError} `too_large` for a payload that does not fit: the agent stays as it was
    */
-  async complete(agent: Agent, summary: string, payload?: string): Promise<boolean> {
+  async complete(agent: ManagedAgent, summary: string, payload?: string): Promise<boolean> {
     const end: End = { status: "completed", summary };
     if (payload === undefined) return this.end(agent, end);
     while (agent.ending) await agent.ending.catch(() => {});
@@ -109,26 +112,26 @@ export class Lifecycle {
     await this.#keepPayload(agent, payload);
     // The gateway may have been shut down meanwhile; nothing else passes who is on its way to the end.
     if (this.#takes(agent, end)) return this.#finish(agent, end);
-    await this.means.payloads?.delete(agent.id);
+    await this.dependencies.payloads?.delete(agent.id);
     return false;
   }
 
   /** Ends an agent, once; `false` when it had ended before. Waits for one that is about to. */
-  async end(agent: Agent, end: End): Promise<boolean> {
+  async end(agent: ManagedAgent, end: End): Promise<boolean> {
     while (agent.ending) await agent.ending.catch(() => {});
     return this.#takes(agent, end) && this.#finish(agent, end);
   }
 
   /** Adds to the payload of an agent that has not ended; `undefined` when it has. */
-  async append(agent: Agent, payload: string): Promise<PayloadInfo | undefined> {
+  async append(agent: ManagedAgent, payload: string): Promise<PayloadInfo | undefined> {
     while (agent.ending) await agent.ending.catch(() => {});
     return agent.isOver
       ? undefined
-      : this.means.payloads?.append(agent.id, payload, { owner: agent.owner.ref });
+      : this.dependencies.payloads?.append(agent.id, payload, { owner: agent.owner.ref });
   }
 
   /** @throws {GatewayError} `exists` for one that runs */
-  delete(agent: Agent): void {
+  delete(agent: ManagedAgent): void {
     if (agent.status === "running")
       throw new GatewayError("exists", "The agent is running.", { hint: "Stop it first." });
     this.#roster.drop(agent);
@@ -136,7 +139,7 @@ export class Lifecycle {
 
   /** Drops what is kept no longer. */
   sweep(): void {
-    const { keep } = this.means.options;
+    const { keep } = this.dependencies.options;
     this.#roster.sweep(keep);
     const before = new Date(Date.now() - keep.age).toISOString();
     for (const agent of this.#ready)
@@ -158,16 +161,17 @@ export class Lifecycle {
     await within(Promise.all(this.#runs.values()), CUT_MS);
   }
 
-  #use(means: Means): void {
-    this.#means = means;
-    this.#slots.limit = means.options.concurrency;
+  #use(dependencies: Dependencies): void {
+    this.#dependencies = dependencies;
+    this.#slots.limit = dependencies.options.concurrency;
     this.#fill();
   }
 
-  #admit({ start }: Request): void {
+  #admit({ start }: StartRequest): void {
     if (this.#draining) throw new GatewayError("draining", "The gateway is shutting down.");
     this.sweep();
-    if (this.#ready.size < this.means.options.waiting || (start && this.#slots.isFree)) return;
+    if (this.#ready.size < this.dependencies.options.waiting || (start && this.#slots.isFree))
+      return;
     throw new GatewayError("rate_limited", `There are ${this.#ready.size} agents ready already.`, {
       hint: "Try again when some have ended.",
       headers: { "retry-after": "5" },
@@ -179,18 +183,18 @@ export class Lifecycle {
     for (let agent = this.#slots.next(); agent; agent = this.#slots.next()) this.#run(agent);
   }
 
-  #run(agent: Agent): void {
+  #run(agent: ManagedAgent): void {
     this.#ready.delete(agent);
     agent.begin();
     this.#runs.set(agent, this.#work(agent));
   }
 
-  async #work(agent: Agent): Promise<void> {
+  async #work(agent: ManagedAgent): Promise<void> {
     await this.#turn();
     this.#cutLeftovers();
     if (!agent.isOver)
       await runContract(agent, {
-        ...this.means,
+        ...this.dependencies,
         tools: ownTools(this, agent),
         end: (end) => this.end(agent, end),
       });
@@ -217,8 +221,8 @@ export class Lifecycle {
     return (this.#turns = this.#turns.then(() => new Promise((resolve) => setImmediate(resolve))));
   }
 
-  async #keepPayload(agent: Agent, payload: string): Promise<void> {
-    const { payloads } = this.means;
+  async #keepPayload(agent: ManagedAgent, payload: string): Promise<void> {
+    const { payloads } = this.dependencies;
     if (!payloads)
       throw new GatewayError("disabled", "No payloads are kept here.", {
         hint: "Turn on plugins.payloads.",
@@ -232,30 +236,30 @@ export class Lifecycle {
   }
 
   /** Final states are sticky, unless a late completion is wanted. */
-  #takes(agent: Agent, { status }: End): boolean {
+  #takes(agent: ManagedAgent, { status }: End): boolean {
     if (!agent.isOver) return true;
     const isLate = status === "completed" && agent.status === "stopped" && !this.#draining;
-    return isLate && this.means.options.completeAfterStop === "accept";
+    return isLate && this.dependencies.options.completeAfterStop === "accept";
   }
 
-  #finish(agent: Agent, end: End): true {
+  #finish(agent: ManagedAgent, end: End): true {
     this.#slots.leave(agent);
     this.#ready.delete(agent);
     agent.finish(end);
     this.ends[end.status]++;
     this.#roster.file(agent);
-    this.#roster.sweep(this.means.options.keep);
+    this.#roster.sweep(this.dependencies.options.keep);
     this.#slots.release(agent);
     this.#fill();
     return true;
   }
 
-  #forget(agent: Agent): void {
+  #forget(agent: ManagedAgent): void {
     this.#slots.leave(agent);
     this.#ready.delete(agent);
     if (agent.key !== undefined) this.#keys.delete(agent.key);
     agent.leave();
-    const { payloads, log } = this.means;
+    const { payloads, log } = this.dependencies;
     payloads
       ?.delete(agent.id)
       .catch((error: unknown) => log.warn({ agent: agent.id, err: error }, "a payload stays"));
@@ -264,9 +268,9 @@ export class Lifecycle {
 
 /** @throws {GatewayError} `invalid` when the request was another one */
 function sameRequest(
-  { agent, request }: { readonly agent: Agent; readonly request: Request },
-  { contract, name, start }: Request,
-): Agent {
+  { agent, request }: { readonly agent: ManagedAgent; readonly request: StartRequest },
+  { contract, name, start }: StartRequest,
+): ManagedAgent {
   if (request.contract === contract && request.name === name && request.start === start)
     return agent;
   throw new GatewayError("invalid", "This Idempotency-Key belongs to another request.", {

@@ -3,26 +3,26 @@ import { checkInput } from "propylon/kit";
 import type { RunTool } from "propylon/plugins/agents";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { z } from "zod";
-import type { Agent } from "./agent.ts";
-import type { Means } from "./means.ts";
+import type { ManagedAgent } from "./agent.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { endingOf, payloadOf } from "./report.ts";
 import { APPEND_WORDS, ownSchemas } from "./schemas.ts";
 
 /** Where agents report to. */
 export interface Contracts {
-  readonly means: Means;
+  readonly dependencies: Dependencies;
   /** @returns whether it counts: a contract ends once */
-  complete(agent: Agent, summary: string, payload?: string): Promise<boolean>;
+  complete(agent: ManagedAgent, summary: string, payload?: string): Promise<boolean>;
   /** @returns what was written; `undefined` when it does not count */
-  append(agent: Agent, payload: string): Promise<PayloadInfo | undefined>;
+  append(agent: ManagedAgent, payload: string): Promise<PayloadInfo | undefined>;
 }
 
 /**
  * What an agent ends its contract with. Made for one agent: under another id they do nothing, so that no agent ends
  * another's contract.
  */
-export function ownTools(contracts: Contracts, agent: Agent): readonly RunTool[] {
-  const hasPayloads = contracts.means.payloads !== undefined;
+export function ownTools(contracts: Contracts, agent: ManagedAgent): readonly RunTool[] {
+  const hasPayloads = contracts.dependencies.payloads !== undefined;
   const completion: z.ZodType<{
     agent_id?: string | undefined;
     summary: string;
@@ -45,7 +45,7 @@ export function ownTools(contracts: Contracts, agent: Agent): readonly RunTool[]
     async run(args) {
       const { payload } = own(agent, args, ownSchemas.append);
       const added = await contracts.append(agent, payload);
-      return JSON.stringify(payloadOf(agent, contracts.means.payloads, !added));
+      return JSON.stringify(payloadOf(agent, contracts.dependencies.payloads, !added));
     },
   };
   return hasPayloads ? [complete, append] : [complete];
@@ -58,7 +58,7 @@ function jsonSchema(schema: z.ZodType): Readonly<Record<string, unknown>> {
 
 /** @throws {GatewayError} `invalid`; `forbidden` for somebody else's id */
 function own<T extends { readonly agent_id?: string | undefined }>(
-  { id }: Agent,
+  { id }: ManagedAgent,
   args: unknown,
   schema: z.ZodType<T>,
 ): T {

@@ -1,6 +1,6 @@
-import type { Means } from "./means.ts";
+import type { Dependencies } from "./dependencies.ts";
 import type { PayloadStore } from "propylon/plugins/payloads";
-import type { Agent, Status } from "./agent.ts";
+import type { ManagedAgent, Status } from "./agent.ts";
 
 /** What is said of an agent nobody knows, or nobody may know of. */
 export const NOT_FOUND = "Agent not found";
@@ -8,7 +8,7 @@ export const NOT_FOUND = "Agent not found";
 /** An agent as agent_start answers it. */
 export type Started = { agent_id: string; status: Status; started_at: string };
 
-export function startedOf({ id, status, startedAt }: Agent): Started {
+export function startedOf({ id, status, startedAt }: ManagedAgent): Started {
   return { agent_id: id, status, started_at: startedAt };
 }
 
@@ -25,7 +25,10 @@ export type AgentStatus = Started & {
 };
 
 /** Everything that is told of an agent, in the order of the source. */
-export function statusOf(agent: Agent, { payloads, options }: Means): AgentStatus {
+export function agentStatusOf(
+  agent: ManagedAgent,
+  { payloads, options }: Dependencies,
+): AgentStatus {
   // A thousand of these are made for one answer, and copying the parts together would cost as much as all the rest.
   const status: AgentStatus = startedOf(agent);
   const { end, endedAt } = agent;
@@ -49,7 +52,7 @@ export function statusOf(agent: Agent, { payloads, options }: Means): AgentStatu
 
 /** How an agent ended; `already`: it had before, and that is what is told. */
 export function endingOf(
-  agent: Agent,
+  agent: ManagedAgent,
   already: boolean,
 ): Omit<AgentStatus, "agent_id"> & { already?: boolean } {
   const { status, startedAt } = agent;
@@ -58,7 +61,7 @@ export function endingOf(
 
 /** An agent's payload as append_payload answers it. */
 export function payloadOf(
-  agent: Agent,
+  agent: ManagedAgent,
   payloads: PayloadStore | undefined,
   already: boolean,
 ): Pick<AgentStatus, "agent_id" | "status" | "payload_size" | "payload_url"> & {
@@ -73,13 +76,16 @@ export function payloadOf(
   };
 }
 
-function timeOf({ status, endedAt }: Agent): Pick<AgentStatus, "completed_at" | "stopped_at"> {
+function timeOf({
+  status,
+  endedAt,
+}: ManagedAgent): Pick<AgentStatus, "completed_at" | "stopped_at"> {
   if (endedAt === undefined) return {};
   return status === "completed" ? { completed_at: endedAt } : { stopped_at: endedAt };
 }
 
 function payloadPart(
-  { id }: Agent,
+  { id }: ManagedAgent,
   payloads: PayloadStore | undefined,
 ): Pick<AgentStatus, "payload_size" | "payload_url"> {
   const info = payloads?.info(id);

@@ -1,37 +1,37 @@
 import type { Principal } from "propylon";
-import type { Agent } from "./agent.ts";
+import type { ManagedAgent } from "./agent.ts";
 import type { LifecycleOptions } from "./options.ts";
 
 /** Every agent that is known, and which of those that ended are still kept. */
 export class Roster {
-  readonly #agents = new Map<string, Agent>();
+  readonly #agents = new Map<string, ManagedAgent>();
   /** Those that ended, in the order of their ends, with their bytes. */
-  readonly #ended = new Map<Agent, number>();
+  readonly #ended = new Map<ManagedAgent, number>();
   #endedBytes = 0;
-  readonly #onDrop: (agent: Agent) => void;
+  readonly #onDrop: (agent: ManagedAgent) => void;
 
   /** @param onDrop told of each agent that is forgotten, whatever the reason */
-  constructor(onDrop: (agent: Agent) => void) {
+  constructor(onDrop: (agent: ManagedAgent) => void) {
     this.#onDrop = onDrop;
   }
 
-  add(agent: Agent): void {
+  add(agent: ManagedAgent): void {
     this.#agents.set(agent.id, agent);
   }
 
   /** An agent as its owner sees it, and who runs the gateway; for everybody else there is none. */
-  find(id: string, asker: Principal): Agent | undefined {
+  find(id: string, asker: Principal): ManagedAgent | undefined {
     const agent = this.#agents.get(id);
     return agent && isVisible(agent, asker) ? agent : undefined;
   }
 
   /** Those that somebody may see, in the order in which they were made. */
-  list(asker: Principal): readonly Agent[] {
+  list(asker: Principal): readonly ManagedAgent[] {
     return [...this.#agents.values()].filter((agent) => isVisible(agent, asker));
   }
 
   /** Files an agent that ended, or that ended once more and differently. */
-  file(agent: Agent): void {
+  file(agent: ManagedAgent): void {
     this.#unfile(agent);
     if (!this.#agents.has(agent.id)) return;
     const { bytes } = agent;
@@ -39,7 +39,7 @@ export class Roster {
     this.#endedBytes += bytes;
   }
 
-  drop(agent: Agent): void {
+  drop(agent: ManagedAgent): void {
     this.#unfile(agent);
     if (this.#agents.delete(agent.id)) this.#onDrop(agent);
   }
@@ -54,13 +54,13 @@ export class Roster {
     }
   }
 
-  #unfile(agent: Agent): void {
+  #unfile(agent: ManagedAgent): void {
     this.#endedBytes -= this.#ended.get(agent) ?? 0;
     this.#ended.delete(agent);
   }
 }
 
 /** Owners see their own, operators and admins all. */
-function isVisible({ owner }: Agent, { ref, roles }: Principal): boolean {
+function isVisible({ owner }: ManagedAgent, { ref, roles }: Principal): boolean {
   return owner.ref === ref || roles.has("operator") || roles.has("admin");
 }

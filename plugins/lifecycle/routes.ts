@@ -1,10 +1,10 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { checkInput, readJson, traceOf } from "propylon/kit";
 import { z } from "zod";
-import type { Agent } from "./agent.ts";
+import type { ManagedAgent } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
-import { endingOf, NOT_FOUND, startedOf, statusOf } from "./report.ts";
+import { endingOf, NOT_FOUND, startedOf, agentStatusOf } from "./report.ts";
 import { chosen, targetOf } from "./tools.ts";
 
 const READ = { access: "caller", mutates: false } as const;
@@ -43,7 +43,7 @@ function registerAll(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
     const owner = event.context.principal;
     const agent = lifecycle.create({
       contract,
-      name: chosen(name, lifecycle.means.takers),
+      name: chosen(name, lifecycle.dependencies.takers),
       owner,
       start,
       key,
@@ -61,7 +61,7 @@ function registerAll(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
       .list(context.principal)
       .filter((agent) => status === undefined || agent.status === status);
     const latest = agents.slice(-limit).toReversed();
-    return { agents: latest.map((agent) => statusOf(agent, lifecycle.means)) };
+    return { agents: latest.map((agent) => agentStatusOf(agent, lifecycle.dependencies)) };
   });
 }
 
@@ -70,7 +70,7 @@ function registerOne(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
     const agent = found(lifecycle, event);
     const { name, contract, output } = agent;
     return {
-      ...statusOf(agent, lifecycle.means),
+      ...agentStatusOf(agent, lifecycle.dependencies),
       agent: name,
       contract,
       output: output.text,
@@ -107,7 +107,7 @@ function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifec
 }
 
 /** @throws {GatewayError} `not_found` */
-function found(lifecycle: Lifecycle, { context }: RouteEvent): Agent {
+function found(lifecycle: Lifecycle, { context }: RouteEvent): ManagedAgent {
   const agent = lifecycle.find(context.params?.["id"] ?? "", context.principal);
   if (agent) return agent;
   throw new GatewayError("not_found", `${NOT_FOUND}.`);

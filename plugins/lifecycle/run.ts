@@ -1,12 +1,18 @@
-import type { Means } from "./means.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { toGatewayError } from "propylon";
-import type { AgentEvent, Message, RunOptions, RunResult, RunTool } from "propylon/plugins/agents";
-import type { Agent, End } from "./agent.ts";
+import type {
+  AgentEvent,
+  ChatMessage,
+  RunOptions,
+  RunResult,
+  RunTool,
+} from "propylon/plugins/agents";
+import type { ManagedAgent, End } from "./agent.ts";
 import { instructionsFor, REMINDER } from "./instructions.ts";
 import { verdictOf } from "./verdict.ts";
 
 /** What a run needs besides its agent. */
-export interface RunMeans extends Means {
+export interface RunDependencies extends Dependencies {
   /** Tools for this agent alone. */
   readonly tools: readonly RunTool[];
   /** Ends the agent, unless it ended already. */
@@ -14,25 +20,32 @@ export interface RunMeans extends Means {
 }
 
 /** Lets an agent work on its contract until it ended, one way or the other. Never rejects. */
-export async function runContract(agent: Agent, means: RunMeans): Promise<void> {
+export async function runContract(
+  agent: ManagedAgent,
+  dependencies: RunDependencies,
+): Promise<void> {
   try {
-    await means.end(await work(agent, means));
+    await dependencies.end(await work(agent, dependencies));
   } catch (thrown) {
     const error = toGatewayError(thrown);
-    if (!agent.isOver) means.log.warn({ agent: agent.id, err: thrown }, "an agent failed");
-    await means.end({ status: "stopped", reason: "error", error: error.message });
+    if (!agent.isOver) dependencies.log.warn({ agent: agent.id, err: thrown }, "an agent failed");
+    await dependencies.end({ status: "stopped", reason: "error", error: error.message });
   }
 }
 
-async function work(agent: Agent, means: RunMeans): Promise<End> {
-  let messages: readonly Message[] = [
+async function work(agent: ManagedAgent, dependencies: RunDependencies): Promise<End> {
+  let messages: readonly ChatMessage[] = [
     { role: "user", parts: [{ type: "text", text: agent.contract }] },
   ];
   for (let reminders = 0; ; reminders++) {
-    const result = await means.agents.run(agent.name, messages, runOptions(agent, means));
-    const end = endOf(agent, result, means);
+    const result = await dependencies.agents.run(
+      agent.name,
+      messages,
+      runOptions(agent, dependencies),
+    );
+    const end = endOf(agent, result, dependencies);
     if (end) return end;
-    if (reminders >= means.options.reminders) return UNFINISHED;
+    if (reminders >= dependencies.options.reminders) return UNFINISHED;
     messages = [...result.messages, REMINDER];
   }
 }
@@ -43,7 +56,7 @@ const UNFINISHED: End = {
   error: "The agent ended its turn without completing its contract.",
 };
 
-function runOptions(agent: Agent, { tools, payloads, end }: RunMeans): RunOptions {
+function runOptions(agent: ManagedAgent, { tools, payloads, end }: RunDependencies): RunOptions {
   return {
     signal: agent.cut.signal,
     principal: agent.owner,
@@ -61,7 +74,7 @@ function runOptions(agent: Agent, { tools, payloads, end }: RunMeans): RunOption
 }
 
 /** What the end of a run means for the contract; `undefined` when nothing was said about it. */
-function endOf(agent: Agent, result: RunResult, { agents }: Means): End | undefined {
+function endOf(agent: ManagedAgent, result: RunResult, { agents }: Dependencies): End | undefined {
   if (agent.end) return agent.end;
   const verdict = verdictOf(result.text);
   if (verdict) return verdict;

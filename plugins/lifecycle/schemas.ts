@@ -9,16 +9,16 @@ export const APPEND_WORDS =
   "Adds text to the end of an agent's payload; makes one when there is none.";
 
 /** Arguments of a tool that is about one agent. */
-export const agentSchema = z.object({ agent_id: agentId });
+export const agentIdSchema = z.object({ agent_id: agentId });
 
 /** Arguments of append_payload. */
 export const appendSchema = z.object({ agent_id: agentId, payload });
 
 /** What a completion says. */
-export type Completion = { agent_id: string; summary: string; payload?: string | undefined };
+export type CompletionInput = { agent_id: string; summary: string; payload?: string | undefined };
 
 /** Arguments of agent_complete. */
-export function completeSchema(hasPayloads: boolean): z.ZodType<Completion> {
+export function completeSchema(hasPayloads: boolean): z.ZodType<CompletionInput> {
   return hasPayloads
     ? z.object({ agent_id: agentId, summary, payload: payload.optional() })
     : z.object({ agent_id: agentId, summary });

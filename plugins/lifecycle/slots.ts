@@ -1,11 +1,11 @@
-import type { Agent } from "./agent.ts";
+import type { ManagedAgent } from "./agent.ts";
 
 /** Places for agents that run at the same time, and who waits for one, first come first served. */
-export class Slots {
+export class AgentSlots {
   /** How many there are. */
   limit = 1;
-  readonly #taken = new Set<Agent>();
-  readonly #waiting = new Set<Agent>();
+  readonly #taken = new Set<ManagedAgent>();
+  readonly #waiting = new Set<ManagedAgent>();
 
   /** Whether whoever asks now gets a place at once. */
   get isFree(): boolean {
@@ -13,21 +13,21 @@ export class Slots {
   }
 
   /** Asks for a place; whoever has to wait gets it from {@link next}. */
-  ask(agent: Agent): void {
+  ask(agent: ManagedAgent): void {
     this.#waiting.add(agent);
   }
 
-  isWaiting(agent: Agent): boolean {
+  isWaiting(agent: ManagedAgent): boolean {
     return this.#waiting.has(agent);
   }
 
   /** Waits no longer. */
-  leave(agent: Agent): void {
+  leave(agent: ManagedAgent): void {
     this.#waiting.delete(agent);
   }
 
   /** Gives a free place to who waited longest. */
-  next(): Agent | undefined {
+  next(): ManagedAgent | undefined {
     if (!this.isFree) return undefined;
     const [agent] = this.#waiting;
     if (!agent) return undefined;
@@ -36,7 +36,7 @@ export class Slots {
     return agent;
   }
 
-  release(agent: Agent): void {
+  release(agent: ManagedAgent): void {
     this.#taken.delete(agent);
   }
 }

@@ -1,8 +1,8 @@
 import type { PluginContext, Socket } from "propylon";
-import type { Agent, News } from "./agent.ts";
+import type { ManagedAgent, News } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
-import { NOT_FOUND, statusOf } from "./report.ts";
+import { NOT_FOUND, agentStatusOf } from "./report.ts";
 
 /** Bytes that may wait for a reader; one that lets more pile up is cut off. */
 const MAX_UNSENT = 1024 * 1024;
@@ -24,7 +24,7 @@ export function registerSockets(
   });
 }
 
-function watch(agent: Agent, socket: Socket, lifecycle: Lifecycle): void {
+function watch(agent: ManagedAgent, socket: Socket, lifecycle: Lifecycle): void {
   const send = (message: object): void => {
     if (socket.buffered > MAX_UNSENT) socket.terminate();
     else socket.send(JSON.stringify(message));
@@ -32,7 +32,7 @@ function watch(agent: Agent, socket: Socket, lifecycle: Lifecycle): void {
   const tell = (news: News): void => {
     if (news.type === "gone") return socket.close(GONE, NOT_FOUND);
     if (news.type !== "state") return send(news);
-    send({ type: "state", ...statusOf(agent, lifecycle.means) });
+    send({ type: "state", ...agentStatusOf(agent, lifecycle.dependencies) });
     if (agent.isOver) socket.close(1000, agent.status);
   };
   socket.onClose(agent.watch(tell));

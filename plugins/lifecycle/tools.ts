@@ -1,11 +1,11 @@
 import { GatewayError, type Call, type PluginContext } from "propylon";
 import { traceOf } from "propylon/kit";
-import type { Agent } from "./agent.ts";
-import { NOT_FOUND, endingOf, payloadOf, startedOf, statusOf } from "./report.ts";
+import type { ManagedAgent } from "./agent.ts";
+import { NOT_FOUND, endingOf, payloadOf, startedOf, agentStatusOf } from "./report.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
 import {
-  agentSchema,
+  agentIdSchema,
   APPEND_WORDS,
   appendedSchema,
   appendSchema,
@@ -39,7 +39,7 @@ function registerStart(gateway: PluginContext<LifecycleOptions>, lifecycle: Life
     run({ contract, agent: name }, call) {
       const agent = lifecycle.create({
         contract,
-        name: chosen(name, lifecycle.means.takers),
+        name: chosen(name, lifecycle.dependencies.takers),
         owner: call.principal,
         start: true,
         meta: traceOf(call.meta ?? {}),
@@ -60,7 +60,9 @@ function registerStatus(gateway: PluginContext<LifecycleOptions>, lifecycle: Lif
     run({ agent_ids }, { principal }) {
       const agents = agent_ids.map((id) => {
         const agent = lifecycle.find(id, principal);
-        return agent ? statusOf(agent, lifecycle.means) : { agent_id: id, error: NOT_FOUND };
+        return agent
+          ? agentStatusOf(agent, lifecycle.dependencies)
+          : { agent_id: id, error: NOT_FOUND };
       });
       // The source answers a list, MCP demands an object: the text is the one, the structure the other.
       return {
@@ -93,7 +95,7 @@ function registerEnds(
   gateway.tool("agent_stop", {
     title: "Stop an agent",
     description: "Stops an agent: what it asked its model already ends, it asks nothing more.",
-    input: agentSchema,
+    input: agentIdSchema,
     output: endedSchema,
     annotations: { idempotentHint: true, destructiveHint: true },
     async run({ agent_id }, call) {
@@ -114,13 +116,13 @@ function registerAppend(gateway: PluginContext<LifecycleOptions>, lifecycle: Lif
     async run({ agent_id, payload }, call) {
       const agent = found(lifecycle, agent_id, call);
       const added = await lifecycle.append(agent, payload);
-      return payloadOf(agent, lifecycle.means.payloads, !added);
+      return payloadOf(agent, lifecycle.dependencies.payloads, !added);
     },
   });
 }
 
 /** What the audit says an action was about: whoever may use somebody else's agents is not the one who owns them. */
-export function targetOf({ id, name, owner }: Agent): Readonly<Record<string, string>> {
+export function targetOf({ id, name, owner }: ManagedAgent): Readonly<Record<string, string>> {
   return { agent: id, name, owner: owner.ref };
 }
 
@@ -142,7 +144,7 @@ export function chosen(wanted: string | undefined, takers: readonly string[]): s
 }
 
 /** @throws {GatewayError} `not_found` */
-function found(lifecycle: Lifecycle, id: string, { principal }: Call): Agent {
+function found(lifecycle: Lifecycle, id: string, { principal }: Call): ManagedAgent {
   const agent = lifecycle.find(id, principal);
   if (agent) return agent;
   throw new GatewayError("not_found", `${NOT_FOUND}.`);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Json } from "propylon";
-import type { Message } from "./client-message.ts";
+import type { ClientMessage } from "./client-message.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";
 
@@ -79,7 +79,7 @@ export function askClient(
 /** Hands a client's response to whoever asked. Responses to unknown ids are ignored. */
 export function settleAsk(
   session: Session,
-  response: Extract<Message, { kind: "response" }>,
+  response: Extract<ClientMessage, { kind: "response" }>,
 ): void {
   const id = String(response.id);
   const ask = session.asks?.get(id);

@@ -11,7 +11,7 @@ import {
 } from "./protocol.ts";
 
 /** A JSON-RPC message after its shape was checked once. */
-export type Message =
+export type ClientMessage =
   | {
       readonly kind: "request";
       readonly id: RpcId;
@@ -26,11 +26,11 @@ export type Message =
       readonly error?: RpcError;
     };
 
-/** A request; see {@link Message}. */
-export type Request = Extract<Message, { kind: "request" }>;
+/** A request; see {@link ClientMessage}. */
+export type Request = Extract<ClientMessage, { kind: "request" }>;
 
 /** Reads one JSON-RPC 2.0 message; `undefined` when it is none. Unknown members are ignored. */
-export function readMessage(value: unknown): Message | undefined {
+export function readClientMessage(value: unknown): ClientMessage | undefined {
   if (!isObject(value) || value["jsonrpc"] !== "2.0") return undefined;
   const { id, method, params } = value;
   if (typeof method !== "string") return method === undefined ? readResponse(value) : undefined;
@@ -39,7 +39,7 @@ export function readMessage(value: unknown): Message | undefined {
   return isId(id) ? { kind: "request", id, method, params } : undefined;
 }
 
-function readResponse({ id, result, error }: Json): Message | undefined {
+function readResponse({ id, result, error }: Json): ClientMessage | undefined {
   if (!isId(id)) return undefined;
   if (error === undefined) return isObject(result) ? { kind: "response", id, result } : undefined;
   if (result !== undefined || !isObject(error)) return undefined;
@@ -66,7 +66,7 @@ export function readableId(value: unknown): RpcId | null {
  * Tells the era of a message: the body decides (`_meta` names a protocol version), the headers must agree (2026-07-28,
  * Streamable HTTP). A message that claims nothing is legacy.
  */
-export function classify(message: Message, headers: IncomingHttpHeaders): Era | Fault {
+export function classify(message: ClientMessage, headers: IncomingHttpHeaders): Era | Fault {
   if (message.kind === "response") return "legacy";
   const version = headerValue(headers["mcp-protocol-version"]);
   const meta = message.params?.["_meta"];
@@ -104,7 +104,7 @@ function missingEnvelope(method: string, version: string, meta: unknown): Fault 
 function checkClaim(
   claim: unknown,
   meta: Json,
-  message: Exclude<Message, { kind: "response" }>,
+  message: Exclude<ClientMessage, { kind: "response" }>,
   version: string | undefined,
 ) {
   if (typeof claim !== "string") return invalidEnvelope(META_VERSION, "must be a string");

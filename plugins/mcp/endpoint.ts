@@ -10,8 +10,8 @@ import {
   takeBody,
 } from "propylon/kit";
 import { EndpointContext } from "./context.ts";
-import type { Message, Request } from "./client-message.ts";
-import { classify, headerValue, readableId, readMessage } from "./client-message.ts";
+import type { ClientMessage, Request } from "./client-message.ts";
+import { classify, headerValue, readableId, readClientMessage } from "./client-message.ts";
 import { LegacyFace } from "./legacy.ts";
 import { EndpointState } from "./endpoint-state.ts";
 import { ModernFace } from "./modern.ts";
@@ -120,7 +120,8 @@ export class Endpoint {
     if (this.#context.host.leases.isWithdrawn(principal))
       return sendFault(res, CREDENTIAL_GONE, null);
     const { value, inexact } = parseInexact(body, this.#context.host.limits.depth);
-    const message = inexact === undefined ? readMessage(value) : refusedAnswer(value, inexact);
+    const message =
+      inexact === undefined ? readClientMessage(value) : refusedAnswer(value, inexact);
     if (inexact !== undefined && !message)
       return sendFault(res, changed(inexact), readableId(value));
     if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
@@ -147,7 +148,7 @@ export class Endpoint {
     principal: Principal,
     accepts: Accepts,
   ): void {
-    const messages = values.map(readMessage).filter(isLegacy);
+    const messages = values.map(readClientMessage).filter(isLegacy);
     if (values.length === 0 || messages.length < values.length)
       return sendFault(res, NOT_A_BATCH, null);
     if (this.#context.host.draining && messages.some(({ kind }) => kind === "request"))
@@ -243,7 +244,7 @@ function headFault({ headers }: IncomingMessage, accepts: Accepts): Fault | unde
   return undefined;
 }
 
-function isLegacy(message: Message | undefined): message is Message {
+function isLegacy(message: ClientMessage | undefined): message is ClientMessage {
   return message !== undefined && classify(message, {}) === "legacy";
 }
 
@@ -254,8 +255,8 @@ function isStateless({ headers }: IncomingMessage): boolean {
 }
 
 /** Stands for a client's answer that would change: its server is told, and waits no longer. */
-function refusedAnswer(value: unknown, number: string): Message | undefined {
-  const message = readMessage(value);
+function refusedAnswer(value: unknown, number: string): ClientMessage | undefined {
+  const message = readClientMessage(value);
   if (message?.kind !== "response") return undefined;
   return {
     kind: "response",

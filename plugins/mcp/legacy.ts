@@ -4,7 +4,7 @@ import type { Json, Principal } from "propylon";
 import { isObject } from "propylon/kit";
 import { BatchReply } from "./batch.ts";
 import type { EndpointContext } from "./context.ts";
-import { type Message, type Request, headerValue } from "./client-message.ts";
+import { type ClientMessage, type Request, headerValue } from "./client-message.ts";
 import {
   type CallRequest,
   type Forward,
@@ -15,7 +15,7 @@ import {
 } from "./forward.ts";
 import { LegacyCall } from "./legacy-call.ts";
 import { isListMethod, type ListMethod } from "./list.ts";
-import { type Fault, GONE, LEGACY_VERSIONS, RPC } from "./protocol.ts";
+import { type Fault, GONE, LEGACY_CLIENT_VERSIONS, RPC } from "./protocol.ts";
 import {
   type Accepts,
   type Reply,
@@ -45,7 +45,7 @@ export class LegacyFace {
 
   /** Serves one posted message. */
   post(
-    message: Message,
+    message: ClientMessage,
     req: IncomingMessage,
     res: ServerResponse,
     principal: Principal,
@@ -80,7 +80,7 @@ export class LegacyFace {
 
   /** Serves a JSON-RPC batch, which revisions before 2025-06-18 know. */
   batch(
-    messages: readonly Message[],
+    messages: readonly ClientMessage[],
     req: IncomingMessage,
     res: ServerResponse,
     principal: Principal,
@@ -160,7 +160,10 @@ export class LegacyFace {
     const given = headerValue(headers["mcp-session-id"]);
     const version = headerValue(headers["mcp-protocol-version"]);
     const session = given === undefined ? undefined : this.#sessions.find(given, principal.ref);
-    if (session !== undefined && (version === undefined || LEGACY_VERSIONS.includes(version))) {
+    if (
+      session !== undefined &&
+      (version === undefined || LEGACY_CLIENT_VERSIONS.includes(version))
+    ) {
       session.viewer = principal;
       return session;
     }
@@ -184,9 +187,9 @@ export class LegacyFace {
     await this.#context.settling;
     if (res.destroyed) return;
     if (this.#context.closed) return reply.end(faultPieces(GONE, id), GONE.status);
-    const version = LEGACY_VERSIONS.includes(protocolVersion)
+    const version = LEGACY_CLIENT_VERSIONS.includes(protocolVersion)
       ? protocolVersion
-      : LEGACY_VERSIONS[0]!;
+      : LEGACY_CLIENT_VERSIONS[0]!;
     const session = this.#sessions.open(principal.ref, version, capabilities);
     if (session === undefined)
       return reply.end(faultPieces(invalid("The declared capabilities are too large."), id));
@@ -267,7 +270,7 @@ export class LegacyFace {
   }
 }
 
-function batchProblem(session: Session, messages: readonly Message[]): string | undefined {
+function batchProblem(session: Session, messages: readonly ClientMessage[]): string | undefined {
   if (session.version >= "2025-06-18")
     return `Protocol version ${session.version} has no JSON-RPC batches.`;
   if (messages.length > MAX_BATCH) return `A batch may have ${MAX_BATCH} messages.`;

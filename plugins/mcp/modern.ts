@@ -4,7 +4,7 @@ import type { Json, Principal } from "propylon";
 import { Cancellation, isObject } from "propylon/kit";
 import type { ClientRequest } from "./client-call.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Message, Request } from "./client-message.ts";
+import type { ClientMessage, Request } from "./client-message.ts";
 import {
   type CallRequest,
   type Forward,
@@ -41,7 +41,7 @@ export class ModernFace {
 
   /** Serves one posted message. */
   post(
-    message: Message,
+    message: ClientMessage,
     req: IncomingMessage,
     res: ServerResponse,
     principal: Principal,

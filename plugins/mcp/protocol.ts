@@ -1,7 +1,7 @@
 import type { Json } from "propylon";
 
 /** Revisions with `initialize`, newest first; the first is offered to clients that ask for one we do not know. */
-export const LEGACY_VERSIONS: readonly string[] = [
+export const LEGACY_CLIENT_VERSIONS: readonly string[] = [
   "2025-11-25",
   "2025-06-18",
   "2025-03-26",

@@ -2,10 +2,10 @@ import type { Json } from "propylon";
 import { SEVERITIES } from "propylon/kit";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Message } from "./client-message.ts";
+import type { ClientMessage } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import type { LogLevels } from "./log-levels.ts";
-import { type Fault, RPC, LEGACY_VERSIONS } from "./protocol.ts";
+import { type Fault, RPC, LEGACY_CLIENT_VERSIONS } from "./protocol.ts";
 import type { Session } from "./session.ts";
 import type { ResourceWatchers } from "./resource-watchers.ts";
 
@@ -55,7 +55,7 @@ export class SessionMethods {
   }
 
   /** Takes notifications and responses: nothing goes back. */
-  oneWay(session: Session, message: Exclude<Message, { kind: "request" }>): void {
+  oneWay(session: Session, message: Exclude<ClientMessage, { kind: "request" }>): void {
     if (message.kind === "response") return settleAsk(session, message);
     if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];
@@ -115,6 +115,6 @@ export function sessionFault(
   return {
     status: 400,
     code: RPC.server,
-    message: `Unsupported protocol version ${String(version).slice(0, 64)} (supported: ${LEGACY_VERSIONS.join(", ")}).`,
+    message: `Unsupported protocol version ${String(version).slice(0, 64)} (supported: ${LEGACY_CLIENT_VERSIONS.join(", ")}).`,
   };
 }

@@ -1,12 +1,12 @@
 import type { PluginContext } from "propylon";
 import type { Exposition, Sample } from "./exposition.ts";
-import type { Ledger } from "./ledger.ts";
+import type { CallCounts } from "./counts.ts";
 import type { GatewayLife } from "./life.ts";
 import type { Switches } from "./switches.ts";
 
 /** Where the figures come from. */
 export interface Sources {
-  readonly ledger: Ledger;
+  readonly counts: CallCounts;
   readonly life: GatewayLife;
   readonly switches: Switches;
   readonly gateway: Pick<PluginContext, "control">;
@@ -15,19 +15,19 @@ export interface Sources {
 const STATES = ["idle", "connecting", "ready", "degraded", "backoff", "failed", "closed"] as const;
 
 /** Figures about tool calls, under the names of the specification. */
-export function exposeCalls(page: Exposition, { ledger, switches }: Sources): void {
+export function exposeCalls(page: Exposition, { counts, switches }: Sources): void {
   page.counter(
     "tool_calls_total",
     "Tool calls, refused ones included.",
     ["server", "tool", "outcome"],
     function* () {
-      for (const { labels, calls } of ledger.tallies())
+      for (const { labels, calls } of counts.tools())
         for (const [outcome, count] of Object.entries(calls))
           if (count > 0) yield [{ ...labels, outcome }, count];
     },
   );
   page.counter("tool_errors_total", "Failed tool calls by error code.", ["code"], () =>
-    labelled("code", ledger.errors),
+    labelled("code", counts.errors),
   );
   page.gauge("servers_enabled", "Servers that are switched on.", [], () => [
     [{}, switches.servers()],
@@ -39,25 +39,25 @@ export function exposeCalls(page: Exposition, { ledger, switches }: Sources): vo
     "tool_call_duration_seconds",
     "Time from the arrival of a tool call to its end.",
     function* () {
-      for (const { labels, durations } of ledger.tallies()) yield [labels, durations];
+      for (const { labels, durations } of counts.tools()) yield [labels, durations];
     },
   );
   page.gauge("tool_calls_in_flight", "Tool calls that have not ended yet.", [], () => [
-    [{}, ledger.inFlight],
+    [{}, counts.inFlight],
   ]);
 }
 
 /** Histograms of the OpenTelemetry conventions for MCP (`mcp.server.operation.duration` and its kin) in Prometheus spelling. */
-export function exposeConventions(page: Exposition, { ledger, life }: Sources): void {
+export function exposeConventions(page: Exposition, { counts, life }: Sources): void {
   page.histogram(
     "mcp_server_operation_duration_seconds",
     "Duration of requests of MCP clients to the gateway.",
-    () => ledger.served.rows(),
+    () => counts.served.rows(),
   );
   page.histogram(
     "mcp_client_operation_duration_seconds",
     "Duration of requests of the gateway to MCP servers.",
-    () => ledger.relayed.rows(),
+    () => counts.relayed.rows(),
   );
   page.histogram(
     "mcp_server_session_duration_seconds",

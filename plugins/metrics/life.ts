@@ -2,7 +2,7 @@ import type { GatewayHooks, PluginContext, Server } from "propylon";
 import type { BreakerStatus } from "propylon/plugins/breaker";
 import { Family } from "./distribution.ts";
 
-/** What happened to the gateway itself: reloads, sessions, connections. Lives through reloads, like the ledger. */
+/** What happened to the gateway itself: reloads, sessions, connections. Lives through reloads, like the counts. */
 export class GatewayLife {
   /** Answers that were cut off, by reason. */
   readonly cuts = { stalled: 0, principal: 0, total: 0 };

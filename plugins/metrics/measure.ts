@@ -1,5 +1,5 @@
 import { toGatewayError, type Answer, type PluginContext } from "propylon";
-import type { Labelling, Ledger } from "./ledger.ts";
+import type { Labelling, CallCounts } from "./counts.ts";
 import type { MetricsOptions } from "./options.ts";
 
 /** What OpenTelemetry calls the transports of the gateway's servers. */
@@ -12,7 +12,7 @@ const NETWORK_TRANSPORT: Readonly<Record<string, string>> = {
 /** Times every call twice: outside everything, so that denials count, and where it leaves for a server. */
 export function measure(
   gateway: Pick<PluginContext<MetricsOptions>, "config" | "control" | "use">,
-  ledger: Ledger,
+  counts: CallCounts,
 ): void {
   const { maxTools, toolNames } = gateway.config;
   const labelling: Labelling = {
@@ -25,16 +25,16 @@ export function measure(
   gateway.use("observe", (call, next) => {
     const started = performance.now();
     const isTool = call.method === "tools/call";
-    if (isTool) ledger.inFlight++;
+    if (isTool) counts.inFlight++;
     const tell = (end: Answer | Error): void => {
-      if (isTool) ledger.inFlight--;
-      ledger.end(call, end, since(started), labelling);
+      if (isTool) counts.inFlight--;
+      counts.end(call, end, since(started), labelling);
     };
     return watched(next(call), tell);
   });
   gateway.use("dispatch", (call, next) => {
     const started = performance.now();
-    return watched(next(call), (end) => ledger.relay(call, end, since(started), labelling));
+    return watched(next(call), (end) => counts.relay(call, end, since(started), labelling));
   });
 }
 

@@ -1,5 +1,5 @@
 /** A page that is rendered at most once per period, however many ask for it: rendering takes milliseconds of the event loop. */
-export class Page {
+export class CachedPage {
   readonly #render: () => Promise<string>;
   readonly #ttl: number;
   #page: { readonly text: Promise<string>; readonly at: number } | undefined;

@@ -2,17 +2,17 @@ import type { Sources } from "./catalogue.ts";
 import type { Distribution } from "./distribution.ts";
 
 /** The figures as JSON, under the names of the specification. */
-export function summarise({ ledger, life, switches, gateway }: Sources): object {
+export function summarise({ counts, life, switches, gateway }: Sources): object {
   return {
     servers_enabled: switches.servers(),
     tools_enabled: switches.tools(),
-    tool_calls_total: ledger.durations.count,
-    tool_errors_total: Object.fromEntries(ledger.errors),
+    tool_calls_total: counts.durations.count,
+    tool_errors_total: Object.fromEntries(counts.errors),
     tool_call_duration_seconds: {
-      ...totalsOf(ledger.durations),
-      buckets: Object.fromEntries(ledger.durations.buckets()),
+      ...totalsOf(counts.durations),
+      buckets: Object.fromEntries(counts.durations.buckets()),
     },
-    tool_calls_in_flight: ledger.inFlight,
+    tool_calls_in_flight: counts.inFlight,
     upstream_state: Object.fromEntries(
       [...gateway.control.servers].map(([server, { status }]) => [server, status.state]),
     ),
@@ -21,7 +21,7 @@ export function summarise({ ledger, life, switches, gateway }: Sources): object 
     sessions_open: Object.fromEntries(life.sessions()),
     config_reloads_total: { ...life.reloads },
     config_generation: gateway.control.generation,
-    tools: [...ledger.tallies()].map(({ labels, calls, durations }) => ({
+    tools: [...counts.tools()].map(({ labels, calls, durations }) => ({
       ...labels,
       calls: { ...calls },
       duration_seconds: totalsOf(durations),

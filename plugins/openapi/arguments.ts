@@ -1,5 +1,8 @@
-import { GatewayError, type Json, type Tool } from "propylon";
+import { GatewayError, type Json, type PluginContext, type Tool } from "propylon";
+import { amendCall } from "propylon/kit";
 import { findProblems } from "./check/check.ts";
+import { coerceArguments } from "./coerce.ts";
+import type { OpenapiOptions } from "./options.ts";
 
 /**
  * Checks arguments against a tool's input schema, as far as that takes no pattern of its server: what is left over, its server
@@ -20,4 +23,18 @@ export function checkArguments(tool: Tool, args: Json): void {
       hint: "Correct the places that are named.",
     },
   );
+}
+
+/** Refuses wrong arguments behind the gate and before the server. Plugins' tools are checked by the core. */
+export function validateCalls(
+  gateway: Pick<PluginContext, "use">,
+  { validate, coerce }: Pick<OpenapiOptions, "validate" | "coerce">,
+): void {
+  gateway.use("validate", (call, next) => {
+    const { tool, args = {} } = call;
+    if (call.source !== "http" || !tool) return next(call);
+    const given = coerce ? coerceArguments(tool.inputSchema, args) : args;
+    if (validate) checkArguments(tool, given);
+    return next(coerce ? amendCall(call, { args: given }) : call);
+  });
 }

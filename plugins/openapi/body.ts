@@ -11,11 +11,11 @@ const MAX_DEPTH = 64;
  * @throws {GatewayError} `unsupported_media_type`, `bad_request` for what is no JSON, `invalid` for what is no object,
  * `too_large` beyond the gateway's `limits.body`
  */
-export async function readObject({ req }: RouteEvent): Promise<Json> {
+export async function readToolArguments({ req }: RouteEvent): Promise<Json> {
   const text = await req.text();
   const type = req.headers.get("content-type");
   // None at all is taken for JSON, as by mcpo. A page of a stranger can leave it out too, and is refused by its Origin.
-  if (text !== "" && type !== null && !isJson(type))
+  if (text !== "" && type !== null && !isJsonType(type))
     throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
       hint: "Send content-type: application/json.",
     });
@@ -23,7 +23,7 @@ export async function readObject({ req }: RouteEvent): Promise<Json> {
 }
 
 /** Whether a content type is one of JSON. */
-export function isJson(type: string | null | undefined): boolean {
+export function isJsonType(type: string | null | undefined): boolean {
   return type === "application/json" || (typeof type === "string" && JSON_TYPE.test(type));
 }
 

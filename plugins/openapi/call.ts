@@ -7,7 +7,7 @@ import {
 } from "propylon";
 import { checkInput } from "propylon/kit";
 import { z } from "zod";
-import { readObject } from "./body.ts";
+import { readToolArguments } from "./body.ts";
 import { Invocation, type InvocationHost } from "./invocation.ts";
 import { findServer, findTool, isAwaited, settled, toolsOf } from "./target.ts";
 import { limitOf, requestedTimeout } from "./timeout.ts";
@@ -33,7 +33,7 @@ export function callTool(
     const { principal } = event.context;
     const found = findServer(gateway.control, server, principal);
     const waited = isAwaited(found) ? await connected(host, event, found, name) : 0;
-    const body = await readObject(event);
+    const body = await readToolArguments(event);
     // A tool of that very name is not shadowed by the route.
     if (name !== "invoke" || toolsOf(found.catalogue).has(name))
       return new Invocation(

@@ -9,11 +9,11 @@ import {
   type DirectRequest,
 } from "propylon/kit";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
-import { isJson, toObject } from "./body.ts";
+import { isJsonType, toObject } from "./body.ts";
 import { NOBODY } from "./invocation.ts";
 import { limitHeaders } from "./limits.ts";
-import type { Options } from "./options.ts";
-import { failureOf, renderResult, statusOf } from "./reply.ts";
+import type { OpenapiOptions } from "./options.ts";
+import { failureOf, renderResult, httpStatusOf } from "./reply.ts";
 import { findServer, findTool, toolsOf, type Target } from "./target.ts";
 
 /** Headers that ask for something the plain way does not offer. */
@@ -25,12 +25,12 @@ const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
  */
 export function callDirectly(
   gateway: Pick<PluginContext, "control" | "call">,
-  options: Pick<Options, "format" | "serverTiming" | "forwardHeaders" | "toolFailureStatus">,
+  options: Pick<OpenapiOptions, "format" | "serverTiming" | "forwardHeaders" | "toolFailureStatus">,
   limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
   return ({ url, segments: [server, name], headers }) => {
     if (Object.hasOwn(options.forwardHeaders, server)) return undefined;
-    if (options.serverTiming || url.includes("?") || !isJson(headers["content-type"]))
+    if (options.serverTiming || url.includes("?") || !isJsonType(headers["content-type"]))
       return undefined;
     for (const header of SPECIAL) if (headers[header] !== undefined) return undefined;
     const { accept } = headers;
@@ -50,7 +50,7 @@ export function callDirectly(
 
 async function answer(
   gateway: Pick<PluginContext, "control" | "call">,
-  options: Pick<Options, "format" | "toolFailureStatus">,
+  options: Pick<OpenapiOptions, "format" | "toolFailureStatus">,
   target: Target,
   { body, principal, cancellation }: DirectRequest,
   accept: string | undefined,
@@ -72,7 +72,7 @@ async function answer(
   if (!failure) return { status: 200, body: renderResult(reply.result!, options.format) };
   const problem = accept?.includes("application/problem+json") === true;
   return {
-    status: statusOf(failure, options),
+    status: httpStatusOf(failure, options),
     body: JSON.stringify(problem ? toProblem(failure) : toEnvelope(failure)),
     ...(problem && { headers: { "content-type": "application/problem+json" } }),
   };

@@ -6,7 +6,7 @@ import {
   json,
   successSchema,
 } from "./components.ts";
-import type { Options } from "./options.ts";
+import type { OpenapiOptions } from "./options.ts";
 import { toOperationName, unique } from "./names.ts";
 import { inlineSchema } from "./schema.ts";
 
@@ -18,11 +18,11 @@ export interface DocumentHead {
   readonly baseUrl: string;
   /** Whether tools are called without credentials. */
   readonly open: boolean;
-  readonly options: Pick<Options, "document" | "format" | "invokeAbove" | "jobs">;
+  readonly options: Pick<OpenapiOptions, "document" | "format" | "invokeAbove" | "jobs">;
 }
 
 /** A server with those of its tools that are shown. */
-export interface Shown {
+export interface ShownServer {
   readonly server: Server;
   readonly tools: readonly Tool[];
 }
@@ -32,7 +32,7 @@ export interface Shown {
  *
  * @param isRoot whether that is the gateway's
  */
-export function serverDocument(head: DocumentHead, shown: Shown, isRoot = false): Json {
+export function serverDocument(head: DocumentHead, shown: ShownServer, isRoot = false): Json {
   const { server, tools } = shown;
   const { instructions, serverInfo } = server.catalogue;
   const draft = new Draft(head);
@@ -46,7 +46,7 @@ export function serverDocument(head: DocumentHead, shown: Shown, isRoot = false)
 }
 
 /** The OpenAPI 3.1 document of all servers. */
-export function gatewayDocument(head: DocumentHead, servers: readonly Shown[]): Json {
+export function gatewayDocument(head: DocumentHead, servers: readonly ShownServer[]): Json {
   const draft = new Draft(head);
   for (const shown of servers) {
     const { name } = shown.server;
@@ -83,7 +83,7 @@ class Draft {
     this.#components = commonComponents({ open: head.open, format, jobs: offersJobs(head) });
   }
 
-  addServer({ server, tools }: Shown, at: Placement): void {
+  addServer({ server, tools }: ShownServer, at: Placement): void {
     const { name, catalogue } = server;
     this.#tags.push({
       name,

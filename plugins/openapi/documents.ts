@@ -1,7 +1,12 @@
 import type { Control, GatewayConfig, Json, PluginContext, Principal, Server } from "propylon";
 import { createEtag, perGeneration } from "propylon/kit";
-import { gatewayDocument, serverDocument, type DocumentHead, type Shown } from "./document.ts";
-import type { Options } from "./options.ts";
+import {
+  gatewayDocument,
+  serverDocument,
+  type DocumentHead,
+  type ShownServer,
+} from "./document.ts";
+import type { OpenapiOptions } from "./options.ts";
 
 /** A document as it is sent. */
 export interface Rendered {
@@ -28,7 +33,7 @@ export class Documents {
   /** By server name; `""` is the gateway's own. */
   readonly #kept = new Map<string, Kept>();
 
-  constructor(gateway: Pick<PluginContext, "control" | "hook">, options: Options) {
+  constructor(gateway: Pick<PluginContext, "control" | "hook">, options: OpenapiOptions) {
     this.#control = gateway.control;
     this.#head = perGeneration(gateway, () => headOf(gateway, options));
   }
@@ -60,7 +65,12 @@ export class Documents {
     );
   }
 
-  #render(name: string, head: DocumentHead, shown: readonly Shown[], write: () => Json): Rendered {
+  #render(
+    name: string,
+    head: DocumentHead,
+    shown: readonly ShownServer[],
+    write: () => Json,
+  ): Rendered {
     const base = JSON.stringify([head, shown.map(baseOf)]);
     let kept = this.#kept.get(name);
     if (kept?.base !== base) this.#kept.set(name, (kept = { base, forms: new Map() }));
@@ -74,7 +84,7 @@ export class Documents {
     return rendered;
   }
 
-  #show(server: Server, principal: Principal): Shown {
+  #show(server: Server, principal: Principal): ShownServer {
     const tools = server.catalogue.tools.filter(({ name: tool }) =>
       this.#control.shows({ server: server.name, kind: "tool", name: tool }, principal),
     );
@@ -82,7 +92,10 @@ export class Documents {
   }
 }
 
-function headOf({ control }: Pick<PluginContext, "control">, options: Options): DocumentHead {
+function headOf(
+  { control }: Pick<PluginContext, "control">,
+  options: OpenapiOptions,
+): DocumentHead {
   const { name, routes } = control.describe();
   const { publicUrl, listeners } = control.effectiveConfig() as GatewayConfig;
   const base = Object.values(listeners)[0]?.basePaths.join("") ?? "";
@@ -97,12 +110,12 @@ function headOf({ control }: Pick<PluginContext, "control">, options: Options): 
   };
 }
 
-function baseOf({ server: { name, catalogue } }: Shown): readonly unknown[] {
+function baseOf({ server: { name, catalogue } }: ShownServer): readonly unknown[] {
   const { hash, instructions, serverInfo } = catalogue;
   return [name, hash, instructions, serverInfo];
 }
 
 /** A name is enough: what the tools are like is in the hash. */
-function formOf({ server: { catalogue }, tools }: Shown): unknown {
+function formOf({ server: { catalogue }, tools }: ShownServer): unknown {
   return tools.length === catalogue.tools.length ? "all" : tools.map((tool) => tool.name);
 }

@@ -1,6 +1,6 @@
 import type { Json } from "propylon";
 import { matchesWildcard } from "propylon/kit";
-import type { Options } from "./options.ts";
+import type { OpenapiOptions } from "./options.ts";
 
 /** Headers that are for the gateway, or for the connection to it (RFC 9110 section 7.6.1). */
 const NEVER = new Set([
@@ -23,7 +23,7 @@ const NEVER = new Set([
 
 /** The headers of a request that a server is to get, for `_meta` of the call; `undefined` without any. */
 export function forwardedHeaders(
-  rule: Options["forwardHeaders"][string] | undefined,
+  rule: OpenapiOptions["forwardHeaders"][string] | undefined,
   headers: Headers,
 ): Json | undefined {
   if (!rule) return undefined;

@@ -13,9 +13,9 @@ import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { forwardedHeaders } from "./headers.ts";
 import { renderJob, type Completion, type Jobs } from "./jobs.ts";
-import { FORMATS, type Format, type Options } from "./options.ts";
+import { FORMATS, type Format, type OpenapiOptions } from "./options.ts";
 import { limitHeaders } from "./limits.ts";
-import { failureOf, renderResult, respond, respondFailure, statusOf } from "./reply.ts";
+import { failureOf, renderResult, respond, respondFailure, httpStatusOf } from "./reply.ts";
 import { CallStream } from "./stream.ts";
 import type { Target } from "./target.ts";
 import { effectiveTimeout, limitOf, requestedTimeout, type TimedCall } from "./timeout.ts";
@@ -25,7 +25,7 @@ import { HttpPeer } from "./timing.ts";
 export interface InvocationHost {
   readonly call: PluginContext["call"];
   readonly timeouts: Control["timeouts"];
-  readonly options: Options;
+  readonly options: OpenapiOptions;
   readonly gating: GatingService | undefined;
   readonly limits: RateLimitsService | undefined;
   readonly jobs: Jobs;
@@ -89,7 +89,7 @@ export class Invocation {
       const headers = { ...this.#timed(), ...left };
       const accept = req.headers.get("accept");
       if (failure)
-        return respondFailure(failure, statusOf(failure, this.#host.options), accept, headers);
+        return respondFailure(failure, httpStatusOf(failure, this.#host.options), accept, headers);
       return respond(200, renderResult(answer.result!, this.#format), headers);
     } catch (error) {
       throw withHeaders(toGatewayError(error), this.#timed());

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Principal, type Progress } from "propylon";
 import { setTimer } from "propylon/kit";
-import type { Options } from "./options.ts";
+import type { OpenapiOptions } from "./options.ts";
 
 /** How a call ended, ready to be sent. */
 export interface Completion {
@@ -11,7 +11,7 @@ export interface Completion {
 }
 
 /** What runs a job: reports progress until it has its end, which never rejects. */
-export type Work = (
+export type JobWork = (
   signal: AbortSignal,
   progress: (report: Progress) => void,
 ) => Promise<Completion>;
@@ -33,11 +33,11 @@ export interface Job {
 
 /** Calls that are answered later: bounded in number and bytes, forgotten after a while, each its maker's own. */
 export class Jobs {
-  limits: Options["jobs"];
+  limits: OpenapiOptions["jobs"];
   readonly #jobs = new Map<string, Job>();
   #bytes = 0;
 
-  constructor(limits: Options["jobs"]) {
+  constructor(limits: OpenapiOptions["jobs"]) {
     this.limits = limits;
   }
 
@@ -46,7 +46,7 @@ export class Jobs {
    *
    * @throws {GatewayError} `rate_limited` when as many as allowed are running
    */
-  start(target: Pick<Job, "server" | "tool">, principal: Principal, work: Work): Job {
+  start(target: Pick<Job, "server" | "tool">, principal: Principal, work: JobWork): Job {
     this.#makeRoom();
     const job: Job = {
       ...target,

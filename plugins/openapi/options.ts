@@ -8,7 +8,7 @@ export const FORMATS = ["envelope", "result", "raw"] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** Options of the plugin. */
-export const options = z.strictObject({
+export const optionsSchema = z.strictObject({
   format: z
     .enum(FORMATS)
     .default("envelope")
@@ -88,4 +88,4 @@ export const options = z.strictObject({
 });
 
 /** Options as the plugin uses them. */
-export type Options = z.output<typeof options>;
+export type OpenapiOptions = z.output<typeof optionsSchema>;

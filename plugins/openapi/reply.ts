@@ -1,7 +1,7 @@
 import { FastResponse } from "srvx";
 import { GatewayError, type Answer, type ErrorCode, type Json } from "propylon";
 import { toEnvelope, toProblem, type RpcError } from "propylon/kit";
-import type { Format, Options } from "./options.ts";
+import type { Format, OpenapiOptions } from "./options.ts";
 import { outputItems, plainValue } from "./output.ts";
 
 /** Longest part of a tool's own words in an error message. */
@@ -91,9 +91,9 @@ export function respond(
 }
 
 /** HTTP status of a failed call; that of a tool's own failure is the operator's choice. */
-export function statusOf(
+export function httpStatusOf(
   error: GatewayError,
-  { toolFailureStatus }: Pick<Options, "toolFailureStatus">,
+  { toolFailureStatus }: Pick<OpenapiOptions, "toolFailureStatus">,
 ): number {
   const isTools = error.code === "upstream_error" && error.data?.["isError"] === true;
   return isTools ? toolFailureStatus : error.status;

@@ -37,4 +37,4 @@ export const optionsSchema = z.strictObject({
 });
 
 /** {@link optionsSchema} filled in. */
-export type PayloadOptions = z.output<typeof optionsSchema>;
+export type PayloadsOptions = z.output<typeof optionsSchema>;

@@ -8,11 +8,11 @@ import {
   type PluginContext,
 } from "propylon";
 import { z } from "zod";
-import type { PayloadOptions } from "./options.ts";
+import type { PayloadsOptions } from "./options.ts";
 import { findOwn } from "./routes.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 
-type ResultOptions = NonNullable<PayloadOptions["results"]>;
+type ResultOptions = NonNullable<PayloadsOptions["results"]>;
 
 /** Tools of this plugin are those of the server of its name. */
 const OWN_SERVER = "payloads";
@@ -27,7 +27,7 @@ const PREFIX = "payload://";
 
 /** Turns large tool results into payloads, and lets their owners read them as resources or in parts. */
 export function storeResults(
-  gateway: PluginContext<PayloadOptions>,
+  gateway: PluginContext<PayloadsOptions>,
   store: PayloadStore,
   options: ResultOptions,
 ): void {

@@ -1,11 +1,11 @@
 import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
-import { createEtag, isUnmodified, pathParameter } from "propylon/kit";
+import { createEtag, isUnmodified, pathParameter, perGeneration } from "propylon/kit";
 import { acceptsGzip } from "./encoding.ts";
-import type { PayloadOptions } from "./options.ts";
+import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 
 /** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes. */
-export function payloadRoutes(gateway: PluginContext<PayloadOptions>, store: PayloadStore): void {
+export function registerRoutes(gateway: PluginContext<PayloadsOptions>, store: PayloadStore): void {
   const read = async (event: RouteEvent): Promise<Response> => {
     const id = pathParameter(event, "id");
     const info = findOwn(store, id, event.context.principal, gateway.config.store !== undefined);
@@ -66,4 +66,18 @@ function notAcceptable(): GatewayError {
     hint: "Send accept-encoding: gzip.",
     headers: { vary: "Accept-Encoding" },
   });
+}
+
+/**
+ * Where a client fetches a payload: below the public URL of the gateway. That is looked up once per config in force: the
+ * status of a thousand agents asks for a thousand URLs.
+ */
+export function urlMaker(gateway: PluginContext<PayloadsOptions>): (id: string) => string {
+  const { config, control } = gateway;
+  const base = perGeneration(gateway, () => {
+    const written = (control.effectiveConfig() as { publicUrl?: string }).publicUrl;
+    const url = config.publicUrl ?? written ?? control.describe().listeners[0]!.url;
+    return url.replace(/\/$/, "");
+  });
+  return (id) => `${base()}/api/agents/${encodeURIComponent(id)}/payload`;
 }

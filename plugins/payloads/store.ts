@@ -3,9 +3,9 @@ import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { GatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
-import type { PayloadOptions } from "./options.ts";
+import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
-import type { Shelf } from "./shelf.ts";
+import type { PayloadStorage } from "./storage.ts";
 
 /** Runs in a thread of its own, so that a large payload holds nobody up. */
 const compress = promisify(gzip);
@@ -14,7 +14,7 @@ const compress = promisify(gzip);
 const SWEEP_MS = 1_000;
 
 /** Limits in bytes, and where a client fetches a payload. */
-export interface StoreSettings extends Pick<PayloadOptions, "limit" | "total"> {
+export interface StoreSettings extends Pick<PayloadsOptions, "limit" | "total"> {
   urlOf(id: string): string;
 }
 
@@ -22,7 +22,7 @@ type Placement = Parameters<PayloadStore["put"]>[2];
 
 /** Payloads by id: compressed, counted, and dropped when their time is over. */
 export class Store implements PayloadStore {
-  readonly #shelf: Shelf;
+  readonly #storage: PayloadStorage;
   readonly #infos = new Map<string, PayloadInfo>();
   /** Writes of one id wait for each other. */
   readonly #queues = new Map<string, Promise<unknown>>();
@@ -30,8 +30,8 @@ export class Store implements PayloadStore {
   #stored = 0;
   #expiry: NodeJS.Timeout | undefined;
 
-  constructor(shelf: Shelf) {
-    this.#shelf = shelf;
+  constructor(storage: PayloadStorage) {
+    this.#storage = storage;
   }
 
   /** Settings for what is stored from now on. */
@@ -44,16 +44,16 @@ export class Store implements PayloadStore {
     return { count: this.#infos.size, bytes: this.#stored };
   }
 
-  /** Takes in what the shelf has from before. */
+  /** Takes in what the storage has from before. */
   async load(): Promise<void> {
-    for (const [id, info] of await this.#shelf.load()) this.#remember(id, info);
+    for (const [id, info] of await this.#storage.load()) this.#remember(id, info);
     this.#schedule();
   }
 
   /** Stops the clock; what is stored stays. */
   async close(): Promise<void> {
     clearTimeout(this.#expiry);
-    await this.#shelf.close();
+    await this.#storage.close();
   }
 
   put(id: string, content: string | Uint8Array, placement: Placement): Promise<PayloadInfo> {
@@ -62,7 +62,7 @@ export class Store implements PayloadStore {
 
   append(id: string, content: string | Uint8Array, placement: Placement): Promise<PayloadInfo> {
     return this.#inTurn(id, async () =>
-      this.#store(id, content, placement, this.info(id) ? await this.#shelf.read(id) : []),
+      this.#store(id, content, placement, this.info(id) ? await this.#storage.read(id) : []),
     );
   }
 
@@ -76,7 +76,7 @@ export class Store implements PayloadStore {
     return this.#inTurn(id, async () => {
       const info = this.info(id);
       if (!info) return undefined;
-      const members = await this.#shelf.read(id);
+      const members = await this.#storage.read(id);
       if (members.length === 1) return members[0];
       const whole = await compress(await collect(members, 0, info.size));
       await this.#keep(id, [whole], { ...info, stored: whole.length });
@@ -85,13 +85,13 @@ export class Store implements PayloadStore {
   }
 
   async slice(id: string, from: number, to: number): Promise<Uint8Array | undefined> {
-    return this.info(id) && collect(await this.#shelf.read(id), from, to);
+    return this.info(id) && collect(await this.#storage.read(id), from, to);
   }
 
   delete(id: string): Promise<boolean> {
     return this.#inTurn(id, async () => {
       if (!this.#infos.has(id)) return false;
-      await this.#shelf.remove(id);
+      await this.#storage.remove(id);
       this.#forget(id);
       return true;
     });
@@ -134,7 +134,7 @@ export class Store implements PayloadStore {
     const old = this.#infos.get(id);
     this.#remember(id, info);
     try {
-      await this.#shelf.write(id, members, info);
+      await this.#storage.write(id, members, info);
     } catch (error) {
       this.#forget(id);
       if (old) this.#remember(id, old);

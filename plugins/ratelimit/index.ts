@@ -1,6 +1,6 @@
 import { definePlugin } from "propylon";
 import { Limits } from "./limits.ts";
-import { registerGauges, rejectedCounter } from "./metrics.ts";
+import { registerMetrics, rejectedCounter } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { RateLimits } from "./service.ts";
 
@@ -13,8 +13,8 @@ export default definePlugin({
   provides: RateLimits,
   setup(gateway) {
     const limits = new Limits(gateway.config, rejectedCounter(gateway.metrics));
-    registerGauges(gateway.metrics, limits.caps);
     gateway.use("limit", limits.middleware);
+    registerMetrics(gateway.metrics, limits.caps);
     // Who waits has not started, and shall not when everything else ends.
     gateway.hook("gateway:drain", () => limits.close());
     gateway.onDispose(() => limits.close());

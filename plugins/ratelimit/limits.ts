@@ -1,6 +1,6 @@
 import { toGatewayError, type Answer, type Call, type Middleware, type Next } from "propylon";
 import { Cap } from "./cap.ts";
-import type { LimitOptions } from "./options.ts";
+import type { RatelimitOptions } from "./options.ts";
 import { Rate } from "./rate.ts";
 import type { Limited } from "./selector.ts";
 import type { RateLimitsService } from "./service.ts";
@@ -32,7 +32,7 @@ export class Limits implements RateLimitsService {
   #names = 0;
 
   /** @param rejected told the rule of every call that is refused */
-  constructor({ rates, concurrency }: LimitOptions, rejected: (rule: string) => void) {
+  constructor({ rates, concurrency }: RatelimitOptions, rejected: (rule: string) => void) {
     this.#rates = Object.entries(rates).map(([name, options]) => new Rate(name, options));
     this.caps = Object.entries(concurrency).map(([name, options]) => new Cap(name, options));
     this.#rejected = rejected;

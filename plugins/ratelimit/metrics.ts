@@ -13,7 +13,7 @@ export function rejectedCounter(registry: Registry): (rule: string) => void {
 }
 
 /** Registers `ratelimit_in_flight` and `ratelimit_queue_depth`, read from the bounds when scraped. */
-export function registerGauges(registry: Registry, caps: readonly Cap[]): void {
+export function registerMetrics(registry: Registry, caps: readonly Cap[]): void {
   const figures = [
     ["ratelimit_in_flight", "Calls that run under a bound, by rule.", "active"],
     ["ratelimit_queue_depth", "Calls that wait for a bound, by rule.", "waiting"],

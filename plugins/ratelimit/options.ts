@@ -69,7 +69,7 @@ export const optionsSchema = z.strictObject({
 });
 
 /** Options, durations in milliseconds. */
-export type LimitOptions = z.infer<typeof optionsSchema>;
+export type RatelimitOptions = z.infer<typeof optionsSchema>;
 /** One token bucket rule. */
 export type RateOptions = z.infer<typeof rateSchema>;
 /** One bound on calls that run at the same time. */

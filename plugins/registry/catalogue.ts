@@ -16,7 +16,7 @@ const querySchema = z.object({
 });
 
 /** One entry of a list. */
-export interface Entry {
+export interface CatalogueEntry {
   readonly server: ServerDocument;
   readonly _meta: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
@@ -32,7 +32,7 @@ export class RegistryCatalogue {
   }
 
   /** The body of `/.well-known/mcp/server.json`. */
-  list(): { readonly servers: readonly Entry[] } {
+  list(): { readonly servers: readonly CatalogueEntry[] } {
     const servers = this.#agents().map((agent) => ({
       server: this.#toServer(agent),
       _meta: { [OFFICIAL]: { status: "active", updatedAt: updatedAt(agent), isLatest: true } },
@@ -72,7 +72,7 @@ export class RegistryCatalogue {
   }
 
   /** @throws {GatewayError} `not_found` */
-  version(name: string, version: string): Entry {
+  version(name: string, version: string): CatalogueEntry {
     const found = this.#official().find(
       ({ server }) => server.name === name && (version === "latest" || server.version === version),
     );
@@ -85,7 +85,7 @@ export class RegistryCatalogue {
   #official(): {
     readonly server: ServerDocument;
     readonly changed: string;
-    readonly entry: Entry;
+    readonly entry: CatalogueEntry;
   }[] {
     const entries = this.#agents().map((agent) => {
       const server = this.#toServer(agent);

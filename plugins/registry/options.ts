@@ -20,3 +20,6 @@ export const optionsSchema = z.strictObject({
       "Change what the official schema of 2025-12-11 would refuse: fill in description and version, shorten what is too long, write sizes as lists, drop icons without an https address, move capabilities into _meta.",
     ),
 });
+
+/** {@link optionsSchema} filled in. */
+export type RegistryOptions = z.output<typeof optionsSchema>;

@@ -4,7 +4,7 @@ import type { ApiDocument } from "./document.ts";
 import { isSelected, operationsOf, type Operation } from "./operations.ts";
 import type { ApiOptions } from "./options.ts";
 import { broken, parseUrl } from "./references.ts";
-import { toolsOf, type ApiTool } from "./tool.ts";
+import { operationTools, type ApiTool } from "./tool.ts";
 
 /** Longest address that a document may name. */
 const MAX_URL = 2_000;
@@ -34,7 +34,7 @@ export function makeApi(document: ApiDocument, location: URL, options: ApiOption
     isSelected(operation, options.operations ?? {}),
   );
   const here = chosen.filter((operation) => isHere(operation, base, location, options));
-  const tools = toolsOf(here, references);
+  const tools = operationTools(here, references);
   const info = isObject(root["info"]) ? root["info"] : {};
   return {
     base,

@@ -5,7 +5,14 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { GatewayError, type Json } from "propylon";
 import { isWithinDepth, networkReason, isObject } from "propylon/kit";
 import { Lexer, parse, Parser } from "yaml";
-import { absolute, broken, MAX_DEPTH, parseUrl, References, tooDeep } from "./references.ts";
+import {
+  absolute,
+  broken,
+  MAX_DOCUMENT_DEPTH,
+  parseUrl,
+  References,
+  tooDeep,
+} from "./references.ts";
 
 /** Documents that one may refer to; more are a mistake or an attack. */
 const MAX_DOCUMENTS = 20;
@@ -76,7 +83,7 @@ function checkNear(other: URL, location: URL): void {
 
 function parseText(text: string, url: URL): unknown {
   const isJson = text.trimStart().startsWith("{");
-  if (!(isJson ? isWithinDepth(Buffer.from(text), MAX_DEPTH) : isShallowYaml(text)))
+  if (!(isJson ? isWithinDepth(Buffer.from(text), MAX_DOCUMENT_DEPTH) : isShallowYaml(text)))
     throw tooDeep();
   try {
     return isJson ? JSON.parse(text) : parse(text, { maxAliasCount: 100 });
@@ -98,7 +105,7 @@ function isShallowYaml(text: string): boolean {
     const documents = parser.next(lexeme);
     while (documents.next().done !== true);
     // The document and the scalar are on the stack too.
-    if (parser.stack.length > MAX_DEPTH + 2) return false;
+    if (parser.stack.length > MAX_DOCUMENT_DEPTH + 2) return false;
   }
   return true;
 }

@@ -8,12 +8,12 @@ const OWN_HEADERS =
   /^(?:accept|authorization|content-type|content-length|transfer-encoding|connection|host|cookie)$/i;
 
 /** Where a parameter goes. */
-export type Place = "path" | "query" | "header" | "cookie";
+export type ParameterPlace = "path" | "query" | "header" | "cookie";
 
 /** One parameter of an operation. */
 export interface Parameter {
   readonly name: string;
-  readonly in: Place;
+  readonly in: ParameterPlace;
   readonly required: boolean;
   readonly description: string | undefined;
   readonly style: string;
@@ -137,7 +137,7 @@ function readParameter(node: unknown, references: References): Parameter | undef
   };
 }
 
-function isPlace(place: unknown): place is Place {
+function isPlace(place: unknown): place is ParameterPlace {
   return place === "path" || place === "query" || place === "header" || place === "cookie";
 }
 

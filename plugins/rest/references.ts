@@ -12,11 +12,11 @@ export function broken(message: string, hint = "Correct the document."): Gateway
 }
 
 /** Deepest nesting of a document. */
-export const MAX_DEPTH = 200;
+export const MAX_DOCUMENT_DEPTH = 200;
 
-/** A document that nests deeper than {@link MAX_DEPTH}. */
+/** A document that nests deeper than {@link MAX_DOCUMENT_DEPTH}. */
 export function tooDeep(): GatewayError {
-  return broken(`The document nests deeper than ${MAX_DEPTH} levels.`);
+  return broken(`The document nests deeper than ${MAX_DOCUMENT_DEPTH} levels.`);
 }
 
 /** Follows `$ref`s. All of them are absolute by now, so that what they mean does not depend on where they stand. */
@@ -69,7 +69,7 @@ export function absolute(
   onDocument: (url: URL) => void,
   depth = 0,
 ): unknown {
-  if (depth > MAX_DEPTH) throw tooDeep();
+  if (depth > MAX_DOCUMENT_DEPTH) throw tooDeep();
   const within = (item: unknown): unknown => absolute(item, base, onDocument, depth + 1);
   if (Array.isArray(node)) return node.map(within);
   if (!isObject(node)) return node;
@@ -106,10 +106,10 @@ function itemAt(node: unknown, key: string): unknown {
 }
 
 /** A reference without the path of a local file. */
-export function shown(reference: string): string {
+export function shownReference(reference: string): string {
   return reference.startsWith("file:") ? `#${split(reference)[1] ?? ""}` : reference;
 }
 
 function quoted(reference: string): string {
-  return JSON.stringify(shown(reference));
+  return JSON.stringify(shownReference(reference));
 }

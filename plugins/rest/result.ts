@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { Answer, type Json } from "propylon";
 import { blobContent, isObject, parseJson } from "propylon/kit";
-import type { ApiReply } from "./exchange.ts";
+import type { ApiReply } from "./http.ts";
 
 /** How much of an error body a model is shown, in characters. */
 const EXCERPT = 2_000;
@@ -14,7 +14,7 @@ const MAX_DEPTH = 64;
  *
  * @param promised whether the tool has an output schema, so that its result must be an object
  */
-export function toAnswer(reply: ApiReply, promised: boolean): Answer {
+export function replyToAnswer(reply: ApiReply, promised: boolean): Answer {
   const type = reply.contentType.split(";", 1)[0]!.trim().toLowerCase();
   if (reply.status >= 300) return failure(reply, type);
   const json = isJson(type) ? parse(reply.body) : undefined;

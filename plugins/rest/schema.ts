@@ -1,6 +1,6 @@
 import type { Json } from "propylon";
 import { isObject } from "propylon/kit";
-import { shown, type References } from "./references.ts";
+import { shownReference, type References } from "./references.ts";
 
 /** Whether a schema describes what is sent or what comes back: `readOnly` and `writeOnly` depend on it. */
 export type Direction = "input" | "output";
@@ -149,7 +149,7 @@ function withoutFiles(value: unknown): unknown {
   if (!isObject(value)) return value;
   const entries = Object.entries(value).map(([key, part]) => [
     key,
-    key === "$ref" && typeof part === "string" ? shown(part) : withoutFiles(part),
+    key === "$ref" && typeof part === "string" ? shownReference(part) : withoutFiles(part),
   ]);
   return Object.fromEntries(entries) as Json;
 }

@@ -11,10 +11,10 @@ import {
 } from "propylon";
 import { makeApi, type Api } from "./api.ts";
 import { readDocument } from "./document.ts";
-import { Exchange } from "./exchange.ts";
+import { ApiHttp } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
-import { toAnswer } from "./result.ts";
+import { replyToAnswer } from "./result.ts";
 import { WrongArgument } from "./wrong-argument.ts";
 
 /** What an {@link ApiServer} is made of. */
@@ -32,7 +32,7 @@ export interface ApiServerOptions {
 export class ApiServer implements ManagedServer {
   readonly name: string;
   readonly #settings: ApiServerOptions;
-  readonly #exchange: Exchange;
+  readonly #http: ApiHttp;
   readonly #tracker: StatusTracker;
   readonly #refresher: Refresher<Api>;
 
@@ -41,7 +41,7 @@ export class ApiServer implements ManagedServer {
     const { refresh, connectTimeout, maxResult } = options;
     this.name = name;
     this.#settings = settings;
-    this.#exchange = new Exchange({ server: name, connectTimeout, maxResult });
+    this.#http = new ApiHttp({ server: name, connectTimeout, maxResult });
     this.#tracker = new StatusTracker({ server: name, transport: "openapi", log });
     this.#refresher = new Refresher({
       tracker: this.#tracker,
@@ -78,7 +78,7 @@ export class ApiServer implements ManagedServer {
 
   async close(graceMs: number): Promise<void> {
     await this.#refresher.close(graceMs);
-    await this.#exchange.destroy();
+    await this.#http.destroy();
     this.#tracker.set("closed", { reason: "it was closed" });
   }
 
@@ -91,8 +91,8 @@ export class ApiServer implements ManagedServer {
     if (!tool) return Answer.error({ code: -32602, message: `Unknown tool: ${call.name}` });
     try {
       const request = makeRequest(tool, call.args ?? {}, base, this.#settings.options.headers);
-      const reply = await this.#exchange.send(request, call.signal);
-      return toAnswer(reply, tool.tool.outputSchema !== undefined);
+      const reply = await this.#http.send(request, call.signal);
+      return replyToAnswer(reply, tool.tool.outputSchema !== undefined);
     } catch (error) {
       if (error instanceof WrongArgument) return Answer.failed(error.message, "invalid");
       throw error;
@@ -106,7 +106,7 @@ export class ApiServer implements ManagedServer {
     // The same bytes make the same tools: nothing is built.
     if (document.hash === before?.hash) return before;
     const api = makeApi(document, location, options);
-    await this.#exchange.open();
+    await this.#http.open();
     if (api.elsewhere.length > 0)
       log.warn(
         { server: this.name, operations: api.elsewhere },

@@ -27,7 +27,7 @@ export interface ApiTool {
 }
 
 /** The tools of operations, their names unique, by name and in their order. */
-export function toolsOf(
+export function operationTools(
   operations: readonly Operation[],
   references: References,
 ): ReadonlyMap<string, ApiTool> {

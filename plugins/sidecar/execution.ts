@@ -6,7 +6,7 @@ import { Failure } from "./failure.ts";
 import { headerOf, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
 import { persist } from "./persist.ts";
-import type { Runtime } from "./runtime/runtime.ts";
+import type { RuntimeClient } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
 import { tokenOf } from "./subjects.ts";
 import { derivedId, failedTask, keyOf, readOrder, statusEvent, type Order } from "./task.ts";
@@ -28,7 +28,7 @@ export type Ending =
 /** What a task is run with. */
 export interface Means {
   readonly transport: Transport;
-  readonly runtime: Runtime;
+  readonly runtime: RuntimeClient;
   readonly settings: Settings;
   /** Ids of the tasks that run here. */
   readonly claims: Set<string>;

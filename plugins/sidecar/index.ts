@@ -9,7 +9,7 @@ import { optionsSchema, type SidecarOptions } from "./options.ts";
 import { Queue } from "./queue.ts";
 import { registerRoutes } from "./routes.ts";
 import { RuntimeChild } from "./runtime/child.ts";
-import { Runtime } from "./runtime/runtime.ts";
+import { RuntimeClient } from "./runtime/runtime.ts";
 import { TaskQueue } from "./service.ts";
 import { settle, type Settings } from "./settings.ts";
 import type { Sidecar } from "./sidecar.ts";
@@ -54,7 +54,9 @@ export default definePlugin({
 function assemble(gateway: PluginContext<SidecarOptions>, settings: Settings): Sidecar {
   const { log } = gateway;
   const transport = transportFor(gateway, settings);
-  const runtime = new Runtime(settings.runtime, settings.name, (message) => log.warn(message));
+  const runtime = new RuntimeClient(settings.runtime, settings.name, (message) =>
+    log.warn(message),
+  );
   const worker = new Worker(
     { transport, runtime, settings, claims: new Set() },
     {

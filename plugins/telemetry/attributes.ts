@@ -21,7 +21,7 @@ export function describeOperation({ method, name }: Call): Attributes {
 }
 
 /** Name of a span: the method, and the tool or prompt; URIs have too many values for a name. */
-export function nameOf({ method, name }: Call): string {
+export function spanNameOf({ method, name }: Call): string {
   return method === "tools/call" || method === "prompts/get" ? `${method} ${name}` : method;
 }
 
@@ -53,7 +53,7 @@ export function kindOf({ source }: Call): SpanKind {
 }
 
 /** How a call failed, as `error.type` and the JSON-RPC code; `undefined` when it did not. No message: it may quote arguments. */
-export function describeFailure(end: Answer | Error): Attributes | undefined {
+export function failureAttributes(end: Answer | Error): Attributes | undefined {
   const { transport, rpc, tool } = outcomeOf(end);
   if (transport !== "ok") return { "error.type": transport };
   if (rpc !== "ok") return { "error.type": String(rpc), "rpc.response.status_code": String(rpc) };

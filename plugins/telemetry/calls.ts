@@ -13,11 +13,11 @@ import { amendCall } from "propylon/kit";
 import {
   describeArguments,
   describeCall,
-  describeFailure,
+  failureAttributes,
   describeOperation,
   describeServer,
   kindOf,
-  nameOf,
+  spanNameOf,
 } from "./attributes.ts";
 import { metaOf, spanContextOf } from "./context.ts";
 import type { Durations } from "./durations.ts";
@@ -94,7 +94,7 @@ interface CallSpan {
 /** Runs the rest of the pipeline within a span. */
 function within(call: Call, next: Next, look: CallSpan): Promise<Answer> {
   const parent = parentOf(call);
-  const span = startSpan(nameOf(call), look, parent);
+  const span = startSpan(spanNameOf(call), look, parent);
   const own = metaOf(span.spanContext());
   const inner =
     own.traceparent === undefined ? call : amendCall(call, { meta: { ...call.meta, ...own } });
@@ -121,7 +121,7 @@ function timed(
   const started = performance.now();
   const answer = work();
   const end = (outcome: Answer | Error): void => {
-    const failure = describeFailure(outcome);
+    const failure = failureAttributes(outcome);
     const attributes = failure ? { ...operation, ...failure } : operation;
     histogram.record((performance.now() - started) / 1_000, attributes);
     if (span?.isRecording()) finish(span, failure);

@@ -2,7 +2,7 @@ import type { PluginContext } from "propylon";
 import type { ExportSettings } from "./options.ts";
 import { Pipeline } from "./pipeline.ts";
 import { register } from "./registration.ts";
-import { loadSdk } from "./sdk.ts";
+import { loadTelemetrySdk } from "./sdk.ts";
 
 /** A pipeline and whoever uses it. */
 interface Used {
@@ -23,7 +23,7 @@ export class Exports {
     settings: ExportSettings,
     log: PluginContext["log"],
   ): Promise<{ readonly pipeline: Pipeline; readonly release: () => Promise<void> }> {
-    const sdk = await loadSdk();
+    const sdk = await loadTelemetrySdk();
     const key = JSON.stringify(settings);
     let used = this.#used.get(key);
     if (!used) {

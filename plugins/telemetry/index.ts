@@ -3,9 +3,9 @@ import { definePlugin } from "propylon";
 import { observeCalls, observeHops, type Observation } from "./calls.ts";
 import { createDurations, timeSessions, type Durations } from "./durations.ts";
 import { Exports } from "./exports.ts";
-import { optionsSchema, settingsOf } from "./options.ts";
+import { optionsSchema, readSettings } from "./options.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { PACKAGES } from "./sdk.ts";
+import { SDK_PACKAGES } from "./sdk.ts";
 import { SCOPE } from "./span.ts";
 
 export { contextOf, metaOf } from "./context.ts";
@@ -16,11 +16,11 @@ export default definePlugin({
   name: "telemetry",
   config: optionsSchema,
   // The environment may name an endpoint where it runs.
-  packages: ({ endpoint }) => (endpoint === undefined ? undefined : PACKAGES),
+  packages: ({ endpoint }) => (endpoint === undefined ? undefined : SDK_PACKAGES),
   setup(gateway) {
     const { config, log } = gateway;
     const { name } = gateway.control.effectiveConfig() as { name?: string };
-    const settings = settingsOf(config, process.env, name ?? "propylon");
+    const settings = readSettings(config, name ?? "propylon");
     const exports = gateway.keep("exports", () => new Exports());
     let pipeline: Pipeline | undefined;
     let durations: Durations | undefined;

@@ -64,6 +64,14 @@ export interface ExportSettings {
   readonly interval: number;
 }
 
+/** What the options and the environment of this process ask for together; see {@link settingsOf}. */
+export function readSettings(
+  options: TelemetryOptions,
+  fallbackName: string,
+): ExportSettings | undefined {
+  return settingsOf(options, process.env, fallbackName);
+}
+
 /** What the options and the environment together ask for; `undefined` when nothing is to be exported. */
 export function settingsOf(
   options: TelemetryOptions,

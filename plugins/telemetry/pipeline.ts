@@ -2,7 +2,7 @@ import type { Agent } from "node:http";
 import type { ContextManager, MeterProvider, TracerProvider } from "@opentelemetry/api";
 import { within } from "propylon/kit";
 import type { ExportSettings } from "./options.ts";
-import type { Sdk } from "./sdk.ts";
+import type { TelemetrySdk } from "./sdk.ts";
 
 /** How long the last export may take, in milliseconds: a collector that is away must not hold up a shutdown. */
 const FLUSH_MS = 3_000;
@@ -20,7 +20,7 @@ export class Pipeline {
   readonly createContexts: () => ContextManager;
   readonly #agents = new Set<Agent>();
 
-  constructor(sdk: Sdk, settings: ExportSettings) {
+  constructor(sdk: TelemetrySdk, settings: ExportSettings) {
     const resource = describe(sdk, settings);
     this.createContexts = () => new sdk.contexts.AsyncLocalStorageContextManager();
     if (settings.traces) this.tracers = this.#createTracers(sdk, settings, resource);
@@ -33,7 +33,11 @@ export class Pipeline {
     for (const agent of this.#agents) agent.destroy();
   }
 
-  #createTracers(sdk: Sdk, settings: ExportSettings, resource: Resource): Pipeline["tracers"] {
+  #createTracers(
+    sdk: TelemetrySdk,
+    settings: ExportSettings,
+    resource: Resource,
+  ): Pipeline["tracers"] {
     const { BasicTracerProvider, BatchSpanProcessor } = sdk.traces;
     const { ParentBasedSampler, TraceIdRatioBasedSampler } = sdk.traces;
     const exporter = new sdk.traceExport.OTLPTraceExporter(this.#target(settings, "traces"));
@@ -47,7 +51,11 @@ export class Pipeline {
     });
   }
 
-  #createMeters(sdk: Sdk, settings: ExportSettings, resource: Resource): Pipeline["meters"] {
+  #createMeters(
+    sdk: TelemetrySdk,
+    settings: ExportSettings,
+    resource: Resource,
+  ): Pipeline["meters"] {
     const exporter = new sdk.metricExport.OTLPMetricExporter(this.#target(settings, "metrics"));
     const { interval } = settings;
     const reader = new sdk.metrics.PeriodicExportingMetricReader({
@@ -73,10 +81,13 @@ export class Pipeline {
   }
 }
 
-type Resource = ReturnType<Sdk["resources"]["defaultResource"]>;
+type Resource = ReturnType<TelemetrySdk["resources"]["defaultResource"]>;
 
 /** Who exports: the options, else OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME, else the gateway's name. */
-function describe({ resources }: Sdk, { serviceName, fallbackName }: ExportSettings): Resource {
+function describe(
+  { resources }: TelemetrySdk,
+  { serviceName, fallbackName }: ExportSettings,
+): Resource {
   const { defaultResource, detectResources, envDetector, resourceFromAttributes } = resources;
   const named = (name: string): Resource => resourceFromAttributes({ "service.name": name });
   const resource = defaultResource()

@@ -1,7 +1,7 @@
 import { GatewayError } from "propylon";
 
 /** The packages of the OpenTelemetry SDK that are needed to export. */
-export interface Sdk {
+export interface TelemetrySdk {
   readonly traces: typeof import("@opentelemetry/sdk-trace-base");
   readonly metrics: typeof import("@opentelemetry/sdk-metrics");
   readonly resources: typeof import("@opentelemetry/resources");
@@ -10,8 +10,8 @@ export interface Sdk {
   readonly metricExport: typeof import("@opentelemetry/exporter-metrics-otlp-http");
 }
 
-/** What {@link Sdk} is installed as. */
-export const PACKAGES = [
+/** What {@link TelemetrySdk} is installed as. */
+export const SDK_PACKAGES = [
   "@opentelemetry/sdk-trace-base",
   "@opentelemetry/sdk-metrics",
   "@opentelemetry/resources",
@@ -24,19 +24,19 @@ export const PACKAGES = [
  * Imports the SDK at first use: a gateway that exports nothing needs none of it.
  * @throws {GatewayError} `invalid` when a package is not installed; names the command that installs all
  */
-export async function loadSdk(): Promise<Sdk> {
+export async function loadTelemetrySdk(): Promise<TelemetrySdk> {
   try {
     return await importSdk();
   } catch (cause) {
     if (!isMissing(cause)) throw cause;
     throw new GatewayError("invalid", "Packages that export telemetry are not installed.", {
       cause,
-      hint: `Install them: npm install ${PACKAGES.join(" ")}`,
+      hint: `Install them: npm install ${SDK_PACKAGES.join(" ")}`,
     });
   }
 }
 
-async function importSdk(): Promise<Sdk> {
+async function importSdk(): Promise<TelemetrySdk> {
   const [traces, metrics, resources, contexts, traceExport, metricExport] = await Promise.all([
     import("@opentelemetry/sdk-trace-base"),
     import("@opentelemetry/sdk-metrics"),

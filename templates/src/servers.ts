@@ -5,7 +5,7 @@ import { isMap, KNOWN, translateEntry, Unusable, type Entry } from "./entry.ts";
 import { Failure } from "./failure.ts";
 import { findPackage, usesNpx } from "./packages.ts";
 import { readJson } from "./jsonc.ts";
-import { Variables, type Surroundings } from "./variables.ts";
+import { Variables, type Environment } from "./variables.ts";
 
 /** Where other programs keep their servers, relative to a folder. */
 const FILES = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json"];
@@ -32,7 +32,7 @@ export interface Imported {
 }
 
 /** Where servers are taken over to. */
-export interface Target extends Surroundings {
+export interface Target extends Environment {
   /** Absolute path of the new gateway. */
   readonly directory: string;
   /** Names in use there. */

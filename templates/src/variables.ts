@@ -1,5 +1,5 @@
 /** Where variables come from and must not collide. */
-export interface Surroundings {
+export interface Environment {
   /** Names that the template uses itself. */
   readonly taken: ReadonlySet<string>;
   /** Variables of the process: at run time they win over `.env`. */
@@ -24,9 +24,9 @@ export class Variables {
   /** Those of {@link values} that only the user can fill in. */
   readonly blanks = new Set<string>();
   readonly #names = new Map<string, string>();
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: Environment;
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: Environment) {
     this.#surroundings = surroundings;
   }
 

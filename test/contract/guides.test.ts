@@ -15,7 +15,7 @@ import { PluginSource } from "../../core/config/resolve.ts";
 import { isCoreKey } from "../../core/config/sections.ts";
 import { toGatewayError } from "../../core/errors.ts";
 import { definePlugin } from "../../core/index.ts";
-import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/protocol.ts";
+import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/protocol.ts";
 import { dryRun } from "../../core/gateway/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -71,7 +71,8 @@ it("the upgrade page names every optional package with its range, and the versio
     manifest.peerDependencies,
   );
   expect(manifest.engines.node).toBe(`>=${/(\d+\.\d+) or newer/.exec(page)![1]}.0`);
-  for (const version of [...MODERN_VERSIONS, ...LEGACY_VERSIONS]) expect(page).toContain(version);
+  for (const version of [...MODERN_VERSIONS, ...LEGACY_CLIENT_VERSIONS])
+    expect(page).toContain(version);
 });
 
 interface Manifest {

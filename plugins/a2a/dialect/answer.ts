@@ -15,13 +15,13 @@ const WORDS: Partial<Record<TaskState, string>> = {
 };
 
 /** A task in the words of contract v1: its synchronous answers know three states, and a failed one says why. */
-export function toAnswer(task: Task): Task {
+export function toContractTask(task: Task): Task {
   return { ...task, status: toStatus(task.status) };
 }
 
 /** An event of a stream in the words of contract v1. */
 export function toEvent(event: StreamEvent): StreamEvent {
-  if ("task" in event) return { task: toAnswer(event.task as Task) };
+  if ("task" in event) return { task: toContractTask(event.task as Task) };
   if (!("statusUpdate" in event)) return event;
   const update = event.statusUpdate as { readonly status: TaskStatus };
   return { statusUpdate: { ...update, status: toStatus(update.status) } } as StreamEvent;
@@ -37,7 +37,10 @@ export function stateOf(event: StreamEvent): TaskState | undefined {
 }
 
 /** A task that never came to be, because nothing can be done with its message. */
-export function failedTask({ id, message }: { id: string; message: Message }, why: string): Task {
+export function failedContractTask(
+  { id, message }: { id: string; message: Message },
+  why: string,
+): Task {
   const { contextId } = message;
   return {
     id,

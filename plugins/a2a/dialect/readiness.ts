@@ -1,6 +1,6 @@
 import { GatewayError, type PluginContext } from "propylon";
-import { parseDuration, setTimer } from "propylon/kit";
-import type { A2aOptions } from "../options.ts";
+import { readDuration, setTimer } from "propylon/kit";
+import { environment, type A2aOptions } from "../options.ts";
 
 /** How long the contract gives a runtime to become ready, in milliseconds. */
 const STARTUP_MS = 60_000;
@@ -41,7 +41,7 @@ export class Readiness {
 
   /** Says in the log when it takes longer than STARTUP_TIMEOUT; the sidecar gives the pod up then. */
   #watch(): () => void {
-    const ms = parseDuration(process.env["STARTUP_TIMEOUT"] ?? "", "s") ?? STARTUP_MS;
+    const ms = readDuration(environment, "STARTUP_TIMEOUT") ?? STARTUP_MS;
     const timer = setTimer(() => {
       const { missing } = this;
       if (missing.length > 0)

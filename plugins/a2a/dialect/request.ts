@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import { MIMEType } from "node:util";
 import { GatewayError, type Json, type RouteEvent } from "propylon";
 import { parseJson, isObject } from "propylon/kit";
 import { sendMessageRequestSchema, type Message, MAX_DEPTH } from "propylon/contract";
-import { MAX_ID } from "../ids.ts";
+import { MAX_ID, readBytes } from "../body.ts";
 
 /** Members that count as missing when they are null or empty, as other languages write what they have not. */
 const OPTIONAL = new Set([
@@ -25,30 +24,12 @@ export interface Envelope {
 }
 
 /**
- * The bytes of a body. One that says its length is refused by the listener; of others the end of the room is met while reading.
- *
- * @throws {GatewayError} `too_large`
- */
-export async function readBytes({ req }: RouteEvent): Promise<Buffer> {
-  const source = req.runtime?.node?.req as IncomingMessage | undefined;
-  // What says its length ends there. The web's stream around it would cost an eighth of a message.
-  if (source?.headers["content-length"] !== undefined && !req.bodyUsed)
-    return Buffer.concat((await source.toArray()) as Buffer[]);
-  try {
-    return Buffer.from(await req.arrayBuffer());
-  } catch (error) {
-    const { status, message } = error as { readonly status?: unknown; readonly message: string };
-    throw status === 413 ? new GatewayError("too_large", message, { cause: error }) : error;
-  }
-}
-
-/**
  * The JSON object in the body of a `POST`.
  *
  * @throws {GatewayError} `unsupported_media_type`, `bad_request` for what is no JSON object, `too_large`
  */
-export async function readObject(event: RouteEvent): Promise<Json> {
-  if (!isJson(event.req.headers.get("content-type")))
+export async function readJsonObject(event: RouteEvent): Promise<Json> {
+  if (!isUtf8Json(event.req.headers.get("content-type")))
     throw new GatewayError("unsupported_media_type", "The body must be JSON in UTF-8.", {
       hint: "Send content-type: application/json.",
     });
@@ -60,7 +41,7 @@ export async function readObject(event: RouteEvent): Promise<Json> {
 }
 
 /** Whether a content type is that of JSON, however it is spelled (RFC 9110 section 8.3.1): JSON is UTF-8 (RFC 8259 section 8.1). */
-export function isJson(type: string | null): boolean {
+export function isUtf8Json(type: string | null): boolean {
   if (type === null || type.includes(",")) return false;
   try {
     const { essence, params } = new MIMEType(type);

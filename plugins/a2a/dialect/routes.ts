@@ -4,11 +4,11 @@ import type { Card } from "../card.ts";
 import type { A2aOptions } from "../options.ts";
 import type { RuntimeService } from "../service.ts";
 import type { StandardFace } from "../standard/routes.ts";
-import { Attendance } from "./attendance.ts";
+import { WaitingClients } from "./waiting-clients.ts";
 import { HEALTH_PATH, serveManifest } from "./manifest.ts";
 import { Readiness } from "./readiness.ts";
-import { Reception } from "./reception.ts";
-import { readEnvelope, readObject } from "./request.ts";
+import { ContractHandler } from "./contract-handler.ts";
+import { readEnvelope, readJsonObject } from "./request.ts";
 
 /**
  * The routes of contract v1: `POST {path}`, which A2A 1.0 shares, `GET /health` and `GET /runtime-contract.json`.
@@ -22,19 +22,21 @@ export function contractRoutes(
   const { listener, path } = card.place;
   const open = { access: "public", mutates: false, listener } as const;
   const readiness = new Readiness(gateway);
-  const reception = new Reception(
+  const handler = new ContractHandler(
     runtime,
     // Clients of one task may have come before a reload and behind it.
-    gateway.keep("attendance", () => new Attendance()),
+    gateway.keep("waiting", () => new WaitingClients()),
   );
   gateway.route("POST", path, { access: "caller", mutates: false, listener }, async (event) => {
-    const body = await readObject(event).catch((error: unknown) => standard.refuse(event, error));
+    const body = await readJsonObject(event).catch((error: unknown) =>
+      standard.refuse(event, error),
+    );
     if (body instanceof Response) return body;
     if (Object.hasOwn(body, "jsonrpc")) return standard.handle(event, body);
     const envelope = readEnvelope(body);
     readiness.check();
     const { req, context } = event;
-    return reception.answer({
+    return handler.answer({
       ...envelope,
       principal: context.principal,
       meta: traceOf(req.headers),

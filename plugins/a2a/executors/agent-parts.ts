@@ -1,6 +1,6 @@
 import { GatewayError } from "propylon";
 import { textOf, type Message, type Part } from "propylon/contract";
-import type { Message as AgentMessage, Part as AgentPart } from "propylon/plugins/agents";
+import type { ChatMessage as AgentMessage, ChatPart as AgentPart } from "propylon/plugins/agents";
 
 /** Types of images that models take. */
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];

@@ -1,15 +1,15 @@
 import { GatewayError, type Call } from "propylon";
 import { traceOf } from "propylon/kit";
 import { textOf } from "propylon/contract";
-import type { AgentsService, Message, RunResult } from "propylon/plugins/agents";
+import type { AgentsService, ChatMessage, RunResult } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
 import { compact } from "../tasks/compaction.ts";
 import type { Conversation, Conversations } from "../tasks/conversations.ts";
 import type { Work } from "../tasks/work.ts";
 import { fromAgent, historyOf, toAgent } from "./agent-parts.ts";
 import { askUser } from "./ask-user.ts";
-import type { Executor } from "./own.ts";
-import { AgentReporter } from "./reporter.ts";
+import type { AgentExecutor } from "./own.ts";
+import { TaskReporter } from "./reporter.ts";
 import { summariser } from "./summary.ts";
 
 /** What agent skills work with. */
@@ -25,7 +25,7 @@ export interface AgentSkillInput {
  *
  * @throws {GatewayError} `invalid` when there is no such agent
  */
-export function agentExecutor(input: AgentSkillInput): Executor {
+export function agentExecutor(input: AgentSkillInput): AgentExecutor {
   const { options, agents, conversations, sessions } = input;
   const name = options.agent!;
   const agent = agents.get(name);
@@ -62,11 +62,11 @@ async function converse(
   const { options, agents } = input;
   const name = options.agent!;
   const hasVision = agents.get(name)?.capabilities?.["vision"] === true;
-  const said: Message = { role: "user", parts: toAgent(work.message.parts, hasVision) };
+  const said: ChatMessage = { role: "user", parts: toAgent(work.message.parts, hasVision) };
   // A conversation that is kept no longer goes on from what the task itself knows.
   const known = before.length > 0 ? before : historyOf(work.history);
   const messages = await shorten([...known, said], work, call, input);
-  const reporter = new AgentReporter(work);
+  const reporter = new TaskReporter(work);
   const result = await agents.run(name, messages, {
     signal: call.signal,
     principal: call.principal,
@@ -82,7 +82,7 @@ async function converse(
 }
 
 /** What was asked with a tool stands in the conversation as said: models expect an answer to that, and not to a result. */
-function withQuestion(messages: readonly Message[], { verdict }: Work): readonly Message[] {
+function withQuestion(messages: readonly ChatMessage[], { verdict }: Work): readonly ChatMessage[] {
   if (messages.at(-1)?.role !== "tool" || !verdict?.parts) return messages;
   const parts = [{ type: "text" as const, text: textOf(verdict.parts) }];
   return [...messages, { role: "assistant", parts }];
@@ -90,11 +90,11 @@ function withQuestion(messages: readonly Message[], { verdict }: Work): readonly
 
 /** Compacts a conversation that is too long, and says so. */
 async function shorten(
-  messages: readonly Message[],
+  messages: readonly ChatMessage[],
   work: Work,
   call: Call,
   { options, agents, sessions: { compaction } }: AgentSkillInput,
-): Promise<readonly Message[]> {
+): Promise<readonly ChatMessage[]> {
   if (compaction === false) return messages;
   const summarise = summariser(agents, options.agent!, call, compaction.time);
   const compacted = await compact(messages, compaction, summarise);
@@ -104,7 +104,7 @@ async function shorten(
 }
 
 /** @throws {GatewayError} `upstream_error` when a budget ran out: half an answer must not pass for a whole one */
-function conclude(result: RunResult, work: Work, reporter: AgentReporter): void {
+function conclude(result: RunResult, work: Work, reporter: TaskReporter): void {
   const { end, text, parts } = result;
   if (work.verdict) return;
   if (end !== "finished" && end !== "prevented") throw new GatewayError("upstream_error", text);

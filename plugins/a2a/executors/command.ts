@@ -3,16 +3,16 @@ import { access, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { GatewayError, type Call } from "propylon";
 import type { Part } from "propylon/contract";
-import type { SkillOptions } from "../options.ts";
+import { environment, type SkillOptions } from "../options.ts";
 import type { Work } from "../tasks/work.ts";
-import type { Executor } from "./own.ts";
+import type { AgentExecutor } from "./own.ts";
 import { runProgram, type ProgramEnd } from "./process.ts";
 
 /** Shortest value that is taken for a secret, in characters. */
 const SECRET = 8;
 
 /** A skill that is a program: the message is its input, what it writes is the artifact. */
-export function commandExecutor(options: SkillOptions, workDir: string): Executor {
+export function commandExecutor(options: SkillOptions, workDir: string): AgentExecutor {
   const argv = options.command!;
   return {
     description: `Runs ${basename(argv[0]!)}.`,
@@ -42,7 +42,7 @@ function environmentOf(
 ): Readonly<Record<string, string>> {
   const traceparent = meta?.["traceparent"];
   const allowed = ["GITHUB_TOKEN", ...names].flatMap((name) => {
-    const value = process.env[name];
+    const value = environment[name];
     return value === undefined ? [] : [[name, value] as const];
   });
   return {
@@ -67,7 +67,7 @@ function inputOf(parts: readonly Part[]): string {
 
 /** What was given to a program by name; shorter values are words such as `true`. */
 function secretsOf(names: readonly string[]): Readonly<Record<string, string>> {
-  const given = ["GITHUB_TOKEN", ...names].map((name) => [name, process.env[name] ?? ""] as const);
+  const given = ["GITHUB_TOKEN", ...names].map((name) => [name, environment[name] ?? ""] as const);
   return Object.fromEntries(given.filter(([, value]) => value.length >= SECRET));
 }
 

@@ -2,19 +2,19 @@ import { GatewayError, type PluginContext } from "propylon";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";
-import type { Engine } from "../tasks/engine.ts";
+import type { RequestHandler } from "../tasks/request-handler.ts";
 import type { Conversations } from "../tasks/conversations.ts";
 import { agentExecutor } from "./agent.ts";
 import { commandExecutor } from "./command.ts";
 import { functionExecutor } from "./function.ts";
-import { ownSkill, type Executor } from "./own.ts";
+import { ownSkill, type AgentExecutor } from "./own.ts";
 import { toolSkill } from "./tool.ts";
 
-/** The door that the plugin's setup got, and the agents, if there are any. */
-export interface Door {
+/** What executors are made with. */
+export interface ExecutorDependencies {
   readonly gateway: PluginContext<A2aOptions>;
   readonly agents: AgentsService | undefined;
-  readonly engine: Engine;
+  readonly handler: RequestHandler;
   readonly conversations: Conversations;
   readonly workDir: string;
 }
@@ -24,17 +24,22 @@ export interface Door {
  *
  * @throws {GatewayError} `invalid` or `io_error` for one that cannot work, naming its place in the config
  */
-export async function createSkills(door: Door): Promise<ReadonlyMap<string, Skill>> {
+export async function createSkills(
+  dependencies: ExecutorDependencies,
+): Promise<ReadonlyMap<string, Skill>> {
   const skills = new Map<string, Skill>();
-  for (const options of door.gateway.config.skills)
-    skills.set(options.id, await createSkill(door, options));
+  for (const options of dependencies.gateway.config.skills)
+    skills.set(options.id, await createSkill(dependencies, options));
   return skills;
 }
 
-async function createSkill(door: Door, options: SkillOptions): Promise<Skill> {
-  const { gateway, engine } = door;
+async function createSkill(
+  dependencies: ExecutorDependencies,
+  options: SkillOptions,
+): Promise<Skill> {
+  const { gateway, handler } = dependencies;
   if (options.tool) return toolSkill(options, gateway.control);
-  const executor = await createExecutor(door, options);
+  const executor = await createExecutor(dependencies, options);
   const { time, size: most } = gateway.config.tasks;
   const { timeout = time } = options;
   return ownSkill({
@@ -43,12 +48,15 @@ async function createSkill(door: Door, options: SkillOptions): Promise<Skill> {
     executor,
     timeout,
     most,
-    workOf: (key) => engine.workOf(key),
+    workOf: (key) => handler.workOf(key),
   });
 }
 
-async function createExecutor(door: Door, options: SkillOptions): Promise<Executor> {
-  const { gateway, agents, conversations, workDir } = door;
+async function createExecutor(
+  dependencies: ExecutorDependencies,
+  options: SkillOptions,
+): Promise<AgentExecutor> {
+  const { gateway, agents, conversations, workDir } = dependencies;
   if (options.function !== undefined) return functionExecutor(options.function, gateway, workDir);
   if (options.command) return commandExecutor(options, workDir);
   if (agents)

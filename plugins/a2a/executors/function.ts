@@ -2,7 +2,7 @@ import { GatewayError, type Call, type PluginContext } from "propylon";
 import { textOf } from "propylon/contract";
 import { isSkillCode, type SkillTask } from "../define.ts";
 import type { Work } from "../tasks/work.ts";
-import type { Executor } from "./own.ts";
+import type { AgentExecutor } from "./own.ts";
 
 /**
  * A skill that is a TypeScript or JavaScript file.
@@ -13,7 +13,7 @@ export async function functionExecutor(
   file: string,
   gateway: Pick<PluginContext, "files" | "call">,
   workDir: string,
-): Promise<Executor> {
+): Promise<AgentExecutor> {
   const { default: code } = await gateway.files.import(file);
   if (!isSkillCode(code))
     throw new GatewayError("invalid", `${file} does not export a skill.`, {

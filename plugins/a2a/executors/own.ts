@@ -5,12 +5,12 @@ import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";
-import { MAX_ID } from "../ids.ts";
+import { MAX_ID } from "../body.ts";
 import { LiveTask } from "../tasks/live-task.ts";
 import { Work } from "../tasks/work.ts";
 
 /** Does the work on a message; a throw fails the task with the words of a GatewayError. */
-export interface Executor {
+export interface AgentExecutor {
   /** What it is good for, where the config does not say. */
   readonly description: string;
   run(work: Work, call: Call): Promise<void>;
@@ -29,7 +29,7 @@ const OWN_SERVER = "a2a";
 export interface OwnSkillInput {
   readonly gateway: Pick<PluginContext, "tool" | "control">;
   readonly options: SkillOptions;
-  readonly executor: Executor;
+  readonly executor: AgentExecutor;
   /** Milliseconds. */
   readonly timeout: number;
   /** Most bytes of a task. */
@@ -69,7 +69,7 @@ export function ownSkill(input: OwnSkillInput): Skill {
 }
 
 /** @throws {GatewayError} what the executor throws */
-async function runOn(work: Work, call: Call, executor: Executor): Promise<void> {
+async function runOn(work: Work, call: Call, executor: AgentExecutor): Promise<void> {
   const running = executor.run(work, call);
   // The call may be given up before the executor has stopped.
   work.over = running.catch(() => {});

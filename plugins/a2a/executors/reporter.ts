@@ -3,7 +3,7 @@ import type { AgentEvent } from "propylon/plugins/agents";
 import type { Work } from "../tasks/work.ts";
 
 /** Tells of an agent's run in its task: what it does as status, what it writes as artifact. */
-export class AgentReporter {
+export class TaskReporter {
   readonly #work: Work;
   /** Text of this turn of the model that is in the artifact. */
   #written = "";

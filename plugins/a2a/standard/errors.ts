@@ -27,7 +27,7 @@ export function toStandardError(sdk: Sdk, thrown: unknown): Error {
 }
 
 /** HTTP status of an error (A2A 1.0, section 5.4); what A2A has no word for keeps ours, e.g. 503 while draining. */
-export function statusOf(sdk: Sdk, error: Error): number {
+export function restStatusOf(sdk: Sdk, error: Error): number {
   const status = sdk.restStatusFor(error);
   const hasWord = status !== 500 || error instanceof sdk.InvalidAgentResponseError;
   return hasWord ? status : toGatewayError(error.cause ?? error).status;

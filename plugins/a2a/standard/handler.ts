@@ -4,7 +4,7 @@ import { isGatewayError, type Json } from "propylon";
 import { STATES, type StreamEvent, type Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
 import { toStandardError } from "./errors.ts";
-import { TaskEvents } from "./events.ts";
+import { EventQueue } from "./event-queue.ts";
 import { pageOf } from "./list.ts";
 import {
   eventToStandard,
@@ -15,44 +15,44 @@ import {
 } from "../contract/standard.ts";
 import type { Pushes } from "./pushes.ts";
 import { checkHistoryLength, checkRequest, type CheckedRequest } from "./request.ts";
-import type { Visit } from "./visit.ts";
+import type { StandardCallContext } from "./call-context.ts";
 
 type Stream = AsyncGenerator<Wire.StreamResponse, void, undefined>;
 
 /** What outlives a request. */
-export interface Surroundings {
+export interface HandlerDependencies {
   readonly runtime: RuntimeService;
   readonly pushes: Pushes;
   /** Streams of tasks that wait for somebody, so that a shutdown can end them. */
-  readonly subscriptions: Set<TaskEvents>;
+  readonly subscriptions: Set<EventQueue>;
 }
 
 /** The operations of A2A 1.0 (section 3.1) on the tasks of the runtime, for one request. */
-export class StandardHandler implements A2ARequestHandler {
-  readonly #visit: Visit;
-  readonly #around: Surroundings;
+export class StandardRequestHandler implements A2ARequestHandler {
+  readonly #context: StandardCallContext;
+  readonly #dependencies: HandlerDependencies;
   /** Why the operation failed, if it did. */
   fault: Error | undefined;
 
-  constructor(visit: Visit, around: Surroundings) {
-    this.#visit = visit;
-    this.#around = around;
+  constructor(context: StandardCallContext, dependencies: HandlerDependencies) {
+    this.#context = context;
+    this.#dependencies = dependencies;
   }
 
   getAgentCard(): Promise<Wire.AgentCard> {
-    return Promise.resolve(this.#visit.card);
+    return Promise.resolve(this.#context.card);
   }
 
   /** There is one card for everybody. */
   getAuthenticatedExtendedAgentCard(): Promise<Wire.AgentCard> {
     return this.#answer(() => {
-      throw new this.#visit.sdk.UnsupportedOperationError("The agent has no extended card.");
+      throw new this.#context.sdk.UnsupportedOperationError("The agent has no extended card.");
     });
   }
 
   sendMessage(request: Wire.SendMessageRequest): Promise<Wire.Message | Wire.Task> {
     return this.#answer(async () => {
-      const { sdk } = this.#visit;
+      const { sdk } = this.#context;
       const { task: first, running } = await this.#send(request);
       const { returnImmediately, historyLength } = request.configuration ?? {};
       const task = returnImmediately ? first : await running.settled;
@@ -63,7 +63,7 @@ export class StandardHandler implements A2ARequestHandler {
   }
 
   async *sendMessageStream(request: Wire.SendMessageRequest): Stream {
-    const events = new TaskEvents({ stopsWaiting: true });
+    const events = new EventQueue({ stopsWaiting: true });
     yield* this.#stream(events, request.configuration?.historyLength, async () => {
       const { running } = await this.#send(request);
       return running.watch((event) => events.push(event));
@@ -71,13 +71,13 @@ export class StandardHandler implements A2ARequestHandler {
   }
 
   async *resubscribe({ id }: Wire.SubscribeToTaskRequest): Stream {
-    const events = new TaskEvents({ stopsWaiting: false });
+    const events = new EventQueue({ stopsWaiting: false });
     yield* this.#stream(events, undefined, () => this.#subscribe(events, id));
   }
 
   getTask({ id, historyLength }: Wire.GetTaskRequest): Promise<Wire.Task> {
     return this.#answer(() => {
-      checkHistoryLength(this.#visit.sdk, historyLength);
+      checkHistoryLength(this.#context.sdk, historyLength);
       return this.#show(this.#find(id).task, historyLength);
     });
   }
@@ -85,7 +85,7 @@ export class StandardHandler implements A2ARequestHandler {
   listTasks(request: Wire.ListTasksRequest): Promise<Wire.ListTasksResponse> {
     return this.#answer(() => {
       const { historyLength, includeArtifacts = false } = request;
-      checkHistoryLength(this.#visit.sdk, historyLength);
+      checkHistoryLength(this.#context.sdk, historyLength);
       const page = pageOf(this.#list(request), request);
       const show = (task: Task): Wire.Task =>
         this.#show(includeArtifacts ? task : { ...task, artifacts: [] }, historyLength);
@@ -94,11 +94,11 @@ export class StandardHandler implements A2ARequestHandler {
   }
 
   cancelTask({ id }: Wire.CancelTaskRequest): Promise<Wire.Task> {
-    const { sdk, principal } = this.#visit;
+    const { sdk, principal } = this.#context;
     return this.#answer(async () => {
       this.#find(id);
       try {
-        return this.#show(await this.#around.runtime.cancel(id, principal));
+        return this.#show(await this.#dependencies.runtime.cancel(id, principal));
       } catch (error) {
         if (!isGatewayError(error) || error.code !== "exists") throw error;
         throw new sdk.TaskNotCancelableError(error.message);
@@ -109,7 +109,7 @@ export class StandardHandler implements A2ARequestHandler {
   createTaskPushNotificationConfig(
     config: Wire.TaskPushNotificationConfig,
   ): Promise<Wire.TaskPushNotificationConfig> {
-    return this.#answer(() => this.#pushes.add(config, this.#find(config.taskId), this.#visit));
+    return this.#answer(() => this.#pushes.add(config, this.#find(config.taskId), this.#context));
   }
 
   getTaskPushNotificationConfig({
@@ -117,10 +117,12 @@ export class StandardHandler implements A2ARequestHandler {
     id,
   }: Wire.GetTaskPushNotificationConfigRequest): Promise<Wire.TaskPushNotificationConfig> {
     return this.#answer(() => {
-      const configs = this.#pushes.of(this.#find(taskId), this.#visit);
+      const configs = this.#pushes.of(this.#find(taskId), this.#context);
       const config = configs.find((candidate) => candidate.id === id);
       if (config) return config;
-      throw new this.#visit.sdk.TaskNotFoundError("The task has no such push notification config.");
+      throw new this.#context.sdk.TaskNotFoundError(
+        "The task has no such push notification config.",
+      );
     });
   }
 
@@ -128,7 +130,7 @@ export class StandardHandler implements A2ARequestHandler {
     taskId,
   }: Wire.ListTaskPushNotificationConfigsRequest): Promise<Wire.ListTaskPushNotificationConfigsResponse> {
     return this.#answer(() => {
-      const configs = [...this.#pushes.of(this.#find(taskId), this.#visit)];
+      const configs = [...this.#pushes.of(this.#find(taskId), this.#context)];
       return { configs, nextPageToken: "" };
     });
   }
@@ -137,28 +139,28 @@ export class StandardHandler implements A2ARequestHandler {
     taskId,
     id,
   }: Wire.DeleteTaskPushNotificationConfigRequest): Promise<void> {
-    return this.#answer(() => this.#pushes.remove(id, this.#find(taskId), this.#visit));
+    return this.#answer(() => this.#pushes.remove(id, this.#find(taskId), this.#context));
   }
 
   /** @throws {A2AError} `PushNotificationNotSupportedError`, before anything is said about the task */
   get #pushes(): Pushes {
-    const { pushes } = this.#around;
+    const { pushes } = this.#dependencies;
     if (pushes.isEnabled) return pushes;
-    throw new this.#visit.sdk.PushNotificationNotSupportedError(
+    throw new this.#context.sdk.PushNotificationNotSupportedError(
       "The agent sends no push notifications.",
     );
   }
 
   async #send(request: Wire.SendMessageRequest): Promise<{ running: RunningTask; task: Task }> {
-    const { sdk, card, extensions, principal, meta } = this.#visit;
+    const { sdk, card, extensions, principal, meta } = this.#context;
     checkRequest(sdk, request, card, extensions);
     const config = request.configuration?.taskPushNotificationConfig;
     const target = this.#findTarget(request);
-    if (config) this.#pushes.check(config, target, this.#visit);
+    if (config) this.#pushes.check(config, target, this.#context);
     const message = messageFromStandard(sdk.Message.toJSON(request.message) as Json);
-    const { runtime } = this.#around;
+    const { runtime } = this.#dependencies;
     const running = await runtime.send(message, { principal, meta, metadata: request.metadata });
-    if (config) this.#pushes.addWith(config, running, this.#visit);
+    if (config) this.#pushes.addWith(config, running, this.#context);
     return { running, task: running.task };
   }
 
@@ -167,15 +169,15 @@ export class StandardHandler implements A2ARequestHandler {
     if (taskId === "") return undefined;
     const target = this.#find(taskId);
     if (contextId !== "" && target.task.contextId !== contextId)
-      throw new this.#visit.sdk.RequestMalformedError(
+      throw new this.#context.sdk.RequestMalformedError(
         "message.contextId is not the context of the task that message.taskId names.",
       );
     return target;
   }
 
-  #subscribe(events: TaskEvents, id: string): () => void {
-    const { sdk, principal } = this.#visit;
-    const { runtime, subscriptions } = this.#around;
+  #subscribe(events: EventQueue, id: string): () => void {
+    const { sdk, principal } = this.#context;
+    const { runtime, subscriptions } = this.#dependencies;
     const { task } = this.#find(id);
     if (STATES[task.status.state].isFinal)
       throw new sdk.UnsupportedOperationError("The task has ended; read it with GetTask.");
@@ -194,11 +196,11 @@ export class StandardHandler implements A2ARequestHandler {
 
   /** Hands out what is pushed into `events`, until its end or that of the reader. */
   async *#stream(
-    events: TaskEvents,
+    events: EventQueue,
     historyLength: number | undefined,
     open: () => (() => void) | Promise<() => void>,
   ): Stream {
-    const { signal } = this.#visit.gone;
+    const { signal } = this.#context.gone;
     const leave = (): void => {
       if (isGatewayError(signal.reason)) events.fail(signal.reason);
       else void events.return();
@@ -218,13 +220,13 @@ export class StandardHandler implements A2ARequestHandler {
 
   /** @throws {A2AError} `RequestMalformedError` without an id; {GatewayError} `not_found` */
   #find(id: string): RunningTask {
-    const { sdk, principal } = this.#visit;
+    const { sdk, principal } = this.#context;
     if (id.trim() === "") throw new sdk.RequestMalformedError("The id of the task is required.");
-    return this.#around.runtime.get(id, principal);
+    return this.#dependencies.runtime.get(id, principal);
   }
 
   #list({ contextId, status, statusTimestampAfter }: Wire.ListTasksRequest): readonly Task[] {
-    const { sdk, principal } = this.#visit;
+    const { sdk, principal } = this.#context;
     const isAny = status === sdk.TaskState.TASK_STATE_UNSPECIFIED;
     const state = isAny ? undefined : stateFromStandard(sdk.taskStateToJSON(status));
     if (!isAny && state === undefined)
@@ -232,16 +234,16 @@ export class StandardHandler implements A2ARequestHandler {
     if (statusTimestampAfter !== undefined && Number.isNaN(Date.parse(statusTimestampAfter)))
       throw new sdk.RequestMalformedError("statusTimestampAfter is no ISO 8601 time.");
     const filter = { contextId: contextId || undefined, state, since: statusTimestampAfter };
-    return this.#around.runtime.list(filter, principal);
+    return this.#dependencies.runtime.list(filter, principal);
   }
 
   #show(task: Task, historyLength?: number): Wire.Task {
-    return this.#visit.sdk.Task.fromJSON(taskToStandard(shorten(task, historyLength)));
+    return this.#context.sdk.Task.fromJSON(taskToStandard(shorten(task, historyLength)));
   }
 
   #render(event: StreamEvent, historyLength: number | undefined): Wire.StreamResponse {
     const shown = "task" in event ? { task: shorten(event.task as Task, historyLength) } : event;
-    return this.#visit.sdk.StreamResponse.fromJSON(eventToStandard(shown));
+    return this.#context.sdk.StreamResponse.fromJSON(eventToStandard(shown));
   }
 
   async #answer<T>(work: () => T | Promise<T>): Promise<T> {
@@ -253,7 +255,7 @@ export class StandardHandler implements A2ARequestHandler {
   }
 
   #explain(thrown: unknown): Error {
-    return (this.fault = toStandardError(this.#visit.sdk, thrown));
+    return (this.fault = toStandardError(this.#context.sdk, thrown));
   }
 }
 

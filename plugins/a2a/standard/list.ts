@@ -6,7 +6,7 @@ const DEFAULT_SIZE = 50;
 const LARGEST = 100;
 
 /** Some of the tasks, and where to go on. */
-export interface Page {
+export interface TaskPage {
   readonly tasks: readonly Task[];
   /** `""` at the end. */
   readonly nextPageToken: string;
@@ -23,7 +23,7 @@ export interface Page {
 export function pageOf(
   tasks: readonly Task[],
   { pageSize = DEFAULT_SIZE, pageToken }: Pick<ListTasksRequest, "pageSize" | "pageToken">,
-): Page {
+): TaskPage {
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LARGEST)
     throw new GatewayError("invalid", `pageSize must be a whole number from 1 to ${LARGEST}.`);
   const sorted = tasks.map((task) => ({ task, key: keyOf(task) })).toSorted(byKey);

@@ -3,10 +3,10 @@ import { Counter } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
 import { STATES, type StreamEvent } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
-import { stateOf } from "./events.ts";
+import { stateOf } from "./event-queue.ts";
 import { eventToStandard } from "../contract/standard.ts";
-import type { PushOptions } from "./options.ts";
-import { PushNotifications } from "./push/notifications.ts";
+import type { PushOptions } from "./push/options.ts";
+import { PushNotificationSender } from "./push/sender.ts";
 
 /** Whose task it is. */
 interface Owned {
@@ -16,10 +16,10 @@ interface Owned {
 /** Push notifications as the operations see them: which tasks have webhooks, and what they are told. */
 export class Pushes {
   readonly isEnabled: boolean;
-  readonly #notifications: PushNotifications;
+  readonly #notifications: PushNotificationSender;
   readonly #runtime: RuntimeService;
 
-  constructor(isEnabled: boolean, notifications: PushNotifications, runtime: RuntimeService) {
+  constructor(isEnabled: boolean, notifications: PushNotificationSender, runtime: RuntimeService) {
     this.isEnabled = isEnabled;
     this.#notifications = notifications;
     this.#runtime = runtime;
@@ -55,7 +55,7 @@ export class Pushes {
     const { id: taskId, task } = running;
     const { principal: owner } = owned;
     const { id } = this.add(this.#known(config, taskId, owner), running, owned);
-    this.#notifications.tell({ taskId, owner, only: id }, letterOf({ task }));
+    this.#notifications.tell({ taskId, owner, only: id }, notificationOf({ task }));
   }
 
   /** Clients name their webhook with every message, mostly without an id: by its URL it is the one that the task has. */
@@ -84,7 +84,7 @@ export class Pushes {
     watchers.add(this);
     const unwatch = this.#runtime.watchAll(({ id: taskId }, event, owner) => {
       if ([...watchers].at(-1) === this && this.#notifications.wants(taskId, owner))
-        this.#notifications.tell({ taskId, owner }, letterOf(event));
+        this.#notifications.tell({ taskId, owner }, notificationOf(event));
     });
     return () => {
       unwatch();
@@ -109,7 +109,7 @@ export function createPushes(
   const { push } = gateway.config;
   const notifications = gateway.keep(
     "push",
-    () => new PushNotifications(),
+    () => new PushNotificationSender(),
     (kept) => kept.close(),
   );
   const pushes = new Pushes(push.enabled, notifications, runtime);
@@ -123,7 +123,7 @@ export function createPushes(
 
 function registerMetric(
   { metrics }: Pick<PluginContext, "metrics">,
-  kept: PushNotifications,
+  kept: PushNotificationSender,
 ): void {
   metrics.registerMetric(
     new Counter({
@@ -140,7 +140,7 @@ function registerMetric(
 }
 
 /** A notification as the webhook receives it: one item of a stream (A2A 1.0, 4.3.3). */
-function letterOf(event: StreamEvent): { body: string; isLast: boolean } {
+function notificationOf(event: StreamEvent): { body: string; isLast: boolean } {
   const state = stateOf(event);
   const isLast = state !== undefined && STATES[state].isFinal;
   return { body: JSON.stringify(eventToStandard(event)), isLast };

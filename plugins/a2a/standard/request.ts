@@ -1,5 +1,5 @@
 import type { AgentCard, Message, SendMessageRequest } from "@a2a-js/sdk";
-import { MAX_ID } from "../ids.ts";
+import { MAX_ID } from "../body.ts";
 import type { Sdk } from "./sdk.ts";
 
 type CardSkill = AgentCard["skills"][number];

@@ -1,20 +1,20 @@
 import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
 import { parseJson, pathParameter } from "propylon/kit";
 import { MAX_DEPTH } from "propylon/contract";
-import { readBytes } from "../dialect/request.ts";
+import { readBytes } from "../body.ts";
 import { jsonReply } from "../reply.ts";
-import { statusOf, toStandardError } from "./errors.ts";
-import { StandardHandler, type Surroundings } from "./handler.ts";
+import { restStatusOf, toStandardError } from "./errors.ts";
+import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import { decode } from "./rpc.ts";
 import type { Sdk } from "./sdk.ts";
 import { streamFrames } from "./sse.ts";
-import { checkVersion, type Visit } from "./visit.ts";
+import { checkVersion, type StandardCallContext } from "./call-context.ts";
 import type { StreamResponse } from "@a2a-js/sdk";
 
 /** One request of the HTTP+JSON binding. */
 export interface RestRequest {
-  readonly visit: Visit;
-  readonly handler: StandardHandler;
+  readonly context: StandardCallContext;
+  readonly handler: StandardRequestHandler;
   /** Parameters of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -39,7 +39,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "POST",
     path: "/message\\:send",
-    async answer({ visit: { sdk }, handler, body }) {
+    async answer({ context: { sdk }, handler, body }) {
       const result = await handler.sendMessage(decode(sdk, sdk.SendMessageRequest, body));
       if ("messageId" in result) return { json: { message: sdk.Message.toJSON(result) } };
       return { json: { task: sdk.Task.toJSON(result) } };
@@ -48,13 +48,13 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "POST",
     path: "/message\\:stream",
-    answer: ({ visit: { sdk }, handler, body }) =>
+    answer: ({ context: { sdk }, handler, body }) =>
       handler.sendMessageStream(decode(sdk, sdk.SendMessageRequest, body)),
   },
   {
     method: "GET",
     path: "/tasks",
-    async answer({ visit: { sdk }, handler, query }) {
+    async answer({ context: { sdk }, handler, query }) {
       const request = decode(sdk, sdk.ListTasksRequest, listQuery(query));
       const { tasks, ...page } = await handler.listTasks(request);
       return { json: { tasks: tasks.map((task) => showListed(sdk, task, request)), ...page } };
@@ -63,7 +63,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "GET",
     path: "/tasks/:id",
-    async answer({ visit: { sdk }, handler, path: { id = "", verb }, query }) {
+    async answer({ context: { sdk }, handler, path: { id = "", verb }, query }) {
       if (verb === "subscribe") return handler.resubscribe({ id, tenant: "" });
       if (verb !== undefined) throw noVerb();
       const request = decode(sdk, sdk.GetTaskRequest, { id, ...numbers(query, "historyLength") });
@@ -73,7 +73,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "POST",
     path: "/tasks/:id",
-    async answer({ visit: { sdk }, handler, path: { id = "", verb }, body }) {
+    async answer({ context: { sdk }, handler, path: { id = "", verb }, body }) {
       if (verb === "subscribe") return handler.resubscribe({ id, tenant: "" });
       if (verb !== "cancel") throw noVerb();
       const request = decode(sdk, sdk.CancelTaskRequest, { ...body, id });
@@ -83,7 +83,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "POST",
     path: "/tasks/:id/pushNotificationConfigs",
-    async answer({ visit: { sdk }, handler, path: { id }, body }) {
+    async answer({ context: { sdk }, handler, path: { id }, body }) {
       const config = decode(sdk, sdk.TaskPushNotificationConfig, { ...body, taskId: id });
       const added = await handler.createTaskPushNotificationConfig(config);
       return { status: 201, json: sdk.TaskPushNotificationConfig.toJSON(added) };
@@ -92,7 +92,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "GET",
     path: "/tasks/:id/pushNotificationConfigs",
-    async answer({ visit: { sdk }, handler, path: { id } }) {
+    async answer({ context: { sdk }, handler, path: { id } }) {
       const request = decode(sdk, sdk.ListTaskPushNotificationConfigsRequest, { taskId: id });
       const list = await handler.listTaskPushNotificationConfigs(request);
       return { json: sdk.ListTaskPushNotificationConfigsResponse.toJSON(list) };
@@ -101,7 +101,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "GET",
     path: "/tasks/:id/pushNotificationConfigs/:config",
-    async answer({ visit: { sdk }, handler, path: { id: taskId = "", config: id = "" } }) {
+    async answer({ context: { sdk }, handler, path: { id: taskId = "", config: id = "" } }) {
       const found = await handler.getTaskPushNotificationConfig({ taskId, id, tenant: "" });
       return { json: sdk.TaskPushNotificationConfig.toJSON(found) };
     },
@@ -117,7 +117,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
   {
     method: "GET",
     path: "/extendedAgentCard",
-    async answer({ visit: { sdk }, handler }) {
+    async answer({ context: { sdk }, handler }) {
       return { json: sdk.AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard()) };
     },
   },
@@ -127,23 +127,23 @@ export const REST_ROUTES: readonly RestRoute[] = [
 export async function answerRest(
   route: RestRoute,
   event: RouteEvent,
-  visit: Visit,
-  around: Surroundings,
+  context: StandardCallContext,
+  dependencies: HandlerDependencies,
 ): Promise<Response> {
-  const { sdk } = visit;
+  const { sdk } = context;
   try {
     const bytes = await readBytes(event);
-    checkVersion(visit, "HTTP+JSON");
-    const handler = new StandardHandler(visit, around);
+    checkVersion(context, "HTTP+JSON");
+    const handler = new StandardRequestHandler(context, dependencies);
     const { searchParams: query } = event.url;
     const body = readBody(sdk, event, bytes);
-    const answer = await route.answer({ visit, handler, path: readPath(event), query, body });
+    const answer = await route.answer({ context, handler, path: readPath(event), query, body });
     if (!(Symbol.asyncIterator in answer)) return reply(sdk, answer.json, answer.status);
     const first = await answer.next();
-    return streamFrames(frames(sdk, first, answer), () => visit.gone.abort());
+    return streamFrames(frames(sdk, first, answer), () => context.gone.abort());
   } catch (thrown) {
     const error = toStandardError(sdk, thrown);
-    const status = statusOf(sdk, error);
+    const status = restStatusOf(sdk, error);
     return reply(sdk, sdk.toRestErrorBody(error, status), status);
   }
 }
@@ -163,7 +163,7 @@ async function* frames(
     for await (const event of rest) yield sdk.formatSSEEvent(sdk.StreamResponse.toJSON(event));
   } catch (thrown) {
     const error = toStandardError(sdk, thrown);
-    yield sdk.formatSSEErrorEvent(sdk.toRestErrorBody(error, statusOf(sdk, error)));
+    yield sdk.formatSSEErrorEvent(sdk.toRestErrorBody(error, restStatusOf(sdk, error)));
   }
 }
 

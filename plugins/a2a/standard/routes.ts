@@ -2,14 +2,14 @@ import type { AgentCard } from "@a2a-js/sdk";
 import type { PluginContext, RouteEvent } from "propylon";
 import type { Card } from "../card.ts";
 import type { RuntimeService } from "../service.ts";
-import type { TaskEvents } from "./events.ts";
-import type { Surroundings } from "./handler.ts";
-import type { PushOptions } from "./options.ts";
+import type { EventQueue } from "./event-queue.ts";
+import type { HandlerDependencies } from "./handler.ts";
+import type { PushOptions } from "./push/options.ts";
 import { createPushes } from "./pushes.ts";
 import { answerRest, REST_ROUTES } from "./rest.ts";
 import { answerRpc, refuseRpc } from "./rpc.ts";
 import { openSdk, type Sdk } from "./sdk.ts";
-import { readVisit } from "./visit.ts";
+import { readContext } from "./call-context.ts";
 
 /** What answers the requests of A2A 1.0 that come to the path which both dialects share. */
 export interface StandardFace {
@@ -33,26 +33,30 @@ export function standardFace(
   card: Card,
 ): StandardFace {
   // A stream outlives the configuration that it was opened under.
-  const subscriptions = gateway.keep("subscriptions", () => new Set<TaskEvents>());
-  const around: Surroundings = { runtime, pushes: createPushes(gateway, runtime), subscriptions };
+  const subscriptions = gateway.keep("subscriptions", () => new Set<EventQueue>());
+  const dependencies: HandlerDependencies = {
+    runtime,
+    pushes: createPushes(gateway, runtime),
+    subscriptions,
+  };
   // No message comes any more, so a task that waits for one would keep its streams open until the grace is over.
   gateway.hook("gateway:drain", () => {
     for (const events of subscriptions) events.endIfWaiting();
   });
   const cards = new WeakMap<object, AgentCard>();
-  const visit = async (event: RouteEvent) => {
+  const contextOf = async (event: RouteEvent) => {
     const sdk = await openSdk();
-    return readVisit(event, sdk, readCard(sdk, card.document, cards));
+    return readContext(event, sdk, readCard(sdk, card.document, cards));
   };
   const { listener } = card.place;
   for (const route of REST_ROUTES) {
     const policy = { access: "caller", mutates: false, listener } as const;
     gateway.route(route.method, card.place.below(route.path), policy, async (event) =>
-      answerRest(route, event, await visit(event), around),
+      answerRest(route, event, await contextOf(event), dependencies),
     );
   }
   return {
-    handle: async (event, body) => answerRpc(await visit(event), body, around),
+    handle: async (event, body) => answerRpc(await contextOf(event), body, dependencies),
     async refuse({ req }, error) {
       if (!req.headers.has("a2a-version")) throw error;
       return refuseRpc(await openSdk(), error);

@@ -1,10 +1,10 @@
 import { toGatewayError, type Json } from "propylon";
 import { jsonReply, type ReplyHead } from "../reply.ts";
-import { statusOf, toStandardError } from "./errors.ts";
-import { StandardHandler, type Surroundings } from "./handler.ts";
+import { restStatusOf, toStandardError } from "./errors.ts";
+import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import type { Sdk } from "./sdk.ts";
 import { streamFrames } from "./sse.ts";
-import { checkVersion, type Visit } from "./visit.ts";
+import { checkVersion, type StandardCallContext } from "./call-context.ts";
 
 type RpcId = string | number | null;
 
@@ -13,23 +13,26 @@ type RpcId = string | number | null;
  * before its first event is answered with one too.
  */
 export async function answerRpc(
-  visit: Visit,
+  context: StandardCallContext,
   body: unknown,
-  around: Surroundings,
+  dependencies: HandlerDependencies,
 ): Promise<Response> {
-  const { sdk, context } = visit;
+  const { sdk } = context;
   const misfit = faultOf(sdk, body);
   if (misfit) return reply(idOf(body), misfit);
   const request = body as Json;
   const id = idOf(body);
   try {
-    checkVersion(visit, "JSONRPC");
+    checkVersion(context, "JSONRPC");
     checkParameters(sdk, request);
-    const operations = new StandardHandler(visit, around);
-    const answer = await new sdk.JsonRpcTransportHandler(operations).handle(request, context);
+    const operations = new StandardRequestHandler(context, dependencies);
+    const answer = await new sdk.JsonRpcTransportHandler(operations).handle(
+      request,
+      context.context,
+    );
     if (!isStream(answer)) return jsonReply(answer, headOf(sdk, operations.fault));
     const first = await answer.next();
-    return streamFrames(frames(sdk, id, first, answer), () => visit.gone.abort());
+    return streamFrames(frames(sdk, id, first, answer), () => context.gone.abort());
   } catch (error) {
     const fault = toStandardError(sdk, error);
     return jsonReply({ jsonrpc: "2.0", id, error: sdk.toJsonRpcError(fault) }, headOf(sdk, fault));
@@ -38,7 +41,7 @@ export async function answerRpc(
 
 /** Status and headers of an answer. That there is no room now is said in HTTP too: breakers and retries look there. */
 function headOf(sdk: Sdk, fault: Error | undefined): ReplyHead {
-  const status = fault && statusOf(sdk, fault);
+  const status = fault && restStatusOf(sdk, fault);
   if (status !== 503 && status !== 429) return { headers: NO_STORE };
   const { headers } = toGatewayError(fault?.cause);
   return { status, headers: { ...headers, ...NO_STORE } };

@@ -1,4 +1,4 @@
-import type { Message } from "propylon/plugins/agents";
+import type { ChatMessage } from "propylon/plugins/agents";
 import { estimateTokens, tokensOf, writeTranscript } from "./transcript.ts";
 
 /** When and how far a conversation is compacted. */
@@ -20,7 +20,7 @@ export interface CompactionReport {
 
 /** A conversation that was made shorter. */
 export interface Compacted {
-  readonly messages: readonly Message[];
+  readonly messages: readonly ChatMessage[];
   readonly report: CompactionReport;
 }
 
@@ -35,7 +35,7 @@ const SUMMARY = 0.3;
  * @returns `undefined` when it is short enough, or there is nothing to leave out
  */
 export async function compact(
-  messages: readonly Message[],
+  messages: readonly ChatMessage[],
   limits: CompactionLimits,
   summarise: (transcript: string) => Promise<string>,
 ): Promise<Compacted | undefined> {
@@ -55,7 +55,7 @@ export async function compact(
 }
 
 /** Where the part that stays begins: with a message of the user, so that no result loses its call. */
-function findCut(messages: readonly Message[], { above, keep }: CompactionLimits): number {
+function findCut(messages: readonly ChatMessage[], { above, keep }: CompactionLimits): number {
   const last = messages.length - 1;
   let left = above * keep - tokensOf(messages[last]!);
   let cut = last;
@@ -67,15 +67,18 @@ function findCut(messages: readonly Message[], { above, keep }: CompactionLimits
   return cut;
 }
 
-function withPreface([first, ...rest]: readonly Message[], text: string): readonly Message[] {
+function withPreface(
+  [first, ...rest]: readonly ChatMessage[],
+  text: string,
+): readonly ChatMessage[] {
   return [{ role: "user", parts: [{ type: "text", text }, ...first!.parts] }, ...rest];
 }
 
 function describe(
-  before: readonly Message[],
-  after: readonly Message[],
+  before: readonly ChatMessage[],
+  after: readonly ChatMessage[],
 ): Omit<CompactionReport, "method"> {
-  const sizeOf = (messages: readonly Message[]): CompactionReport["before"] => ({
+  const sizeOf = (messages: readonly ChatMessage[]): CompactionReport["before"] => ({
     messages: messages.length,
     tokens: estimateTokens(messages),
   });

@@ -1,9 +1,9 @@
-import type { Message } from "propylon/plugins/agents";
-import { sizeOf } from "./size.ts";
+import type { ChatMessage } from "propylon/plugins/agents";
+import { jsonSize } from "./size.ts";
 
 /** What an agent and one principal said to each other in one context. */
 export interface Conversation {
-  readonly messages: readonly Message[];
+  readonly messages: readonly ChatMessage[];
 }
 
 /** How many are kept, and how long. */
@@ -16,7 +16,7 @@ export interface ConversationLimits {
 }
 
 interface Entry {
-  messages: readonly Message[];
+  messages: readonly ChatMessage[];
   bytes: number;
   usedAt: number;
   /** Settles when everybody who waits for it or uses it is done. */
@@ -71,8 +71,8 @@ export class Conversations {
     }
   }
 
-  #keep(entry: Entry, messages: readonly Message[]): void {
-    const bytes = sizeOf(messages) ?? 0;
+  #keep(entry: Entry, messages: readonly ChatMessage[]): void {
+    const bytes = jsonSize(messages) ?? 0;
     this.#bytes += bytes - entry.bytes;
     Object.assign(entry, { messages, bytes });
   }

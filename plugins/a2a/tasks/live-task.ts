@@ -15,12 +15,12 @@ import type { SkillArtifact } from "../define.ts";
 import type { RunningTask } from "../service.ts";
 import { Artifacts, type Update } from "./artifacts.ts";
 import { deferred } from "./deferred.ts";
-import { Question } from "./question.ts";
-import { sizeOf } from "./size.ts";
+import { TaskQuestion } from "./question.ts";
+import { jsonSize } from "./size.ts";
 import { isSettled, mayFollow } from "./transitions.ts";
 
 /** What a task is made of. */
-export interface Order {
+export interface LiveTaskOptions {
   readonly id: string;
   readonly contextId: string;
   readonly owner: Principal;
@@ -56,13 +56,13 @@ export class LiveTask implements RunningTask {
   readonly #made = new Artifacts();
   readonly #accepted: Message[] = [];
   readonly #watchers = new Set<(event: StreamEvent) => void>();
-  readonly #hear: Order["hear"];
+  readonly #hear: LiveTaskOptions["hear"];
   #task: Task;
   #settled = deferred<Task>();
   /** That of a call under way, which waits for the next message. */
-  #question: Question | undefined;
+  #question: TaskQuestion | undefined;
 
-  constructor({ id, contextId, owner, skill, most, hear }: Order) {
+  constructor({ id, contextId, owner, skill, most, hear }: LiveTaskOptions) {
     this.owner = owner;
     this.skill = skill;
     this.#most = most;
@@ -151,7 +151,7 @@ export class LiveTask implements RunningTask {
   take(message: Message): void {
     const { status, history = [] } = this.#task;
     const more = status.message ? [status.message, message] : [message];
-    const size = sizeOf(more) ?? Infinity;
+    const size = jsonSize(more) ?? Infinity;
     if (this.bytes + size > this.#most)
       throw new GatewayError("too_large", `A task holds at most ${this.#most} bytes.`, {
         hint: "Send less, or begin another task with the same contextId.",
@@ -175,7 +175,7 @@ export class LiveTask implements RunningTask {
    */
   ask(parts: readonly Part[], signal?: AbortSignal): Promise<Message> {
     if (!this.accepts(parts)) return Promise.reject(this.fault!);
-    const question = new Question(this.cancellation, signal, (how) => {
+    const question = new TaskQuestion(this.cancellation, signal, (how) => {
       this.#question = undefined;
       if (how === "withdrawn" && STATES[this.state].isInterrupted) this.#goOn();
     });
@@ -231,7 +231,7 @@ export class LiveTask implements RunningTask {
 
   /** Whether something that the skill said can be kept; if not, it is at {@link fault}. */
   accepts(said: unknown): boolean {
-    const size = sizeOf(said);
+    const size = jsonSize(said);
     if (size === undefined) this.#blame(NO_JSON);
     else if (size > this.#most) this.#blame(tooLarge(this.#most));
     return this.fault === undefined;
@@ -240,7 +240,7 @@ export class LiveTask implements RunningTask {
   #hasRoom(artifactId: string, piece: unknown, append = false): boolean {
     if (!this.accepts(piece)) return false;
     const before = this.#made.sizeOf(artifactId);
-    const size = sizeOf(piece)! + (append ? before : 0);
+    const size = jsonSize(piece)! + (append ? before : 0);
     if (this.bytes - before + size > this.#most) this.#blame(tooLarge(this.#most));
     else this.#made.resize(artifactId, size);
     return this.fault === undefined;

@@ -6,7 +6,7 @@ import type { Message } from "propylon/contract";
 export type QuestionEnd = "answered" | "withdrawn" | "aborted";
 
 /** A question of a call under way, which waits for the answer: a message of the task. */
-export class Question {
+export class TaskQuestion {
   /** Rejects with a GatewayError: why the task ended meanwhile, or `cancelled` when it was taken back. */
   readonly answer: Promise<Message>;
   #settle: (answer: Message | GatewayError) => void = () => {};

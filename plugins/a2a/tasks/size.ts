@@ -1,5 +1,5 @@
 /** Bytes that a value takes as JSON; `undefined` when no JSON can hold it: skills are code, and make circles and bigints. */
-export function sizeOf(value: unknown): number | undefined {
+export function jsonSize(value: unknown): number | undefined {
   try {
     return Buffer.byteLength(JSON.stringify(value));
   } catch {

@@ -1,4 +1,4 @@
-import type { Message, Part } from "propylon/plugins/agents";
+import type { ChatMessage, ChatPart } from "propylon/plugins/agents";
 
 /** Characters per token: what models of all makers come near to. */
 const CHARACTERS = 4;
@@ -8,16 +8,16 @@ const IMAGE = 1_000;
 const RESULT = 2_000;
 
 /** Tokens of a conversation, estimated: each maker counts in another way, and none does without its own library. */
-export function estimateTokens(messages: readonly Message[]): number {
+export function estimateTokens(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => sum + tokensOf(message), 0);
 }
 
 /** Tokens of one message, estimated. */
-export function tokensOf({ parts }: Message): number {
+export function tokensOf({ parts }: ChatMessage): number {
   return Math.ceil(parts.reduce((sum, part) => sum + charactersOf(part), 0) / CHARACTERS);
 }
 
-function charactersOf(part: Part): number {
+function charactersOf(part: ChatPart): number {
   if (part.type === "text") return part.text.length;
   if (part.type === "image") return IMAGE * CHARACTERS;
   if (part.type === "tool-call") return part.name.length + JSON.stringify(part.args).length;
@@ -25,13 +25,13 @@ function charactersOf(part: Part): number {
 }
 
 /** A conversation as text, for a model that is to summarise it. */
-export function writeTranscript(messages: readonly Message[]): string {
+export function writeTranscript(messages: readonly ChatMessage[]): string {
   return messages
     .flatMap(({ role, parts }) => parts.map((part) => `${role}: ${wordsOf(part)}`))
     .join("\n\n");
 }
 
-function wordsOf(part: Part): string {
+function wordsOf(part: ChatPart): string {
   if (part.type === "text") return part.text;
   if (part.type === "image") return `[${part.mimeType}]`;
   if (part.type === "tool-call") return `[calls ${part.name} with ${JSON.stringify(part.args)}]`;

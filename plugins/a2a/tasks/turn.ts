@@ -14,7 +14,7 @@ import type { Part, TaskState } from "propylon/contract";
 import type { Logger } from "pino";
 import type { SendOptions } from "../service.ts";
 import type { Skill } from "../skills.ts";
-import { failedWordsOf, partsOf } from "../executors/parts.ts";
+import { failedWordsOf, resultParts } from "./parts.ts";
 import type { LiveTask } from "./live-task.ts";
 import { TaskPeer } from "./peer.ts";
 import { traceTurn } from "./trace.ts";
@@ -33,18 +33,18 @@ export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
 }
 
 /** How the work on a message ended. */
-export interface Ending {
+export interface WorkEnd {
   readonly state: TaskState;
   readonly parts?: readonly Part[] | undefined;
   readonly metadata?: Json | undefined;
 }
 
 /** Has one message worked on by one call through the pipeline. Never rejects. */
-export function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {
+export function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<WorkEnd> {
   return traceTurn(task, context, (traced) => perform(task, work, traced));
 }
 
-async function perform(task: LiveTask, work: Work, context: TurnContext): Promise<Ending> {
+async function perform(task: LiveTask, work: Work, context: TurnContext): Promise<WorkEnd> {
   const { cancellation } = task;
   const forget = follow(context.signal, task);
   const key = randomUUID();
@@ -106,11 +106,11 @@ function tellProgress(work: Work, { progress, total, message }: Progress): void 
 /** What the tool answered, for work that wrote nothing itself. */
 function resultOf({ result = {}, inexact }: Answer): readonly Part[] {
   if (inexact) throw inexact;
-  const parts = partsOf(result);
+  const parts = resultParts(result);
   return parts.length > 0 ? parts : [{ text: "" }];
 }
 
-function endOf({ verdict }: Work, answer: Answer): Ending {
+function endOf({ verdict }: Work, answer: Answer): WorkEnd {
   const { error } = answer;
   if (error) return failure(error.message, { code: error.code });
   if (answer.isError)
@@ -126,7 +126,7 @@ function endOfThrown(
   thrown: unknown,
   { isUnwanted, fault }: LiveTask,
   isDraining: boolean,
-): Ending {
+): WorkEnd {
   const error = fault ?? toGatewayError(thrown);
   const { code } = error;
   if (isUnwanted) return { state: "canceled" };
@@ -137,7 +137,7 @@ function endOfThrown(
 }
 
 /** Failed tasks say why. */
-function failure(text: string, metadata?: Json): Ending {
+function failure(text: string, metadata?: Json): WorkEnd {
   return {
     state: "failed",
     parts: [{ text: text === "" ? "The work failed and nothing was said about it." : text }],

@@ -4,7 +4,7 @@ import type { SkillArtifact } from "../define.ts";
 import type { LiveTask } from "./live-task.ts";
 
 /** How the work on a message ends, short of a failure. */
-export interface Verdict {
+export interface WorkResult {
   readonly state: Extract<TaskState, "input-required" | "auth-required" | "rejected" | "completed">;
   readonly parts?: readonly Part[];
 }
@@ -15,7 +15,7 @@ export class Work {
   /** What was said in this task before. */
   readonly history: readonly Message[];
   /** What it came to; `undefined`: it is completed when the skill is done. */
-  verdict: Verdict | undefined;
+  verdict: WorkResult | undefined;
   /** Resolves when the skill has really stopped, which may be after its call was given up. */
   over: Promise<unknown> = Promise.resolve();
   /** Who answers what is asked in calls that the skill makes itself; `undefined` outside of the runtime. */

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "propylon/plugins/progress";
 import type { Answer, Progress } from "propylon";
-import type { Part } from "../model.ts";
+import type { ChatPart } from "../model.ts";
 import { relayedFrom } from "../relayed.ts";
 import type { RunTool } from "../service.ts";
 import {
@@ -14,8 +14,8 @@ import {
 import { mapParallel, race } from "./race.ts";
 import type { Toolbox } from "./toolbox.ts";
 
-type ToolCall = Extract<Part, { readonly type: "tool-call" }>;
-type ToolResult = Extract<Part, { readonly type: "tool-result" }>;
+type ToolCall = Extract<ChatPart, { readonly type: "tool-call" }>;
+type ToolResult = Extract<ChatPart, { readonly type: "tool-result" }>;
 
 /** A call of a server's tool, for whoever makes it as the agent. */
 export interface ServerCall {

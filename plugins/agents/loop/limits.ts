@@ -1,5 +1,5 @@
 /** Bounds of one run. An absent one does not bound. */
-export interface Limits {
+export interface RunLimits {
   /** Most requests to the model, retries not counted. */
   readonly turns?: number | undefined;
   /** Most tool calls. */
@@ -16,18 +16,18 @@ export interface Limits {
   readonly result?: number | undefined;
 }
 
-/** Which bound of {@link Limits} ended a run. */
+/** Which bound of {@link RunLimits} ended a run. */
 export type Exhausted = "turns" | "calls" | "tokens" | "time";
 
-/** What one run has used of its {@link Limits}. */
+/** What one run has used of its {@link RunLimits}. */
 export class Budget {
-  readonly #limits: Limits;
+  readonly #limits: RunLimits;
   turns = 0;
   toolCalls = 0;
   inputTokens = 0;
   outputTokens = 0;
 
-  constructor(limits: Limits) {
+  constructor(limits: RunLimits) {
     this.#limits = limits;
   }
 

@@ -1,10 +1,10 @@
 import type { AgentEvent } from "propylon/plugins/progress";
-import type { Message, Model, ModelReply, Part } from "../model.ts";
+import type { ChatMessage, Model, ModelReply, ChatPart } from "../model.ts";
 import type { RunResult } from "../service.ts";
 import { countServerCalls, makeCalls, type CallContext, type CallServer } from "./calls.ts";
-import { Clock } from "./clock.ts";
-import { Conversation } from "./conversation.ts";
-import { Budget, type Limits } from "./limits.ts";
+import { RunDeadline } from "./deadline.ts";
+import { RunMessages } from "./messages.ts";
+import { Budget, type RunLimits } from "./limits.ts";
 import { cancelled, race } from "./race.ts";
 import type { Toolbox } from "./toolbox.ts";
 
@@ -13,11 +13,11 @@ export interface LoopInput {
   readonly model: Model;
   /** Instructions, ahead of the conversation. */
   readonly system: string;
-  readonly messages: readonly Message[];
+  readonly messages: readonly ChatMessage[];
   readonly toolbox: Toolbox;
   /** Makes the calls of servers' tools, as the agent. */
   readonly call: CallServer;
-  readonly limits: Limits;
+  readonly limits: RunLimits;
   /** Ends the run at once, whatever is in flight. */
   readonly signal: AbortSignal;
   readonly temperature?: number | undefined;
@@ -39,7 +39,7 @@ const IMAGE = 5 * 1_024 * 1_024;
  * @throws {GatewayError} `upstream_error` when the model fails; `cancelled` when the signal aborts
  */
 export async function runLoop(input: LoopInput): Promise<RunResult> {
-  const clock = new Clock(input.signal, input.limits.time);
+  const clock = new RunDeadline(input.signal, input.limits.time);
   try {
     return await new Run(input, clock).run();
   } finally {
@@ -49,22 +49,22 @@ export async function runLoop(input: LoopInput): Promise<RunResult> {
 
 class Run {
   readonly #input: LoopInput;
-  readonly #clock: Clock;
+  readonly #clock: RunDeadline;
   readonly #budget: Budget;
-  readonly #conversation: Conversation;
+  readonly #conversation: RunMessages;
   readonly #emit: ((event: AgentEvent) => void) | undefined;
   readonly #context: CallContext;
   #steps = 0;
   /** The model wanted more tool calls than are left. */
   #overdrawn = false;
 
-  constructor(input: LoopInput, clock: Clock) {
+  constructor(input: LoopInput, clock: RunDeadline) {
     const { toolbox, call, onEvent } = input;
     const { parallel = 8, result: text = 100_000 } = input.limits;
     this.#input = input;
     this.#clock = clock;
     this.#budget = new Budget(input.limits);
-    this.#conversation = new Conversation(input.messages);
+    this.#conversation = new RunMessages(input.messages);
     this.#emit = onEvent && ((event) => attempt(onEvent, event));
     this.#context = {
       toolbox,
@@ -140,7 +140,9 @@ class Run {
     };
   }
 
-  async #answer(calls: readonly Extract<Part, { readonly type: "tool-call" }>[]): Promise<void> {
+  async #answer(
+    calls: readonly Extract<ChatPart, { readonly type: "tool-call" }>[],
+  ): Promise<void> {
     const wanted = countServerCalls(calls, this.#input.toolbox);
     const refusal = this.#refusal(wanted);
     if (refusal === undefined) this.#budget.toolCalls += wanted;

@@ -1,6 +1,6 @@
 import { toGatewayError, type Answer, type Json } from "propylon";
 import { isObject } from "propylon/kit";
-import type { Part } from "../model.ts";
+import type { ChatPart } from "../model.ts";
 
 /** What a tool call came to, as the model is told. */
 export interface ToolOutcome {
@@ -8,7 +8,7 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
-type Shown = Extract<Part, { readonly type: "text" | "image" }>;
+type Shown = Extract<ChatPart, { readonly type: "text" | "image" }>;
 
 /** How much of one result a model is shown. */
 export interface ResultLimits {

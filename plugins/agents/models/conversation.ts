@@ -6,9 +6,9 @@ import type {
   ToolResultPart,
   UserContent,
 } from "ai";
-import type { Message, Part } from "../model.ts";
+import type { ChatMessage, ChatPart } from "../model.ts";
 
-type ToolResult = Extract<Part, { readonly type: "tool-result" }>;
+type ToolResult = Extract<ChatPart, { readonly type: "tool-result" }>;
 type Shown = ToolResult["parts"][number];
 type UserPart = Exclude<UserContent, string>[number];
 type AssistantPart = Exclude<AssistantContent, string>[number];
@@ -18,11 +18,14 @@ type ProviderOptions = Record<string, Record<string, JSONValue>>;
 export type ImagePlace = "inside" | "behind";
 
 /** The conversation as the `ai` package wants it. */
-export function toModelMessages(messages: readonly Message[], images: ImagePlace): ModelMessage[] {
+export function toModelMessages(
+  messages: readonly ChatMessage[],
+  images: ImagePlace,
+): ModelMessage[] {
   return messages.flatMap((message) => toMessages(message, images));
 }
 
-function toMessages({ role, parts }: Message, images: ImagePlace): ModelMessage[] {
+function toMessages({ role, parts }: ChatMessage, images: ImagePlace): ModelMessage[] {
   if (role === "user") return [{ role, content: parts.flatMap(toUserPart) }];
   if (role === "assistant") return [{ role, content: parts.flatMap(toAssistantPart) }];
   const results = parts.filter((part) => part.type === "tool-result");
@@ -34,18 +37,18 @@ function toMessages({ role, parts }: Message, images: ImagePlace): ModelMessage[
   ];
 }
 
-function toUserPart(part: Part): UserPart[] {
+function toUserPart(part: ChatPart): UserPart[] {
   if (part.type === "text") return [{ type: "text", text: part.text }];
   if (part.type === "image") return [toImage(part)];
   return [];
 }
 
 /** As bytes, never as text: the package takes a text that looks like a URL for one, and would fetch it. */
-function toImage(part: Extract<Part, { readonly type: "image" }>): UserPart {
+function toImage(part: Extract<ChatPart, { readonly type: "image" }>): UserPart {
   return { type: "image", image: Buffer.from(part.data, "base64"), mediaType: part.mimeType };
 }
 
-function toAssistantPart(part: Part): AssistantPart[] {
+function toAssistantPart(part: ChatPart): AssistantPart[] {
   if (part.type === "text")
     return part.text === "" ? [] : [{ type: "text", text: part.text, ...optionsOf(part.provider) }];
   if (part.type !== "tool-call") return [];

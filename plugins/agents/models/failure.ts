@@ -50,7 +50,7 @@ function isApiError(error: unknown): error is ApiError {
  * Says what went wrong with a request, without keys, URLs, headers or bodies: errors reach clients and logs.
  * @param thrown by the `ai` package or fetch
  */
-export function describeFailure(thrown: unknown, asked: Asked): ModelFailure {
+export function describeModelFailure(thrown: unknown, asked: Asked): ModelFailure {
   if (isApiError(thrown) && thrown.statusCode !== undefined && !(thrown.statusCode < 300))
     return describeStatus(thrown.statusCode, thrown, asked);
   if (isTruncation(thrown)) return describeTruncation(asked);

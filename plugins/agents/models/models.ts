@@ -1,12 +1,12 @@
 import { GatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
 import type { Model, ModelReply, ModelRequest } from "../model.ts";
-import { describeFailure, describeTimeout, type Asked } from "./failure.ts";
+import { describeModelFailure, describeTimeout, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";
 import { checkProvider } from "./preflight.ts";
-import { loadSdk, openModel } from "./provider.ts";
+import { loadModelSdk, openModel } from "./provider.ts";
 import { retry, type Attempt } from "./retries.ts";
-import { streamStep, takeStep, type Step } from "./step.ts";
+import { streamStep, takeStep, type ModelAccess } from "./step.ts";
 import { traceChat } from "../trace.ts";
 
 /**
@@ -54,7 +54,7 @@ class ProviderModel implements Model {
   readonly id: string;
   readonly #options: ProviderOptions;
   readonly #asked: Asked;
-  #step: Promise<Step> | undefined;
+  #step: Promise<ModelAccess> | undefined;
 
   constructor(id: string, options: ProviderOptions, asked: Asked) {
     this.id = id;
@@ -83,7 +83,7 @@ class ProviderModel implements Model {
   }
 
   /** The packages, once; a failed import is tried again, since they may be installed meanwhile. */
-  #open(): Promise<Step> {
+  #open(): Promise<ModelAccess> {
     this.#step ??= this.#load().catch((error: unknown) => {
       this.#step = undefined;
       throw error;
@@ -91,8 +91,8 @@ class ProviderModel implements Model {
     return this.#step;
   }
 
-  async #load(): Promise<Step> {
-    const sdk = await loadSdk();
+  async #load(): Promise<ModelAccess> {
+    const sdk = await loadModelSdk();
     const { provider, model } = this.#asked;
     const language = await openModel(provider, this.#options, model);
     const images = this.#options.type === "anthropic" ? "inside" : "behind";
@@ -101,7 +101,7 @@ class ProviderModel implements Model {
 
   /** One request, with its own time limit. */
   async #attempt(
-    step: Step,
+    step: ModelAccess,
     request: ModelRequest,
     signal: AbortSignal,
   ): Promise<Attempt<ModelReply>> {
@@ -122,7 +122,7 @@ class ProviderModel implements Model {
     } catch (thrown) {
       if (signal.aborted) throw cancelled();
       if (bound.signal.aborted) return { failure: describeTimeout(timeout, this.#asked) };
-      const failure = describeFailure(thrown, this.#asked);
+      const failure = describeModelFailure(thrown, this.#asked);
       // What somebody has read cannot be taken back, and a second try would write it again.
       return { failure: shown ? { ...failure, transient: false } : failure };
     } finally {

@@ -1,6 +1,6 @@
 import { GatewayError } from "propylon";
 import type { ModelPreflight } from "../model.ts";
-import { describeFailure, describeSilence, type Asked } from "./failure.ts";
+import { describeModelFailure, describeSilence, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";
 import { openFetch } from "./provider.ts";
 
@@ -42,7 +42,7 @@ async function ask(
     return own.status === 404 ? failureOf(own, asked) : undefined;
   } catch (thrown) {
     if (signal.aborted) return describeSilence(asked);
-    return describeFailure(thrown, asked).error;
+    return describeModelFailure(thrown, asked).error;
   }
 }
 
@@ -99,7 +99,7 @@ function namesIn(text: string | undefined): ReadonlySet<string> | undefined {
 function failureOf({ status }: Looked, asked: Asked): GatewayError | undefined {
   if (status >= 200 && status < 300) return undefined;
   const answer = { name: "AI_APICallError", statusCode: status };
-  return describeFailure(Object.assign(new Error(), answer), asked).error;
+  return describeModelFailure(Object.assign(new Error(), answer), asked).error;
 }
 
 /** The key goes only where the provider's requests go: a health URL may be somebody else's. */

@@ -4,13 +4,13 @@ import type { fetch as UndiciFetch, RequestInit } from "undici";
 import type { ProviderOptions } from "./options.ts";
 
 /** The `ai` package. */
-export type Sdk = typeof import("ai");
+export type ModelSdk = typeof import("ai");
 
 /** Most bytes of one answer: no model writes as much, and a broken server must not fill the memory. */
 const MAX_ANSWER = 64 * 1_024 * 1_024;
 
 /** Imports the `ai` package at first use: most gateways have no agents. */
-export async function loadSdk(): Promise<Sdk> {
+export async function loadModelSdk(): Promise<ModelSdk> {
   const sdk = await load("ai", () => import("ai"));
   // It would write advice about settings to the console, which belongs to the gateway's log.
   globalThis.AI_SDK_LOG_WARNINGS ??= false;

@@ -1,6 +1,6 @@
 import { isObject } from "propylon/kit";
 import type { FinishReason, LanguageModelUsage, ProviderMetadata } from "ai";
-import type { ModelReply, Part } from "../model.ts";
+import type { ModelReply, ChatPart } from "../model.ts";
 
 /** A tool call as the `ai` package reports it. */
 export interface SdkCall {
@@ -12,7 +12,7 @@ export interface SdkCall {
 
 /** Collects what a model answers, whole or in pieces. */
 export class ReplyParts {
-  readonly parts: Part[] = [];
+  readonly parts: ChatPart[] = [];
 
   /** A whole text, or the next piece of the text before it. */
   text(text: string, provider?: ProviderMetadata): void {

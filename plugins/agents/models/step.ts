@@ -1,7 +1,7 @@
 import type { LanguageModel, ToolSet } from "ai";
 import type { ModelReply, ModelRequest } from "../model.ts";
 import { toModelMessages, type ImagePlace } from "./conversation.ts";
-import type { Sdk } from "./provider.ts";
+import type { ModelSdk } from "./provider.ts";
 import { ReplyParts } from "./reply.ts";
 
 /** An answer that stopped before it said that it was complete. */
@@ -10,13 +10,17 @@ export class TruncatedAnswer extends Error {
 }
 
 /** What one request is made with. */
-export interface Step {
-  readonly sdk: Sdk;
+export interface ModelAccess {
+  readonly sdk: ModelSdk;
   readonly language: LanguageModel;
   readonly images: ImagePlace;
 }
 
-function settingsOf({ sdk, language, images }: Step, request: ModelRequest, signal: AbortSignal) {
+function settingsOf(
+  { sdk, language, images }: ModelAccess,
+  request: ModelRequest,
+  signal: AbortSignal,
+) {
   const { system, messages, maxOutputTokens, temperature } = request;
   return {
     model: language,
@@ -32,7 +36,7 @@ function settingsOf({ sdk, language, images }: Step, request: ModelRequest, sign
 }
 
 /** Tools without `execute`: the package then takes one step and calls nothing. */
-function toTools({ jsonSchema, tool }: Sdk, { tools }: ModelRequest): ToolSet {
+function toTools({ jsonSchema, tool }: ModelSdk, { tools }: ModelRequest): ToolSet {
   return Object.fromEntries(
     tools.map(({ name, description, inputSchema }) => [
       name,
@@ -43,7 +47,7 @@ function toTools({ jsonSchema, tool }: Sdk, { tools }: ModelRequest): ToolSet {
 
 /** Asks and waits for the whole answer. */
 export async function takeStep(
-  step: Step,
+  step: ModelAccess,
   request: ModelRequest,
   signal: AbortSignal,
 ): Promise<ModelReply> {
@@ -58,7 +62,7 @@ export async function takeStep(
 
 /** Asks and passes text on while it is written. */
 export async function streamStep(
-  step: Step,
+  step: ModelAccess,
   request: ModelRequest,
   signal: AbortSignal,
   onText: (delta: string) => void,

@@ -110,7 +110,7 @@ function refuseForwarding(servers: Json): void {
 }
 
 /** What {@link agentOf} looks things up in. */
-interface Surroundings {
+interface Deployment {
   readonly all: Json;
   /** Name of the agent that a server entry leads back to. */
   readonly isOwn: (server: unknown) => string | undefined;
@@ -125,7 +125,7 @@ function agentOf(
   name: string,
   agent: Json,
   python: PythonAgent | undefined,
-  { all, isOwn, config, notes, serverNames, agentNames }: Surroundings,
+  { all, isOwn, config, notes, serverNames, agentNames }: Deployment,
 ): Json {
   const { title, description, port, depends_on: dependsOn, icons, model } = agent;
   const used = (listOf(agent["servers"]) ?? python?.servers ?? []).map(

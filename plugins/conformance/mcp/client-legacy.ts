@@ -12,7 +12,7 @@ import {
   type Person,
 } from "./client.ts";
 import { Heard } from "./heard.ts";
-import { loadPeer } from "./peer.ts";
+import { loadPeer } from "../peer.ts";
 
 /** Some servers answer the request for their event stream only with its first event: it counts as open then. Milliseconds. */
 const STREAM_MS = 500;

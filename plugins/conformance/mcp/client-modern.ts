@@ -11,7 +11,7 @@ import {
   type Person,
 } from "./client.ts";
 import { Heard } from "./heard.ts";
-import { loadPeer } from "./peer.ts";
+import { loadPeer } from "../peer.ts";
 
 /** A client of the current revision: SDK 2 at 2026-07-28, with no way back to the old era. */
 export async function connectModern(

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { demand, Deviation, shown, Unobservable, type Check } from "../check.ts";
 import type { Json, KitClient } from "./client.ts";
 import { FIXTURE_NAME } from "./fixture/offer.ts";
-import { fixtureTool, offered, textOf, type McpScene } from "./scene.ts";
+import { fixtureTool, offered, firstText, type McpScene } from "./scene.ts";
 
 const WATCHED = "relay://watched";
 
@@ -14,7 +14,7 @@ export const RELAY: readonly Check<McpScene>[] = [
     async run({ client }) {
       const nonce = randomUUID();
       const result = await call(client, "relay_echo", { nonce });
-      demandSame(textOf(result), nonce);
+      demandSame(firstText(result), nonce);
       demandSame((result["structuredContent"] as Json | undefined)?.["nonce"], nonce);
       const { content } = await call(client, "relay_mixed", {});
       demandSame((content as Json[]).map(({ type }) => type).join(), "text,image,resource");
@@ -27,7 +27,7 @@ export const RELAY: readonly Check<McpScene>[] = [
       const nonce = randomUUID();
       const result = await call(client, "relay_fail", { nonce });
       demandSame(result["isError"], true);
-      demandSame(textOf(result), `failed ${nonce}`);
+      demandSame(firstText(result), `failed ${nonce}`);
     },
   },
   {
@@ -120,7 +120,10 @@ export const RELAY: readonly Check<McpScene>[] = [
         `The bytes were ${shown(blob)}.`,
       );
       demandSame(mimeType, "image/png");
-      demandSame(textOf({ content: (await client.read("relay://item/7"))["contents"] }), "Item 7.");
+      demandSame(
+        firstText({ content: (await client.read("relay://item/7"))["contents"] }),
+        "Item 7.",
+      );
     },
   },
   {
@@ -178,7 +181,7 @@ function reported(client: KitClient): readonly number[] {
 
 async function demandAsked(fresh: McpScene["fresh"], tool: string, answer: string): Promise<void> {
   const [client, nonce] = [await fresh(), randomUUID()];
-  demandSame(textOf(await call(client, tool, { nonce })), answer);
+  demandSame(firstText(await call(client, tool, { nonce })), answer);
   demandSame(client.heard.about("asked").join(), nonce);
 }
 

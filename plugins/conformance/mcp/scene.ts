@@ -37,7 +37,7 @@ export function offered(client: KitClient, capability: string): void {
 }
 
 /** The first text of a tool result. */
-export function textOf(result: Json): string {
+export function firstText(result: Json): string {
   const [first] = (result["content"] ?? []) as readonly { readonly text?: string }[];
   return first?.text ?? "";
 }

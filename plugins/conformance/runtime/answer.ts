@@ -1,20 +1,20 @@
 import type { z } from "zod";
 import { taskSchema, textOf, type Part, type Task } from "propylon/contract";
 import { Deviation, Unobservable, shown } from "../check.ts";
-import { parsed, type Reply } from "./exchange.ts";
+import { parsed, type RuntimeReply } from "./exchange.ts";
 
 /**
  * The task in an answer.
  * @throws {Deviation} saying what is wrong with it
  */
-export function readTask({ status, text }: Reply): Task {
+export function readTask({ status, text }: RuntimeReply): Task {
   if (status !== 200)
     throw new Deviation(`Expected 200 with a Task, got ${status}: ${shown(text)}`);
   return readAs(taskSchema, text, "Task");
 }
 
 /** The task in an answer, for checks that have nothing to look at without one: what is wrong then is told by the check of the task. */
-export function taskIn(reply: Reply): Task {
+export function taskIn(reply: RuntimeReply): Task {
   const { success, data } = taskSchema.safeParse(parsed(reply.text));
   if (reply.status === 200 && success) return data;
   throw new Unobservable("There was no valid Task to look at (see R063).");

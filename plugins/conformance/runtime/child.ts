@@ -41,7 +41,7 @@ export interface Child {
 }
 
 /** What a container gets from the platform. Times are milliseconds. */
-export interface Surroundings {
+export interface ChildEnvironment {
   readonly port: number;
   readonly grace: number;
   readonly startup: number;
@@ -55,7 +55,10 @@ export interface Surroundings {
  * Starts the command of a runtime with the variables of the container interface.
  * @throws {GatewayError} `invalid` when it cannot be started
  */
-export async function startChild(command: readonly string[], around: Surroundings): Promise<Child> {
+export async function startChild(
+  command: readonly string[],
+  around: ChildEnvironment,
+): Promise<Child> {
   const folder = mkdtempSync(join(tmpdir(), "propylon-conformance-"));
   const [program = "", ...args] = command;
   const child = spawn(program, args, {
@@ -97,7 +100,7 @@ function endWith(child: ChildProcess, clean: () => void): () => void {
 }
 
 function variablesOf(
-  { port, grace, startup, collector }: Surroundings,
+  { port, grace, startup, collector }: ChildEnvironment,
   folder: string,
 ): Record<string, string> {
   return {

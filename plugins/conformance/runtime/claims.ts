@@ -1,6 +1,6 @@
 import { MANIFEST_FILE, manifestSchema, type Manifest } from "propylon/contract";
 import { demand, Unobservable, type Check } from "../check.ts";
-import type { CheckResult, Level } from "../report.ts";
+import type { CheckResult, ContractLevel } from "../report.ts";
 import { parsed } from "./exchange.ts";
 import type { Scene } from "./scene.ts";
 
@@ -13,7 +13,11 @@ const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Whether the manifest claims only what the other checks, as far as they were made, have seen. */
-export function claims(text: string, results: readonly CheckResult[], level: Level): Check<Scene> {
+export function claims(
+  text: string,
+  results: readonly CheckResult[],
+  level: ContractLevel,
+): Check<Scene> {
   return {
     id: "R079",
     title: `what ${MANIFEST_FILE} claims is so`,

@@ -13,7 +13,7 @@ export interface Outgoing {
 }
 
 /** What came back, as it was on the wire. */
-export interface Reply {
+export interface RuntimeReply {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly text: string;
@@ -42,7 +42,7 @@ const MOST_BYTES = 16 * 1_048_576;
 export function exchange(
   url: URL,
   { method = "GET", headers, body, timeout }: Outgoing,
-): Promise<Reply> {
+): Promise<RuntimeReply> {
   const send = url.protocol === "https:" ? requestHttps : requestHttp;
   const signal = timeoutSignal(timeout);
   return new Promise((resolve, reject) => {
@@ -72,12 +72,12 @@ async function collect(res: IncomingMessage): Promise<string> {
 }
 
 /** The media type of an answer: lower case, without parameters. */
-export function typeOf({ headers }: Pick<Reply, "headers">): string {
+export function typeOf({ headers }: Pick<RuntimeReply, "headers">): string {
   return (headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
 }
 
 /** @throws {Deviation} for an answer that does not say it is JSON */
-export function demandJson(reply: Reply): void {
+export function demandJson(reply: RuntimeReply): void {
   const type = typeOf(reply);
   const got = type === "" ? "no type" : type;
   demand(type === "application/json", `Expected application/json, got ${got}.`);

@@ -4,7 +4,7 @@ import { atLevel, Deviation, demand, shown, Unobservable } from "../check.ts";
 import { readTask, taskIn, wordsOf } from "./answer.ts";
 import { parsed, typeOf } from "./exchange.ts";
 import type { Scene } from "./scene.ts";
-import { readStream } from "./stream.ts";
+import { readEventStream } from "./stream.ts";
 
 /** What a runtime with real-time output and conversations does. */
 export const LEVEL_3 = atLevel<Scene>(3, [
@@ -36,7 +36,7 @@ async function demandStream({ subject, options }: Scene): Promise<void> {
   demand(reply.status === 200, `Expected 200, got ${reply.status}: ${shown(reply.text)}`);
   const type = typeOf(reply);
   demand(type === "text/event-stream", `Expected text/event-stream, got ${type}.`);
-  const events = readStream(reply.text);
+  const events = readEventStream(reply.text);
   const states = events.flatMap(({ task, statusUpdate }) => {
     const status = statusUpdate?.status ?? task?.status;
     return status ? [status.state] : [];

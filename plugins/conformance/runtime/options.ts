@@ -1,4 +1,4 @@
-import type { Level } from "../report.ts";
+import type { ContractLevel } from "../report.ts";
 
 /** What is said to the runtime. `{word}` stands for a word that is made up for the run. */
 export interface Probes {
@@ -30,7 +30,7 @@ export interface Filling {
 
 /** Options of the kit for runtimes of contract v1. Times are milliseconds. */
 export interface RuntimeKitOptions {
-  readonly level: Level;
+  readonly level: ContractLevel;
   /** Where the runtime serves. Default: `http://127.0.0.1:$A2A_PORT` of the command. */
   readonly url?: string | undefined;
   /** Program and arguments to start; without it nothing can be signalled, so level 2 cannot be shown. */

@@ -4,7 +4,7 @@ import { lazy } from "../lazy.ts";
 import { wordsOf } from "./answer.ts";
 import type { Child } from "./child.ts";
 import type { Collector } from "./collector.ts";
-import { parsed, type Reply } from "./exchange.ts";
+import { parsed, type RuntimeReply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 import { requestOf, type Subject } from "./subject.ts";
 
@@ -12,7 +12,7 @@ import { requestOf, type Subject } from "./subject.ts";
 export interface Sent {
   readonly messageId: string;
   readonly taskId: string | undefined;
-  readonly reply: Reply;
+  readonly reply: RuntimeReply;
 }
 
 /** A task that was left alone until its end. */
@@ -29,8 +29,8 @@ export interface Scene {
   /** Absent: the runtime was running already. */
   readonly child: Child | undefined;
   readonly collector: Collector | undefined;
-  readonly health: () => Promise<Reply>;
-  readonly card: () => Promise<Reply>;
+  readonly health: () => Promise<RuntimeReply>;
+  readonly card: () => Promise<RuntimeReply>;
   /** An ordinary message that chose the id of its task. */
   readonly named: () => Promise<Sent>;
   /** An ordinary message that left it out. */
@@ -38,7 +38,7 @@ export interface Scene {
   /** The slow message when nothing ends it; `undefined` when it does not complete. */
   readonly undisturbed: () => Promise<Undisturbed | undefined>;
   /** Answers to messages that make a task fail, the surest first. */
-  readonly failing: () => Promise<readonly Reply[]>;
+  readonly failing: () => Promise<readonly RuntimeReply[]>;
 }
 
 /** Sets the scene of one run. */
@@ -83,7 +83,7 @@ async function sendSlow(
 async function sendFailing(
   subject: Subject,
   { probes: { failing } }: RuntimeKitOptions,
-): Promise<readonly Reply[]> {
+): Promise<readonly RuntimeReply[]> {
   if (failing !== undefined) return [await subject.send({ text: failing })];
   // A message that says nothing cannot be worked on.
   return [await subject.send({ parts: [] }), await subject.send({ parts: [{ data: {} }] })];

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { sentenceOf } from "../check.ts";
 import type { Child, Exit } from "./child.ts";
-import { NoAnswer, type Reply } from "./exchange.ts";
+import { NoAnswer, type RuntimeReply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 import type { Subject } from "./subject.ts";
 import { within } from "propylon/kit";
@@ -14,8 +14,8 @@ const STEP_MS = 100;
 export const LEAVE_MS = 3_000;
 
 /** How a request ended: an answer, or in a sentence why there was none. */
-export type Ending =
-  | { readonly reply: Reply; readonly at: number }
+export type RequestEnd =
+  | { readonly reply: RuntimeReply; readonly at: number }
   | { readonly broken: string; readonly at: number };
 
 /** What was seen of a shutdown. */
@@ -27,9 +27,9 @@ export interface Shutdown {
   /** Whether a task was still unanswered when the signal was sent. */
   readonly wasBusy: boolean;
   /** The task that was in flight. */
-  readonly task: Ending;
+  readonly task: RequestEnd;
   /** New tasks that were sent while the runtime was still at work. */
-  readonly late: readonly Ending[];
+  readonly late: readonly RequestEnd[];
   /** Absent: it had to be killed. */
   readonly exit: Exit | undefined;
 }
@@ -47,7 +47,7 @@ export async function watchShutdown(
   const wasBusy = !isAnswered;
   const signalledAt = performance.now();
   child.terminate();
-  const late: Ending[] = [];
+  const late: RequestEnd[] = [];
   const isOver = (): boolean => isAnswered || child.hasEnded();
   await Promise.race([child.exit, pause(SETTLE_MS)]);
   while (!isOver() && !late.some((ending) => "reply" in ending)) {
@@ -62,7 +62,7 @@ export async function watchShutdown(
   return { sentAt, signalledAt, wasBusy, task: await task, late, exit };
 }
 
-function endingOf(request: Promise<Reply>): Promise<Ending> {
+function endingOf(request: Promise<RuntimeReply>): Promise<RequestEnd> {
   return request.then(
     (reply) => ({ reply, at: performance.now() }),
     (error: unknown) => ({

@@ -28,7 +28,7 @@ type AnyEvent = {
  * The events of a stream, in order.
  * @throws {Deviation} for one that is none of the contract
  */
-export function readStream(text: string): readonly AnyEvent[] {
+export function readEventStream(text: string): readonly AnyEvent[] {
   return dataOf(text).map((data) => {
     const event = eventOf(parsed(data));
     if (!event) throw new Deviation(`Not an event of a task: ${shown(data)}`);

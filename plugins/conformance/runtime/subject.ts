@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { CARD_PATH, MANIFEST_FILE, manifestSchema, type Part } from "propylon/contract";
 import { describeExit, type Child } from "./child.ts";
-import { exchange, NoAnswer, parsed, type Outgoing, type Reply } from "./exchange.ts";
+import { exchange, NoAnswer, parsed, type Outgoing, type RuntimeReply } from "./exchange.ts";
 import type { RuntimeKitOptions } from "./options.ts";
 import { within } from "propylon/kit";
 
@@ -37,7 +37,7 @@ export class Subject {
   readonly #child: Pick<Child, "exit" | "hasEnded"> | undefined;
   #paths = PATHS;
   /** Answer to the manifest's path, once {@link findPaths} has run. */
-  manifest: Reply | undefined;
+  manifest: RuntimeReply | undefined;
 
   /** @param child the process of the runtime, where the kit started it */
   constructor(
@@ -50,11 +50,11 @@ export class Subject {
     this.#child = child;
   }
 
-  health(): Promise<Reply> {
+  health(): Promise<RuntimeReply> {
     return this.#look(this.#paths.health);
   }
 
-  card(): Promise<Reply> {
+  card(): Promise<RuntimeReply> {
     return this.#look(this.#paths.card);
   }
 
@@ -68,7 +68,7 @@ export class Subject {
   }
 
   /** Sends a task as the sidecar would. */
-  send(words: Words, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+  send(words: Words, headers: Readonly<Record<string, string>> = {}): Promise<RuntimeReply> {
     return this.post(JSON.stringify(requestOf(words)), headers);
   }
 
@@ -77,16 +77,16 @@ export class Subject {
     body: string,
     headers: Readonly<Record<string, string>> = {},
     timeout = this.#options.timeout,
-  ): Promise<Reply> {
+  ): Promise<RuntimeReply> {
     const json = { "content-type": "application/json", accept: "application/json", ...headers };
     return this.#exchange(this.#paths.task, { method: "POST", headers: json, body, timeout });
   }
 
-  #look(path: string): Promise<Reply> {
+  #look(path: string): Promise<RuntimeReply> {
     return this.#exchange(path, { headers: { accept: "application/json" }, timeout: LOOK_MS });
   }
 
-  async #exchange(path: string, outgoing: Outgoing): Promise<Reply> {
+  async #exchange(path: string, outgoing: Outgoing): Promise<RuntimeReply> {
     const url = new URL(path.slice(1), this.#base);
     const length = Buffer.byteLength(outgoing.body ?? "");
     const headers = {

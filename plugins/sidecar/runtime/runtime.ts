@@ -36,7 +36,7 @@ export interface SendContext {
 }
 
 /** The runtime as the contract shows it: health, card, manifest and tasks over HTTP, whatever is behind. */
-export class Runtime {
+export class RuntimeClient {
   readonly #settings: Settings["runtime"];
   /** Of every request; they say which versions of the contract we speak. */
   readonly #headers: Readonly<Record<string, string>>;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { fromContent, toContent, type ContentPart } from "../../../core/kit/blocks.ts";
-import { toAnswer } from "../../../plugins/a2a-client/result.ts";
-import { partsOf } from "../../../plugins/a2a/executors/parts.ts";
+import { outcomeToAnswer } from "../../../plugins/a2a-client/result.ts";
+import { resultParts } from "../../../plugins/a2a/tasks/parts.ts";
 
 const base64 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString("base64"));
 const mediaType = fc.constantFrom("image/png", "audio/wav", "application/zip", "text/csv");
@@ -25,9 +25,9 @@ it("what an agent sends is the same content wherever it comes through: images, s
   fc.assert(
     fc.property(fc.array(part), (parts) => {
       const content = parts.map(toContent);
-      const answer = toAnswer({ message: { role: "agent", parts } });
+      const answer = outcomeToAnswer({ message: { role: "agent", parts } });
       expect(answer.result!["content"]).toEqual(content);
-      expect(partsOf({ content })).toEqual(content.map(fromContent));
+      expect(resultParts({ content })).toEqual(content.map(fromContent));
     }),
   );
 });

@@ -4,7 +4,7 @@ import { readCard } from "../../../plugins/a2a-client/card.ts";
 import { agentOptions } from "../../../plugins/a2a-client/options.ts";
 import { readEvent } from "../../../plugins/a2a-client/translation.ts";
 import { readEvents } from "../../../core/kit/index.ts";
-import { toolsOf } from "../../../plugins/a2a-client/tool.ts";
+import { skillTools } from "../../../plugins/a2a-client/tool.ts";
 import { startAgent } from "./agent.ts";
 import { until } from "../../fixtures/until.ts";
 import { say, settled, startBridge, textOf } from "./kit.ts";
@@ -230,7 +230,7 @@ describe("whatever comes", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ minLength: 1, maxLength: 80 }), { minLength: 1 }), (ids) => {
         const skills = ids.map((id) => ({ id, name: id, description: "", tags: [] }));
-        const names = [...toolsOf(skills).keys()];
+        const names = [...skillTools(skills).keys()];
         expect(names).toHaveLength(ids.length);
         expect(names.filter((each) => !name.test(each))).toEqual([]);
       }),
@@ -239,7 +239,7 @@ describe("whatever comes", () => {
 
   it("T7: makes names in no time, however an id is made to be searched", () => {
     const begun = performance.now();
-    toolsOf([{ id: `x${"_".repeat(300_000)}x`, description: "", tags: [] }]);
+    skillTools([{ id: `x${"_".repeat(300_000)}x`, description: "", tags: [] }]);
     // Quadratic would be a minute.
     expect(performance.now() - begun).toBeLessThan(10_000);
   });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isGatewayError, type GatewayError, type Json } from "../../../core/index.ts";
-import { isJson, readEnvelope, type Envelope } from "../../../plugins/a2a/dialect/request.ts";
+import { isUtf8Json, readEnvelope, type Envelope } from "../../../plugins/a2a/dialect/request.ts";
 
 /** Anything that JSON can be, often with the names that matter. */
 const member = fc.oneof(fc.jsonValue(), fc.constantFrom("user", "agent", "", null, []));
@@ -48,13 +48,13 @@ it("R028: no content type but that of JSON is taken for it, and none throws", ()
         fc.string().map((rest) => `application/json${rest}`),
       ),
       (type) => {
-        const taken = isJson(type);
+        const taken = isUtf8Json(type);
         return !taken || /^\s*application\/json\s*(?:;|$)/i.test(type);
       },
     ),
     { numRuns: 5_000 },
   );
-  expect(isJson(null)).toBe(false);
+  expect(isUtf8Json(null)).toBe(false);
 });
 
 function attempt(value: Json): Envelope | GatewayError {

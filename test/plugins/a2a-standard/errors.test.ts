@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../core/index.ts";
-import { statusOf, toStandardError } from "../../../plugins/a2a/standard/errors.ts";
+import { restStatusOf, toStandardError } from "../../../plugins/a2a/standard/errors.ts";
 import { checkRequest } from "../../../plugins/a2a/standard/request.ts";
 import { openSdk } from "../../../plugins/a2a/standard/sdk.ts";
 import { rpc, say, send, startTck } from "./kit.ts";
@@ -205,7 +205,7 @@ describe("errors of JSON-RPC, asked for raw", () => {
     const sdk = await openSdk();
     const error = toStandardError(sdk, new GatewayError(code, "No."));
     expect(sdk.toJsonRpcError(error).code).toBe(rpcCode);
-    expect(statusOf(sdk, error)).toBe(status);
+    expect(restStatusOf(sdk, error)).toBe(status);
   });
 
   it("-32008: demands the extensions that a card demands", async () => {

@@ -1,6 +1,6 @@
 import { createPrincipal } from "../../../core/index.ts";
 import { describe, expect, it } from "vitest";
-import type { Engine } from "../../../plugins/a2a/tasks/engine.ts";
+import type { RequestHandler } from "../../../plugins/a2a/tasks/request-handler.ts";
 import { rpc, send, startTck, type RawAnswer } from "./kit.ts";
 
 /** A message that the skill of the kit works on for seconds. */
@@ -101,7 +101,7 @@ describe("a runtime that takes no work now", () => {
         first.id,
         createPrincipal({ id: "somebody", kind: "user", roles: new Set() }),
       );
-      (runtime() as unknown as Engine).drain();
+      (runtime() as unknown as RequestHandler).drain();
       expect(await sent("m-2")).toMatchObject({
         status: 503,
         body: { id: 1, error: { code: -32603 } },

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { Outbox, type PostOffice } from "../../../plugins/a2a/standard/push/outbox.ts";
+import { Outbox, type OutboxLimits } from "../../../plugins/a2a/standard/push/outbox.ts";
 
 it("notifications that wait have a room, however few they are; the end of a task is taken all the same", () => {
   const outcomes: string[] = [];
-  const office: PostOffice = {
+  const limits: OutboxLimits = {
     waiting: 0,
     size: 0,
     most: 100,
@@ -11,7 +11,7 @@ it("notifications that wait have a room, however few they are; the end of a task
     report: (outcome) => void outcomes.push(outcome),
   };
   const outbox = new Outbox(
-    () => office,
+    () => limits,
     (_, signal) =>
       new Promise((_resolve, reject) =>
         signal.addEventListener("abort", () => reject(new Error("closed"))),
@@ -19,7 +19,7 @@ it("notifications that wait have a room, however few they are; the end of a task
   );
   const body = "x".repeat(30 * 1024 * 1024);
   for (const isLast of [false, false, false, true]) outbox.put({ body, isLast });
-  expect([office.waiting, outcomes]).toEqual([3, ["dropped"]]);
+  expect([limits.waiting, outcomes]).toEqual([3, ["dropped"]]);
   outbox.close();
-  return expect(outbox.idle().then(() => [office.waiting, office.size])).resolves.toEqual([0, 0]);
+  return expect(outbox.idle().then(() => [limits.waiting, limits.size])).resolves.toEqual([0, 0]);
 });

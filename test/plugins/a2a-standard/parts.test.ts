@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { TASK_STATES, type StreamEvent, type Task } from "../../../plugins/a2a/contract/index.ts";
-import { TaskEvents } from "../../../plugins/a2a/standard/events.ts";
+import { EventQueue } from "../../../plugins/a2a/standard/event-queue.ts";
 import { pageOf } from "../../../plugins/a2a/standard/list.ts";
 import {
   eventToStandard,
@@ -159,7 +159,7 @@ function whole(text: string, artifactId = "a"): StreamEvent {
 
 const DONE = { statusUpdate: { taskId: "a", status: { state: "completed" } } } as StreamEvent;
 
-async function drain(events: TaskEvents): Promise<StreamEvent[]> {
+async function drain(events: EventQueue): Promise<StreamEvent[]> {
   const all: StreamEvent[] = [];
   for await (const next of events) all.push(next);
   return all;
@@ -167,13 +167,13 @@ async function drain(events: TaskEvents): Promise<StreamEvent[]> {
 
 describe("the events of one reader", () => {
   it("end with the task", async () => {
-    const events = new TaskEvents({ stopsWaiting: true });
+    const events = new EventQueue({ stopsWaiting: true });
     for (const next of [working("a"), chunk("b"), DONE, chunk("late")]) events.push(next);
     expect(await drain(events)).toEqual([working("a"), chunk("b"), DONE]);
   });
 
   it("leave out what is superseded when the reader is slow, and never the end", async () => {
-    const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
+    const events = new EventQueue({ stopsWaiting: true, limit: 100 });
     for (let count = 0; count < 1_000; count++) events.push(working("x".repeat(20)));
     events.push(DONE);
     const told = await drain(events);
@@ -182,15 +182,15 @@ describe("the events of one reader", () => {
   });
 
   it("fail when results would be lost, holding no more than 16 times their limit", async () => {
-    const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
+    const events = new EventQueue({ stopsWaiting: true, limit: 100 });
     for (let count = 0; count < 100; count++) events.push(chunk("x".repeat(20)));
     await expect(drain(events)).rejects.toThrow(/too slowly/);
   });
 
   it("fail when more than their limit waits for a reader that takes nothing", async () => {
     const [events, gone] = [1, 1].map(
-      (patience) => new TaskEvents({ stopsWaiting: true, limit: 100, patience }),
-    ) as [TaskEvents, TaskEvents];
+      (patience) => new EventQueue({ stopsWaiting: true, limit: 100, patience }),
+    ) as [EventQueue, EventQueue];
     for (const each of [events, gone])
       for (let count = 0; count < 10; count++) each.push(chunk("x".repeat(20)));
     await gone.return();
@@ -200,7 +200,7 @@ describe("the events of one reader", () => {
   });
 
   it("wait for a reader that had no chance to read yet", async () => {
-    const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
+    const events = new EventQueue({ stopsWaiting: true, limit: 100 });
     const all = Array.from({ length: 20 }, (_, at) => chunk(`${at}`.padEnd(20)));
     const read = drain(events);
     for (const next of [...all, DONE]) events.push(next);
@@ -208,7 +208,7 @@ describe("the events of one reader", () => {
   });
 
   it("leave out what waits of an artifact that is replaced, and keep what is not", async () => {
-    const events = new TaskEvents({ stopsWaiting: true, limit: 100 });
+    const events = new EventQueue({ stopsWaiting: true, limit: 100 });
     const others = [chunk("x".repeat(40), "b"), working("a")];
     for (const next of others) events.push(next);
     for (let count = 0; count < 10; count++) {
@@ -220,7 +220,7 @@ describe("the events of one reader", () => {
   });
 
   it("end for whoever goes away while waiting", async () => {
-    const events = new TaskEvents({ stopsWaiting: false });
+    const events = new EventQueue({ stopsWaiting: false });
     const next = events.next();
     await events.return();
     expect(await next).toEqual({ done: true, value: undefined });

@@ -14,7 +14,7 @@ import {
 import { compact } from "../../../plugins/a2a/tasks/compaction.ts";
 import { LiveTask } from "../../../plugins/a2a/tasks/live-task.ts";
 import { estimateTokens } from "../../../plugins/a2a/tasks/transcript.ts";
-import type { Message } from "../../../plugins/agents/index.ts";
+import type { ChatMessage } from "../../../plugins/agents/index.ts";
 import { ALICE } from "./kit.ts";
 
 const make = (): LiveTask =>
@@ -151,10 +151,10 @@ describe("the state machine of a task", () => {
 });
 
 const text = fc.string({ maxLength: 400 });
-const message: fc.Arbitrary<Message> = fc.oneof(
-  text.map((said): Message => ({ role: "user", parts: [{ type: "text", text: said }] })),
-  text.map((said): Message => ({ role: "assistant", parts: [{ type: "text", text: said }] })),
-  text.map((said): Message => ({
+const message: fc.Arbitrary<ChatMessage> = fc.oneof(
+  text.map((said): ChatMessage => ({ role: "user", parts: [{ type: "text", text: said }] })),
+  text.map((said): ChatMessage => ({ role: "assistant", parts: [{ type: "text", text: said }] })),
+  text.map((said): ChatMessage => ({
     role: "tool",
     parts: [
       {
@@ -178,7 +178,7 @@ describe("compaction", () => {
         fc.integer({ min: 100, max: 2_000 }),
         fc.double({ min: 0, max: 0.9, noNaN: true }),
         async (before, last, summary, above, keep) => {
-          const messages: Message[] = [
+          const messages: ChatMessage[] = [
             ...before,
             { role: "user", parts: [{ type: "text", text: last }] },
           ];

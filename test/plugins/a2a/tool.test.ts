@@ -7,7 +7,7 @@ import {
   type StreamEvent,
   type Task,
 } from "../../../plugins/a2a/contract/index.ts";
-import { partsOf } from "../../../plugins/a2a/executors/parts.ts";
+import { resultParts } from "../../../plugins/a2a/tasks/parts.ts";
 import { ALICE, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const MODERN = fileURLToPath(new URL("../../fixtures/upstreams/modern.mjs", import.meta.url));
@@ -97,10 +97,10 @@ describe("the parts of a result", () => {
   it("have its structured content once", () => {
     const structuredContent = { sum: 3 };
     const text = JSON.stringify(structuredContent);
-    expect(partsOf({ structuredContent, content: [{ type: "text", text }] })).toEqual([
+    expect(resultParts({ structuredContent, content: [{ type: "text", text }] })).toEqual([
       { data: structuredContent, mediaType: "application/json" },
     ]);
-    expect(partsOf({ structuredContent, content: [{ type: "text", text: "three" }] })).toEqual([
+    expect(resultParts({ structuredContent, content: [{ type: "text", text: "three" }] })).toEqual([
       { data: structuredContent, mediaType: "application/json" },
       { text: "three" },
     ]);
@@ -112,7 +112,7 @@ describe("the parts of a result", () => {
       { type: "resource", resource: { uri: "x:y", blob: "YQ==" } },
       { type: "audio", data: "YQ==", mimeType: "audio/wav" },
     ];
-    expect(partsOf({ content })).toEqual([
+    expect(resultParts({ content })).toEqual([
       { url: "file:///a", mediaType: "text/plain", filename: "a" },
       { raw: "YQ==", metadata: { uri: "x:y" } },
       { raw: "YQ==", mediaType: "audio/wav" },

@@ -2,11 +2,11 @@ import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { Answer, GatewayError } from "propylon";
 import fc from "fast-check";
 import type {
-  Message,
+  ChatMessage,
   Model,
   ModelReply,
   ModelRequest,
-  Part,
+  ChatPart,
 } from "../../../plugins/agents/model.ts";
 import { runLoop } from "../../../plugins/agents/loop/loop.ts";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
@@ -141,7 +141,7 @@ class Tools {
 }
 
 /** What is wrong with a conversation: a call without its one result, a result out of place, an id used twice, an empty message. */
-export function problemsOf(messages: readonly Message[]): string[] {
+export function problemsOf(messages: readonly ChatMessage[]): string[] {
   const ids = messages.flatMap(({ parts }) => callsIn(parts).map(({ id }) => id));
   return [
     ...ids.filter((id, index) => id === "" || ids.indexOf(id) !== index).map((id) => `id ${id}`),
@@ -149,7 +149,7 @@ export function problemsOf(messages: readonly Message[]): string[] {
   ];
 }
 
-function problemsAt({ role, parts }: Message, next: Message | undefined): string[] {
+function problemsAt({ role, parts }: ChatMessage, next: ChatMessage | undefined): string[] {
   const empty = parts.length === 0 ? [`empty ${role}`] : [];
   const calls = callsIn(parts).map(({ id, name }) => `${id} ${name}`);
   const results = next?.parts.flatMap((part) => {
@@ -161,6 +161,6 @@ function problemsAt({ role, parts }: Message, next: Message | undefined): string
   return answered && inPlace ? empty : [...empty, `${calls.join()} answered by ${results?.join()}`];
 }
 
-function callsIn(parts: readonly Part[]): Extract<Part, { type: "tool-call" }>[] {
+function callsIn(parts: readonly ChatPart[]): Extract<ChatPart, { type: "tool-call" }>[] {
   return parts.filter((part) => part.type === "tool-call");
 }

@@ -4,7 +4,7 @@ import { createServer as createHttp } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
-import type { Message } from "../../../plugins/agents/model.ts";
+import type { ChatMessage } from "../../../plugins/agents/model.ts";
 import { createModel } from "../../../plugins/agents/models/models.ts";
 import { providersSchema } from "../../../plugins/agents/models/options.ts";
 import { load } from "../../../plugins/agents/models/provider.ts";
@@ -15,7 +15,7 @@ const never = new AbortController().signal;
 const tools = [{ name: "shoot", description: "Takes a picture.", inputSchema: { type: "object" } }];
 
 /** A conversation in which a tool returned a text and an image. */
-const messages: Message[] = [
+const messages: ChatMessage[] = [
   user("Look."),
   {
     role: "assistant",

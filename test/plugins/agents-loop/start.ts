@@ -1,7 +1,7 @@
 import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { onTestFinished } from "vitest";
 import { Answer } from "propylon";
-import type { Message, Part } from "../../../plugins/agents/model.ts";
+import type { ChatMessage, ChatPart } from "../../../plugins/agents/model.ts";
 import type { ServerCall } from "../../../plugins/agents/loop/calls.ts";
 import { runLoop, type LoopInput } from "../../../plugins/agents/loop/loop.ts";
 import { Toolbox, type ServerTool } from "../../../plugins/agents/loop/toolbox.ts";
@@ -27,7 +27,7 @@ export function modelOf(server: Pick<ModelServer, "url">, options: Record<string
   return createModel("p/m", providersSchema.parse({ p: provider }));
 }
 
-export function user(text: string): Message {
+export function user(text: string): ChatMessage {
   return { role: "user", parts: [{ type: "text", text }] };
 }
 
@@ -71,6 +71,8 @@ export async function run(input: Partial<LoopInput> & Pick<LoopInput, "model">):
 }
 
 /** The tool results of a conversation, in order. */
-export function resultsIn(messages: readonly Message[]): Extract<Part, { type: "tool-result" }>[] {
+export function resultsIn(
+  messages: readonly ChatMessage[],
+): Extract<ChatPart, { type: "tool-result" }>[] {
   return messages.flatMap(({ parts }) => parts).filter((part) => part.type === "tool-result");
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { checkMcp, type McpKitOptions } from "../../../plugins/conformance/mcp/kit.ts";
-import { loadPeer } from "../../../plugins/conformance/mcp/peer.ts";
+import { loadPeer } from "../../../plugins/conformance/peer.ts";
 import { serveFixture, type Served } from "../../../plugins/conformance/mcp/fixture/serve.ts";
 import { isConformant, type Report } from "../../../plugins/conformance/report.ts";
 import type { Gateway } from "../../../core/gateway/gateway.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
-import type { Level } from "../../../plugins/conformance/report.ts";
+import type { ContractLevel } from "../../../plugins/conformance/report.ts";
 import { check, commandOf, ORDERS, troubleIn } from "./runtime.ts";
 
 /** What is said of a task that was cut off and reported as completed. */
@@ -8,7 +8,9 @@ const CUT =
   /^failed: The task was reported as completed after \d+ ms with another answer, and undisturbed it takes \d+ ms/;
 
 /** Every defect of full.mjs: up to which level to look, and what the kit must find, exactly. */
-const DEFECTS: Readonly<Record<string, readonly [Level, Readonly<Record<string, string>>]>> = {
+const DEFECTS: Readonly<
+  Record<string, readonly [ContractLevel, Readonly<Record<string, string>>]>
+> = {
   "health-body": [1, { R061: 'failed: Expected {"status":"ok"}, got {"status":"up"}.' }],
   "health-type": [1, { R017: "failed: Expected application/json, got text/plain." }],
   "no-skills": [

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { readStream } from "../../../plugins/conformance/runtime/stream.ts";
+import { readEventStream } from "../../../plugins/conformance/runtime/stream.ts";
 
 const working = { taskId: "t", status: { state: "working" } };
 const artifact = { taskId: "t", artifact: { parts: [{ text: "a\nb" }] } };
@@ -10,13 +10,13 @@ const frames = (...events: object[]): string =>
 
 it("R041, R042: reads the events of A2A 1.0 and those of 0.3", () => {
   const expected = [{ task }, { statusUpdate: working }, { artifactUpdate: artifact }];
-  expect(readStream(frames(...expected))).toEqual(expected);
+  expect(readEventStream(frames(...expected))).toEqual(expected);
   const old = [
     { kind: "task", ...task },
     { kind: "status-update", ...working },
     { kind: "artifact-update", ...artifact },
   ];
-  expect(readStream(frames(...old))).toMatchObject(expected);
+  expect(readEventStream(frames(...old))).toMatchObject(expected);
 });
 
 it("reads them with any line end, comments, names, and data over several lines", () => {
@@ -26,7 +26,7 @@ it("reads them with any line end, comments, names, and data over several lines",
     .join("\n");
   const text = `\uFEFF: hello\n\nevent: message\nid: 1\n${pretty}\n\nretry: 5\n\n`;
   for (const end of ["\n", "\r\n", "\r"])
-    expect(readStream(text.replaceAll("\n", end))).toEqual([{ statusUpdate: working }]);
+    expect(readEventStream(text.replaceAll("\n", end))).toEqual([{ statusUpdate: working }]);
 });
 
 it("says which event is none of the contract", () => {
@@ -38,7 +38,7 @@ it("says which event is none of the contract", () => {
     [],
   ];
   for (const event of wrong)
-    expect(() => readStream(frames(event))).toThrow(
+    expect(() => readEventStream(frames(event))).toThrow(
       `Not an event of a task: ${JSON.stringify(event)}`,
     );
 });
@@ -62,7 +62,7 @@ it("ends on any text with events or a deviation", () => {
         fc.array(pieces).map((all) => all.join("")),
       ),
       (text) => {
-        const outcome = attempt(() => readStream(text));
+        const outcome = attempt(() => readEventStream(text));
         expect(Array.isArray(outcome) || (outcome as Error).name === "Deviation").toBe(true);
       },
     ),

@@ -3,7 +3,7 @@ import { assert, property, record, string, integer, constantFrom, array } from "
 import { describe, expect, it } from "vitest";
 import { ChannelEvent, type Frame } from "../../../plugins/events/event.ts";
 import { KINDS, type EventData } from "../../../plugins/events/kinds.ts";
-import { Ring } from "../../../plugins/events/ring.ts";
+import { EventRing } from "../../../plugins/events/ring.ts";
 import { SseOutlet } from "../../../plugins/events/sse.ts";
 import { Stream, type Outlet } from "../../../plugins/events/stream.ts";
 import type { Subscription } from "../../../plugins/events/subscription.ts";
@@ -102,7 +102,7 @@ describe("Ring", () => {
         integer({ min: 200, max: 4_000 }),
         array(string({ maxLength: 50 }), { maxLength: 60 }),
         (events, bytes, names) => {
-          const ring = new Ring();
+          const ring = new EventRing();
           const all: ChannelEvent[] = names.map((server) =>
             ring.add(
               (number) => new ChannelEvent("server_added", { server }, { id: `i-${number}` }),

@@ -2,19 +2,19 @@
 import { createJiti } from "jiti";
 
 const [module, file] = process.argv.slice(2);
-const { Ledger } = await createJiti(import.meta.url, {
+const { FlagStore } = await createJiti(import.meta.url, {
   fsCache: false,
   alias: JSON.parse(process.env.ALIAS),
 }).import(module);
-const ledger = new Ledger({ log: { warn() {} }, relist() {}, changed() {} });
-await ledger.open(file);
+const store = new FlagStore({ log: { warn() {} }, relist() {}, changed() {} });
+await store.open(file);
 const flags = Array.from({ length: 2_000 }, (_, index) => ({
   server: "a",
   tool: `tool-${index}`,
   enabled: false,
 }));
-const code = await ledger.set(flags, "x").then(
+const code = await store.set(flags, "x").then(
   () => "fine",
   (error) => error.code,
 );
-process.stdout.write(JSON.stringify({ code, flags: ledger.flags.size }));
+process.stdout.write(JSON.stringify({ code, flags: store.flags.size }));

@@ -21,7 +21,7 @@ interface News {
 
 /** Starts the writer, lets it write for a random time, kills it; tells the states the file may have. */
 async function killWriter(file: string, before: FlagMap): Promise<readonly string[]> {
-  const child = fork(path("toggler.mjs"), [path("../../../plugins/gating/ledger.ts"), file], {
+  const child = fork(path("toggler.mjs"), [path("../../../plugins/gating/flag-store.ts"), file], {
     env: {
       ...process.env,
       ALIAS: JSON.stringify({

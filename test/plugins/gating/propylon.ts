@@ -1,3 +1,3 @@
-// What the ledger needs of `propylon`, for a child that starts often and fast.
+// What the store needs of `propylon`, for a child that starts often and fast.
 export * from "../../../core/errors.ts";
 export * from "../../../core/kit/lock.ts";

@@ -409,7 +409,7 @@ describe("a disk that takes nothing", () => {
         "-c",
         'ulimit -f 4; exec node "$0" "$1" "$2"',
         path("filler.mjs"),
-        path("../../../plugins/gating/ledger.ts"),
+        path("../../../plugins/gating/flag-store.ts"),
         file,
       ],
       {

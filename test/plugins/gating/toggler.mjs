@@ -2,12 +2,12 @@
 import { createJiti } from "jiti";
 
 const [module, file] = process.argv.slice(2);
-const { Ledger } = await createJiti(import.meta.url, {
+const { FlagStore } = await createJiti(import.meta.url, {
   fsCache: `${file}.cache`,
   alias: JSON.parse(process.env.ALIAS),
 }).import(module);
-const ledger = new Ledger({ log: { warn() {} }, relist() {}, changed() {} });
-await ledger.open(file);
+const store = new FlagStore({ log: { warn() {} }, relist() {}, changed() {} });
+await store.open(file);
 process.send("ready");
 process.once("message", () => void run());
 
@@ -18,7 +18,7 @@ async function run() {
       { server: `s${count % 3}`, enabled: count % 5 !== 0 },
     ];
     process.send({ about: flags });
-    await ledger.set(flags, "campaign");
+    await store.set(flags, "campaign");
     process.send({ done: true });
   }
 }

@@ -5,7 +5,7 @@ import {
   Agents,
   type AgentInfo,
   type AgentsService,
-  type Message,
+  type ChatMessage,
   type RunOptions,
   type RunResult,
 } from "../../../plugins/agents/index.ts";
@@ -21,7 +21,7 @@ export interface Reply {
 /** One request to the scripted model. */
 export interface Asked {
   readonly agent: string;
-  readonly messages: readonly Message[];
+  readonly messages: readonly ChatMessage[];
   readonly options: RunOptions;
   /** The agent_id that its instructions name. */
   readonly id: string;
@@ -64,7 +64,7 @@ export class ScriptedAgents implements AgentsService {
     return Promise.resolve(undefined);
   }
 
-  async run(agent: string, given: readonly Message[], options: RunOptions): Promise<RunResult> {
+  async run(agent: string, given: readonly ChatMessage[], options: RunOptions): Promise<RunResult> {
     const messages = [...given];
     const id = /agent_id is ([\w-]+)/.exec(options.instructions ?? "")![1]!;
     for (let turns = 1; ; turns++) {
@@ -94,7 +94,7 @@ export class ScriptedAgents implements AgentsService {
 
 function resultOf(
   end: RunResult["end"],
-  messages: readonly Message[],
+  messages: readonly ChatMessage[],
   turns: number,
   text = "",
 ): RunResult {

@@ -2,11 +2,11 @@ import { createPrincipal } from "../../../core/index.ts";
 import fc from "fast-check";
 import { pino } from "pino";
 import { expect } from "vitest";
-import type { Agent } from "../../../plugins/lifecycle/agent.ts";
+import type { ManagedAgent } from "../../../plugins/lifecycle/agent.ts";
 import { Lifecycle } from "../../../plugins/lifecycle/lifecycle.ts";
 import { optionsSchema } from "../../../plugins/lifecycle/options.ts";
 import { endingOf } from "../../../plugins/lifecycle/report.ts";
-import { MemoryShelf } from "../../../plugins/payloads/shelf.ts";
+import { MemoryStorage } from "../../../plugins/payloads/storage.ts";
 import { Store } from "../../../plugins/payloads/store.ts";
 import { ScriptedAgents, type Reply } from "./kit.ts";
 
@@ -17,8 +17,8 @@ const LIMIT = 8;
 /** The plugin's heart with real payloads; what the model of an agent answers is decided by the test. */
 export class Rig {
   readonly lifecycle = new Lifecycle();
-  readonly store = new Store(new MemoryShelf());
-  readonly agents: Agent[] = [];
+  readonly store = new Store(new MemoryStorage());
+  readonly agents: ManagedAgent[] = [];
   readonly #replies = new Map<string, (reply: Reply) => void>();
   readonly scripted = new ScriptedAgents(
     ["worker"],
@@ -38,7 +38,7 @@ export class Rig {
     });
   }
 
-  create(starts: boolean): Agent {
+  create(starts: boolean): ManagedAgent {
     const request = { contract: "work", name: "worker", owner: OWNER, start: starts };
     const agent = this.lifecycle.create(request);
     this.agents.push(agent);
@@ -46,7 +46,7 @@ export class Rig {
   }
 
   /** The model answers the request in flight, if there is one. */
-  reply(agent: Agent, text: string): boolean {
+  reply(agent: ManagedAgent, text: string): boolean {
     const give = this.#replies.get(agent.id);
     this.#replies.delete(agent.id);
     give?.({ text });
@@ -119,7 +119,7 @@ function compare(model: Model, rig: Rig): void {
 function about(
   name: string,
   pick: number,
-  run: (expected: Expected, agent: Agent, model: Model, rig: Rig) => Promise<void> | void,
+  run: (expected: Expected, agent: ManagedAgent, model: Model, rig: Rig) => Promise<void> | void,
 ): Command {
   return {
     check: ({ expected }) => expected.length > 0,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classify, readableId, readMessage } from "../../../plugins/mcp/client-message.ts";
+import { classify, readableId, readClientMessage } from "../../../plugins/mcp/client-message.ts";
 import { META_CAPABILITIES, META_VERSION } from "../../../plugins/mcp/protocol.ts";
 
 const id = fc.oneof(fc.string(), fc.maxSafeInteger());
@@ -13,7 +13,7 @@ describe("readMessage", () => {
         const wire = JSON.parse(
           JSON.stringify({ jsonrpc: "2.0", id: requestId, method, params: given }),
         ) as unknown;
-        const message = readMessage(wire);
+        const message = readClientMessage(wire);
         expect(message).toMatchObject({ kind: "request", method });
         expect(
           message?.kind === "request" && Object.is(message.id, requestId === 0 ? 0 : requestId),
@@ -25,7 +25,7 @@ describe("readMessage", () => {
   it("never throws and only ever gives one of three kinds", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        const message = readMessage(value);
+        const message = readClientMessage(value);
         expect([undefined, "request", "notification", "response"]).toContain(message?.kind);
       }),
       { numRuns: 1_000 },
@@ -45,7 +45,7 @@ describe("readMessage", () => {
     ["an array", [{ jsonrpc: "2.0", id: 1, method: "ping" }]],
     ["a string", "ping"],
   ])("refuses %s", (_what, value) => {
-    expect(readMessage(value)).toBeUndefined();
+    expect(readClientMessage(value)).toBeUndefined();
   });
 
   it("answers a broken request under its own id when that can be read", () => {
@@ -57,7 +57,7 @@ describe("readMessage", () => {
 
 describe("classify", () => {
   const request = (meta?: object, method = "tools/list") =>
-    readMessage({ jsonrpc: "2.0", id: 1, method, ...(meta && { params: { _meta: meta } }) })!;
+    readClientMessage({ jsonrpc: "2.0", id: 1, method, ...(meta && { params: { _meta: meta } }) })!;
   const modern = { [META_VERSION]: "2026-07-28", [META_CAPABILITIES]: {} };
 
   it("is total: every message and header gives an era or a fault with a 4xx status", () => {
@@ -112,7 +112,12 @@ describe("classify", () => {
   });
 
   it("initialize is legacy, unless a modern client sends it", () => {
-    const initialize = readMessage({ jsonrpc: "2.0", id: 1, method: "initialize", params: {} })!;
+    const initialize = readClientMessage({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "initialize",
+      params: {},
+    })!;
     expect(classify(initialize, {})).toBe("legacy");
     expect(classify(initialize, { "mcp-protocol-version": "2026-07-28" })).toMatchObject({
       code: -32020,

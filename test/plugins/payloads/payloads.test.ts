@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
 import { acceptsGzip } from "../../../plugins/payloads/encoding.ts";
-import { MemoryShelf } from "../../../plugins/payloads/shelf.ts";
+import { MemoryStorage } from "../../../plugins/payloads/storage.ts";
 import { Store } from "../../../plugins/payloads/store.ts";
 import { get, holder } from "./kit.ts";
 
@@ -216,7 +216,7 @@ describe("restart", () => {
 
 describe("Store", () => {
   it("forgets a payload when its time is over", async () => {
-    const store = new Store(new MemoryShelf());
+    const store = new Store(new MemoryStorage());
     store.configure({ limit: 100, total: 1_000, urlOf: (id) => id });
     await store.put("a", "x", { ...OWNER, ttl: 1 });
     await expect.poll(() => store.info("a")).toBeUndefined();
@@ -225,7 +225,7 @@ describe("Store", () => {
   });
 
   it("reads any span of what was put and appended", async () => {
-    const store = new Store(new MemoryShelf());
+    const store = new Store(new MemoryStorage());
     store.configure({ limit: 1e6, total: 1e6, urlOf: (id) => id });
     await fc.assert(
       fc.asyncProperty(

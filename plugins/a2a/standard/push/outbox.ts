@@ -2,20 +2,20 @@ import { isGatewayError } from "propylon";
 import { backoffDelay, pause } from "propylon/kit";
 
 const RETRY_MS = { initial: 500, max: 30_000 };
-/** Characters that may wait, over all outboxes: a number of letters is no bound where one holds a whole artifact. */
+/** Characters that may wait, over all outboxes: a number of notifications is no bound where one holds a whole artifact. */
 const ROOM = 64 * 1024 * 1024;
 /** Statuses below 500 that may be different next time (RFC 9110, RFC 8470, RFC 6585). */
 const PASSING_STATUS = new Set([408, 425, 429]);
 
 /** One notification. */
-export interface Letter {
+export interface PushNotification {
   readonly body: string;
   /** Whether it tells of the end of a task: it is never left out. */
   readonly isLast: boolean;
 }
 
 /** What all outboxes share. */
-export interface PostOffice {
+export interface OutboxLimits {
   /** Notifications that wait, over all outboxes. */
   waiting: number;
   /** Characters of them. */
@@ -31,27 +31,27 @@ export type Post = (body: string, signal: AbortSignal) => Promise<number>;
 
 /** The notifications for one URL about one task, delivered one after the other in their order. */
 export class Outbox {
-  readonly #office: () => PostOffice;
+  readonly #limits: () => OutboxLimits;
   readonly #post: Post;
-  readonly #letters: Letter[] = [];
+  readonly #waiting: PushNotification[] = [];
   readonly #closing = new AbortController();
   #work: Promise<void> | undefined;
 
-  /** @param office read at each step, since a reload changes the limits */
-  constructor(office: () => PostOffice, post: Post) {
-    this.#office = office;
+  /** @param limits read at each step, since a reload changes the limits */
+  constructor(limits: () => OutboxLimits, post: Post) {
+    this.#limits = limits;
     this.#post = post;
   }
 
   /** Takes a notification; drops it when too many wait, unless it is the last. */
-  put(letter: Letter): void {
-    const office = this.#office();
+  put(notification: PushNotification): void {
+    const limits = this.#limits();
     if (this.#closing.signal.aborted) return;
-    const isFull = office.waiting >= office.most || office.size + letter.body.length > ROOM;
-    if (isFull && !letter.isLast) return office.report("dropped");
-    office.waiting++;
-    office.size += letter.body.length;
-    this.#letters.push(letter);
+    const isFull = limits.waiting >= limits.most || limits.size + notification.body.length > ROOM;
+    if (isFull && !notification.isLast) return limits.report("dropped");
+    limits.waiting++;
+    limits.size += notification.body.length;
+    this.#waiting.push(notification);
     this.#work ??= this.#deliverAll();
   }
 
@@ -62,31 +62,35 @@ export class Outbox {
 
   /** Gives up what waits. */
   close(): void {
-    for (const letter of this.#letters.splice(0)) this.#release(letter);
+    for (const notification of this.#waiting.splice(0)) this.#release(notification);
     this.#closing.abort();
   }
 
   async #deliverAll(): Promise<void> {
-    for (let letter = this.#letters.shift(); letter; letter = this.#letters.shift()) {
-      await this.#deliver(letter);
-      this.#release(letter);
+    for (
+      let notification = this.#waiting.shift();
+      notification;
+      notification = this.#waiting.shift()
+    ) {
+      await this.#deliver(notification);
+      this.#release(notification);
     }
     this.#work = undefined;
   }
 
-  #release({ body }: Letter): void {
-    const office = this.#office();
-    office.waiting--;
-    office.size -= body.length;
+  #release({ body }: PushNotification): void {
+    const limits = this.#limits();
+    limits.waiting--;
+    limits.size -= body.length;
   }
 
-  async #deliver({ body }: Letter): Promise<void> {
+  async #deliver({ body }: PushNotification): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       const { isDelivered, mayRetry, reason } = await this.#attempt(body);
-      const office = this.#office();
-      if (isDelivered) return office.report("delivered");
-      if (this.#closing.signal.aborted) return office.report("dropped");
-      if (!mayRetry || attempt >= office.retries) return office.report("failed", reason);
+      const limits = this.#limits();
+      if (isDelivered) return limits.report("delivered");
+      if (this.#closing.signal.aborted) return limits.report("dropped");
+      if (!mayRetry || attempt >= limits.retries) return limits.report("failed", reason);
       await pause(backoffDelay(attempt + 1, RETRY_MS), this.#closing.signal);
     }
   }

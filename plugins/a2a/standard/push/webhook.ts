@@ -8,7 +8,7 @@ const MAX_URL = 2_048;
 const MAX_ANSWER = 64 * 1024;
 
 /** What one delivery sends. */
-export interface Delivery {
+export interface WebhookRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -56,7 +56,7 @@ export class Webhooks {
    * @returns the status of the answer, which may be that of a failure or redirect
    * @throws {GatewayError} `invalid` for an address that must not be connected to; whatever undici throws
    */
-  async post({ url, headers, body, signal }: Delivery): Promise<number> {
+  async post({ url, headers, body, signal }: WebhookRequest): Promise<number> {
     // An address needs no lookup, so it would pass by the guard there.
     const target = this.check(url);
     const response = await request(target, {

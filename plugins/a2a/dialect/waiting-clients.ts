@@ -6,7 +6,7 @@ interface Seat {
 }
 
 /** One client that waits for a task. */
-export interface Visit {
+export interface WaitingClient {
   /** Ends the task: aborts when the last client of this task went away. */
   readonly signal: AbortSignal;
   /** The client has its answer. */
@@ -19,11 +19,11 @@ export interface Visit {
  * Who waits for which task. Contract v1 has no way to come back for one, so a task ends when nobody waits for it any more; a client
  * that sends its message again meanwhile is one more that waits.
  */
-export class Attendance {
+export class WaitingClients {
   readonly #seats = new Map<string, Seat>();
 
   /** @param gone aborts when the client goes away */
-  enter(key: string, gone: AbortSignal): Visit {
+  enter(key: string, gone: AbortSignal): WaitingClient {
     const seat = this.#seats.get(key) ?? { count: 0, abort: new AbortController() };
     this.#seats.set(key, seat);
     seat.count++;

@@ -20,10 +20,10 @@ export interface UsableTool {
 }
 
 /** The parts of the gateway that agents work with. */
-export type Surroundings = Pick<PluginContext, "control" | "call">;
+export type GatewayAccess = Pick<PluginContext, "control" | "call">;
 
 /** One tool call of an agent. */
-export interface Errand {
+export interface AgentToolCall {
   readonly server: string;
   readonly tool: string;
   readonly args: Json;
@@ -38,17 +38,17 @@ export interface Errand {
 }
 
 /** What one agent may use: the tools of its servers, and other agents. Asked anew for each run, since tools come and go. */
-export class Workbench {
+export class AgentTools {
   readonly #name: string;
   readonly #options: Pick<AgentOptions, "servers" | "agents" | "tools">;
-  readonly #gateway: Surroundings;
+  readonly #gateway: GatewayAccess;
   /** Name of the tool of another agent. */
   readonly #toolOf: (agent: string) => string | undefined;
 
   constructor(
     name: string,
     options: Pick<AgentOptions, "servers" | "agents" | "tools">,
-    gateway: Surroundings,
+    gateway: GatewayAccess,
     toolOf: (agent: string) => string | undefined,
   ) {
     this.#name = name;
@@ -85,7 +85,16 @@ export class Workbench {
    * Calls a tool as the agent, through the pipeline like everyone: a disabled tool is refused there.
    * @throws {GatewayError} `forbidden` for a tool that is not the agent's to use; whatever the pipeline decides
    */
-  async call({ server, tool, args, signal, via, meta, peer, progress }: Errand): Promise<Answer> {
+  async call({
+    server,
+    tool,
+    args,
+    signal,
+    via,
+    meta,
+    peer,
+    progress,
+  }: AgentToolCall): Promise<Answer> {
     if (!this.may(server, tool))
       throw new GatewayError(
         "forbidden",

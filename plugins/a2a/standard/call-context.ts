@@ -8,7 +8,7 @@ import type { Sdk } from "./sdk.ts";
 export type Binding = "JSONRPC" | "HTTP+JSON";
 
 /** One request of a client of A2A 1.0. */
-export interface Visit {
+export interface StandardCallContext {
   readonly sdk: Sdk;
   readonly card: AgentCard;
   readonly principal: Principal;
@@ -22,7 +22,11 @@ export interface Visit {
 }
 
 /** Reads the head of a request; {@link checkVersion} is for whoever has read it. */
-export function readVisit({ req, url, context }: RouteEvent, sdk: Sdk, card: AgentCard): Visit {
+export function readContext(
+  { req, url, context }: RouteEvent,
+  sdk: Sdk,
+  card: AgentCard,
+): StandardCallContext {
   // An absent version means 0.3 (A2A 1.0, 3.6.2); so does an empty one, and the SDK knows it.
   const version =
     req.headers.get(sdk.A2A_VERSION_HEADER) ?? url.searchParams.get(sdk.A2A_VERSION_HEADER);
@@ -46,7 +50,7 @@ export function readVisit({ req, url, context }: RouteEvent, sdk: Sdk, card: Age
 }
 
 /** @throws {A2AError} `VersionNotSupportedError` */
-export function checkVersion({ sdk, card, context }: Visit, binding: Binding): void {
+export function checkVersion({ sdk, card, context }: StandardCallContext, binding: Binding): void {
   sdk.validateVersion(context.requestedVersion, card, binding);
 }
 

@@ -3,7 +3,7 @@ import type { Message } from "propylon/contract";
 import type { LiveTask } from "./live-task.ts";
 
 /** How much is kept. */
-export interface ShelfLimits {
+export interface TaskStoreLimits {
   readonly keep: number;
   readonly bytes: number;
   /** Milliseconds. */
@@ -11,7 +11,7 @@ export interface ShelfLimits {
 }
 
 /** The tasks by who owns them: whoever does not own one does not find it. */
-export class Shelf {
+export class TaskStore {
   /** By owner and id, in the order in which they were made. */
   readonly #tasks = new Map<string, LiveTask>();
   /** By owner and the id of a message that they took. */
@@ -70,7 +70,7 @@ export class Shelf {
   }
 
   /** Drops what is kept no longer. */
-  sweep({ keep, bytes, age }: ShelfLimits, now = Date.now()): void {
+  sweep({ keep, bytes, age }: TaskStoreLimits, now = Date.now()): void {
     for (const task of this.#over) {
       const isTooOld = now - task.changedAt > age;
       if (!isTooOld && this.#tasks.size <= keep && this.#bytes <= bytes) return;

@@ -4,7 +4,7 @@ import type { LiveTask } from "./live-task.ts";
 const labelNames = ["skill", "state"] as const;
 
 /** How tasks ended, and how long the work on their last message took. Lives through reloads, like the tasks. */
-export class Tally {
+export class TaskCounts {
   readonly ends = new Counter({
     name: "a2a_tasks_total",
     help: "Tasks that came to a final state.",

@@ -1,19 +1,51 @@
 import { FastResponse } from "srvx";
 import type { PluginContext, RouteEvent } from "propylon";
 import { isUnmodified } from "propylon/kit";
-import { serverOf } from "./call.ts";
+import { callTool, serverOf } from "./call.ts";
+import { callDirectly } from "./direct.ts";
 import { Documents, type Rendered } from "./documents.ts";
-import type { Options } from "./options.ts";
+import type { InvocationHost } from "./invocation.ts";
+import { renderJob, type Jobs } from "./jobs.ts";
+import type { OpenapiOptions } from "./options.ts";
 import { PAGE, POLICY } from "./page.ts";
+import { respond } from "./reply.ts";
 import { findServer, settled } from "./target.ts";
 
+const CALLER = { access: "caller", mutates: false } as const;
 const VIEWER = { access: "viewer", mutates: false } as const;
 const PUBLIC = { access: "public", mutates: false } as const;
 
-/** Serves the OpenAPI documents, and the pages that show them. */
-export function routeDocuments(
+/** `POST /:server/:tool` and the like, jobs, documents and their pages. */
+export function registerRoutes(
+  gateway: Pick<PluginContext, "route" | "control" | "hook" | "call">,
+  parts: Omit<InvocationHost, "call" | "timeouts">,
+): void {
+  const { options, limits, jobs } = parts;
+  const call = callTool(gateway, parts);
+  const direct = callDirectly(gateway, options, limits);
+  gateway.route("POST", "/:server/:tool", { ...CALLER, direct }, call);
+  gateway.route("POST", "/:server/invoke", CALLER, call);
+  if (options.root !== undefined) gateway.route("POST", "/:tool", CALLER, call);
+  routeJobs(gateway, jobs);
+  routeDocuments(gateway, options);
+}
+
+function routeJobs(gateway: Pick<PluginContext, "route">, jobs: Jobs): void {
+  gateway.route("GET", "/_jobs/:id", CALLER, ({ context }) => {
+    const job = jobs.get(context.params!["id"]!, context.principal);
+    return respond(200, renderJob(job), job.status === "running" ? { "retry-after": "1" } : {});
+  });
+  gateway.route("DELETE", "/_jobs/:id", CALLER, ({ context }) => {
+    const job = jobs.get(context.params!["id"]!, context.principal);
+    jobs.remove(job);
+    return respond(200, renderJob(job));
+  });
+}
+
+/** The OpenAPI documents, and the pages that show them. */
+function routeDocuments(
   gateway: Pick<PluginContext, "route" | "control" | "hook">,
-  options: Options,
+  options: OpenapiOptions,
 ): void {
   const documents = new Documents(gateway, options);
   gateway.route("GET", "/openapi.json", VIEWER, async (event) => {

@@ -3,7 +3,7 @@ import { fromContent } from "propylon/kit";
 import type { Part } from "propylon/contract";
 
 /** The content of a tool's result as parts; its structured content as data. */
-export function partsOf(result: Json): readonly Part[] {
+export function resultParts(result: Json): readonly Part[] {
   const content = Array.isArray(result["content"]) ? (result["content"] as Json[]) : [];
   const structured = result["structuredContent"];
   if (structured === undefined) return content.map(fromContent);
@@ -15,6 +15,6 @@ export function partsOf(result: Json): readonly Part[] {
 
 /** What a failed tool said. */
 export function failedWordsOf({ result = {} }: Answer): string {
-  const words = partsOf({ content: result["content"] }).flatMap(({ text }) => text ?? []);
+  const words = resultParts({ content: result["content"] }).flatMap(({ text }) => text ?? []);
   return words.join("\n");
 }

@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { GatewayError, type PluginContext, type Principal } from "propylon";
 import { within, type Resolve } from "propylon/kit";
-import type { PushOptions } from "../options.ts";
-import { Outbox, type PostOffice } from "./outbox.ts";
+import type { PushOptions } from "./options.ts";
+import { Outbox, type OutboxLimits } from "./outbox.ts";
 import { Webhooks } from "./webhook.ts";
 
 /** Webhooks of one task. */
@@ -30,14 +30,14 @@ interface Owned {
 }
 
 /** What a reload may change. */
-interface Means {
+interface Dependencies {
   readonly options: PushOptions;
   readonly webhooks: Webhooks;
   readonly log: PluginContext["log"];
 }
 
 /** The webhooks of tasks and what is sent to them (A2A 1.0, 3.1.7 to 3.1.10 and 4.3). Lives through reloads. */
-export class PushNotifications implements PostOffice {
+export class PushNotificationSender implements OutboxLimits {
   /** Who sees changes of tasks, one per config at work: the last one tells of them, so that a reload tells nothing twice. */
   readonly watchers = new Set<unknown>();
   /** How notifications ended, since the start. */
@@ -46,7 +46,7 @@ export class PushNotifications implements PostOffice {
   size = 0;
   readonly #tasks = new Map<string, Owned>();
   readonly #resolve: Resolve | undefined;
-  #means: Means | undefined;
+  #dependencies: Dependencies | undefined;
 
   /** @param resolve finds the addresses of names; default: that of the system */
   constructor(resolve?: Resolve) {
@@ -67,8 +67,8 @@ export class PushNotifications implements PostOffice {
    */
   use(options: PushOptions, log: PluginContext["log"]): void {
     const webhooks = new Webhooks(options, this.#resolve);
-    const before = this.#means;
-    this.#means = { options, webhooks, log };
+    const before = this.#dependencies;
+    this.#dependencies = { options, webhooks, log };
     void before?.webhooks.close();
   }
 
@@ -147,10 +147,11 @@ export class PushNotifications implements PostOffice {
    */
   tell(
     { taskId, owner, only }: { taskId: string; owner: Principal; only?: string },
-    letter: { readonly body: string; readonly isLast: boolean },
+    notification: { readonly body: string; readonly isLast: boolean },
   ): void {
     const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [];
-    for (const [id, { outbox }] of hooks) if (only === undefined || id === only) outbox.put(letter);
+    for (const [id, { outbox }] of hooks)
+      if (only === undefined || id === only) outbox.put(notification);
   }
 
   /** Forgets the webhooks of tasks that are no more, once there are many. */
@@ -163,7 +164,7 @@ export class PushNotifications implements PostOffice {
     }
   }
 
-  report(outcome: keyof PushNotifications["ends"], reason?: string): void {
+  report(outcome: keyof PushNotificationSender["ends"], reason?: string): void {
     this.ends[outcome]++;
     // Neither URL nor host: both are the client's, and a URL may hold a secret.
     if (outcome === "failed")
@@ -172,18 +173,18 @@ export class PushNotifications implements PostOffice {
 
   /** Gives what waits one delivery's time, then gives up. */
   async close(): Promise<void> {
-    if (!this.#means) return;
+    if (!this.#dependencies) return;
     const outboxes = [...this.#tasks.values()].flatMap(({ hooks }) =>
       [...hooks.values()].map(({ outbox }) => outbox),
     );
-    const { options, webhooks } = this.#means;
+    const { options, webhooks } = this.#dependencies;
     await within(Promise.all(outboxes.map((outbox) => outbox.idle())), options.timeout);
     for (const outbox of outboxes) outbox.close();
     await webhooks.close();
   }
 
-  get #given(): Means {
-    return this.#means!;
+  get #given(): Dependencies {
+    return this.#dependencies!;
   }
 
   #openOutbox({ url, token, authentication }: TaskPushNotificationConfig): Outbox {

@@ -26,7 +26,7 @@ export interface ApiReply {
 }
 
 /** How an API is reached. */
-export interface ExchangeOptions {
+export interface ApiHttpOptions {
   /** Server name, for messages. */
   readonly server: string;
   readonly connectTimeout: number;
@@ -35,11 +35,11 @@ export interface ExchangeOptions {
 }
 
 /** Requests to one API, over pools of connections. */
-export class Exchange {
-  readonly #options: ExchangeOptions;
+export class ApiHttp {
+  readonly #options: ApiHttpOptions;
   #agent: Promise<Agent> | undefined;
 
-  constructor(options: ExchangeOptions) {
+  constructor(options: ApiHttpOptions) {
     this.#options = options;
   }
 

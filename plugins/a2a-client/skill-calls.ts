@@ -1,14 +1,14 @@
 import type { Answer } from "propylon";
 import { within } from "propylon/kit";
-import type { Conversation } from "./conversation.ts";
+import type { SkillCall } from "./skill-call.ts";
 
 /** The conversations that go on with one agent, until it has heard of their end. */
-export class Conversations {
+export class SkillCalls {
   /** With what is left to be told to the agent. */
-  readonly #running = new Map<Conversation, Promise<unknown>>();
+  readonly #running = new Map<SkillCall, Promise<unknown>>();
 
   /** Runs one. When its caller goes away, it rejects at once with the reason; what the agent does is cancelled behind it. */
-  async run(conversation: Conversation, signal: AbortSignal): Promise<Answer> {
+  async run(conversation: SkillCall, signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) throw signal.reason;
     const work = conversation.run();
     this.#keep(conversation, work);
@@ -37,12 +37,12 @@ export class Conversations {
     if (this.#running.size > 0) await within(Promise.all(this.#running.values()), ms);
   }
 
-  #part(conversation: Conversation, reason: unknown): void {
+  #part(conversation: SkillCall, reason: unknown): void {
     const running = this.#running.get(conversation);
     this.#keep(conversation, Promise.all([running, conversation.abandon(reason)]));
   }
 
-  #keep(conversation: Conversation, work: Promise<unknown>): void {
+  #keep(conversation: SkillCall, work: Promise<unknown>): void {
     const kept: Promise<unknown> = Promise.allSettled([work]).finally(() => {
       if (this.#running.get(conversation) === kept) this.#running.delete(conversation);
     });

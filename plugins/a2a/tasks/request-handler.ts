@@ -9,13 +9,13 @@ import type { Skill } from "../skills.ts";
 import { listTasks } from "./list.ts";
 import { LiveTask } from "./live-task.ts";
 import { NO_ANSWER, refuseCancel, refuseMessage, refuseReuse, SHUTDOWN } from "./refusals.ts";
-import { Shelf } from "./shelf.ts";
-import { Tally } from "./tally.ts";
+import { TaskStore } from "./task-store.ts";
+import { TaskCounts } from "./task-counts.ts";
 import { callSkill, follow } from "./turn.ts";
 import { Work } from "./work.ts";
 
 /** What tasks are worked on with: of the config in force, so it changes while tasks live. */
-export interface Means {
+export interface TaskDependencies {
   readonly options: A2aOptions["tasks"];
   /** By id; the first is the default. */
   readonly skills: ReadonlyMap<string, Skill>;
@@ -29,10 +29,10 @@ const LAST_MS = 1_000;
 type Watcher = (task: Task, event: StreamEvent, principal: Principal) => void;
 
 /** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
-export class Engine implements RuntimeService {
+export class RequestHandler implements RuntimeService {
   /** How tasks ended, since the process started. */
-  readonly tally = new Tally();
-  readonly #shelf = new Shelf();
+  readonly counts = new TaskCounts();
+  readonly #store = new TaskStore();
   /** At work now, with what resolves when nothing of it goes on any more. */
   readonly #busy = new Map<LiveTask, Promise<void>>();
   /** The work that calls of our own tools are about, by the key of their peer. */
@@ -40,15 +40,15 @@ export class Engine implements RuntimeService {
   /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.most`. */
   readonly #asking = new Set<LiveTask>();
   readonly #watchers = new Set<Watcher>();
-  #means: Means | undefined;
+  #dependencies: TaskDependencies | undefined;
   #draining = false;
 
   /** Works with these from now on; the returned function goes back, for a reload that fails. */
-  adopt(means: Means): () => void {
-    const before = this.#means;
-    this.#means = means;
+  adopt(dependencies: TaskDependencies): () => void {
+    const before = this.#dependencies;
+    this.#dependencies = dependencies;
     return () => {
-      if (this.#means === means && before) this.#means = before;
+      if (this.#dependencies === dependencies && before) this.#dependencies = before;
     };
   }
 
@@ -58,7 +58,7 @@ export class Engine implements RuntimeService {
 
   /** Every task kept. */
   get tasks(): Iterable<LiveTask> {
-    return this.#shelf;
+    return this.#store;
   }
 
   /** The work that a call of one of our own tools is about; `undefined` when it is not about a task. */
@@ -81,12 +81,12 @@ export class Engine implements RuntimeService {
   async #redo(task: LiveTask, message: Message, options: SendOptions): Promise<RunningTask> {
     await task.settled;
     if (task.state !== "canceled") return task;
-    this.#shelf.drop(task);
+    this.#store.drop(task);
     return this.send(message, options);
   }
 
   get(id: string, principal: Principal): LiveTask {
-    const task = this.#shelf.find(id, principal);
+    const task = this.#store.find(id, principal);
     if (task) return task;
     throw new GatewayError("not_found", "There is no such task.", {
       hint: "Tasks that ended are kept for a while only.",
@@ -94,7 +94,7 @@ export class Engine implements RuntimeService {
   }
 
   list(filter: TaskFilter, principal: Principal): readonly Task[] {
-    return listTasks(this.#shelf, filter, principal);
+    return listTasks(this.#store, filter, principal);
   }
 
   async cancel(id: string, principal: Principal): Promise<Task> {
@@ -126,17 +126,17 @@ export class Engine implements RuntimeService {
   /** Drops what is kept no longer; who waited too long for an answer fails. */
   sweep(now = Date.now()): void {
     const { options } = this.#current;
-    for (const task of this.#shelf) {
+    for (const task of this.#store) {
       if (!STATES[task.state].isInterrupted || now - task.changedAt <= options.age) continue;
       if (task.isAsking) task.cancellation.abort(new GatewayError("timeout", NO_ANSWER));
       else this.#finish(task, () => task.move("failed", [{ text: NO_ANSWER }]));
     }
-    this.#shelf.sweep(options, now);
+    this.#store.sweep(options, now);
   }
 
   /** @throws {GatewayError} `disabled` before there was any skill */
-  get #current(): Means {
-    if (this.#means) return this.#means;
+  get #current(): TaskDependencies {
+    if (this.#dependencies) return this.#dependencies;
     throw new GatewayError("disabled", "This runtime has no skills.", {
       hint: "Add plugins.a2a.skills.",
     });
@@ -149,13 +149,13 @@ export class Engine implements RuntimeService {
    */
   #findFor(message: Message, { id, principal }: SendOptions): LiveTask | undefined {
     const wanted = id ?? message.taskId;
-    const known = wanted === undefined ? undefined : this.#shelf.find(wanted, principal);
+    const known = wanted === undefined ? undefined : this.#store.find(wanted, principal);
     if (known) return known;
     if (id === undefined && message.taskId !== undefined)
       return this.get(message.taskId, principal);
     // A caller that chooses ids means by another id another task. One that does not may use a message's id again once its task is
     // over, as the public kit of A2A does: it gets a new one.
-    const met = id === undefined ? this.#shelf.findByMessage(message, principal) : undefined;
+    const met = id === undefined ? this.#store.findByMessage(message, principal) : undefined;
     if (!met || met.isFinal) return undefined;
     if (!met.hasTaken(message)) throw refuseReuse();
     return met;
@@ -169,14 +169,14 @@ export class Engine implements RuntimeService {
   #admit(isNew: boolean): void {
     const { options } = this.#current;
     const { most, keep, bytes } = options;
-    this.#shelf.sweep(options);
+    this.#store.sweep(options);
     const atWork = this.#busy.size - this.#asking.size;
     // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
-    const hasRoom = this.#shelf.live - atWork < keep && this.#shelf.bytes <= bytes;
+    const hasRoom = this.#store.live - atWork < keep && this.#store.bytes <= bytes;
     if (atWork < most && (hasRoom || !isNew)) return;
     throw new GatewayError(
       "rate_limited",
-      `There are ${this.#shelf.live} tasks under way or waiting already.`,
+      `There are ${this.#store.live} tasks under way or waiting already.`,
       {
         hint: "Try again when some have ended.",
         headers: { "retry-after": "5" },
@@ -211,8 +211,8 @@ export class Engine implements RuntimeService {
   #begin(task: LiveTask, message: Message, options: SendOptions): LiveTask {
     const { isAsking } = task;
     task.take(message);
-    this.#shelf.add(task);
-    this.#shelf.note(task, message);
+    this.#store.add(task);
+    this.#store.note(task, message);
     if (task.state === "submitted") this.#tell(task, { task: task.task });
     if (isAsking) this.#goOn(task, message, options);
     else this.#start(task, message, options);
@@ -235,15 +235,15 @@ export class Engine implements RuntimeService {
   }
 
   async #work(task: LiveTask, work: Work, options: SendOptions): Promise<void> {
-    const means = this.#current;
+    const dependencies = this.#current;
     const end = await callSkill(task, work, {
-      ...means,
+      ...dependencies,
       ...options,
-      skill: means.skills.get(task.skill),
+      skill: dependencies.skills.get(task.skill),
       works: this.#works,
       isDraining: () => this.#draining,
     });
-    const { ending } = means.options;
+    const { ending } = dependencies.options;
     const over = within(work.over, this.#draining ? Math.min(ending, LAST_MS) : ending);
     const finish = (): void =>
       this.#finish(task, () => task.move(end.state, end.parts, end.metadata));
@@ -257,14 +257,14 @@ export class Engine implements RuntimeService {
 
   #finish(task: LiveTask, move: () => void): void {
     move();
-    this.#shelf.weigh(task);
+    this.#store.weigh(task);
     if (!task.isFinal) return;
-    this.tally.count(task);
-    this.#shelf.file(task);
-    this.#shelf.sweep(this.#current.options);
+    this.counts.count(task);
+    this.#store.file(task);
+    this.#store.sweep(this.#current.options);
   }
 
-  /** Ends a task by the wish of its owner. */
+  /** Ends a task as its owner wants. */
   async #end(task: LiveTask): Promise<void> {
     task.isUnwanted = true;
     const work = this.#busy.get(task);
@@ -279,7 +279,7 @@ export class Engine implements RuntimeService {
     this.#asking.delete(task);
     if (task.isAsking && task.isSettled) {
       this.#asking.add(task);
-      this.#shelf.weigh(task);
+      this.#store.weigh(task);
     }
     this.#tell(task, event);
   }

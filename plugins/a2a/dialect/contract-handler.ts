@@ -2,13 +2,13 @@ import { isGatewayError, type GatewayError, type Json, type Principal } from "pr
 import type { Part, Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
 import { jsonReply } from "../reply.ts";
-import { failedTask, toAnswer } from "./answer.ts";
-import type { Attendance } from "./attendance.ts";
+import { failedContractTask, toContractTask } from "./answer.ts";
+import type { WaitingClients } from "./waiting-clients.ts";
 import type { Envelope } from "./request.ts";
 import { streamOnce, streamTask } from "./stream.ts";
 
 /** A message with everything about its sender. */
-export interface Delivery extends Envelope {
+export interface MessageRequest extends Envelope {
   readonly principal: Principal;
   /** Trace context, for `Call.meta`. */
   readonly meta: Json | undefined;
@@ -22,45 +22,45 @@ export interface Delivery extends Envelope {
 const OUTCOMES: ReadonlySet<GatewayError["code"]> = new Set(["not_found", "invalid"]);
 
 /** Takes messages of contract v1 and answers with their tasks. */
-export class Reception {
+export class ContractHandler {
   readonly #runtime: RuntimeService;
-  readonly #attendance: Attendance;
+  readonly #waiting: WaitingClients;
 
-  constructor(runtime: RuntimeService, attendance: Attendance) {
+  constructor(runtime: RuntimeService, waiting: WaitingClients) {
     this.#runtime = runtime;
-    this.#attendance = attendance;
+    this.#waiting = waiting;
   }
 
   /**
    * The task at its end, or as events.
    * @throws {GatewayError} what {@link RuntimeService.send} throws and is no outcome: `exists`, `draining`, `rate_limited`
    */
-  async answer(delivery: Delivery): Promise<Response> {
-    if (!delivery.message.parts.some(hasContent))
+  async answer(request: MessageRequest): Promise<Response> {
+    if (!request.message.parts.some(hasContent))
       return reply(
-        failedTask(delivery, "The message is empty: none of its parts has content."),
-        delivery,
+        failedContractTask(request, "The message is empty: none of its parts has content."),
+        request,
       );
-    const { id, principal, gone, message, meta, metadata } = delivery;
-    const visit = this.#attendance.enter(JSON.stringify([principal.ref, id]), gone);
+    const { id, principal, gone, message, meta, metadata } = request;
+    const client = this.#waiting.enter(JSON.stringify([principal.ref, id]), gone);
     let running: RunningTask;
     try {
-      const { signal } = visit;
+      const { signal } = client;
       running = await this.#runtime.send(message, { id, principal, meta, metadata, signal });
     } catch (error) {
-      visit.end();
+      client.end();
       if (!isGatewayError(error) || !OUTCOMES.has(error.code)) throw error;
-      return reply(failedTask(delivery, error.message), delivery);
+      return reply(failedContractTask(request, error.message), request);
     }
-    if (delivery.isStream) return streamTask(running, visit);
+    if (request.isStream) return streamTask(running, client);
     const task = await running.settled;
-    visit.end();
-    return reply(task, delivery);
+    client.end();
+    return reply(task, request);
   }
 }
 
-function reply(task: Task, { isStream }: Delivery): Response {
-  return isStream ? streamOnce({ task }) : jsonReply(toAnswer(task));
+function reply(task: Task, { isStream }: MessageRequest): Response {
+  return isStream ? streamOnce({ task }) : jsonReply(toContractTask(task));
 }
 
 /** Whether there is anything in a part: an empty text is nothing to work on. */

@@ -2,10 +2,10 @@ import { Readable, Transform } from "node:stream";
 import { isWithinDepth, readTypedEvents } from "propylon/kit";
 import { MAX_DEPTH } from "propylon/contract";
 import type { Agent } from "undici";
-import { Faults } from "./faults.ts";
+import { AgentErrors } from "./errors.ts";
 
 /** How an agent is reached. */
-export interface ExchangeOptions {
+export interface AgentHttpOptions {
   /** Server name, for messages. */
   readonly server: string;
   readonly connectTimeout: number;
@@ -35,14 +35,14 @@ const END_OF_EVENT = Buffer.from("\n\n");
 const BODILESS = new Set([204, 205, 304]);
 
 /** HTTP to one agent. Tasks may take hours, so nothing but the caller ends a wait; redirects are not followed. */
-export class Exchange {
-  readonly faults: Faults;
-  readonly #options: ExchangeOptions;
+export class AgentHttp {
+  readonly errors: AgentErrors;
+  readonly #options: AgentHttpOptions;
   #agent: Promise<Agent> | undefined;
 
-  constructor(options: ExchangeOptions) {
+  constructor(options: AgentHttpOptions) {
     this.#options = options;
-    this.faults = new Faults(options.server);
+    this.errors = new AgentErrors(options.server);
   }
 
   /** @throws {GatewayError} `upstream_error` when the network fails; what aborted the signal */
@@ -71,7 +71,7 @@ export class Exchange {
       };
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      throw this.faults.network(error);
+      throw this.errors.network(error);
     }
   }
 
@@ -92,7 +92,7 @@ export class Exchange {
       });
       if (!isProtocol(status, reply.headers["content-type"])) {
         reply.body.destroy();
-        throw this.faults.status(status);
+        throw this.errors.status(status);
       }
       if (!BODILESS.has(status))
         return new Response(toStream(this.#shallow(reply)), { status, headers: reply.headers });
@@ -115,16 +115,16 @@ export class Exchange {
     const chunks: Buffer[] = [];
     for await (const chunk of body) chunks.push(chunk as Buffer);
     const whole = Buffer.concat(chunks);
-    if (!isWithinDepth(whole, MAX_DEPTH)) throw this.faults.tooDeep();
+    if (!isWithinDepth(whole, MAX_DEPTH)) throw this.errors.tooDeep();
     yield whole;
   }
 
   async *#shallowEvents(body: Readable): AsyncIterable<Buffer> {
     const { maxResult } = this.#options;
-    const onExcess = (): Error => this.faults.tooLarge(maxResult);
+    const onExcess = (): Error => this.errors.tooLarge(maxResult);
     for await (const { type, data } of readTypedEvents(body, maxResult, onExcess)) {
       const bytes = Buffer.from(data);
-      if (!isWithinDepth(bytes, MAX_DEPTH)) throw this.faults.tooDeep();
+      if (!isWithinDepth(bytes, MAX_DEPTH)) throw this.errors.tooDeep();
       yield Buffer.from(`event: ${type}\ndata: `);
       yield bytes;
       yield END_OF_EVENT;
@@ -144,11 +144,11 @@ export class Exchange {
     const bounded = new Transform({
       transform: (chunk: Buffer, _encoding, done) => {
         size += chunk.length;
-        if (size > maxResult) done(this.faults.tooLarge(maxResult));
+        if (size > maxResult) done(this.errors.tooLarge(maxResult));
         else done(null, chunk);
       },
     });
-    body.on("error", (error) => bounded.destroy(this.faults.network(error)));
+    body.on("error", (error) => bounded.destroy(this.errors.network(error)));
     bounded.on("close", () => body.destroy());
     // A body that nobody reads any more must not end the process with its error.
     bounded.on("error", () => {});

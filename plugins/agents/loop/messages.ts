@@ -1,25 +1,25 @@
-import type { Message, ModelReply, Part } from "../model.ts";
+import type { ChatMessage, ModelReply, ChatPart } from "../model.ts";
 
-type ToolCall = Extract<Part, { readonly type: "tool-call" }>;
-type ToolResult = Extract<Part, { readonly type: "tool-result" }>;
+type ToolCall = Extract<ChatPart, { readonly type: "tool-call" }>;
+type ToolResult = Extract<ChatPart, { readonly type: "tool-result" }>;
 
 /** The messages of one run. Belongs to it alone: nothing of it is kept for the next. */
-export class Conversation {
-  readonly #messages: Message[];
+export class RunMessages {
+  readonly #messages: ChatMessage[];
   readonly #ids: Set<string>;
-  #last: readonly Part[] = [];
+  #last: readonly ChatPart[] = [];
 
-  constructor(messages: readonly Message[]) {
+  constructor(messages: readonly ChatMessage[]) {
     this.#messages = [...messages];
     this.#ids = new Set(messages.flatMap(callIds));
   }
 
-  get messages(): readonly Message[] {
+  get messages(): readonly ChatMessage[] {
     return this.#messages;
   }
 
   /** What the model said last, without its tool calls. */
-  get last(): readonly Part[] {
+  get last(): readonly ChatPart[] {
     return this.#last;
   }
 
@@ -59,10 +59,10 @@ export class Conversation {
   }
 }
 
-function callIds({ parts }: Message): string[] {
+function callIds({ parts }: ChatMessage): string[] {
   return parts.flatMap((part) => (part.type === "tool-call" ? [part.id] : []));
 }
 
-function textOf(parts: readonly Part[]): string {
+function textOf(parts: readonly ChatPart[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }

@@ -10,7 +10,7 @@ const BURST = 16;
 const PATIENCE_MS = 5_000;
 
 /** How much may wait, and how long; for tests. */
-export interface TaskEventsOptions {
+export interface EventQueueOptions {
   /** Whether the events end when the task waits for somebody, and not only when it is final. */
   readonly stopsWaiting: boolean;
   readonly limit?: number;
@@ -22,7 +22,7 @@ export interface TaskEventsOptions {
  * lost ends the stream with an error instead, and the reader can subscribe anew. Not at once: a skill may write more in one tick
  * than anybody can read in it.
  */
-export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined> {
+export class EventQueue implements AsyncIterableIterator<StreamEvent, undefined> {
   readonly #limit: number;
   readonly #patience: number;
   readonly #stopsWaiting: boolean;
@@ -37,7 +37,7 @@ export class TaskEvents implements AsyncIterableIterator<StreamEvent, undefined>
   #ended = false;
   #wake: (() => void) | undefined;
 
-  constructor({ stopsWaiting, limit = LIMIT, patience = PATIENCE_MS }: TaskEventsOptions) {
+  constructor({ stopsWaiting, limit = LIMIT, patience = PATIENCE_MS }: EventQueueOptions) {
     this.#limit = limit;
     this.#patience = patience;
     this.#stopsWaiting = stopsWaiting;

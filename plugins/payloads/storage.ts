@@ -6,7 +6,7 @@ import { lockFile, type FileLock } from "propylon/kit";
 import type { PayloadInfo } from "./service.ts";
 
 /** Where compressed bytes lie. */
-export interface Shelf {
+export interface PayloadStorage {
   /** What lies there already. */
   load(): Promise<ReadonlyMap<string, PayloadInfo>>;
   /** Gzip members, to be read one after the other. */
@@ -19,7 +19,7 @@ export interface Shelf {
 }
 
 /** In memory: gone with the process. */
-export class MemoryShelf implements Shelf {
+export class MemoryStorage implements PayloadStorage {
   readonly #members = new Map<string, readonly Uint8Array[]>();
 
   async load(): Promise<ReadonlyMap<string, PayloadInfo>> {
@@ -45,7 +45,7 @@ export class MemoryShelf implements Shelf {
 const LOCK = ".payloads";
 
 /** In a folder: one `.gz` with the bytes and one `.json` with what is known of them, which appears last. */
-export class FolderShelf implements Shelf {
+export class FolderStorage implements PayloadStorage {
   readonly #folder: string;
   #lock: FileLock | undefined;
 
@@ -124,7 +124,7 @@ export class FolderShelf implements Shelf {
   }
 }
 
-/** Files this shelf writes, temporary ones included; nobody else's are touched. */
+/** Files this storage writes, temporary ones included; nobody else's are touched. */
 const OWN_FILE = /^[0-9a-f]{64}\.(?:gz|json)(?:\.[0-9a-f-]{36}\.tmp)?$/;
 
 /** Ids come from clients, so no id may become a path. */

@@ -2,13 +2,13 @@ import { GatewayError, toGatewayError, type PluginContext } from "propylon";
 import { StateFile } from "./file.ts";
 import { withFlags, withoutStaleServers, withoutStaleTools, type FlagMap } from "./flags.ts";
 import type { Flag, GatingState } from "./service.ts";
-import { toState, type History } from "./state.ts";
+import { toState, type ConnectionHistory } from "./state.ts";
 
 /** How long news about connections waits to be written, in milliseconds: a storm of them is one write. */
 const NEWS_MS = 1_000;
 
-/** What a {@link Ledger} needs of the gateway. */
-export interface LedgerHost {
+/** What a {@link FlagStore} needs of the gateway. */
+export interface FlagStoreHost {
   readonly log: PluginContext["log"];
   /** Builds the lists of every face anew. */
   relist(): void;
@@ -17,7 +17,7 @@ export interface LedgerHost {
 }
 
 /** Somebody who waits for flags to be set. */
-interface Wish {
+interface FlagRequest {
   readonly flags: readonly Flag[];
   readonly by: string;
   resolve(changed: readonly Flag[]): void;
@@ -35,20 +35,20 @@ interface Opening {
  * The flags in memory, which alone decide, and the file that follows them. Changes are made one batch at a time: first on
  * the disk, then in memory, so that what was confirmed is never forgotten. Lives through reloads of the plugin.
  */
-export class Ledger {
-  readonly #host: LedgerHost;
-  readonly #history = new Map<string, History>();
+export class FlagStore {
+  readonly #host: FlagStoreHost;
+  readonly #history = new Map<string, ConnectionHistory>();
   /** Servers from the file whose tools were not compared with the live ones yet. */
   readonly #uncompared = new Set<string>();
   #flags: FlagMap = new Map();
   #updatedAt = new Date(0).toISOString();
   #opening: Opening | undefined;
-  #wishes: Wish[] = [];
+  #requests: FlagRequest[] = [];
   #working: Promise<void> | undefined;
   #news: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(host: LedgerHost) {
+  constructor(host: FlagStoreHost) {
     this.#host = host;
   }
 
@@ -98,7 +98,7 @@ export class Ledger {
     if (this.#isClosed)
       return Promise.reject(new GatewayError("draining", "The gateway is closed."));
     return new Promise((resolve, reject) => {
-      this.#wishes.push({ flags, by, resolve, reject });
+      this.#requests.push({ flags, by, resolve, reject });
       this.#work();
     });
   }
@@ -109,7 +109,7 @@ export class Ledger {
   }
 
   /** Notes how a connection went. */
-  note(server: string, news: Partial<History>): void {
+  note(server: string, news: Partial<ConnectionHistory>): void {
     const before = this.#history.get(server) ?? { lastInit: null, lastError: null };
     const after = { ...before, ...news };
     if (after.lastInit === before.lastInit && after.lastError === before.lastError) return;
@@ -147,21 +147,21 @@ export class Ledger {
   #work(): void {
     this.#working ??= this.#workOff().finally(() => {
       this.#working = undefined;
-      if (this.#wishes.length > 0) this.#work();
+      if (this.#requests.length > 0) this.#work();
     });
   }
 
   async #workOff(): Promise<void> {
-    while (this.#wishes.length > 0) await this.#fulfil(this.#wishes.splice(0));
+    while (this.#requests.length > 0) await this.#fulfil(this.#requests.splice(0));
   }
 
   /** Everything that was asked for while the last write ran is one write. */
-  async #fulfil(wishes: readonly Wish[]): Promise<void> {
+  async #fulfil(requests: readonly FlagRequest[]): Promise<void> {
     let { flags } = this;
-    const done = wishes.map((wish) => {
-      const result = withFlags(flags, wish.flags);
+    const done = requests.map((request) => {
+      const result = withFlags(flags, request.flags);
       flags = result.flags;
-      return { wish, changed: result.changed };
+      return { request, changed: result.changed };
     });
     try {
       await this.#commit(
@@ -169,12 +169,12 @@ export class Ledger {
         flags,
       );
     } catch (error) {
-      for (const { wish } of done) wish.reject(error);
+      for (const { request } of done) request.reject(error);
       return;
     }
-    for (const { wish, changed } of done) {
-      if (changed.length > 0) this.#host.changed(changed, wish.by);
-      wish.resolve(changed);
+    for (const { request, changed } of done) {
+      if (changed.length > 0) this.#host.changed(changed, request.by);
+      request.resolve(changed);
     }
   }
 
@@ -215,7 +215,7 @@ export class Ledger {
     while (this.#working) await this.#working;
     this.#working = write().finally(() => {
       this.#working = undefined;
-      if (this.#wishes.length > 0) this.#work();
+      if (this.#requests.length > 0) this.#work();
     });
     await this.#working;
   }

@@ -18,12 +18,12 @@ const CONVENTIONAL = [
 ] as const;
 
 /** Figures of one tool; bound once, so that counting a call costs no search by labels. */
-interface Tally {
+interface ToolCounts {
   /** One object for as long as it lives: what it looks like as text is remembered by it. */
   readonly labels: { readonly server: string; readonly tool: string };
   readonly calls: Record<CallOutcome, number>;
   readonly durations: Distribution;
-  /** {@link Ledger.served} and {@link Ledger.relayed} of its calls by error code. */
+  /** {@link CallCounts.served} and {@link CallCounts.relayed} of its calls by error code. */
   readonly served: Map<string, Distribution>;
   readonly relayed: Map<string, Distribution>;
 }
@@ -41,7 +41,7 @@ export interface Labelling {
 }
 
 /** Every figure about calls. Lives through reloads; counters only ever rise, except that what belongs to a removed server goes. */
-export class Ledger {
+export class CallCounts {
   inFlight = 0;
   /** Failed tool calls by code. */
   readonly errors = new Map<string, number>();
@@ -51,7 +51,7 @@ export class Ledger {
   readonly served: Family;
   /** Requests made to upstreams, in the same terms. */
   readonly relayed: Family;
-  readonly #tallies = new Map<string, Map<string, Tally>>();
+  readonly #byServer = new Map<string, Map<string, ToolCounts>>();
   readonly #bounds: readonly number[];
   readonly #rpcCodes = new Set<string>();
   #tools = 0;
@@ -67,14 +67,14 @@ export class Ledger {
   end(call: Call, end: Answer | Error, seconds: number, labelling: Labelling): void {
     const ended = endOf(end);
     const code = this.#codeOf(ended);
-    const tally = call.method === "tools/call" ? this.#tallyOf(call, labelling) : undefined;
-    if (tally) this.#count(tally, ended.outcome, code, seconds);
+    const counts = call.method === "tools/call" ? this.#countsOf(call, labelling) : undefined;
+    if (counts) this.#count(counts, ended.outcome, code, seconds);
     if (call.source !== "mcp") return;
-    let times = tally?.served.get(code);
+    let times = counts?.served.get(code);
     if (!times) {
-      const tool = labelling.toolNames && tally ? tally.labels.tool : "";
+      const tool = labelling.toolNames && counts ? counts.labels.tool : "";
       times = this.served.of(["", "", call.method, tool, code]);
-      tally?.served.set(code, times);
+      counts?.served.set(code, times);
     }
     times.observe(seconds);
   }
@@ -82,39 +82,44 @@ export class Ledger {
   /** Counts a call as seen from where it leaves for an upstream. */
   relay(call: Call, end: Answer | Error, seconds: number, labelling: Labelling): void {
     const { server, method } = call;
-    const tally = method === "tools/call" ? this.#tallyOf(call, labelling) : undefined;
+    const counts = method === "tools/call" ? this.#countsOf(call, labelling) : undefined;
     const code = this.#codeOf(endOf(end));
-    let times = tally?.relayed.get(code);
+    let times = counts?.relayed.get(code);
     if (!times) {
       const transport = labelling.transportOf(server);
       if (transport === undefined) return;
-      const tool = labelling.toolNames && tally ? tally.labels.tool : "";
+      const tool = labelling.toolNames && counts ? counts.labels.tool : "";
       times = this.relayed.of([server, transport, method, tool, code]);
-      tally?.relayed.set(code, times);
+      counts?.relayed.set(code, times);
     }
     times.observe(seconds);
   }
 
   /** Figures by tool. */
-  *tallies(): Generator<Tally> {
-    for (const tools of this.#tallies.values()) yield* tools.values();
+  *tools(): Generator<ToolCounts> {
+    for (const tools of this.#byServer.values()) yield* tools.values();
   }
 
   /** Forgets what belongs to servers that are gone, and labels that may have changed. */
   keep(isKnown: (server: string) => boolean): void {
-    for (const { served, relayed } of this.tallies()) {
+    for (const { served, relayed } of this.tools()) {
       served.clear();
       relayed.clear();
     }
-    for (const [server, tools] of this.#tallies) {
+    for (const [server, tools] of this.#byServer) {
       if (server === OTHER || isKnown(server)) continue;
-      this.#tallies.delete(server);
+      this.#byServer.delete(server);
       this.#tools -= [...tools.keys()].filter((tool) => tool !== OTHER).length;
     }
     this.relayed.keep(isKnown);
   }
 
-  #count({ calls, durations }: Tally, outcome: CallOutcome, code: string, seconds: number): void {
+  #count(
+    { calls, durations }: ToolCounts,
+    outcome: CallOutcome,
+    code: string,
+    seconds: number,
+  ): void {
     calls[outcome]++;
     durations.observe(seconds);
     this.durations.observe(seconds);
@@ -132,29 +137,29 @@ export class Ledger {
   }
 
   /** A name that no server lists never becomes a label: callers choose it freely. */
-  #tallyOf({ server, name, tool }: Call, labelling: Labelling): Tally {
-    const known = tool && this.#tallies.get(server)?.get(name);
+  #countsOf({ server, name, tool }: Call, labelling: Labelling): ToolCounts {
+    const known = tool && this.#byServer.get(server)?.get(name);
     if (known) return known;
     // A server may have been removed while its call ran.
     if (!labelling.isServer(server)) return this.#open(OTHER, OTHER);
     return this.#open(server, tool && this.#tools < labelling.maxTools ? name : OTHER);
   }
 
-  #open(server: string, tool: string): Tally {
-    const tools = this.#tallies.get(server) ?? new Map<string, Tally>();
-    this.#tallies.set(server, tools);
+  #open(server: string, tool: string): ToolCounts {
+    const tools = this.#byServer.get(server) ?? new Map<string, ToolCounts>();
+    this.#byServer.set(server, tools);
     const known = tools.get(tool);
     if (known) return known;
     const calls = { ok: 0, refused: 0, transport_error: 0, rpc_error: 0, tool_error: 0 };
-    const tally: Tally = {
+    const counts: ToolCounts = {
       labels: { server, tool },
       calls,
       durations: new Distribution(this.#bounds),
       served: new Map(),
       relayed: new Map(),
     };
-    tools.set(tool, tally);
+    tools.set(tool, counts);
     if (tool !== OTHER) this.#tools++;
-    return tally;
+    return counts;
   }
 }

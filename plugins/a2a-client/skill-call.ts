@@ -1,30 +1,30 @@
 import { Answer, type Call } from "propylon";
 import { traceOf } from "propylon/kit";
-import type { Channel, Passage } from "./channel.ts";
-import { Refusal } from "./faults.ts";
+import type { AgentClient, RequestContext } from "./agent-client.ts";
+import { AgentRefusal } from "./errors.ts";
 import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts";
-import type { Owners } from "./owners.ts";
-import { askUser } from "./question.ts";
-import { toAnswer } from "./result.ts";
+import type { IdOwners } from "./owners.ts";
+import { askCaller } from "./question.ts";
+import { outcomeToAnswer } from "./result.ts";
 import { PARTING_MS, Turn, type TurnOptions } from "./turn.ts";
 import type { Outcome } from "./view.ts";
 
 /** How much of a refusal is passed on, in characters. */
 const EXCERPT = 2_000;
 
-/** What a {@link Conversation} works with. */
+/** What a {@link SkillCall} works with. */
 export interface ConversationOptions extends Omit<TurnOptions, "headers" | "report"> {
-  readonly owners: Owners;
+  readonly owners: IdOwners;
   /** Id of the skill called. */
   readonly skill: string;
 }
 
 /** One call of a skill: a message to its agent and, while the agent asks and the user answers, the further ones. */
-export class Conversation {
+export class SkillCall {
   readonly #call: Call;
   readonly #options: ConversationOptions;
-  readonly #channel: Channel;
-  readonly #headers: Passage["headers"];
+  readonly #client: AgentClient;
+  readonly #headers: RequestContext["headers"];
   #turn: Turn | undefined;
   #waiting: string | undefined;
   #reports = 0;
@@ -32,9 +32,9 @@ export class Conversation {
   constructor(call: Call, options: ConversationOptions) {
     this.#call = call;
     this.#options = options;
-    this.#channel = options.channel;
+    this.#client = options.client;
     // All of a caller's own that an agent gets to see.
-    this.#headers = (traceOf(call.meta ?? {}) ?? {}) as Passage["headers"];
+    this.#headers = (traceOf(call.meta ?? {}) ?? {}) as RequestContext["headers"];
   }
 
   /** @throws {GatewayError} `upstream_error`, `result_too_large`; why it was abandoned */
@@ -47,7 +47,7 @@ export class Conversation {
     } catch (error) {
       if (error instanceof WrongArguments)
         return Answer.failed(`The arguments are wrong: ${error.message}.`, "invalid");
-      if (error instanceof Refusal)
+      if (error instanceof AgentRefusal)
         return Answer.failed(`The agent refused: ${error.message.slice(0, EXCERPT)}`);
       throw error;
     }
@@ -56,8 +56,8 @@ export class Conversation {
   /** Nobody waits any more: what the agent does is cancelled. Never rejects. */
   async abandon(reason: unknown): Promise<void> {
     if (this.#waiting === undefined) return this.#turn?.abandon(reason);
-    const passage = { signal: AbortSignal.timeout(PARTING_MS), headers: this.#headers };
-    await this.#channel.tasks?.cancel(this.#waiting, passage).catch(() => {});
+    const context = { signal: AbortSignal.timeout(PARTING_MS), headers: this.#headers };
+    await this.#client.tasks?.cancel(this.#waiting, context).catch(() => {});
   }
 
   /** Why an id is not taken from this caller. */
@@ -79,11 +79,11 @@ export class Conversation {
       // The skill is told twice: agents look for it in either place.
       const outcome = await this.#turn.run({ message, metadata: first.metadata });
       this.#claim(outcome);
-      if ("message" in outcome) return toAnswer(outcome);
+      if ("message" in outcome) return outcomeToAnswer(outcome);
       this.#waiting = outcome.task.id;
-      const answer = await askUser(peer, outcome.task, signal);
+      const answer = await askCaller(peer, outcome.task, signal);
       this.#waiting = undefined;
-      if (answer === undefined) return toAnswer(outcome);
+      if (answer === undefined) return outcomeToAnswer(outcome);
       message = answerTo(outcome.task, answer);
     }
   }

@@ -1,6 +1,6 @@
 import { setTimer } from "propylon/kit";
 /** Ends a run from outside, or when its time is up. */
-export class Clock {
+export class RunDeadline {
   readonly #outer: AbortSignal;
   readonly #inner = new AbortController();
   readonly #timer: NodeJS.Timeout | undefined;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** When the definition of each agent last changed; kept through reloads. */
-export class Chronicle {
+export class ChangeTimes {
   #known: ReadonlyMap<string, Entry> = new Map();
   #fresh = new Map<string, Entry>();
 

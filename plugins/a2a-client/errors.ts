@@ -6,7 +6,7 @@ import { MAX_DEPTH } from "propylon/contract";
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
 
 /** The agent answered, and said no. Its caller is told as of a failed tool. */
-export class Refusal extends Error {
+export class AgentRefusal extends Error {
   override readonly name = "Refusal";
   /** Whether the agent knows no such task. */
   readonly isUnknownTask: boolean;
@@ -18,7 +18,7 @@ export class Refusal extends Error {
 }
 
 /** Makes the errors of one agent. What the agent sent gets into none of them: it may hold secrets. */
-export class Faults {
+export class AgentErrors {
   readonly #server: string;
 
   constructor(server: string) {
@@ -79,7 +79,7 @@ interface Details {
 }
 
 /** Whether an agent may have been lost on the way, so that looking again may find it. */
-export function isBroken(error: unknown): boolean {
+export function isUpstreamError(error: unknown): boolean {
   return isGatewayError(error) && error.code === "upstream_error";
 }
 
