@@ -19,7 +19,7 @@ import type { InFlightSet } from "../call/cancellation.ts";
 import { combinePrincipalFilters, type Listed, type RegisteredFilter } from "../plugin/filters.ts";
 import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
-import { collectServers } from "../server/servers.ts";
+import { collectServers } from "../server/server-types.ts";
 import { assignRoutes, assignSockets, type SocketTable } from "../http/route-table.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
 

@@ -1,13 +1,17 @@
 import type { Logger } from "pino";
 import { type Answer, type Call, GatewayError, type Json, type ServerEvent } from "propylon";
-import { abortError, abortableOf, setTimer } from "propylon/kit";
+import { abortableOf, abortError, setTimer } from "propylon/kit";
 import type { Dropped } from "./dropped.ts";
-import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
-import { Exchange, type ExchangeOwner, Pending } from "./exchange.ts";
+import {
+  type ClientInfo,
+  encodeCall,
+  encodeOwn,
+  mirrorArguments,
+  type Mirrors,
+} from "./envelope.ts";
+import { Exchange, type ExchangeOwner, Oversize, Pending } from "./exchange.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
-import { mirrorArguments, type Mirrors } from "./mirror.ts";
-import { Oversize } from "./oversize.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 
 /** What a {@link Connection} reports to. */

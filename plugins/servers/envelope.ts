@@ -1,4 +1,5 @@
-import type { Call, Json } from "propylon";
+import type { Call, Json, Tool } from "propylon";
+import { HEADER_NAME, isObject } from "propylon/kit";
 import type { Dialect } from "./wire.ts";
 
 /** `name` and `version` of the gateway as a client. */
@@ -64,4 +65,118 @@ function requestMeta(
   if (call?.peer.logLevel !== undefined)
     modern["io.modelcontextprotocol/logLevel"] = call.peer.logLevel;
   return modern;
+}
+
+/** One argument that a server wants to see in a header too. */
+export interface Mirror {
+  /** Property names from the arguments inward. */
+  readonly path: readonly string[];
+  /** Header name, `Mcp-Param-` included. */
+  readonly header: string;
+}
+
+/** The mirrors of the tools that have any, by tool name. */
+export type Mirrors = ReadonlyMap<string, readonly Mirror[]>;
+
+const KEY = "x-mcp-header";
+const TYPES = new Set<unknown>(["string", "integer", "boolean"]);
+
+/** Keywords under which a subschema is not reached by property names alone. */
+const BRANCHES = [
+  "items", "prefixItems", "contains", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "propertyNames",
+  "oneOf", "anyOf", "allOf", "not", "if", "then", "else",
+]; // prettier-ignore
+/** The same, holding a map of subschemas. */
+const BRANCH_MAPS = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/**
+ * Splits a list of tools into those a client may use and what to mirror for them (MCP 2026-07-28, Streamable HTTP, "Custom
+ * Headers from Tool Parameters": tools with an invalid `x-mcp-header` are left out, the others stay).
+ *
+ * @returns the usable tools, their mirrors, and for each refused tool its name and why
+ */
+export function readMirrors(tools: readonly Tool[]): {
+  tools: readonly Tool[];
+  mirrors: Mirrors;
+  refused: ReadonlyMap<string, string>;
+} {
+  const mirrors = new Map<string, readonly Mirror[]>();
+  const refused = new Map<string, string>();
+  for (const tool of tools) {
+    const reading = new SchemaReading();
+    reading.visit(tool.inputSchema, [], true);
+    if (reading.fault) refused.set(tool.name, reading.fault);
+    else if (reading.mirrors.length > 0) mirrors.set(tool.name, reading.mirrors);
+  }
+  return {
+    tools: refused.size === 0 ? tools : tools.filter((tool) => !refused.has(tool.name)),
+    mirrors,
+    refused,
+  };
+}
+
+class SchemaReading {
+  readonly mirrors: Mirror[] = [];
+  fault: string | undefined;
+  readonly #names = new Set<string>();
+
+  visit(schema: unknown, path: readonly string[], reachable: boolean): void {
+    if (this.fault || !isObject(schema)) return;
+    if (KEY in schema) this.#declare(schema, path, reachable);
+    const { properties } = schema;
+    if (isObject(properties))
+      for (const [key, child] of Object.entries(properties))
+        this.visit(child, [...path, key], reachable);
+    for (const keyword of BRANCHES)
+      for (const child of [schema[keyword]].flat()) this.visit(child, path, false);
+    for (const keyword of BRANCH_MAPS) {
+      const map = schema[keyword];
+      if (isObject(map)) for (const child of Object.values(map)) this.visit(child, path, false);
+    }
+  }
+
+  #declare(schema: Json, path: readonly string[], reachable: boolean): void {
+    const name = schema[KEY];
+    const place = path.join(".") || "the schema itself";
+    if (!reachable || path.length === 0)
+      this.fault = `${KEY} at ${place} is not on a plain property`;
+    else if (typeof name !== "string" || !HEADER_NAME.test(name))
+      this.fault = `${KEY} at ${place} is not a header name`;
+    else if (!TYPES.has(schema["type"]))
+      this.fault = `${KEY} at ${place} is on a type other than string, integer and boolean`;
+    else if (this.#names.has(name.toLowerCase())) this.fault = `${KEY} "${name}" is used twice`;
+    else {
+      this.#names.add(name.toLowerCase());
+      this.mirrors.push({ path, header: `Mcp-Param-${name}` });
+    }
+  }
+}
+
+/** Headers for one call, name and value in turn. Arguments that are absent or null have none. */
+export function mirrorArguments(mirrors: readonly Mirror[], args: Json | undefined): string[] {
+  const headers: string[] = [];
+  for (const { path, header } of mirrors) {
+    const value = toHeaderText(
+      path.reduce<unknown>(
+        (node, key) => (isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
+        args,
+      ),
+    );
+    if (value !== undefined) headers.push(header, encodeHeader(value));
+  }
+  return headers;
+}
+
+/** A text as header value: itself when it is plain ASCII without outer white space, else base64 between `=?base64?` and `?=`. */
+export function encodeHeader(value: string): string {
+  const plain =
+    /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !/^=\?base64\?.*\?=$/.test(value);
+  return plain ? value : `=?base64?${Buffer.from(value, "utf8").toString("base64")}?=`;
+}
+
+function toHeaderText(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean") return String(value);
+  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }

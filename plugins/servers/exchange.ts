@@ -1,5 +1,6 @@
 import type { Answer, Call, GatewayError } from "propylon";
 import { type Abortable, abortError, InFlightSet, type Slotted } from "propylon/kit";
+import { findId, findLastId, isNotice } from "./message.ts";
 
 /** Whoever keeps an {@link Exchange} while it runs. */
 export interface ExchangeOwner {
@@ -168,4 +169,45 @@ function bucketOf(id: string): number {
   const { length } = id;
   const low = id.charCodeAt(length - 1) + id.charCodeAt(length - 2) * 36;
   return (low + id.charCodeAt(length - 3) * 1_296) & (BUCKETS - 1);
+}
+
+interface Owed {
+  readonly candidates: Set<Exchange>;
+  readonly error: GatewayError;
+}
+
+/**
+ * Finds the request whose answer was too large to keep, by the id at the start of the message or, as most servers write it, at
+ * its end. Where neither shows one, the answer is owed to one of the requests in flight: to the last one that gets none. Its
+ * caller waits a little longer, but no other call dies of it.
+ */
+export class Oversize {
+  readonly #pending: Pending<Exchange>;
+  readonly #owed = new Set<Owed>();
+
+  constructor(pending: Pending<Exchange>) {
+    this.#pending = pending;
+  }
+
+  /** Takes the first and last bytes of a message above the limit. */
+  note(head: Buffer, tail: Buffer, error: GatewayError): void {
+    if (isNotice(head)) return;
+    const id = findId(head) ?? findLastId(tail);
+    if (id !== undefined) return this.#pending.get(id)?.fail(error);
+    const owed: Owed = { candidates: new Set(this.#pending.values()), error };
+    this.#owed.add(owed);
+    this.#check(owed);
+  }
+
+  /** A request has its outcome. */
+  release(exchange: Exchange): void {
+    if (this.#owed.size === 0) return;
+    for (const owed of this.#owed) if (owed.candidates.delete(exchange)) this.#check(owed);
+  }
+
+  #check(owed: Owed): void {
+    if (owed.candidates.size > 1) return;
+    this.#owed.delete(owed);
+    for (const exchange of owed.candidates) exchange.fail(owed.error);
+  }
 }

@@ -6,7 +6,7 @@ import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { ServerReply } from "./http-reply.ts";
 import { HttpStream } from "./http-stream.ts";
-import { encodeHeader } from "./mirror.ts";
+import { encodeHeader } from "./envelope.ts";
 import { Pool } from "./undici.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 

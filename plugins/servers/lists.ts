@@ -9,7 +9,7 @@ import {
 } from "propylon/kit";
 import type { Connection } from "./connection.ts";
 import { withoutInexact } from "./exact.ts";
-import { type Mirrors, readMirrors } from "./mirror.ts";
+import { type Mirrors, readMirrors } from "./envelope.ts";
 
 /** Pages of one list followed at most; a server that has more is broken. */
 const MAX_PAGES = 1_000;

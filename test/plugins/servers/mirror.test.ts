@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../core/call/types.ts";
-import { encodeHeader, mirrorArguments, readMirrors } from "../../../plugins/servers/mirror.ts";
+import { encodeHeader, mirrorArguments, readMirrors } from "../../../plugins/servers/envelope.ts";
 
 function tool(properties: Json, more: Json = {}): { name: string; inputSchema: Json } {
   return { name: "t", inputSchema: { type: "object", properties, ...more } };
