@@ -41,8 +41,8 @@ export class SkillCall {
   async run(): Promise<Answer> {
     try {
       const args = readArguments(this.#call.args);
-      const stranger = this.#strange(args.taskId, args.contextId);
-      if (stranger !== undefined) return Answer.failed(stranger);
+      const refusal = this.#refusalOf(args.taskId, args.contextId);
+      if (refusal !== undefined) return Answer.failed(refusal);
       return await this.#converse(messageOf(args, this.#options.skill));
     } catch (error) {
       if (error instanceof WrongArguments)
@@ -61,11 +61,11 @@ export class SkillCall {
   }
 
   /** Why an id is not taken from this caller. */
-  #strange(...ids: (string | undefined)[]): string | undefined {
+  #refusalOf(...ids: (string | undefined)[]): string | undefined {
     const { owners } = this.#options;
-    const strange = ids.find((id) => id !== undefined && !owners.owns(id, this.#call.principal));
-    if (strange === undefined) return undefined;
-    return `There is no task or conversation ${JSON.stringify(strange)} of yours to go on with. Leave the id out to begin a new one.`;
+    const unknown = ids.find((id) => id !== undefined && !owners.owns(id, this.#call.principal));
+    if (unknown === undefined) return undefined;
+    return `There is no task or conversation ${JSON.stringify(unknown)} of yours to go on with. Leave the id out to begin a new one.`;
   }
 
   async #converse(first: ReturnType<typeof messageOf>): Promise<Answer> {

@@ -21,7 +21,7 @@ type UrlOf = ReturnType<typeof createAtlas>;
 
 /** The agents of one config. */
 export class Team implements AgentsService {
-  readonly #surroundings: () => { readonly name: string; readonly urlOf: UrlOf };
+  readonly #environment: () => { readonly name: string; readonly urlOf: UrlOf };
   readonly #members: ReadonlyMap<string, Member>;
   readonly #offers: Offers;
 
@@ -31,7 +31,7 @@ export class Team implements AgentsService {
     offers: Offers,
   ) {
     // Asked for with every message of an agent, and the description grows with the gateway.
-    this.#surroundings = perGeneration(gateway, () => ({
+    this.#environment = perGeneration(gateway, () => ({
       name: gateway.control.describe().name,
       urlOf: createAtlas(gateway),
     }));
@@ -40,15 +40,15 @@ export class Team implements AgentsService {
   }
 
   list(): readonly AgentInfo[] {
-    const { name, urlOf } = this.#surroundings();
+    const { name, urlOf } = this.#environment();
     return [...this.#members.values()].map((member) => describeMember(member, name, urlOf));
   }
 
   get(name: string): AgentInfo | undefined {
     const member = this.#members.get(name);
     if (!member) return undefined;
-    const around = this.#surroundings();
-    return describeMember(member, around.name, around.urlOf);
+    const environment = this.#environment();
+    return describeMember(member, environment.name, environment.urlOf);
   }
 
   async run(

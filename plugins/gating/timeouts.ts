@@ -10,10 +10,10 @@ export type Timed = Pick<Call, "method" | "server" | "name" | "timeout" | "meta"
 export const META_TIMEOUT = "propylon/timeout";
 
 /**
- * What becomes of a wish: itself within the maximum, else the maximum. Both in milliseconds and above zero.
+ * What becomes of a requested timeout: itself within the maximum, else the maximum. Both in milliseconds and above zero.
  */
-export function clamp(wish: number, max: number): number {
-  return Math.min(wish, max);
+export function clamp(requested: number, max: number): number {
+  return Math.min(requested, max);
 }
 
 /**
@@ -49,21 +49,22 @@ export function createRule(
     );
   };
   return (call) => {
-    const wish = wishOf(call);
-    if (wish === undefined) return { total: clamp(usual(call), max), clamped: false, ...bounds };
-    if (!(wish > 0 && wish < Number.POSITIVE_INFINITY))
+    const requested = requestedOf(call);
+    if (requested === undefined)
+      return { total: clamp(usual(call), max), clamped: false, ...bounds };
+    if (!(requested > 0 && requested < Number.POSITIVE_INFINITY))
       throw refuse("The timeout must be a number of seconds above zero.");
-    if (wish > max && overMax === "reject")
+    if (requested > max && overMax === "reject")
       throw refuse(`The timeout is more than the longest allowed, ${max / 1_000} seconds.`);
-    return { total: clamp(wish, max), clamped: wish > max, ...bounds };
+    return { total: clamp(requested, max), clamped: requested > max, ...bounds };
   };
 }
 
 /** Milliseconds that the caller asks for; `NaN` for what cannot be read. */
-function wishOf({ timeout, meta }: Timed): number | undefined {
+function requestedOf({ timeout, meta }: Timed): number | undefined {
   if (timeout !== undefined) return timeout;
-  const wish = meta?.[META_TIMEOUT];
-  if (wish === undefined) return undefined;
-  if (typeof wish !== "number" && typeof wish !== "string") return Number.NaN;
-  return parseDuration(wish, "s") ?? Number.NaN;
+  const requested = meta?.[META_TIMEOUT];
+  if (requested === undefined) return undefined;
+  if (typeof requested !== "number" && typeof requested !== "string") return Number.NaN;
+  return parseDuration(requested, "s") ?? Number.NaN;
 }

@@ -41,27 +41,3 @@ export function toObject(text: string): Json {
     hint: "Send the arguments by name, or {} for none.",
   });
 }
-
-/** Whether a JSON text nests no deeper than that many levels. Of what is not JSON, the parser thinks the rest. */
-export function isShallow(text: string, levels: number): boolean {
-  // Each level takes an opening and a closing character.
-  if (text.length <= levels * 2) return true;
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (character === '"') at = endOfString(text, at + 1);
-    else if (character === "{" || character === "[") {
-      if (++depth > levels) return false;
-    } else if (character === "}" || character === "]") depth--;
-  }
-  return true;
-}
-
-function endOfString(text: string, from: number): number {
-  let at = from;
-  for (; at < text.length; at++) {
-    if (text[at] === "\\") at++;
-    else if (text[at] === '"') break;
-  }
-  return at;
-}

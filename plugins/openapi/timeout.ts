@@ -55,6 +55,6 @@ export function limitOf(
 ): number {
   if (gating) return gating.deadlineOf(call).total;
   const { tool, server, default: gateway } = timeouts(call);
-  const wish = call.timeout ?? Number.NaN;
-  return wish > 0 && Number.isFinite(wish) ? wish : (tool ?? server ?? gateway);
+  const requested = call.timeout ?? Number.NaN;
+  return requested > 0 && Number.isFinite(requested) ? requested : (tool ?? server ?? gateway);
 }

@@ -3,6 +3,7 @@ import { checkInput } from "propylon/kit";
 import type { AgentInfo } from "propylon/plugins/agents";
 import { z } from "zod";
 import { OFFICIAL, toServer, toStrictServer, updatedAt, type ServerDocument } from "./entry.ts";
+import type { RegistryOptions } from "./options.ts";
 
 /** Most entries of one page, and how many when nothing is said. */
 const PAGE = { max: 100, usual: 30 } as const;
@@ -26,9 +27,12 @@ export class RegistryCatalogue {
   readonly #agents: () => readonly AgentInfo[];
   readonly #toServer: (agent: AgentInfo) => ServerDocument;
 
-  constructor(agents: () => readonly AgentInfo[], isStrict: boolean) {
+  constructor(
+    agents: () => readonly AgentInfo[],
+    { strictSchema }: Pick<RegistryOptions, "strictSchema">,
+  ) {
     this.#agents = agents;
-    this.#toServer = isStrict ? toStrictServer : toServer;
+    this.#toServer = strictSchema ? toStrictServer : toServer;
   }
 
   /** The body of `/.well-known/mcp/server.json`. */

@@ -16,7 +16,7 @@ export default definePlugin({
   inject: { agents: Agents },
   setup(gateway) {
     const { config, services } = gateway;
-    const catalogue = new RegistryCatalogue(() => services.agents.list(), config.strictSchema);
+    const catalogue = new RegistryCatalogue(() => services.agents.list(), config);
     if (config.listener) gateway.extend({ listeners: { [LISTENER]: config.listener } });
     const get = (path: string, body: (event: RouteEvent) => object): void =>
       gateway.route(

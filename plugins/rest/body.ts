@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Json } from "propylon";
 import { isObject } from "propylon/kit";
-
 import { plain } from "./styles.ts";
-import { WrongArgument } from "./wrong-argument.ts";
 
 /** A body ready to send. */
 export interface EncodedBody {
@@ -80,4 +78,9 @@ function decodeBase64(name: string, value: unknown): Buffer {
 function entriesOf(value: unknown): [string, unknown][] {
   if (!isObject(value)) throw new WrongArgument('"body" must be an object.');
   return Object.entries(value).filter(([, part]) => part !== undefined && part !== null);
+}
+
+/** An argument that cannot be sent. The tool's own failure, said to the model so that it can try again. */
+export class WrongArgument extends Error {
+  override readonly name = "WrongArgument";
 }

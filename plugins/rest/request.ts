@@ -1,10 +1,9 @@
 import type { Json } from "propylon";
 import { HEADER_NAME, HEADER_VALUE } from "propylon/kit";
-import { encodeBody } from "./body.ts";
+import { encodeBody, WrongArgument } from "./body.ts";
 import type { Parameter } from "./operations.ts";
 import { pairs, segment } from "./styles.ts";
 import type { ApiTool, BodyArgument } from "./tool.ts";
-import { WrongArgument } from "./wrong-argument.ts";
 
 /** A request as it goes out; `path` includes the query. */
 export interface ApiRequest {

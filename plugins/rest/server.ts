@@ -15,7 +15,7 @@ import { ApiHttp } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
 import { replyToAnswer } from "./result.ts";
-import { WrongArgument } from "./wrong-argument.ts";
+import { WrongArgument } from "./body.ts";
 
 /** What an {@link ApiServer} is made of. */
 export interface ApiServerOptions {

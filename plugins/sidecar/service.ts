@@ -1,5 +1,7 @@
-import { defineService } from "propylon";
+import { defineService, type GatewayError } from "propylon";
 import type { Message, SendMessageRequest, StreamEvent, Task } from "propylon/contract";
+import type { Ending } from "./execution.ts";
+import type { Worker } from "./worker.ts";
 
 /** What comes with a task that is handed in. */
 export interface SubmitOptions {
@@ -45,3 +47,16 @@ export interface TaskQueueService {
 
 /** Service token of the sidecar plugin. */
 export const TaskQueue = defineService<TaskQueueService>("task-queue");
+
+declare module "propylon" {
+  interface GatewayHooks {
+    /** The sidecar's worker came to another state; `reason` says why it takes no tasks, `failure` is set when it `failed`. */
+    "sidecar:state": (
+      state: Worker["state"],
+      reason: string | undefined,
+      failure: GatewayError | undefined,
+    ) => void;
+    /** A delivery of a task ended. */
+    "sidecar:task": (id: string, outcome: Ending["outcome"]) => void;
+  }
+}

@@ -82,13 +82,13 @@ function checkModes(
     throw new sdk.ContentTypeNotSupportedError(
       `The agent makes none of the accepted media types. It makes: ${outputs.join(", ")}.`,
     );
-  const stranger = message?.parts.find(
+  const unknownPart = message?.parts.find(
     ({ content, mediaType }) =>
       (content?.$case === "raw" || content?.$case === "url") &&
       mediaType !== "" &&
       !fits(mediaType, inputs),
   );
-  if (stranger)
+  if (unknownPart)
     throw new sdk.ContentTypeNotSupportedError(
       `The agent does not take a file of this media type. It takes: ${inputs.join(", ")}.`,
     );

@@ -12,7 +12,7 @@ interface Traced {
 
 /**
  * Works on one message within a span of the A2A conventions, below the trace context it came with. A message without
- * any begins a trace: the engine starts it in whatever context the moment has.
+ * any begins a trace: the runtime starts it in whatever context the moment has.
  */
 export function traceTurn<C extends { readonly meta?: Json | undefined }, E extends Traced>(
   task: LiveTask,

@@ -1,10 +1,9 @@
+import fc from "fast-check";
 import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { readRetryAfter } from "../../../plugins/agents/models/failure.ts";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { nameForModel } from "../../../plugins/agents/loop/names.ts";
+import { nameForModel, Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
 import { cutText } from "../../../plugins/agents/loop/outcome.ts";
-import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
 import { waitBefore } from "../../../plugins/agents/models/retries.ts";
 import { play, problemsOf, script } from "./play.ts";
 import { tool } from "./start.ts";

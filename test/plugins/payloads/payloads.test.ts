@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
-import { acceptsGzip } from "../../../plugins/payloads/encoding.ts";
+import { acceptsGzip } from "../../../plugins/payloads/routes.ts";
 import { MemoryStorage } from "../../../plugins/payloads/storage.ts";
 import { Store } from "../../../plugins/payloads/store.ts";
 import { get, holder } from "./kit.ts";

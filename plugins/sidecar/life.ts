@@ -1,0 +1,48 @@
+import type { PluginContext } from "propylon";
+import type { SidecarOptions } from "./options.ts";
+import type { Settings } from "./settings.ts";
+import type { Sidecar } from "./sidecar.ts";
+
+/** Life and death: what a reload takes out ends its tasks in the background, a shutdown waits for them. */
+export function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): void {
+  const { settings, transport, runtime, worker, child } = sidecar;
+  const leaving = gateway.keep(
+    "leaving",
+    () => new Set<(grace: number) => Promise<void>>(),
+    async (ends) => void (await Promise.all([...ends].map((end) => end(settings.grace)))),
+  );
+  let drainsSince: number | undefined;
+  const end = async (grace: number): Promise<void> => {
+    await worker.end(grace);
+    await child?.end();
+    await Promise.all([transport.close(), runtime.close()]);
+    leaving.delete(end);
+  };
+  gateway.hook("gateway:drain", () => {
+    drainsSince = performance.now();
+    void worker.end(graceOf(gateway, settings));
+  });
+  gateway.onStart(() => {
+    const before = Promise.all([...leaving].map((each) => each(settings.timeout)));
+    transport.open();
+    // Two runtimes would want the same port.
+    void before.then(() => child?.start());
+    if (settings.work) worker.start(before);
+    return () => {
+      leaving.add(end);
+      const isShutdown = drainsSince !== undefined;
+      const left = isShutdown
+        ? Math.max(0, graceOf(gateway, settings) - (performance.now() - drainsSince!))
+        : settings.timeout;
+      const ended = end(left);
+      return isShutdown || worker.tasks.length === 0 ? ended : undefined;
+    };
+  });
+}
+
+/** What is left of the process's own grace once a child had time to end. */
+function graceOf({ control }: PluginContext<SidecarOptions>, settings: Settings): number {
+  const { timeouts } = control.effectiveConfig() as { timeouts: { grace: number } };
+  const stop = settings.runtime.command ? settings.runtime.stop : 0;
+  return Math.max(0, Math.min(settings.grace, timeouts.grace - stop));
+}

@@ -1,0 +1,145 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, it } from "vitest";
+import { circlesIn, importGraph } from "./imports.ts";
+
+const graph = importGraph();
+const PLUGINS = readdirSync("plugins", { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+
+const filesOf = (plugin: string): readonly string[] =>
+  [...graph.keys()].filter((file) => file.startsWith(`plugins/${plugin}/`));
+const read = (file: string): string => readFileSync(file, "utf8");
+const has = (file: string): boolean => graph.has(file);
+
+/** What a plugin does in its setup, in the order in which its index does it. */
+const STEPS = [
+  [/^gateway\.keep$/],
+  [/^gateway\.use$/],
+  [/^gateway\.tool$/, /^registerTools$/],
+  [/^gateway\.route$/, /^registerRoutes$/],
+  [/^gateway\.hook$/],
+  [/^gateway\.onStart$/],
+] as const;
+
+/** Names of files that say what is in them, and what they export. */
+const FILES = {
+  "options.ts": "optionsSchema",
+  "routes.ts": "registerRoutes",
+  "tools.ts": "registerTools",
+  "metrics.ts": "registerMetrics",
+} as const;
+
+/** Plugins without options of their own whose `options.ts` has those of the entries of `servers` that they serve. */
+const ENTRIES = { "a2a-client": "agentOptions", rest: "apiOptions" } as const;
+
+/** Names that every plugin has for the same thing. */
+const COMMON: readonly string[] = [...Object.values(FILES), "commands"];
+
+/** Files besides `options.ts` that read the environment, and why. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  "plugins/sidecar/index.ts": "hands it to settings.ts, where options and environment meet",
+  "plugins/sidecar/process.ts": "the command sidecar makes the options out of it",
+  "plugins/sidecar/runtime/child.ts": "hands variables that the options name to the runtime",
+};
+
+/** Exports of a module: what it declares, and nothing that it passes on. */
+function declared(file: string): readonly string[] {
+  const declaration =
+    /^export (?:declare |abstract |async )*(?:interface|type|class|const|let|function\*?|enum) (\w+)/gm;
+  return [...read(file).matchAll(declaration)].map(([, name]) => name!);
+}
+
+/** The steps of a setup, by their place in {@link STEPS}. */
+function stepsOf(text: string): readonly number[] {
+  const calls = [...text.matchAll(/\b(gateway\.\w+|register\w+)(?=\()/g)].map(([, name]) => name!);
+  return calls
+    .map((call) => STEPS.findIndex((names) => names.some((name) => name.test(call))))
+    .filter((step) => step >= 0);
+}
+
+/** The folders of a plugin below its own, and which import which. */
+function foldersOf(plugin: string): ReadonlyMap<string, readonly string[]> {
+  const root = join("plugins", plugin);
+  const folders = new Map<string, readonly string[]>();
+  for (const file of filesOf(plugin)) {
+    const folder = dirname(file);
+    const others = (graph.get(file) ?? [])
+      .map((path) => dirname(normalize(path)))
+      .filter((path) => path !== folder && path !== root && path.startsWith(`${root}/`));
+    if (folder !== root) folders.set(folder, [...(folders.get(folder) ?? []), ...others]);
+  }
+  return folders;
+}
+
+/** What a plugin must have by its definition, or by the files that are there, and has not. */
+function wrongParts(plugin: string, index: string): readonly string[] {
+  const files = filesOf(plugin);
+  const serves = plugin in ENTRIES;
+  const exports = Object.entries(FILES).flatMap(([file, name]) => {
+    const path = `plugins/${plugin}/${file}`;
+    const elsewhere = files.filter((each) => each !== path && declared(each).includes(name));
+    const isMissing = files.includes(path) && !declared(path).includes(name);
+    return [...elsewhere, ...(isMissing && !(serves && file === "options.ts") ? [path] : [])];
+  });
+  const type = `${plugin[0]!.toUpperCase()}${plugin.slice(1)}Options`;
+  const options = `plugins/${plugin}/options.ts`;
+  const hasType = serves || !files.includes(options) || declared(options).includes(type);
+  const wanted = {
+    [options]: serves || index.includes("config: optionsSchema"),
+    [`plugins/${plugin}/service.ts`]: /^ {2}provides:/m.test(index),
+  };
+  const parts = Object.entries(wanted).filter(([file, isWanted]) => isWanted && !has(file));
+  return [...exports, ...(hasType ? [] : [type]), ...parts.map(([file]) => file)];
+}
+
+describe.each(PLUGINS)("the plugin %s", (plugin) => {
+  const index = read(`plugins/${plugin}/index.ts`);
+
+  it("has an index of wiring alone, with a doc comment, in the order of all others", () => {
+    expect(index.split("\n").length - 1).toBeLessThanOrEqual(60);
+    expect(index).toMatch(/\*\/\nexport default definePlugin\(/);
+    const steps = stepsOf(index);
+    expect(steps).toEqual(steps.toSorted((a, b) => a - b));
+  });
+
+  it("has its parts in the files that are named after them", () => {
+    expect(wrongParts(plugin, index)).toEqual([]);
+  });
+
+  it("has no circle of folders", () => {
+    expect(circlesIn(foldersOf(plugin))).toEqual([]);
+  });
+
+  it("reads the environment in its options alone", () => {
+    const readers = filesOf(plugin).filter((file) => read(file).includes("process.env"));
+    const allowed = [`plugins/${plugin}/options.ts`, ...Object.keys(ENVIRONMENT)];
+    expect(readers.filter((file) => !allowed.includes(file))).toEqual([]);
+  });
+});
+
+it("no name is exported by two plugins, but for those that mean the same in all", () => {
+  const owners = new Map<string, Set<string>>();
+  for (const plugin of PLUGINS)
+    for (const name of filesOf(plugin).flatMap(declared))
+      owners.set(name, (owners.get(name) ?? new Set()).add(plugin));
+  const twice = [...owners].filter(([name, plugins]) => plugins.size > 1 && !COMMON.includes(name));
+  expect(twice.map(([name, plugins]) => `${name}: ${[...plugins].join(", ")}`)).toEqual([]);
+  expect(owners.size).toBeGreaterThan(1_000);
+});
+
+it("every exception is one still", () => {
+  for (const file of Object.keys(ENVIRONMENT)) expect(read(file)).toContain("process.env");
+  for (const [plugin, name] of Object.entries(ENTRIES))
+    expect(declared(`plugins/${plugin}/options.ts`)).toContain(name);
+});
+
+it("finds a wrong order and a circle of folders", () => {
+  expect(stepsOf("gateway.hook(); registerRoutes(); gateway.keep()")).toEqual([4, 3, 0]);
+  const circle = new Map([
+    ["a", ["b"]],
+    ["b", ["a"]],
+  ]);
+  expect(circlesIn(circle)).toHaveLength(1);
+});
