@@ -177,7 +177,6 @@ it("the files of a folder that other folders import are these", () => {
         "server",
         "server-type",
         "server-types",
-        "servers",
         "status",
         "tool-call",
       ],
