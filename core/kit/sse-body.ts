@@ -95,7 +95,8 @@ export class SseBody {
       {
         start: (controller) => void (this.#controller = controller),
         pull: () => this.#pull(),
-        cancel: () => this.#over("left"),
+        // Who leaves between the last event and the end of the stream has everything.
+        cancel: () => this.#over(this.#isEnding && this.#queue.length === 0 ? "read" : "left"),
       },
       { highWaterMark: 0 },
     );

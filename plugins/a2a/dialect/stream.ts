@@ -12,7 +12,7 @@ interface Watched {
 
 /** Who looks after the reader of a stream. One of the two is called, once. */
 interface Reader {
-  /** It has read everything. */
+  /** Everything was sent. */
   end(): void;
   /** It went away before the end, or reads no more. */
   leave(): void;
@@ -24,21 +24,23 @@ interface Reader {
 export function streamTask(task: Watched, reader: Reader): Response {
   let unwatch: (() => void) | undefined;
   let isOver = false;
-  const body = new SseBody({
-    onGone(how) {
-      isOver = true;
-      unwatch?.();
-      if (how === "read") reader.end();
-      else reader.leave();
-    },
-  });
+  const finish = (how: keyof Reader): void => {
+    if (isOver) return;
+    isOver = true;
+    unwatch?.();
+    reader[how]();
+  };
+  const body = new SseBody({ onGone: () => finish("leave") });
   const tell = (event: StreamEvent): void => {
     body.write(sseFrame(JSON.stringify(toEvent(event))));
-    if (isLast(event)) body.end();
-    else if (body.unsent > MAX_UNREAD) body.cut();
+    if (isLast(event)) {
+      body.end();
+      // A client that leaves behind the last event, before the end of the stream, has its answer: the task may wait for its next one.
+      finish("end");
+    } else if (body.unsent > MAX_UNREAD) body.cut();
   };
   unwatch = task.watch(tell);
-  // The first event may have been too much.
+  // The first event may have been the last one.
   if (isOver) unwatch();
   return body.response();
 }

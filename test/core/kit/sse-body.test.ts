@@ -62,6 +62,17 @@ describe("a body of events", () => {
     }
   });
 
+  it("was read by a reader who leaves behind the last event", async () => {
+    const onGone = vi.fn<(how: "read" | "left") => void>();
+    const body = new SseBody({ onGone });
+    const reader = body.response().body!.getReader();
+    body.write("data: 1\n\n");
+    body.end();
+    await reader.read();
+    await reader.cancel();
+    expect(onGone.mock.calls).toEqual([["read"]]);
+  });
+
   it("says that it lives, but only while it is quiet", async () => {
     vi.useFakeTimers();
     const body = new SseBody({ keepAlive: 1_000 });
