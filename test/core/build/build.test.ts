@@ -208,6 +208,17 @@ describe("bundlers that watch", () => {
   });
 });
 
+it("a server type brings its plugin into the build, and finds it there", async () => {
+  const entry = `{ type: openapi, spec: ./pets.json, baseUrl: "http://127.0.0.1:1" }`;
+  const cwd = await folders.project({ "gateway.yaml": `${MAIN}servers: { pets: ${entry} }\n` });
+  expect(await propylon(["build", "--readable"], cwd)).toMatchObject({ code: 0, stderr: "" });
+  const text = await readFile(join(cwd, ".output/server.mjs"), "utf8");
+  expect(text).toContain("plugins/rest/server");
+  expect(text).not.toContain("plugins/openapi/");
+  const served = await serve(join(cwd, ".output"), {});
+  expect(await served.stop()).toBe(0);
+});
+
 it.each(["propylon", "vite", "esbuild"])("a build by %s holds no commands", async (way) => {
   const cwd = await folders.project({ "gateway.yaml": `${MAIN}plugins: { openapi: {} }\n` });
   const built = await (way === "propylon" ? propylon(["build"], cwd) : bundle(way, cwd));
