@@ -18,7 +18,7 @@ export function extendMarkdown(markdown: MarkdownRenderer): void {
   });
   const fence = markdown.renderer.rules.fence!;
   markdown.renderer.rules.fence = (tokens, index, ...rest) => {
-    const { info, content } = tokens[index]!;
+    const { info, content } = tokens[index];
     return info === "mermaid" ? drawing(content) : fence(tokens, index, ...rest);
   };
 }
@@ -45,5 +45,7 @@ function drawing(text: string): string {
   });
   const style = /<style>([^]*?)<\/style>/.exec(svg)?.[1] ?? "";
   const local = style.replaceAll(/@import url\([^)]*\);/g, "");
-  return `<div v-pre class="diagram">${svg.replace(style, local)}</div>\n`;
+  // As wide as the page, in the proportions of its viewBox.
+  const drawn = svg.replace(style, local).replace(/ width="[^"]*" height="[^"]*"/, "");
+  return `<div v-pre class="diagram">${drawn}</div>\n`;
 }
