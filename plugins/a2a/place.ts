@@ -70,7 +70,7 @@ function portOf(written: string | undefined): number {
   if (written === undefined || written === "") return PORT;
   const port = Number(written);
   if (/^\d+$/.test(written) && port <= 65_535) return port;
-  throw new GatewayError("invalid", "A2A_PORT is no TCP port.", {
+  throw new GatewayError("invalid", "A2A_PORT is not a TCP port.", {
     hint: "Set it to a number from 0 to 65535, or leave it out for 8080.",
   });
 }

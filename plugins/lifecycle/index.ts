@@ -63,7 +63,7 @@ function takersOf(options: LifecycleOptions, agents: AgentsService): readonly st
   if (unknown === undefined) return takers;
   throw new GatewayError(
     "invalid",
-    `plugins.lifecycle.agent names "${unknown}", which is no agent.`,
+    `plugins.lifecycle.agent names "${unknown}", which is not an agent.`,
     { hint: `Agents: ${names.join(", ") || "none"}.`, data: { path: "plugins.lifecycle.agent" } },
   );
 }

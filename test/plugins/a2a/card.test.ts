@@ -164,7 +164,7 @@ describe("the listener", () => {
   it("is refused where A2A_PORT is no port", async () => {
     vi.stubEnv("A2A_PORT", "http");
     onTestFinished(() => void vi.unstubAllEnvs());
-    await expect(start({}, { main: { port: 0 } })).rejects.toThrow("A2A_PORT is no TCP port.");
+    await expect(start({}, { main: { port: 0 } })).rejects.toThrow("A2A_PORT is not a TCP port.");
   });
 });
 
