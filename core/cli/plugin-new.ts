@@ -27,7 +27,7 @@ export async function newPlugin(name: string, config: string | undefined): Promi
   for (const each of [code, test])
     if (existsSync(each))
       throw new GatewayError("exists", `${shown(each)} is there already.`, {
-        hint: "Choose another name, or take it away.",
+        hint: "Choose another name, or remove it.",
       });
   const key = `./plugins/${name}.ts`;
   const draft = CODE.test(extname(file))
@@ -82,7 +82,7 @@ export default definePlugin({
     const { greeting } = gateway.config;
 
     gateway.tool("${tool}_greet", {
-      description: "Greets whoever is named.",
+      description: "Greets a person by name.",
       input: z.object({ name: z.string().describe("Who to greet.") }),
       run: ({ name }) => \`\${greeting}, \${name}!\`,
     });

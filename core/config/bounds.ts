@@ -37,7 +37,7 @@ export const limitsSchema = z.strictObject({
   unreadTotal: size()
     .default(256 * 1024 * 1024)
     .describe(
-      "Bytes of answers that all clients together may leave unread. Beyond it those of whoever has most are cut off.",
+      "Bytes of answers that all clients together may leave unread. Beyond it those of the client with the most are cut off.",
     ),
   unreadTimeout: duration()
     .default(30_000)

@@ -201,7 +201,7 @@ function describeUnion(
 }
 
 function choice(known: readonly string[]): string {
-  if (known.length === 0) return "Nothing can be set here; take it away.";
+  if (known.length === 0) return "Nothing can be set here; remove it.";
   return `Known keys here: ${known.join(", ")}.`;
 }
 
@@ -212,7 +212,7 @@ function unknownKey(key: string, path: ConfigPath, shape: Shape, places: Places)
       path: [...path, key],
       at: "key",
       message: "A comment stands here, and JSON has none.",
-      hint: "Take it away, or make it YAML, where comments start with #.",
+      hint: "Remove it, or make the file YAML, where comments start with #.",
     };
   const known = keysAt(shape, path);
   const where =

@@ -113,7 +113,7 @@ export const configObject = z.strictObject({
         .min(16)
         .optional()
         .describe(
-          "Clients must send it as a bearer token; whoever does has every right. At least 16 characters.",
+          "Clients must send it as a bearer token; a client that does has every right. At least 16 characters.",
         ),
       keys: z
         .record(

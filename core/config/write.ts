@@ -172,7 +172,7 @@ function applyEdit(document: Document, file: string, { path, value }: ConfigEdit
     if (!empty)
       throw new GatewayError(
         "invalid",
-        `${pathText(parent.slice(0, depth))} in ${basename(file)} is no map or list.`,
+        `${pathText(parent.slice(0, depth))} in ${basename(file)} is not a map or list.`,
         { hint: "Edit the file by hand." },
       );
     setNode(document, parent.slice(0, depth), {});

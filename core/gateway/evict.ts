@@ -34,7 +34,7 @@ export function evictDropped(parts: GatewayParts, old: Generation): void {
   if (!dropped) return;
   parts.leases.withdraw(dropped);
   const ended = evict(parts, dropped, REASON);
-  parts.log.info(ended, "credentials were taken away: what was open on them has ended");
+  parts.log.info(ended, "credentials were removed: their sessions, streams and calls have ended");
 }
 
 const REASON = "The credential is no longer valid: the configuration has changed.";

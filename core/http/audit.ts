@@ -76,9 +76,13 @@ export function toPluginMutation(
   secrets: readonly string[],
 ): Mutation {
   if (!ACTION.test(action))
-    throw new GatewayError("invalid", `Plugin "${plugin}" names an action that is no short name.`, {
-      hint: "Write lower-case letters, digits and . _ -, as in agent.stop.",
-    });
+    throw new GatewayError(
+      "invalid",
+      `Plugin "${plugin}" names an action that is not a short name.`,
+      {
+        hint: "Write lower-case letters, digits and . _ -, as in agent.stop.",
+      },
+    );
   const actor = on && actorOf(on);
   return seal({
     at: new Date().toISOString(),

@@ -102,7 +102,8 @@ export class Connections {
   /** Bytes that are no HTTP. Never written into an answer that has begun. */
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     const failure = parserFailure(error);
-    if (failure) this.#log.debug({ code: error.code }, "refused bytes that are no HTTP request");
+    if (failure)
+      this.#log.debug({ code: error.code }, "refused bytes that are not an HTTP request");
     const answering = [...this.#inFlight].some(
       ({ req, res }) => res.headersSent && req.socket === socket,
     );

@@ -126,7 +126,7 @@ async function createServer(maxPayload: number): Promise<WebSocketServer> {
     refuseUpgrade(
       req,
       socket as NetSocket,
-      new GatewayError("bad_request", `This is no WebSocket handshake: ${message}.`, {
+      new GatewayError("bad_request", `This is not a WebSocket handshake: ${message}.`, {
         headers: { "sec-websocket-version": "13" },
       }),
     ),

@@ -77,7 +77,7 @@ export class StatusTracker {
     const { state, reason, nextRetryAt } = status;
     this.log[TROUBLE.has(state) ? "warn" : "info"](
       { server: this.server, state, reason, nextRetryAt },
-      `server is ${state}`,
+      `server state: ${state}`,
     );
     this.emit({ type: "state", status });
   }

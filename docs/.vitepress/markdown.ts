@@ -45,5 +45,7 @@ function drawing(text: string): string {
   });
   const style = /<style>([^]*?)<\/style>/.exec(svg)?.[1] ?? "";
   const local = style.replaceAll(/@import url\([^)]*\);/g, "");
-  return `<div v-pre class="diagram">${svg.replace(style, local)}</div>\n`;
+  // As wide as the page, in the proportions of its viewBox.
+  const drawn = svg.replace(style, local).replace(/ width="[^"]*" height="[^"]*"/, "");
+  return `<div v-pre class="diagram">${drawn}</div>\n`;
 }

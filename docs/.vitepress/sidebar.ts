@@ -8,7 +8,7 @@ const DOCS = fileURLToPath(new URL("..", import.meta.url));
 export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   {
     text: "Learn",
-    items: pages("guide/start"),
+    items: pages("guide/start", "learn/gateway", "learn/plugin", "learn/team"),
   },
   {
     text: "Guides",

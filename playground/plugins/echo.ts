@@ -12,7 +12,7 @@ export default definePlugin({
     let calls = 0;
 
     gateway.tool("greet", {
-      description: "Greets whoever is named.",
+      description: "Greets a person by name.",
       input: z.object({ name: z.string().describe("Who to greet.") }),
       run: ({ name }) => `${greeting}, ${name}`,
     });

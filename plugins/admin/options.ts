@@ -12,7 +12,7 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Let the API add servers with any command but code in arguments, such as sh -c. Whoever may add servers may then run programs on this machine.",
+      "Let the API add servers with any command but code in arguments, such as sh -c. Everyone who may add servers may then run programs on this machine.",
     ),
   allowedAddresses: z
     .array(z.string().min(1))

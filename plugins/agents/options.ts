@@ -216,7 +216,7 @@ const agentsSchema = z
             message:
               other === name
                 ? "is the agent itself"
-                : `is no agent; there are: ${names.filter((known) => known !== name).join(", ")}`,
+                : `is not an agent; there are: ${names.filter((known) => known !== name).join(", ")}`,
           });
     }
     const ordered = orderByNeed(

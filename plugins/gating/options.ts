@@ -12,7 +12,7 @@ const timeoutsSchema = z
       ),
     max: period()
       .default(600_000)
-      .describe("Longest run of any call, whoever asks; a bare number is seconds."),
+      .describe("Longest run of any call, for every caller; a bare number is seconds."),
     overMax: z
       .enum(["clamp", "reject"])
       .default("clamp")

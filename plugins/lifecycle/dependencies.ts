@@ -27,7 +27,7 @@ export function takersOf(options: LifecycleOptions, agents: AgentsService): read
   if (unknown === undefined) return takers;
   throw new GatewayError(
     "invalid",
-    `plugins.lifecycle.agent names "${unknown}", which is no agent.`,
+    `plugins.lifecycle.agent names "${unknown}", which is not an agent.`,
     { hint: `Agents: ${names.join(", ") || "none"}.`, data: { path: "plugins.lifecycle.agent" } },
   );
 }

@@ -48,7 +48,7 @@ export class Endpoints implements EndpointServer {
         code: "left_out" as const,
         message: `Endpoint "${name}": ${problem}`,
         path: ["endpoints", name],
-        hint: "Rename what is yours; else set prefix or tools.exclude of the server, or naming of the endpoint.",
+        hint: "Rename your own tool, resource or prompt, or set prefix or tools.exclude of the server, or naming of the endpoint.",
       })),
     );
   }

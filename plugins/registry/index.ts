@@ -9,7 +9,7 @@ import { optionsSchema } from "./options.ts";
 /** Name of the listener, when the registry has one of its own. */
 const LISTENER = "registry";
 
-/** Tells clients which agents there are, as a list and as an official registry would. */
+/** Lists the agents for clients, as a list and as an official registry would. */
 export default definePlugin({
   name: "registry",
   config: optionsSchema,

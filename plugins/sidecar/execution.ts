@@ -112,7 +112,7 @@ export class Execution {
     if (before && !this.#goesOn(before)) return this.#finish("known");
     this.#replaces = before;
     if (attempt > this.#means.settings.maxDeliver)
-      throw new Failure("lost", "Whoever had it last did not live to tell.");
+      throw new Failure("lost", "The sidecar that ran it ended without a result.");
     const task = await this.#forward(this.#order);
     const stored = this.#publish(task);
     onAnswer();

@@ -57,7 +57,7 @@ function parseRequest(data: Uint8Array): SendMessageRequest {
   const field = issue?.path.join(".") ?? "";
   throw new Failure(
     "invalid_request",
-    `What was handed in is no SendMessageRequest (${field || "the body"}).`,
+    `What was handed in is not a SendMessageRequest (${field || "the body"}).`,
   );
 }
 

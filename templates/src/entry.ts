@@ -137,7 +137,7 @@ function commonOf(foreign: Foreign): Entry {
 function hideAll(foreign: Foreign, key: string, move: Move): Entry["env"] {
   const values = foreign[key] ?? undefined;
   if (values === undefined) return undefined;
-  if (!isMap(values)) throw new Unusable(`its ${key} is no map`);
+  if (!isMap(values)) throw new Unusable(`its ${key} is not a map`);
   const entries = Object.entries(values)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [name, hideValue(name, scalar(value, `${key}.${name}`), move)]);
@@ -195,20 +195,20 @@ function pathFrom(directory: string, path: string): string {
 function textAt(foreign: Foreign, key: string): string | undefined {
   const value = foreign[key];
   if (value === undefined || value === null || value === "") return undefined;
-  if (typeof value !== "string") throw new Unusable(`its ${key} is no text`);
+  if (typeof value !== "string") throw new Unusable(`its ${key} is not a text`);
   return value;
 }
 
 function listAt(foreign: Foreign, key: string): readonly string[] {
   const value = foreign[key] ?? [];
-  if (!Array.isArray(value)) throw new Unusable(`its ${key} is no list`);
+  if (!Array.isArray(value)) throw new Unusable(`its ${key} is not a list`);
   return value.map((item) => scalar(item, key));
 }
 
 function scalar(value: unknown, key: string): string {
   if (typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  throw new Unusable(`its ${key} is no text`);
+  throw new Unusable(`its ${key} is not a text`);
 }
 
 /** Whether a value is a map rather than a list or nothing. */

@@ -30,7 +30,7 @@ export function initGit(directory: string): boolean {
 /**
  * Runs a package manager in the project, showing what it says.
  *
- * @throws {Failure} when it fails, or is broken off
+ * @throws {Failure} when it fails, or is interrupted
  */
 export async function runManager(
   directory: string,
@@ -56,6 +56,6 @@ export async function runManager(
   })) as [number | null, string | null];
   interruption.pass(undefined);
   const signal = await interruption.signal();
-  if (signal !== undefined) throw new Failure(`${command} was broken off.`, exitCodeOf(signal));
+  if (signal !== undefined) throw new Failure(`${command} was interrupted.`, exitCodeOf(signal));
   if (code !== 0) throw new Failure(`${command} failed (${ended ?? code}); see above.`);
 }

@@ -16,7 +16,7 @@ export function readJson(file: string): unknown {
   try {
     return JSON.parse(withoutComments(text.replace(/^\uFEFF/, "")));
   } catch {
-    throw new Failure(`${file} is no JSON. Give a file such as .mcp.json or .vscode/mcp.json.`);
+    throw new Failure(`${file} is not JSON. Give a file such as .mcp.json or .vscode/mcp.json.`);
   }
 }
 

@@ -16,7 +16,7 @@ import { resultJson, tellPlan, tellResult, type Result } from "./report.ts";
 /** Folder of this package: the templates lie in it. */
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-const NOTHING = "Broken off. Nothing was written.";
+const NOTHING = "Cancelled. Nothing was written.";
 
 async function main(words: readonly string[], interruption: Interruption): Promise<void> {
   const flags = readFlags(words);
@@ -81,7 +81,7 @@ function checkFit({ template, imports, start }: Answers, flags: Flags): void {
     start ? "--start" : undefined,
   ].find((flag) => flag !== undefined);
   if (wrong !== undefined)
-    throw new Failure(`${wrong} is for gateways, and a plugin is none. Leave it out.`);
+    throw new Failure(`${wrong} is for gateways, not for plugins. Leave it out.`);
 }
 
 function plan(directory: string, name: string, answers: Answers, flags: Flags): Project {

@@ -46,7 +46,7 @@ function defaultDirectory({ name }: Template, flags: Flags): string {
 /**
  * Asks what the flags do not say: at most five questions, and Enter answers every one.
  *
- * @throws {Failure} with code 130 when they are broken off; nothing is written before the last
+ * @throws {Failure} with code 130 when they are cancelled; nothing is written before the last
  */
 export async function ask(flags: Flags): Promise<Answers> {
   intro("create-gateway");
@@ -59,7 +59,7 @@ export async function ask(flags: Flags): Promise<Answers> {
     isGateway && flags.import.length === 0 ? await askImports(process.cwd()) : flags.import;
   const extras = isGateway && flags.with === undefined ? await askExtras() : defaults.extras;
   const { install, start } = await askFinish(flags, isGateway);
-  outro("That is all. Making it.");
+  outro("Creating the project.");
   return { directory, template, imports, extras, install, start };
 }
 
@@ -107,7 +107,7 @@ async function askImports(folder: string): Promise<readonly string[]> {
 
 async function askExtras(): Promise<readonly Extra[]> {
   const answer = await multiselect({
-    message: "What should be there to deploy it?",
+    message: "Which deployment files do you want?",
     options: EXTRAS.map((value) => ({ value })),
     initialValues: [...EXTRAS],
     required: false,
@@ -130,6 +130,6 @@ async function askFinish(
 }
 
 function given<T>(answer: T): Exclude<T, typeof CANCEL_SYMBOL> {
-  if (isCancel(answer)) throw new Failure("Broken off. Nothing was written.", 130);
+  if (isCancel(answer)) throw new Failure("Cancelled. Nothing was written.", 130);
   return answer as Exclude<T, typeof CANCEL_SYMBOL>;
 }

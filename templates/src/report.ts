@@ -26,7 +26,7 @@ export function tellResult(result: Result): void {
   for (const note of project.notes) console.log(`  ${note}`);
   if (project.blanks.length > 0)
     console.log(`Still to be filled in, in .env: ${project.blanks.join(", ")}.`);
-  if (isGit === false) console.log("It is no git repository, since git init failed.");
+  if (isGit === false) console.log("It is not a git repository, since git init failed.");
   const steps = stepsOf(result);
   if (steps.length > 0 && !isStarting)
     console.log(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);

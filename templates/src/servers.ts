@@ -83,7 +83,7 @@ function importFile(file: string, removal: Removal): void {
     const move = { ...places, server, variables, directory: target.directory };
     try {
       if (seen.has(name)) throw new Unusable("there is one of that name already");
-      if (!isMap(foreign)) throw new Unusable("it is no map");
+      if (!isMap(foreign)) throw new Unusable("it is not a map");
       block.set(server, packaged(name, translateEntry(foreign, move), removal));
       seen.add(name);
       notes.push(...notesOn(name, server, foreign));
@@ -106,7 +106,7 @@ function packaged(name: string, entry: Entry, { packages, notes }: Removal): Ent
     return found.entry;
   }
   notes.push(
-    `"${name}": what npx starts here is no dependency of the project, so it is downloaded at every start, which an image does not do.`,
+    `"${name}": the package that npx starts here is not a dependency of the project, so it is downloaded at every start, which an image does not do.`,
   );
   return entry;
 }

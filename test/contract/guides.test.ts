@@ -19,7 +19,7 @@ import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/proto
 import { dryRun } from "../../core/gateway/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const FOLDERS = ["docs/guide", "docs/plugins", "docs/decisions"];
+const FOLDERS = ["docs/guide", "docs/learn", "docs/plugins", "docs/decisions"];
 
 /** At the top of files of other programs: Kubernetes, Compose, Prometheus, Traefik. Steps of a CI are a list. */
 const FOREIGN: ReadonlySet<string> = new Set([
@@ -131,7 +131,7 @@ function variablesOf(text: string): Record<string, string> {
 /** What an example names and does not show, because it shows a part. */
 function missingFrom(text: string): string {
   const { servers, mcpServers, agents, plugins } = parse(text) as Record<string, unknown>;
-  const named = ["files", "filesystem", "memory", "orders", "search"];
+  const named = ["books", "files", "filesystem", "memory", "orders", "search"];
   const agent = /\bagent: (\w+)/.exec(text)?.[1];
   const hasAgents = agents !== undefined || (plugins as Config | undefined)?.["agents"];
   return [

@@ -44,7 +44,7 @@ describe("wrong use", () => {
     [["propylon"], /^A project that installs propylon cannot be called propylon\. Add --name\.$/],
     [["gw", "--import", "missing.json"], /missing\.json does not exist\. Check the path/],
     [["gw", "--import", "."], / is a folder\. Give the file in it/],
-    [["p", "-t", "plugin", "--start"], /^--start is for gateways, and a plugin is none/],
+    [["p", "-t", "plugin", "--start"], /^--start is for gateways, not for plugins/],
     [["p", "-t", "plugin", "--with", "docker"], /^--with is for gateways/],
     [["p", "-t", "plugin", "--production"], /^--production is for gateways/],
     [["p", "-t", "plugin", "--import", "x.json"], /^--import is for gateways/],

@@ -51,7 +51,9 @@ describe("servers that npx starts", () => {
     async (words) => {
       const { dependencies, stdout } = await takeOver({ one: npx(...words) });
       expect(Object.keys(dependencies)).toHaveLength(1);
-      expect(stdout).toContain('"one": what npx starts here is no dependency of the project');
+      expect(stdout).toContain(
+        '"one": the package that npx starts here is not a dependency of the project',
+      );
     },
   );
 
@@ -59,7 +61,7 @@ describe("servers that npx starts", () => {
     const servers = { one: npx("files@1.0.0"), two: npx("files@2.0.0") };
     const { dependencies, stdout } = await takeOver(servers);
     expect(dependencies).toMatchObject({ files: "1.0.0" });
-    expect(stdout).toContain('"two": what npx starts here');
+    expect(stdout).toContain('"two": the package that npx starts here');
   });
 });
 

@@ -203,18 +203,18 @@ describe("servers that are taken over", () => {
       `"socket" was left out: its type is "ws", and a gateway knows stdio with a command, http and sse with a url.`,
       `"wrong" was left out: its url is none.`,
       `"empty" was left out: it has neither a command nor a url.`,
-      `"text" was left out: it is no map.`,
-      `"shell" was left out: its command is no text.`,
+      `"text" was left out: it is not a map.`,
+      `"shell" was left out: its command is not a text.`,
       `"typed" was left out: its type is "http", and a gateway knows stdio with a command, http and sse with a url.`,
     ]);
   });
 
   it.each([
-    ["{", "is no JSON"],
+    ["{", "is not JSON"],
     ["[]", "has no mcpServers"],
     ['{ "mcpServers": {} }', "has no mcpServers"],
     ['{ "mcpServers": { "a": {} } }', "has no server to take over"],
-    ["[mcp_servers.x]", "is no JSON"],
+    ["[mcp_servers.x]", "is not JSON"],
     [
       '{ "mcpServers": { "a": { "command": "x", "env": { "K": "\'`\\"" } } } }',
       "that .env cannot hold",

@@ -21,7 +21,7 @@ const QUESTIONS = [
   "What is it for?",
   "Directory of the new project?",
   "Take over the MCP servers of these files?",
-  "What should be there to deploy it?",
+  "Which deployment files do you want?",
   "Install and start it now?",
 ];
 
@@ -85,7 +85,7 @@ describe("questions", () => {
     terminal.press(`${"\u007F".repeat(6)}fine${KEYS.enter}`);
     await terminal.see("Take over the MCP servers");
     terminal.press(KEYS.space + KEYS.enter);
-    await terminal.see("What should be there to deploy it?");
+    await terminal.see("Which deployment files do you want?");
     terminal.press(KEYS.enter);
     expect(await terminal.ended).toBe(0);
     expect(listFiles(join(folder, "fine"))).toContain("Dockerfile");
@@ -125,7 +125,7 @@ describe("questions", () => {
   });
 });
 
-describe("broken off", () => {
+describe("cancelled", () => {
   const at = QUESTIONS.map((question, index) => ({ question, index }));
 
   it.each(at)("Ctrl-C at '$question': nothing is there, exit code 130", async ({ index }) => {
@@ -137,7 +137,7 @@ describe("broken off", () => {
     }
     await terminal.see(QUESTIONS[index]!);
     terminal.press(KEYS.ctrlC);
-    await terminal.see("Broken off. Nothing was written.");
+    await terminal.see("Cancelled. Nothing was written.");
     expect(await terminal.ended).toBe(130);
     expect(listFiles(folder)).toEqual([".mcp.json"]);
   });
@@ -147,7 +147,7 @@ describe("broken off", () => {
     const terminal = openTerminal(creator, folder);
     await terminal.see(QUESTIONS[0]!);
     terminal.press(KEYS.ctrlD);
-    await terminal.see("Broken off. Nothing was written.");
+    await terminal.see("Cancelled. Nothing was written.");
     expect(await terminal.ended).toBe(130);
     expect(terminal.output()).not.toContain("Warning");
     expect(listFiles(folder)).toEqual([".mcp.json"]);
@@ -165,7 +165,7 @@ describe("broken off", () => {
     terminal.press(KEYS.ctrlC);
     await terminal.see("npm was told");
     await terminal.see("Next:\n  cd gw\n  npm install\n  npm start".replaceAll("\n", "\r\n"));
-    await terminal.see("npm install was broken off. The project is complete.");
+    await terminal.see("npm install was interrupted. The project is complete.");
     expect(await terminal.ended).toBe(130);
     expect(readFileSync(join(folder, "log"), "utf8")).toBe("install\n");
     expect(listFiles(join(folder, "gw"))).toContain("gateway.yaml");
@@ -209,7 +209,7 @@ describe("broken off", () => {
     const words = ["--require", join(folder, "signal.cjs"), creator.program, "a/gw", "--yes"];
     const env = cleanEnvironment() as NodeJS.ProcessEnv;
     const { code, stderr } = await run(process.execPath, words, { cwd: folder, env });
-    expect([code, stderr]).toEqual([exit, "three\nBroken off. Nothing was written.\n"]);
+    expect([code, stderr]).toEqual([exit, "three\nCancelled. Nothing was written.\n"]);
     expect(listFiles(folder)).toEqual(["signal.cjs"]);
     expect(existsSync(join(folder, "a"))).toBe(false);
   });
@@ -255,7 +255,7 @@ describe("installation", () => {
     expect(code).toBe(1);
     expect(stderr).toBe("pnpm cannot be started: it is not installed. The project is complete.\n");
     expect(stdout).toContain("  cd gw\n  pnpm install\n  pnpm start\n");
-    expect(stdout).toContain("It is no git repository, since git init failed.\n");
+    expect(stdout).toContain("It is not a git repository, since git init failed.\n");
   });
 
   it("what npm prints is not among the JSON", async () => {

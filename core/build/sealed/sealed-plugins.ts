@@ -16,7 +16,7 @@ class SealedPlugins implements PluginResolver {
   resolve(key: string): Promise<AnyPlugin> {
     if (Object.hasOwn(plugins, key)) return Promise.resolve(pluginOf(key, { ...plugins[key] }));
     throw new GatewayError("not_found", `The plugin "${key}" is not in this build.`, {
-      hint: `Run propylon build again with this config. In it ${this.names.length === 0 ? "is no plugin" : `are: ${this.names.join(", ")}`}.`,
+      hint: `Run propylon build again with this config. This build has ${this.names.length === 0 ? "no plugin" : `only: ${this.names.join(", ")}`}.`,
     });
   }
 }

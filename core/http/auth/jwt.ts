@@ -119,7 +119,7 @@ function readPublicKey(pem: string): KeyObject {
   } catch {
     // Told below: the library's words may quote the key.
   }
-  throw new GatewayError("invalid", "auth.jwt.publicKey is no public key that can be used.", {
+  throw new GatewayError("invalid", "auth.jwt.publicKey is not a usable public key.", {
     hint: "Give the PEM text of an RSA, EC or Ed25519 public key (SPKI).",
     data: { path: "auth.jwt.publicKey" },
   });

@@ -85,7 +85,7 @@ function wrongShape(
 ): GatewayError {
   const found = issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const words = found.map(({ path, message }) => `${path}: ${message}`).join("; ");
-  return new GatewayError("bad_request", `The request is no SendMessageRequest. ${words}.`, {
+  return new GatewayError("bad_request", `The request is not a SendMessageRequest. ${words}.`, {
     data: { issues: found },
     hint: 'Send {"message": {"messageId": "...", "role": "user", "parts": [{"text": "..."}]}}.',
   });

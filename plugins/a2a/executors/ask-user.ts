@@ -6,7 +6,7 @@ export function askUser(work: Work): RunTool {
   return {
     name: "ask_user",
     description:
-      "Asks whoever gave you this task a question, when you cannot go on without the answer. Your turn ends; the answer is the next message.",
+      "Asks the person or agent behind this task a question, when you cannot go on without the answer. Your turn ends; the answer is the next message.",
     inputSchema: {
       type: "object",
       properties: { question: { type: "string", description: "What you need to know." } },

@@ -96,7 +96,7 @@ export async function checkWorkDir(folder: string): Promise<void> {
 
 async function findFault(folder: string): Promise<string | undefined> {
   try {
-    if (!(await stat(folder)).isDirectory()) return "is no folder";
+    if (!(await stat(folder)).isDirectory()) return "is not a folder";
     await access(folder, constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {

@@ -230,9 +230,9 @@ export class StandardRequestHandler implements A2ARequestHandler {
     const isAny = status === sdk.TaskState.TASK_STATE_UNSPECIFIED;
     const state = isAny ? undefined : stateFromStandard(sdk.taskStateToJSON(status));
     if (!isAny && state === undefined)
-      throw new sdk.RequestMalformedError("status is no state of a task.");
+      throw new sdk.RequestMalformedError("status is not a state of a task.");
     if (statusTimestampAfter !== undefined && Number.isNaN(Date.parse(statusTimestampAfter)))
-      throw new sdk.RequestMalformedError("statusTimestampAfter is no ISO 8601 time.");
+      throw new sdk.RequestMalformedError("statusTimestampAfter is not an ISO 8601 time.");
     const filter = { contextId: contextId || undefined, state, since: statusTimestampAfter };
     return this.#dependencies.runtime.list(filter, principal);
   }

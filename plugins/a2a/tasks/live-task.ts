@@ -273,7 +273,7 @@ export class LiveTask implements RunningTask {
   }
 }
 
-const NO_JSON = new GatewayError("internal", "The skill made something that no JSON can hold.");
+const NO_JSON = new GatewayError("internal", "The skill made something that JSON cannot hold.");
 
 function tooLarge(most: number): GatewayError {
   return new GatewayError("result_too_large", `The task would hold more than ${most} bytes.`, {

@@ -61,7 +61,7 @@ export function describeModelFailure(thrown: unknown, asked: Asked): ModelFailur
   return {
     error: toError(
       words === undefined
-        ? `sent what is no answer of the API "${asked.type}"`
+        ? `sent something other than an answer of the API "${asked.type}"`
         : `failed: ${redact(words, asked.secrets)}`,
       asked,
       { hint: "Check type and baseUrl of this provider." },

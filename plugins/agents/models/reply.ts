@@ -61,6 +61,6 @@ function guessTokens(characters: number): number {
 }
 
 function describeArguments(input: unknown): string {
-  const kind = typeof input === "string" ? "no valid JSON" : "no JSON object";
+  const kind = typeof input === "string" ? "invalid JSON" : "not a JSON object";
   return `The arguments are ${kind}.`;
 }

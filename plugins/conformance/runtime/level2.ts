@@ -199,5 +199,5 @@ function demandLog({ child }: Scene): void {
     const value = parsed(line);
     return typeof value !== "object" || value === null || Array.isArray(value);
   });
-  demand(other === undefined, `This line is no JSON object: ${shown(other)}`);
+  demand(other === undefined, `This line is not a JSON object: ${shown(other)}`);
 }

@@ -82,7 +82,7 @@ export const TASKS = atLevel<Scene>(1, [
   },
   {
     id: "R027",
-    title: "a body that is no JSON is answered with 400",
+    title: "a body of invalid JSON is answered with 400",
     async run({ subject }) {
       for (const body of ['{"message":', "not json", ""]) {
         const { status } = await subject.post(body);

@@ -43,6 +43,10 @@ function eventOf(text: string): StreamEvent {
     return streamEventSchema.parse(parseAnswer(text));
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
-    throw new Failure("invalid_answer", "The runtime's stream holds what is no event.", cause);
+    throw new Failure(
+      "invalid_answer",
+      "The runtime's stream holds something other than an event.",
+      cause,
+    );
   }
 }

@@ -17,7 +17,7 @@ export default definePlugin({
     });
 
     gateway.tool("greet", {
-      description: "Greets whoever is named.",
+      description: "Greets a person by name.",
       input: z.object({ name: z.string().describe("Who to greet.") }),
       run({ name }) {
         greetings.inc();

@@ -72,7 +72,7 @@ describe("a config that cannot be used", () => {
     const started = await run(["server.mjs"], folder);
     expect(started).toMatchObject({ code: 1, stdout: "" });
     expect(started.stderr).toBe(
-      'gateway.yaml:6:3 The plugin "metrics" is not in this build. Run propylon build again with this config. In it are: gating, admin, health, ./tell.ts.\n',
+      'gateway.yaml:6:3 The plugin "metrics" is not in this build. Run propylon build again with this config. This build has only: gating, admin, health, ./tell.ts.\n',
     );
   });
 

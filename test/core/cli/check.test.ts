@@ -147,13 +147,13 @@ plugins:
     await plugin('gateway.tool("say it!", { description: "Says.", run: () => "it" });');
     expect(await propylon(["check"], { cwd: folder })).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("Rename what is yours") as string,
+      stderr: expect.stringContaining("Rename your own tool, resource or prompt") as string,
     });
     await write("gateway.yaml", "plugins:\n  ./a.ts: { most: 1 }\n");
     await plugin("");
     expect(await propylon(["check"], { cwd: folder })).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("Nothing can be set here; take it away.") as string,
+      stderr: expect.stringContaining("Nothing can be set here; remove it.") as string,
     });
   });
 

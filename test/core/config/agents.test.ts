@@ -87,7 +87,7 @@ describe("agents at the top of a config", () => {
       expect.stringContaining(':4:35 The agent "writer" names a server "printer"'),
     ]);
     expect(await problemsOf("agents: { a: { agents: [b] } }\n")).toEqual([
-      expect.stringContaining(":1:25 agents.a.agents[0] is no agent"),
+      expect.stringContaining(":1:25 agents.a.agents[0] is not an agent"),
     ]);
     expect(await problemsOf("agents: { a: { dependsOn: [b] }, b: { dependsOn: [a] } }\n")).toEqual([
       expect.stringContaining("agents.a waits for itself: a > b > a."),

@@ -42,7 +42,7 @@ describe("the standing of a server", () => {
         state: "backoff",
         reason: "Nobody answers.",
         nextRetryAt: status.nextRetryAt,
-        msg: "server is backoff",
+        msg: "server state: backoff",
       },
     ]);
     leave();
@@ -53,7 +53,7 @@ describe("the standing of a server", () => {
       level: "info",
       server: "book",
       state: "ready",
-      msg: "server is ready",
+      msg: "server state: ready",
     });
     expect(standing.status).toEqual({
       state: "ready",

@@ -71,8 +71,8 @@ describe("a request to a model", () => {
   });
 
   it.each([
-    ["half a JSON text", '{"path": "/x', "The arguments are no valid JSON."],
-    ["a list", "[1]", "The arguments are no JSON object."],
+    ["half a JSON text", '{"path": "/x', "The arguments are invalid JSON."],
+    ["a list", "[1]", "The arguments are not a JSON object."],
   ])("says so when the arguments of a tool call are %s", async (_what, args, invalid) => {
     const server = await start([{ calls: [{ name: "t", args }] }]);
     const tools = [{ name: "t", description: "T.", inputSchema: { type: "object" } }];
@@ -202,7 +202,7 @@ describe("failures", () => {
     const server = await start(() => ({ raw }));
     const error = await failureOf(modelOf(server).generate(REQUEST, never));
     expect(error.code).toBe("upstream_error");
-    expect(error.message).toMatch(/is no answer of the API|before it was complete/);
+    expect(error.message).toMatch(/other than an answer of the API|before it was complete/);
     expect(everythingOf(error)).not.toContain("hello");
   });
 

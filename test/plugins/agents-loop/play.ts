@@ -19,7 +19,7 @@ const callPart = fc.record({
   id: fc.constantFrom("", "a", "a", "b", "call"),
   name: fc.constantFrom("files__read", "files__list", "files__gone", "own", ""),
   args: fc.constant({}),
-  invalid: fc.option(fc.constant("The arguments are no valid JSON."), { nil: undefined, freq: 5 }),
+  invalid: fc.option(fc.constant("The arguments are invalid JSON."), { nil: undefined, freq: 5 }),
 });
 const textPart = fc.record({
   type: fc.constant("text" as const),

@@ -147,7 +147,7 @@ describe("what models get wrong", () => {
     const { calls } = await run({ model: modelOf(server) });
     expect(calls).toEqual([]);
     expect(server.requests[1]!.results).toEqual([
-      "The arguments are no valid JSON. Call again with one JSON object.",
+      "The arguments are invalid JSON. Call again with one JSON object.",
     ]);
   });
 

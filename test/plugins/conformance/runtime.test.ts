@@ -111,7 +111,7 @@ const DEFECTS: Readonly<
   "plain-log": [
     2,
     {
-      R069: expect.stringContaining("failed: This line is no JSON object: [info] "),
+      R069: expect.stringContaining("failed: This line is not a JSON object: [info] "),
       R070: expect.stringContaining("failed: The trace id was in no span"),
     },
   ],

@@ -63,7 +63,9 @@ describe("agent_start", () => {
   });
 
   it("a config that names an agent which is not there is refused, and says which there are", async () => {
-    await expect(start(silent, { agent: "nobody" })).rejects.toThrow(/"nobody", which is no agent/);
+    await expect(start(silent, { agent: "nobody" })).rejects.toThrow(
+      /"nobody", which is not an agent/,
+    );
   });
 
   it("C19: beyond the concurrency an agent is ready, and starts when there is a place", async () => {

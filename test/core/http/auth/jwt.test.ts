@@ -126,7 +126,7 @@ describe("what cannot verify anything is refused with the config", () => {
     expect(() => verifier({})).toThrow(one);
     expect(() => verifier({ secret: SECRET, jwks: "https://id.example/keys" })).toThrow(one);
     for (const publicKey of ["nonsense", pem])
-      expect(() => verifier({ publicKey })).toThrow("is no public key that can be used.");
+      expect(() => verifier({ publicKey })).toThrow("is not a usable public key.");
   });
 });
 
