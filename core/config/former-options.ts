@@ -117,7 +117,7 @@ function withoutIn(value: unknown, [key, ...rest]: ConfigPath): unknown {
 
 /** A group whose options are all elsewhere is no option any more, even if nobody wrote one. */
 function withoutEmpty(value: Options, group: readonly string[], now: readonly string[]): Options {
-  const isGone = group.length > 0 && group.some((key, depth) => key !== now[depth]);
+  const isGone = group.some((key, depth) => key !== now[depth]);
   if (!isGone) return value;
   return find(value, group, []).reduce<Options>((rest, { from }) => {
     const found = getIn(rest, from);

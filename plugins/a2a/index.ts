@@ -1,8 +1,8 @@
 import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
-import { agentOptions } from "./client/options.ts";
+import { formerAgentOptions, agentOptions } from "./client/options.ts";
 import { a2aServerType } from "./client/server-type.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
 import { Engine } from "./tasks/engine.ts";
@@ -14,7 +14,9 @@ export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from 
 export default definePlugin({
   name: "a2a",
   config: optionsSchema,
+  formerOptions,
   serverTypes: { a2a: agentOptions },
+  formerServerOptions: { a2a: formerAgentOptions },
   inject: { agents: optional(Agents) },
   provides: Runtime,
   async setup(gateway) {

@@ -2,7 +2,7 @@ import { definePlugin, toGatewayError, type Server, type Socket } from "propylon
 import { Channel } from "./channel.ts";
 import type { Audience } from "./event.ts";
 import type { ServerSnapshot } from "./kinds.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { registerSources } from "./sources.ts";
 import { SseOutlet } from "./sse.ts";
 import { Stream } from "./stream.ts";
@@ -27,14 +27,15 @@ const POLICY = { access: "viewer", mutates: false, management: true } as const;
 export default definePlugin({
   name: "events",
   config: optionsSchema,
+  formerOptions,
   setup(gateway) {
-    const { queue, streams, heartbeat, ring, ringSize } = gateway.config;
+    const { maxQueue, maxStreams, heartbeatInterval, maxEvents, maxSize } = gateway.config;
     const channel = gateway.keep(
       "channel",
       () => new Channel(),
       (kept) => kept.close("removed"),
     );
-    registerSources(gateway, channel, { events: ring, bytes: ringSize });
+    registerSources(gateway, channel, { events: maxEvents, bytes: maxSize });
     gateway.hook("gateway:drain", () => channel.close("shutdown"));
 
     const greet = (stream: Stream): void =>
@@ -42,8 +43,8 @@ export default definePlugin({
 
     const openStream = (subscription: Subscription): Response => {
       const outlet = new SseOutlet(() => channel.leave(stream));
-      const stream = new Stream(outlet, subscription, queue);
-      channel.join(stream, heartbeat, streams);
+      const stream = new Stream(outlet, subscription, maxQueue);
+      channel.join(stream, heartbeatInterval, maxStreams);
       greet(stream);
       return outlet.response();
     };
@@ -53,8 +54,8 @@ export default definePlugin({
         text === undefined
           ? subscriptionOf(socket.url, socket.principal)
           : subscriptionFrom(text, socket.principal);
-      const stream = new Stream(new SocketOutlet(socket), subscribe(), queue);
-      channel.join(stream, heartbeat, streams);
+      const stream = new Stream(new SocketOutlet(socket), subscribe(), maxQueue);
+      channel.join(stream, heartbeatInterval, maxStreams);
       socket.onClose(() => channel.leave(stream));
       socket.onMessage((text) =>
         orClose(socket, () => {

@@ -4,7 +4,7 @@ import { Gating } from "propylon/plugins/gating";
 import { GatewayHealth } from "./health.ts";
 import { createDurations, registerMetrics } from "./metrics.ts";
 import { ModelChecks } from "./models.ts";
-import { optionsSchema, type HealthOptions } from "./options.ts";
+import { formerOptions, optionsSchema, type HealthOptions } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { ServerChecks } from "./servers.ts";
 import { GET_HEALTH, Health } from "./service.ts";
@@ -18,6 +18,7 @@ const LOOK_MS = 1_000;
 export default definePlugin({
   name: "health",
   config: optionsSchema,
+  formerOptions,
   inject: { agents: optional(Agents), gating: optional(Gating) },
   provides: Health,
   setup(gateway) {

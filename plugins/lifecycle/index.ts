@@ -4,7 +4,7 @@ import { Agents, type AgentsService } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
 import { Lifecycle } from "./lifecycle.ts";
 import { registerMetrics } from "./metrics.ts";
-import { optionsSchema, type LifecycleOptions } from "./options.ts";
+import { formerOptions, optionsSchema, type LifecycleOptions } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerSockets } from "./sockets.ts";
 import { registerTools } from "./tools.ts";
@@ -16,6 +16,7 @@ const SWEEP_MS = [1_000, 30_000] as const;
 export default definePlugin({
   name: "lifecycle",
   config: optionsSchema,
+  formerOptions,
   inject: { agents: Agents, payloads: optional(Payloads) },
   setup(gateway) {
     const { config: options, services, log } = gateway;
@@ -28,7 +29,7 @@ export default definePlugin({
     gateway.onStart(() => {
       const takers = takersOf(options, agents);
       const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
-      const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.keep.age));
+      const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.retention.ttl));
       const timer = setTicker(() => lifecycle.sweep(), every);
       timer.unref();
       return () => {

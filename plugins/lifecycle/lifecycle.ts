@@ -80,7 +80,7 @@ export class Lifecycle {
     const known = key === undefined ? undefined : this.#keys.get(key);
     if (known) return sameRequest(known, request);
     this.#admit(request);
-    const agent = new Agent({ ...request, key, output: this.means.options.output });
+    const agent = new Agent({ ...request, key, output: this.means.options.maxOutput });
     this.#roster.add(agent);
     this.#ready.add(agent);
     if (key !== undefined) this.#keys.set(key, { agent, request });
@@ -136,9 +136,9 @@ export class Lifecycle {
 
   /** Drops what is kept no longer. */
   sweep(): void {
-    const { keep } = this.means.options;
-    this.#roster.sweep(keep);
-    const before = new Date(Date.now() - keep.age).toISOString();
+    const { retention } = this.means.options;
+    this.#roster.sweep(retention);
+    const before = new Date(Date.now() - retention.ttl).toISOString();
     for (const agent of this.#ready)
       if (agent.createdAt < before && !this.#slots.isWaiting(agent)) this.#roster.drop(agent);
   }
@@ -167,7 +167,7 @@ export class Lifecycle {
   #admit({ start }: Request): void {
     if (this.#draining) throw new GatewayError("draining", "The gateway is shutting down.");
     this.sweep();
-    if (this.#ready.size < this.means.options.waiting || (start && this.#slots.isFree)) return;
+    if (this.#ready.size < this.means.options.maxWaiting || (start && this.#slots.isFree)) return;
     throw new GatewayError("rate_limited", `There are ${this.#ready.size} agents ready already.`, {
       hint: "Try again when some have ended.",
       headers: { "retry-after": "5" },
@@ -244,7 +244,7 @@ export class Lifecycle {
     agent.finish(end);
     this.ends[end.status]++;
     this.#roster.file(agent);
-    this.#roster.sweep(this.means.options.keep);
+    this.#roster.sweep(this.means.options.retention);
     this.#slots.release(agent);
     this.#fill();
     return true;

@@ -42,7 +42,7 @@ export function statusOf(agent: Agent, { payloads, options }: Means): AgentStatu
     status.payload_size = payload.size;
     status.payload_url = payloads!.url(agent.id);
   }
-  const preview = agent.status === "running" ? agent.output.tail(options.preview) : "";
+  const preview = agent.status === "running" ? agent.output.tail(options.maxPreview) : "";
   if (preview !== "") status.preview = preview;
   return status;
 }

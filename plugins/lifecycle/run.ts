@@ -32,7 +32,7 @@ async function work(agent: Agent, means: RunMeans): Promise<End> {
     const result = await means.agents.run(agent.name, messages, runOptions(agent, means));
     const end = endOf(agent, result, means);
     if (end) return end;
-    if (reminders >= means.options.reminders) return UNFINISHED;
+    if (reminders >= means.options.maxReminders) return UNFINISHED;
     messages = [...result.messages, REMINDER];
   }
 }

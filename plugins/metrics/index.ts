@@ -6,7 +6,7 @@ import { Exposition } from "./exposition.ts";
 import { Ledger } from "./ledger.ts";
 import { GatewayLife } from "./life.ts";
 import { measure } from "./measure.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { Page } from "./page.ts";
 import { exposeProcess } from "./process.ts";
 import { summarise } from "./summary.ts";
@@ -16,6 +16,7 @@ import { Switches } from "./switches.ts";
 export default definePlugin({
   name: "metrics",
   config: optionsSchema,
+  formerOptions,
   inject: { gating: optional(Gating) },
   setup(gateway) {
     const { config, control, services } = gateway;
@@ -40,7 +41,7 @@ export default definePlugin({
       life.keep(isServer);
     });
 
-    const text = new Page(() => control.metrics(), config.cache);
+    const text = new Page(() => control.metrics(), config.cacheTtl);
     const prometheus = async (): Promise<Response> =>
       new Response(await text.read(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
     gateway.route(

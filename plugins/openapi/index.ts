@@ -2,7 +2,7 @@ import { definePlugin, optional, type PluginContext } from "propylon";
 import { amendCall } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
-import { apiOptions } from "./api/options.ts";
+import { formerApiOptions, apiOptions } from "./api/options.ts";
 import { apiServerType } from "./api/server-type.ts";
 import { checkArguments } from "./arguments.ts";
 import { callTool } from "./call.ts";
@@ -11,7 +11,7 @@ import { commands } from "./commands.ts";
 import { callDirectly } from "./direct.ts";
 import { routeDocuments } from "./document-routes.ts";
 import { Jobs, renderJob } from "./jobs.ts";
-import { options, type Options } from "./options.ts";
+import { formerOptions, options, type Options } from "./options.ts";
 import { respond } from "./reply.ts";
 import { timeStages } from "./timing.ts";
 
@@ -20,8 +20,10 @@ const CALLER = { access: "caller", mutates: false } as const;
 export default definePlugin({
   name: "openapi",
   config: options,
+  formerOptions,
   commands,
   serverTypes: { openapi: apiOptions },
+  formerServerOptions: { openapi: formerApiOptions },
   inject: { gating: optional(Gating), limits: optional(RateLimits) },
   setup(gateway) {
     const { config, services } = gateway;

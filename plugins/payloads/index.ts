@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { definePlugin, type PluginContext } from "propylon";
 import { perGeneration } from "propylon/kit";
 import { Gauge } from "prom-client";
-import { optionsSchema, type PayloadOptions } from "./options.ts";
+import { formerOptions, optionsSchema, type PayloadOptions } from "./options.ts";
 import { storeResults } from "./results.ts";
 import { payloadRoutes } from "./routes.ts";
 import { Payloads } from "./service.ts";
@@ -15,6 +15,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "payloads",
   config: optionsSchema,
+  formerOptions,
   provides: Payloads,
   setup(gateway) {
     const { config, metrics } = gateway;

@@ -5,7 +5,7 @@ import { PACKAGES } from "./jetstream/packages.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
 import { MemoryTransport } from "./memory.ts";
 import { registerMetrics } from "./metrics.ts";
-import { optionsSchema, type SidecarOptions } from "./options.ts";
+import { formerOptions, optionsSchema, type SidecarOptions } from "./options.ts";
 import { Queue } from "./queue.ts";
 import { registerRoutes } from "./routes.ts";
 import { RuntimeChild } from "./runtime/child.ts";
@@ -36,6 +36,7 @@ declare module "propylon" {
 export default definePlugin({
   name: "sidecar",
   config: optionsSchema,
+  formerOptions,
   commands,
   provides: TaskQueue,
   // $NATS_URL may name servers where it runs.
@@ -161,6 +162,6 @@ function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): void {
 /** What is left of the process's own grace once a child had time to end. */
 function graceOf({ control }: PluginContext<SidecarOptions>, settings: Settings): number {
   const { timeouts } = control.effectiveConfig() as { timeouts: { grace: number } };
-  const stop = settings.runtime.command ? settings.runtime.stop : 0;
+  const stop = settings.runtime.command ? settings.runtime.stopTimeout : 0;
   return Math.max(0, Math.min(settings.grace, timeouts.grace - stop));
 }

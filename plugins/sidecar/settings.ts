@@ -41,7 +41,7 @@ export function settle(options: SidecarOptions, env: Environment, cwd: string): 
     nats: natsOf(options.nats, env, cwd),
     runtime: {
       ...runtime,
-      startup: runtime.startup ?? durationOf(env, "STARTUP_TIMEOUT", 60_000),
+      startup: runtime.startupTimeout ?? durationOf(env, "STARTUP_TIMEOUT", 60_000),
       url: (runtime.url ?? `http://localhost:${port ?? "8080"}`).replace(/\/+$/, ""),
       isPlaced: runtime.url !== undefined || port !== undefined,
       manifest: runtime.manifest && resolve(cwd, runtime.manifest),

@@ -35,14 +35,13 @@ async function createSkill(door: Door, options: SkillOptions): Promise<Skill> {
   const { gateway, engine } = door;
   if (options.tool) return toolSkill(options, gateway.control);
   const executor = await createExecutor(door, options);
-  const { time, size: most } = gateway.config.tasks;
-  const { timeout = time } = options;
+  const { tasks } = gateway.config;
   return ownSkill({
     gateway,
     options,
     executor,
-    timeout,
-    most,
+    timeout: options.timeout ?? tasks.timeout,
+    most: tasks.maxTaskSize,
     workOf: (key) => engine.workOf(key),
   });
 }

@@ -127,7 +127,7 @@ export class Engine implements RuntimeService {
   sweep(now = Date.now()): void {
     const { options } = this.#current;
     for (const task of this.#shelf) {
-      if (!STATES[task.state].isInterrupted || now - task.changedAt <= options.age) continue;
+      if (!STATES[task.state].isInterrupted || now - task.changedAt <= options.ttl) continue;
       if (task.isAsking) task.cancellation.abort(new GatewayError("timeout", NO_ANSWER));
       else this.#finish(task, () => task.move("failed", [{ text: NO_ANSWER }]));
     }
@@ -168,12 +168,12 @@ export class Engine implements RuntimeService {
 
   #admit(isNew: boolean): void {
     const { options } = this.#current;
-    const { most, keep, bytes } = options;
+    const { maxRunning, maxTasks, maxTotalSize } = options;
     this.#shelf.sweep(options);
     const atWork = this.#busy.size - this.#asking.size;
     // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
-    const hasRoom = this.#shelf.live - atWork < keep && this.#shelf.bytes <= bytes;
-    if (atWork < most && (hasRoom || !isNew)) return;
+    const hasRoom = this.#shelf.live - atWork < maxTasks && this.#shelf.bytes <= maxTotalSize;
+    if (atWork < maxRunning && (hasRoom || !isNew)) return;
     throw new GatewayError(
       "rate_limited",
       `There are ${this.#shelf.live} tasks under way or waiting already.`,
@@ -193,7 +193,7 @@ export class Engine implements RuntimeService {
       contextId: message.contextId ?? randomUUID(),
       owner: principal,
       skill: options.id,
-      most: this.#current.options.size,
+      most: this.#current.options.maxTaskSize,
       hear: (event) => this.#hear(task, event),
     });
     return task;
@@ -243,8 +243,11 @@ export class Engine implements RuntimeService {
       works: this.#works,
       isDraining: () => this.#draining,
     });
-    const { ending } = means.options;
-    const over = within(work.over, this.#draining ? Math.min(ending, LAST_MS) : ending);
+    const { cancelTimeout } = means.options;
+    const over = within(
+      work.over,
+      this.#draining ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout,
+    );
     const finish = (): void =>
       this.#finish(task, () => task.move(end.state, end.parts, end.metadata));
     // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.

@@ -23,7 +23,7 @@ export function agentConfig(entry: Json): GatewayConfigInput {
   return {
     listeners: { main: { port: 0 } },
     plugins: { bridge: {} },
-    servers: { agent: { type: "a2a", poll: "50ms", ...entry } },
+    servers: { agent: { type: "a2a", pollInterval: "50ms", ...entry } },
   };
 }
 
