@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Shape } from "./shape.ts";
-import { writeValue } from "./units.ts";
+import { unitOf, writeValue } from "./units.ts";
 
 /** An option of a plugin, as somebody writes it. */
 export interface PluginOption {
@@ -10,6 +11,8 @@ export interface PluginOption {
   readonly default: unknown;
   readonly description: string | undefined;
   readonly required: boolean;
+  /** What may stand there: one for each form that it can have. */
+  readonly shapes: readonly Shape[];
 }
 
 /**
@@ -26,10 +29,32 @@ export function listOptions(schema: z.ZodType | undefined): readonly PluginOptio
       const { def } = zodSchema._zod;
       // Of what is read as something else, such as a duration, zod leaves the default out.
       if (def.type === "default") jsonSchema.default = writeValue(zodSchema, def.defaultValue);
+      const unit = unitOf(zodSchema);
+      if (unit !== undefined) jsonSchema.format = unit;
     },
   }) as Shape;
-  const options = optionsBelow(root, "");
-  return [...new Map(options.map((option) => [option.path, option])).values()];
+  return joinOptions(optionsBelow(root, ""));
+}
+
+/** Options with one of each path: what a choice of several groups has in common is one option. */
+export function joinOptions(options: readonly PluginOption[]): readonly PluginOption[] {
+  const joined = new Map<string, PluginOption>();
+  for (const option of options) {
+    const other = joined.get(option.path);
+    joined.set(option.path, other ? joinTwo(other, option) : option);
+  }
+  return [...joined.values()];
+}
+
+/** A default that not both have is none that could be told in a word. */
+function joinTwo(left: PluginOption, right: PluginOption): PluginOption {
+  return {
+    path: left.path,
+    default: isDeepStrictEqual(left.default, right.default) ? left.default : undefined,
+    description: left.description ?? right.description,
+    required: left.required && right.required,
+    shapes: [...left.shapes, ...right.shapes],
+  };
 }
 
 function optionsBelow(node: Shape, prefix: string): readonly PluginOption[] {
@@ -40,6 +65,7 @@ function optionsBelow(node: Shape, prefix: string): readonly PluginOption[] {
       default: child.default,
       description: child.description,
       required: node.required?.includes(key) ?? false,
+      shapes: [child],
     };
     return [option, ...optionsBelow(child, `${path}.`)];
   });
@@ -47,8 +73,20 @@ function optionsBelow(node: Shape, prefix: string): readonly PluginOption[] {
   const named = typeof node.additionalProperties === "object" ? [node.additionalProperties] : [];
   return [
     ...own,
-    ...branches.flatMap((branch) => optionsBelow(branch, prefix)),
+    ...chosenBelow(branches, prefix),
     ...named.flatMap((child) => optionsBelow(child, `${prefix}<name>.`)),
     ...(node.items ? optionsBelow(node.items, `${prefix.replace(/\.$/, "")}[].`) : []),
   ];
+}
+
+/** Of a choice of several groups an option is required that all of them require. */
+function chosenBelow(branches: readonly Shape[], prefix: string): readonly PluginOption[] {
+  const groups = branches.filter(({ properties }) => properties !== undefined);
+  const isInAll = (path: string): boolean => {
+    const [key] = path.slice(prefix.length).split(/[.[]/);
+    return groups.every(({ properties = {} }) => Object.hasOwn(properties, key!));
+  };
+  return branches
+    .flatMap((branch) => optionsBelow(branch, prefix))
+    .map((option) => ({ ...option, required: option.required && isInAll(option.path) }));
 }

@@ -2,6 +2,9 @@ import type { ConfigPath } from "./issue.ts";
 
 /** The parts of a JSON Schema that are needed to tell a person about a config. */
 export interface Shape {
+  readonly type?: string | readonly string[];
+  /** Of a number that may have a unit: `duration` or `size`. */
+  readonly format?: string;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly additionalProperties?: Shape | boolean;
   readonly items?: Shape;

@@ -96,9 +96,16 @@ export function writeValue(schema: z.core.$ZodType, value: unknown): unknown {
   return units && typeof value === "number" ? writeUnit(value, units) : value;
 }
 
+/** What a number of a schema is, where it takes one with a unit. */
+export function unitOf(schema: z.core.$ZodType): "duration" | "size" | undefined {
+  const units = UNITS.get(partOf(schema));
+  if (units === undefined) return undefined;
+  return units === DURATION_MS ? "duration" : "size";
+}
+
 /** Whether a schema is one of {@link durationSchema}, optional or not, with a default or without. */
 export function isDuration(schema: z.core.$ZodType): boolean {
-  return UNITS.get(partOf(schema)) === DURATION_MS;
+  return unitOf(schema) === "duration";
 }
 
 function partOf(schema: z.core.$ZodType): object {

@@ -58,7 +58,7 @@ export class RemoteAgent implements ManagedServer {
 
   constructor(settings: AgentServerOptions) {
     const { name, options, catalogue, log } = settings;
-    const { refresh, connectTimeout, maxResult } = options;
+    const { refreshInterval, connectTimeout, maxResult } = options;
     this.name = name;
     this.#settings = settings;
     this.#http = new AgentHttp({ server: name, connectTimeout, maxResult });
@@ -68,7 +68,7 @@ export class RemoteAgent implements ManagedServer {
       tracker: this.#tracker,
       subject: "the agent card",
       catalogue,
-      refresh,
+      refresh: refreshInterval,
       timeout: connectTimeout,
       read: (signal, before) => this.#read(signal, before),
     });

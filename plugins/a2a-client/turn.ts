@@ -20,9 +20,9 @@ export interface TurnOptions {
   /** Trace context. */
   readonly headers: RequestContext["headers"];
   /** Longest wait between two looks, in milliseconds. */
-  readonly poll: number;
+  readonly pollInterval: number;
   /** How long an agent out of reach is looked for, in milliseconds. */
-  readonly resume: number;
+  readonly resumeTimeout: number;
   readonly maxResult: number;
   /** Hears how the task is getting on. */
   report(words: string): void;
@@ -136,7 +136,7 @@ export class Turn {
       }
       if (this.#view.isSettled) break;
       await this.#pause(wait);
-      wait = Math.min(wait * 1.5, this.#options.poll);
+      wait = Math.min(wait * 1.5, this.#options.pollInterval);
     }
     if (this.#isResumed) await this.#catchUp();
   }
@@ -169,13 +169,13 @@ export class Turn {
 
   /** @returns whether to subscribe (again) */
   #judge(error: unknown, subscribed: boolean, seen: number): boolean {
-    const { errors, resume } = this.#options;
+    const { errors, resumeTimeout } = this.#options;
     if (error instanceof AgentRefusal) {
       // A task that has ended, or an agent that does not stream, cannot be subscribed to.
       if (subscribed && !error.isUnknownTask) return false;
       throw error.isUnknownTask ? errors.protocol("has forgotten the task", error) : error;
     }
-    if (!isUpstreamError(error) || performance.now() - seen > resume) throw error;
+    if (!isUpstreamError(error) || performance.now() - seen > resumeTimeout) throw error;
     return false;
   }
 

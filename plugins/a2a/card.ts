@@ -34,7 +34,7 @@ export class Card {
   /** Serves the card, to everybody: it must be there before the first task is. */
   route(): void {
     const { config } = this.#gateway;
-    const age = `max-age=${Math.round(config.cardAge / 1_000)}`;
+    const age = `max-age=${Math.round(config.cardTtl / 1_000)}`;
     const options = { access: "public", mutates: false, listener: this.#place.listener } as const;
     this.#gateway.route("GET", CARD_PATH, options, (event: RouteEvent) => {
       const { text, etag } = this.#sheet(this.#skillsOf(event.context.principal));

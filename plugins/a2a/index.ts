@@ -1,6 +1,6 @@
 import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
 import { RequestHandler } from "./tasks/request-handler.ts";
@@ -12,6 +12,7 @@ export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from 
 export default definePlugin({
   name: "a2a",
   config: optionsSchema,
+  formerOptions,
   inject: { agents: optional(Agents) },
   provides: Runtime,
   async setup(gateway) {

@@ -1,5 +1,5 @@
 import { durationSchema, sizeSchema } from "propylon";
-import { contractVersionSchema, manifestSchema } from "propylon/contract";
+import { contractVersionSchema } from "propylon/contract";
 import { z } from "zod";
 import { pushSchema } from "./standard/push/options.ts";
 
@@ -14,7 +14,9 @@ export const skillOptionsSchema = z
     id: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,64}$/)
-      .describe("Names it: in the card, in `metadata.skill` of messages, and as a tool."),
+      .describe(
+        "Name, of letters, digits, _ and -: in the card, in `metadata.skill` of messages, and as a tool.",
+      ),
     name: z.string().min(1).optional().describe("Name for people; default: the id."),
     description: z
       .string()
@@ -56,7 +58,7 @@ export const skillOptionsSchema = z
       .array(z.string().min(1))
       .default([])
       .describe("Variables of the gateway's environment that a command sees besides its own few."),
-    output: sizeSchema()
+    maxOutput: sizeSchema()
       .default(1_048_576)
       .describe("Most that a command may write; a bare number is bytes."),
     asks: z
@@ -67,7 +69,9 @@ export const skillOptionsSchema = z
       ),
     timeout: durationSchema()
       .optional()
-      .describe("Longest work on one message; a bare number is seconds. Default: tasks.time."),
+      .describe(
+        "Longest work on one message; a bare number is seconds. Default: tasks.timeout, of a tool that of its server.",
+      ),
   })
   .superRefine((skill, context) => {
     const given = KINDS.filter((kind) => skill[kind] !== undefined);
@@ -117,25 +121,33 @@ const listenerSchema = z
 
 const tasksSchema = z
   .strictObject({
-    most: z.int().min(1).default(100).describe("Tasks at work at the same time; beyond it 429."),
-    keep: z.int().min(1).default(10_000).describe("Tasks kept; the oldest that ended go first."),
-    size: sizeSchema()
+    maxRunning: z
+      .int()
+      .min(1)
+      .default(100)
+      .describe("Tasks at work at the same time; beyond it 429."),
+    maxTasks: z
+      .int()
+      .min(1)
+      .default(10_000)
+      .describe("Tasks kept; the oldest that ended go first."),
+    maxTaskSize: sizeSchema()
       .default(16 * 1_048_576)
       .describe(
-        "Most that the messages and artifacts of one task may take as JSON; a bare number is bytes.",
+        "Most that the messages and artifacts of one task may take as JSON; a bare number is bytes. Beyond it the task fails.",
       ),
-    bytes: sizeSchema()
+    maxTotalSize: sizeSchema()
       .default(256 * 1_048_576)
       .describe(
-        "Room for all tasks that ended or wait, as JSON; those that ended go first. A bare number is bytes.",
+        "Room for all tasks that ended or wait, as JSON; those that ended go first, then new ones get 429. A bare number is bytes.",
       ),
-    age: durationSchema()
+    ttl: durationSchema()
       .default(86_400_000)
       .describe("How long a task that ended is kept, or one waits for input before it fails."),
-    time: durationSchema()
+    timeout: durationSchema()
       .default(3_600_000)
       .describe("Longest work on one message; a bare number is seconds."),
-    ending: durationSchema()
+    cancelTimeout: durationSchema()
       .default(5_000)
       .describe("How long a cancelled task may take to end before it is given up on."),
   })
@@ -144,33 +156,33 @@ const tasksSchema = z
 
 const sessionsSchema = z
   .strictObject({
-    most: z
+    maxSessions: z
       .int()
       .min(1)
       .default(1_000)
       .describe("Conversations kept; the longest unused go first."),
-    bytes: sizeSchema()
+    maxTotalSize: sizeSchema()
       .default(256 * 1_048_576)
       .describe("Room for all of them, as JSON; a bare number is bytes."),
-    age: durationSchema()
+    ttl: durationSchema()
       .default(86_400_000)
       .describe("How long an unused conversation is kept; a bare number is seconds."),
     compaction: z
       .union([
         z.literal(false),
         z.strictObject({
-          above: z
+          maxTokens: z
             .int()
             .min(100)
             .default(60_000)
             .describe("Tokens of a conversation, estimated, above which it is compacted."),
-          keep: z
+          keepRatio: z
             .number()
             .min(0)
             .max(0.9)
             .default(0.4)
             .describe("Share of them that the newest messages keep word for word."),
-          time: durationSchema()
+          timeout: durationSchema()
             .default(60_000)
             .describe("Longest time for the summary; then the oldest messages are left out."),
         }),
@@ -201,25 +213,29 @@ const manifestOptionsSchema = z
       .describe(
         "Default: 1; 2 with the plugin telemetry, 3 when the first skill is an agent with compaction too.",
       ),
-    runtime: manifestSchema.shape.runtime
-      .partial()
+    runtime: z
+      .looseObject({
+        name: z.string().min(1).optional().describe("Default: that of the card."),
+        version: z.string().min(1).optional().describe("Default: that of the card."),
+        description: z.string().optional().describe("Default: that of the card."),
+      })
       .optional()
       .describe("Default: name, version and description of the card."),
     server: z
       .looseObject({
-        port: z.int().min(1).max(65_535).optional(),
-        healthPath: path,
-        agentCardPath: path,
-        taskPath: path,
+        port: z.int().min(1).max(65_535).optional().describe("TCP port."),
+        healthPath: path.describe("Path of GET /health."),
+        agentCardPath: path.describe("Path of the card."),
+        taskPath: path.describe("Path that takes messages."),
       })
       .optional()
       .describe("Default: the port of the listener, and the paths as they are."),
     capabilities: z
       .looseObject({
-        streaming: flag,
-        traceContext: flag,
-        gracefulShutdown: flag,
-        contextCompaction: flag,
+        streaming: flag.describe("Whether answers are streamed."),
+        traceContext: flag.describe("Whether trace context is passed on."),
+        gracefulShutdown: flag.describe("Whether running tasks may end at SIGTERM."),
+        contextCompaction: flag.describe("Whether long conversations are compacted."),
       })
       .optional()
       .describe(
@@ -256,7 +272,9 @@ export const optionsSchema = z.strictObject({
   url: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("Where clients reach it, for the card; default: publicUrl, else the listener."),
+    .describe(
+      "Where clients reach it, for the card, which never takes it from a request; default: publicUrl, else the listener.",
+    ),
   path: z
     .string()
     .regex(/^\/(?:[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*)?$/)
@@ -267,8 +285,10 @@ export const optionsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("Folder that commands work in; default: $WORK_DIR, else /workspace."),
-  cardAge: durationSchema()
+    .describe(
+      "Folder that commands work in; default: $WORK_DIR, else /workspace. Must be writable when there is a command.",
+    ),
+  cardTtl: durationSchema()
     .default(300_000)
     .describe("How long clients may keep the card (Cache-Control); a bare number is seconds."),
   skills: skillsSchema,
@@ -283,3 +303,23 @@ export const environment: Readonly<Record<string, string | undefined>> = process
 
 /** {@link optionsSchema} filled in. */
 export type A2aOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  cardAge: "cardTtl",
+  "skills[].output": "skills[].maxOutput",
+  "tasks.most": "tasks.maxRunning",
+  "tasks.keep": "tasks.maxTasks",
+  "tasks.size": "tasks.maxTaskSize",
+  "tasks.bytes": "tasks.maxTotalSize",
+  "tasks.age": "tasks.ttl",
+  "tasks.time": "tasks.timeout",
+  "tasks.ending": "tasks.cancelTimeout",
+  "sessions.most": "sessions.maxSessions",
+  "sessions.bytes": "sessions.maxTotalSize",
+  "sessions.age": "sessions.ttl",
+  "sessions.compaction.above": "sessions.compaction.maxTokens",
+  "sessions.compaction.keep": "sessions.compaction.keepRatio",
+  "sessions.compaction.time": "sessions.compaction.timeout",
+  "push.most": "push.maxPending",
+};

@@ -57,7 +57,7 @@ function sweepNowAndThen(
   handler: RequestHandler,
   conversations: Conversations,
 ): () => void {
-  const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], tasks.age, sessions.age));
+  const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], tasks.ttl, sessions.ttl));
   const timer = setTicker(() => {
     handler.sweep();
     conversations.sweep(sessions);

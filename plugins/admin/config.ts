@@ -71,7 +71,7 @@ async function addServer(
   const entry = { ...toEntry(addition), ...("url" in addition && addresses.entry) };
   await gateway.control.edit([{ path: ["servers", name], value: entry, when: "absent" }]);
   if (!addition.enabled) return { name, enabled: false };
-  await whenSettled(gateway.control.servers.get(name), options.settle * 1_000, signal);
+  await whenSettled(gateway.control.servers.get(name), options.settleTimeout * 1_000, signal);
   return administration.server(name, event.context.principal);
 }
 

@@ -6,13 +6,14 @@ import { Administration } from "./administration.ts";
 import { changeRoutes } from "./changes.ts";
 import { configRoutes } from "./config.ts";
 import { lifecycleRoutes } from "./lifecycle.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { serverRoutes } from "./servers.ts";
 
 /** The management API below `/_meta`: what runs, and everything that can be changed while it runs. */
 export default definePlugin({
   name: "admin",
   config: optionsSchema,
+  formerOptions,
   inject: { gating: Gating, breaker: optional(Breaker), health: optional(Health) },
   setup(gateway) {
     const { services, config } = gateway;

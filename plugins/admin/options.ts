@@ -12,7 +12,7 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Let the API add servers with any command but code in arguments, such as sh -c. Everyone who may add servers may then run programs on this machine.",
+      "Let the API add servers with any command but code in arguments, such as sh -c. Everyone who may add servers may then run programs on this machine. Also --allow-unsafe-commands.",
     ),
   allowedAddresses: z
     .array(z.string().min(1))
@@ -20,7 +20,7 @@ export const optionsSchema = z.strictObject({
     .describe(
       "Host names, addresses and networks such as 10.1.0.0/16 that servers added over the API may have besides public ones. Default: none.",
     ),
-  settle: z
+  settleTimeout: z
     .number()
     .min(0)
     .max(600)
@@ -32,3 +32,8 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type AdminOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  settle: "settleTimeout",
+};

@@ -99,11 +99,11 @@ export function limitsOf(
   { limits, capabilities }: AgentOptions,
   config: AgentsOptions,
 ): RunLimits & { readonly time: number } {
-  const { turns, tokens, time, toolCalls, outputTokens, parallel, result } = config.limits;
+  const { turns, tokens, timeout, toolCalls, outputTokens, parallel, result } = config.limits;
   return {
     turns: limits.turns ?? turns,
     tokens: limits.tokens ?? tokens,
-    time: limits.time ?? time,
+    time: limits.timeout ?? timeout,
     toolCalls: limits.toolCalls ?? toolCalls,
     outputTokens: limits.outputTokens ?? capabilities?.max_output_tokens ?? outputTokens,
     parallel: limits.parallel ?? parallel,

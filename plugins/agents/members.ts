@@ -58,7 +58,7 @@ async function createMember(
     options,
     driver,
     time: limitsOf(options, config).time,
-    depth: config.depth,
+    depth: config.maxDepth,
     obstacle: () => findObstacle(options, gateway.control, members),
     progress,
     log: gateway.log,

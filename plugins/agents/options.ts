@@ -12,7 +12,9 @@ const limitsShape = {
     .int()
     .min(1)
     .describe("Most tokens in one run, read and written; checked after each request."),
-  time: durationSchema().describe("Longest run; a bare number is seconds."),
+  timeout: durationSchema().describe(
+    "Longest run, in place of timeouts.default; a bare number is seconds.",
+  ),
   toolCalls: z.int().min(0).describe("Most tool calls in one run."),
   outputTokens: z
     .int()
@@ -30,7 +32,7 @@ const limitsSchema = z
   .strictObject({
     turns: limitsShape.turns.default(30),
     tokens: limitsShape.tokens.optional(),
-    time: limitsShape.time.default(600_000),
+    timeout: limitsShape.timeout.default(600_000),
     toolCalls: limitsShape.toolCalls.default(200),
     outputTokens: limitsShape.outputTokens.optional(),
     parallel: limitsShape.parallel.default(8),
@@ -107,7 +109,7 @@ export const agentSchema = z
       .array(z.string())
       .default([])
       .describe(
-        "Servers and agents without which it cannot work: while one is down, calls are refused and its health is error.",
+        "Servers and agents without which it cannot work: while one is down, calls are refused and its health is error. No circles.",
       ),
     listener: listenerSchema
       .optional()
@@ -157,7 +159,7 @@ export const agentSchema = z
       .strictObject({
         turns: limitsShape.turns.optional(),
         tokens: limitsShape.tokens.optional(),
-        time: limitsShape.time.optional(),
+        timeout: limitsShape.timeout.optional(),
         toolCalls: limitsShape.toolCalls.optional(),
         outputTokens: limitsShape.outputTokens.optional(),
         parallel: limitsShape.parallel.optional(),
@@ -236,7 +238,7 @@ export const optionsSchema = z.strictObject({
     .optional()
     .describe("Provider and model of agents that name none, e.g. openai/gpt-5."),
   limits: limitsSchema,
-  depth: z
+  maxDepth: z
     .int()
     .min(1)
     .default(5)
@@ -248,3 +250,10 @@ export type AgentsInput = z.input<typeof agentsSchema>;
 
 /** {@link optionsSchema} filled in. */
 export type AgentsOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  "agents.<name>.limits.time": "agents.<name>.limits.timeout",
+  "limits.time": "limits.timeout",
+  depth: "maxDepth",
+};

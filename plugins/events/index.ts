@@ -1,6 +1,6 @@
 import { definePlugin } from "propylon";
 import { Channel } from "./channel.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerSources } from "./sources.ts";
 
@@ -19,15 +19,16 @@ export type {
 export default definePlugin({
   name: "events",
   config: optionsSchema,
+  formerOptions,
   setup(gateway) {
-    const { ring, ringSize } = gateway.config;
+    const { maxEvents, maxSize } = gateway.config;
     const channel = gateway.keep(
       "channel",
       () => new Channel(),
       (kept) => kept.close("removed"),
     );
     registerRoutes(gateway, channel);
-    registerSources(gateway, channel, { events: ring, bytes: ringSize });
+    registerSources(gateway, channel, { events: maxEvents, bytes: maxSize });
     gateway.hook("gateway:drain", () => channel.close("shutdown"));
   },
 });

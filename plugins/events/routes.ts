@@ -16,21 +16,21 @@ export function registerRoutes(
   gateway: Pick<PluginContext<EventsOptions>, "config" | "control" | "route">,
   channel: Channel,
 ): void {
-  const { queue, streams, heartbeat } = gateway.config;
-  const join = (stream: Stream): void => channel.join(stream, heartbeat, streams);
+  const { maxQueue, maxStreams, heartbeatInterval } = gateway.config;
+  const join = (stream: Stream): void => channel.join(stream, heartbeatInterval, maxStreams);
   const greet = (stream: Stream): void =>
     channel.greet(stream, snapshot(gateway.control.servers, stream.subscription.audience));
 
   const openStream = (subscription: Subscription): Response => {
     const outlet = new SseOutlet(() => channel.leave(stream));
-    const stream = new Stream(outlet, subscription, queue);
+    const stream = new Stream(outlet, subscription, maxQueue);
     join(stream);
     greet(stream);
     return outlet.response();
   };
 
   const accept = (socket: Socket): void => {
-    const stream = new Stream(new SocketOutlet(socket), subscribe(socket), queue);
+    const stream = new Stream(new SocketOutlet(socket), subscribe(socket), maxQueue);
     join(stream);
     socket.onClose(() => channel.leave(stream));
     socket.onMessage((text) =>

@@ -8,11 +8,13 @@ const timeoutsSchema = z
     default: period()
       .optional()
       .describe(
-        "How long a call may run when nothing else is said; a bare number is seconds. Default: the gateway's timeouts.default.",
+        "How long a call may run when nothing else is said; a bare number is seconds. Default: the gateway's timeouts.default. Also --tool-timeout.",
       ),
     max: period()
       .default(600_000)
-      .describe("Longest run of any call, for every caller; a bare number is seconds."),
+      .describe(
+        "Longest run of any call, for every caller; a bare number is seconds. Also --tool-timeout-max.",
+      ),
     overMax: z
       .enum(["clamp", "reject"])
       .default("clamp")
@@ -20,7 +22,7 @@ const timeoutsSchema = z
     idle: period()
       .optional()
       .describe(
-        "Longest time without a progress report; a bare number is seconds. Default: no such bound.",
+        "Longest time without a progress report; a bare number is seconds. Default: no such bound. Progress is then asked of the server even when the caller did not ask for it.",
       ),
     servers: z
       .record(z.string(), period())
@@ -29,7 +31,9 @@ const timeoutsSchema = z
     tools: z
       .record(z.string().regex(/^[^/]+\/.+$/, "must be server/tool"), period())
       .default({})
-      .describe("Per tool, as server/tool; a bare number is seconds."),
+      .describe(
+        "Per tool, as server/tool with its name at its own server; a bare number is seconds.",
+      ),
   })
   .superRefine(({ default: fallback = 0, max, servers, tools }, ctx) => {
     const all = { default: fallback, ...servers, ...tools };

@@ -115,15 +115,15 @@ export class GatewayHealth implements HealthService {
   }
 
   get #noAnswer(): string {
-    return `no answer within ${this.#options.gateway.config.budget} ms`;
+    return `no answer within ${this.#options.gateway.config.answerTimeout} ms`;
   }
 
   async #know(probed: readonly string[], driven: readonly string[]): Promise<void> {
     const { gateway, servers, models } = this.#options;
-    const { budget } = gateway.config;
+    const { answerTimeout } = gateway.config;
     await Promise.all([
-      servers.checks.whenKnown(probed, budget),
-      models.checks.whenKnown(driven, budget),
+      servers.checks.whenKnown(probed, answerTimeout),
+      models.checks.whenKnown(driven, answerTimeout),
     ]);
   }
 

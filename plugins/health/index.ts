@@ -5,7 +5,7 @@ import { keepChecking } from "./background.ts";
 import { GatewayHealth } from "./health.ts";
 import { createProbeDurations, registerMetrics } from "./metrics.ts";
 import { ModelChecks } from "./models.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { ServerChecks } from "./servers.ts";
 import { GET_HEALTH, Health } from "./service.ts";
@@ -16,6 +16,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "health",
   config: optionsSchema,
+  formerOptions,
   inject: { agents: optional(Agents), gating: optional(Gating) },
   provides: Health,
   setup(gateway) {

@@ -24,8 +24,8 @@ export class ModelChecks {
     this.#agents = agents;
     this.#timeout = config.timeout;
     this.checks = new Checks({
-      interval: config.preflight,
-      lasts: 4 * config.preflight + config.timeout,
+      interval: config.preflightInterval,
+      lasts: 4 * config.preflightInterval + config.timeout,
       known: keep("models", () => new Map<string, Known<ModelHealth>>()),
       ask: (agent, signal) => this.#ask(agent, signal),
     });

@@ -11,15 +11,15 @@ export const optionsSchema = z.strictObject({
   timeout: durationSchema()
     .default(3_000)
     .describe("How long a probe or a check of a model's provider may take."),
-  budget: durationSchema("ms")
+  answerTimeout: durationSchema("ms")
     .default(900)
     .describe(
-      "How long an answer may wait for probes whose result is not known yet. A bare number is milliseconds.",
+      "How long an answer may wait for probes whose result is not known yet. A bare number is milliseconds. Above 950 the answer may take over a second.",
     ),
   slow: durationSchema()
     .default(2_000)
     .describe("Average time of a server's last probes above which it counts as slow."),
-  preflight: durationSchema()
+  preflightInterval: durationSchema()
     .default(60_000)
     .describe("Time between two checks of an agent's model provider."),
   allDown: z
@@ -35,3 +35,9 @@ export const optionsSchema = z.strictObject({
 
 /** Options, durations in milliseconds. */
 export type HealthOptions = z.infer<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  budget: "answerTimeout",
+  preflight: "preflightInterval",
+};

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { Ring } from "./ring.ts";
 import { registerRoutes } from "./routes.ts";
@@ -9,9 +9,10 @@ import { Secrets } from "./secrets.ts";
 export default definePlugin({
   name: "history",
   config: optionsSchema,
+  formerOptions,
   setup(gateway) {
-    const { entries, memory } = gateway.config;
-    const limits = { entries, memory };
+    const { maxEntries, maxMemory } = gateway.config;
+    const limits = { entries: maxEntries, memory: maxMemory };
     const ring = gateway.keep("ring", () => new Ring(limits));
     const secrets = new Secrets(gateway.config.redact);
     const { config: options, log } = gateway;

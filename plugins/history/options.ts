@@ -6,17 +6,17 @@ const MAX_MEMORY = 2 * 1_073_741_824;
 
 /** Options of the history plugin. */
 export const optionsSchema = z.strictObject({
-  entries: z
+  maxEntries: z
     .int()
     .min(1)
     .max(1_000_000)
     .default(1_000)
     .describe("Calls to remember; the oldest one goes when there are more."),
-  memory: sizeSchema()
+  maxMemory: sizeSchema()
     .refine((bytes) => bytes <= MAX_MEMORY, "expected at most 2GiB")
     .default(8 * 1_048_576)
     .describe(
-      "Memory that all of them may take; the oldest ones go when it is more. Taken in one block, which the system fills as it is used.",
+      "Memory that all of them may take; the oldest ones go when it is more. At most 2GiB, taken in one block, which the system fills as it is used.",
     ),
   arguments: z
     .enum(["off", "redacted", "full"])
@@ -24,11 +24,11 @@ export const optionsSchema = z.strictObject({
     .describe(
       "What is kept of arguments: nothing, all but the values of secret names, or everything.",
     ),
-  argumentLimit: sizeSchema()
+  maxArguments: sizeSchema()
     .default(16 * 1_024)
     .describe("Memory for the arguments of one call, as estimated; the rest is cut off."),
   results: z.boolean().default(true).describe("Keep the beginning of results."),
-  resultLimit: sizeSchema()
+  maxResult: sizeSchema()
     .default(4 * 1_024)
     .describe("Bytes kept of one result."),
   redact: z
@@ -41,3 +41,11 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type HistoryOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  entries: "maxEntries",
+  memory: "maxMemory",
+  argumentLimit: "maxArguments",
+  resultLimit: "maxResult",
+};

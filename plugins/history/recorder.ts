@@ -153,14 +153,14 @@ export class Recorder {
 
   /** Also done when arguments are not kept: what must not stand in the result is known from them alone. */
   #look(args: object): Looked {
-    const { arguments: mode, argumentLimit: limit } = this.#options;
+    const { arguments: mode, maxArguments: limit } = this.#options;
     return keepArguments(args, { limit, secrets: mode === "full" ? undefined : this.#secrets });
   }
 
   #resultOf(end: Answer | Error, secrets: readonly string[]): KeptResult | undefined {
-    const { results, resultLimit } = this.#options;
+    const { results, maxResult } = this.#options;
     if (!results || end instanceof Error || end.isRpcError) return undefined;
-    return keepResult(end, resultLimit, secrets);
+    return keepResult(end, maxResult, secrets);
   }
 }
 

@@ -5,7 +5,7 @@ import { Payloads } from "propylon/plugins/payloads";
 import { takersOf } from "./dependencies.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { registerMetrics } from "./metrics.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerSockets } from "./sockets.ts";
 import { registerTools } from "./tools.ts";
@@ -17,6 +17,7 @@ const SWEEP_MS = [1_000, 30_000] as const;
 export default definePlugin({
   name: "lifecycle",
   config: optionsSchema,
+  formerOptions,
   inject: { agents: Agents, payloads: optional(Payloads) },
   setup(gateway) {
     const { config: options, services, log } = gateway;
@@ -38,7 +39,7 @@ export default definePlugin({
     gateway.onStart(() => {
       const takers = takersOf(options, agents);
       const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
-      const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.keep.age));
+      const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.retention.ttl));
       const timer = setTicker(() => lifecycle.sweep(), every);
       timer.unref();
       return () => {

@@ -83,7 +83,11 @@ export class Lifecycle {
     const known = key === undefined ? undefined : this.#keys.get(key);
     if (known) return sameRequest(known, request);
     this.#admit(request);
-    const agent = new ManagedAgent({ ...request, key, output: this.dependencies.options.output });
+    const agent = new ManagedAgent({
+      ...request,
+      key,
+      output: this.dependencies.options.maxOutput,
+    });
     this.#roster.add(agent);
     this.#ready.add(agent);
     if (key !== undefined) this.#keys.set(key, { agent, request });
@@ -139,9 +143,9 @@ export class Lifecycle {
 
   /** Drops what is kept no longer. */
   sweep(): void {
-    const { keep } = this.dependencies.options;
-    this.#roster.sweep(keep);
-    const before = new Date(Date.now() - keep.age).toISOString();
+    const { retention } = this.dependencies.options;
+    this.#roster.sweep(retention);
+    const before = new Date(Date.now() - retention.ttl).toISOString();
     for (const agent of this.#ready)
       if (agent.createdAt < before && !this.#slots.isWaiting(agent)) this.#roster.drop(agent);
   }
@@ -170,7 +174,7 @@ export class Lifecycle {
   #admit({ start }: StartRequest): void {
     if (this.#draining) throw new GatewayError("draining", "The gateway is shutting down.");
     this.sweep();
-    if (this.#ready.size < this.dependencies.options.waiting || (start && this.#slots.isFree))
+    if (this.#ready.size < this.dependencies.options.maxWaiting || (start && this.#slots.isFree))
       return;
     throw new GatewayError("rate_limited", `There are ${this.#ready.size} agents ready already.`, {
       hint: "Try again when some have ended.",
@@ -248,7 +252,7 @@ export class Lifecycle {
     agent.finish(end);
     this.ends[end.status]++;
     this.#roster.file(agent);
-    this.#roster.sweep(this.dependencies.options.keep);
+    this.#roster.sweep(this.dependencies.options.retention);
     this.#slots.release(agent);
     this.#fill();
     return true;

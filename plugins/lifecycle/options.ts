@@ -15,21 +15,23 @@ export const optionsSchema = z.strictObject({
     .int()
     .min(1)
     .default(50)
-    .describe("Agents that run at the same time; further ones are ready and wait."),
-  waiting: z
+    .describe(
+      "Agents that run at the same time; further ones are ready and wait. One that was stopped keeps its place until its request to the model ends.",
+    ),
+  maxWaiting: z
     .int()
     .min(0)
     .default(1_000)
     .describe("Agents that may be ready at the same time; further ones are refused."),
-  preview: z
+  maxPreview: z
     .int()
     .min(0)
     .default(200)
     .describe("Characters of recent output in the status of a running agent; 0: none."),
-  output: sizeSchema()
+  maxOutput: sizeSchema()
     .default(64 * 1024)
     .describe("How much of the last output is kept of each agent; a bare number is bytes."),
-  reminders: z
+  maxReminders: z
     .int()
     .min(0)
     .max(10)
@@ -41,13 +43,13 @@ export const optionsSchema = z.strictObject({
     .enum(["ignore", "accept"])
     .default("ignore")
     .describe("Whether agent_complete still counts for an agent that was stopped."),
-  keep: z
+  retention: z
     .strictObject({
-      count: z.int().min(0).default(10_000).describe("Agents that ended."),
-      age: durationSchema()
+      maxAgents: z.int().min(0).default(10_000).describe("Agents that ended."),
+      ttl: durationSchema()
         .default(86_400_000)
         .describe("Time since they ended, or were made and not started; a bare number is seconds."),
-      bytes: sizeSchema()
+      maxSize: sizeSchema()
         .default(64 * 1024 * 1024)
         .describe("Contracts, summaries and output together; a bare number is bytes."),
     })
@@ -57,3 +59,14 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type LifecycleOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  waiting: "maxWaiting",
+  preview: "maxPreview",
+  output: "maxOutput",
+  reminders: "maxReminders",
+  "keep.count": "retention.maxAgents",
+  "keep.age": "retention.ttl",
+  "keep.bytes": "retention.maxSize",
+};

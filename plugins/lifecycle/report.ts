@@ -45,7 +45,7 @@ export function agentStatusOf(
     status.payload_size = payload.size;
     status.payload_url = payloads!.url(agent.id);
   }
-  const preview = agent.status === "running" ? agent.output.tail(options.preview) : "";
+  const preview = agent.status === "running" ? agent.output.tail(options.maxPreview) : "";
   if (preview !== "") status.preview = preview;
   return status;
 }

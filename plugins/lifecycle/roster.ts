@@ -45,10 +45,10 @@ export class Roster {
   }
 
   /** Drops the oldest that ended, beyond what is to be kept. */
-  sweep({ count, age, bytes }: LifecycleOptions["keep"]): void {
-    const before = new Date(Date.now() - age).toISOString();
+  sweep({ maxAgents, ttl, maxSize }: LifecycleOptions["retention"]): void {
+    const before = new Date(Date.now() - ttl).toISOString();
     for (const agent of this.#ended.keys()) {
-      const fits = this.#ended.size <= count && this.#endedBytes <= bytes;
+      const fits = this.#ended.size <= maxAgents && this.#endedBytes <= maxSize;
       if (fits && agent.endedAt! >= before) break;
       this.drop(agent);
     }

@@ -45,7 +45,7 @@ async function work(agent: ManagedAgent, dependencies: RunDependencies): Promise
     );
     const end = endOf(agent, result, dependencies);
     if (end) return end;
-    if (reminders >= dependencies.options.reminders) return UNFINISHED;
+    if (reminders >= dependencies.options.maxReminders) return UNFINISHED;
     messages = [...result.messages, REMINDER];
   }
 }

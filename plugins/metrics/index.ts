@@ -5,7 +5,7 @@ import { CallCounts } from "./counts.ts";
 import { Exposition } from "./exposition.ts";
 import { GatewayLife } from "./life.ts";
 import { measure } from "./measure.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { exposeProcess } from "./process.ts";
 import { registerRoutes } from "./routes.ts";
 import { Switches } from "./switches.ts";
@@ -14,6 +14,7 @@ import { Switches } from "./switches.ts";
 export default definePlugin({
   name: "metrics",
   config: optionsSchema,
+  formerOptions,
   inject: { gating: optional(Gating) },
   setup(gateway) {
     const { config, services } = gateway;

@@ -11,7 +11,7 @@ export const optionsSchema = z.strictObject({
     .regex(/^(?:[a-zA-Z_][a-zA-Z0-9_]*)?$/, "use letters, digits and underscores")
     .default("")
     .describe(
-      'Put in front of the name of every metric of this plugin, e.g. "propylon_"; the JSON keeps its names.',
+      'Put in front of the name of every metric of this plugin, e.g. "propylon_"; the JSON keeps its names. The shipped dashboard and alerts expect none.',
     ),
   public: z
     .boolean()
@@ -32,7 +32,9 @@ export const optionsSchema = z.strictObject({
       message: "must ascend",
     })
     .default(BUCKETS)
-    .describe("Upper bounds of the duration histograms, in seconds. A change starts them anew."),
+    .describe(
+      "Upper bounds of the duration histograms, in seconds, ascending. A change starts them anew.",
+    ),
   maxTools: z
     .int()
     .min(1)
@@ -49,10 +51,15 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(true)
     .describe("Show figures of the process: memory, processor time, event loop."),
-  cache: durationSchema()
+  cacheTtl: durationSchema()
     .default(1_000)
     .describe("How long the page of GET /metrics is reused. A bare number is seconds; 0 = never."),
 });
 
 /** {@link optionsSchema} filled in. */
 export type MetricsOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  cache: "cacheTtl",
+};

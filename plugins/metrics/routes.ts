@@ -10,7 +10,7 @@ export function registerRoutes(
   { config, control, route }: Pick<PluginContext<MetricsOptions>, "config" | "control" | "route">,
   sources: Sources,
 ): void {
-  const text = new CachedPage(() => control.metrics(), config.cache);
+  const text = new CachedPage(() => control.metrics(), config.cacheTtl);
   const prometheus = async (): Promise<Response> =>
     new Response(await text.read(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
   const access = config.public ? "public" : "viewer";

@@ -211,7 +211,7 @@ const EVENTS: Json = {
 
 /** Whether the document tells of jobs. */
 function offersJobs({ options }: DocumentHead): boolean {
-  return options.document === "full" && options.jobs.max > 0;
+  return options.document === "full" && options.jobs.maxJobs > 0;
 }
 
 /** Whether there is anything to send. Importers refuse to call an operation with a body when a model gives no arguments. */

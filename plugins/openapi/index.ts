@@ -4,7 +4,7 @@ import { RateLimits } from "propylon/plugins/ratelimit";
 import { validateCalls } from "./arguments.ts";
 import { commands } from "./commands.ts";
 import { Jobs } from "./jobs.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { timeStages } from "./timing.ts";
 
@@ -12,6 +12,7 @@ import { timeStages } from "./timing.ts";
 export default definePlugin({
   name: "openapi",
   config: optionsSchema,
+  formerOptions,
   commands,
   inject: { gating: optional(Gating), limits: optional(RateLimits) },
   setup(gateway) {

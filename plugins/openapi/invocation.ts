@@ -73,7 +73,7 @@ export class Invocation {
   /** Runs the call in the way that the request prefers. */
   run(): Promise<Response> | Response {
     const { headers } = this.#event.req;
-    if (this.#host.options.jobs.max > 0 && prefersAsync(headers.get("prefer")))
+    if (this.#host.options.jobs.maxJobs > 0 && prefersAsync(headers.get("prefer")))
       return this.#later();
     if (prefersEvents(headers.get("accept"))) return this.#stream();
     return this.#atOnce();

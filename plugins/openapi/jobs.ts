@@ -99,10 +99,10 @@ export class Jobs {
 
   /** The oldest that ended makes way. */
   #makeRoom(): void {
-    if (this.#jobs.size < this.limits.max) return;
+    if (this.#jobs.size < this.limits.maxJobs) return;
     const ended = this.#oldestEnded();
     if (!ended)
-      throw new GatewayError("rate_limited", `${this.limits.max} jobs are running already.`, {
+      throw new GatewayError("rate_limited", `${this.limits.maxJobs} jobs are running already.`, {
         hint: "Wait for one of them, or cancel it.",
         headers: { "retry-after": "5" },
       });
@@ -131,13 +131,13 @@ export class Jobs {
   #end(job: Job, status: Job["status"]): void {
     job.status = status;
     job.endedAt = new Date().toISOString();
-    job.expiry = setTimer(() => this.#forget(job), this.limits.keep);
+    job.expiry = setTimer(() => this.#forget(job), this.limits.ttl);
     job.expiry.unref();
   }
 
   /** Results beyond the bytes allowed are dropped, oldest first; the last one stays, or nobody could fetch a large one. */
   #shrink(): void {
-    while (this.#bytes > this.limits.bytes) {
+    while (this.#bytes > this.limits.maxSize) {
       const ended = [...this.#jobs.values()].filter(({ completion }) => completion !== undefined);
       if (ended.length <= 1) return;
       this.#forget(ended[0]!);

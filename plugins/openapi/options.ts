@@ -68,18 +68,20 @@ export const optionsSchema = z.strictObject({
   serverTiming: z
     .boolean()
     .default(false)
-    .describe("Answer with a Server-Timing header: what each stage of the pipeline took."),
+    .describe(
+      "Answer with a Server-Timing header: milliseconds in each stage of the pipeline, at the server (`upstream`), on the way back (`reply`), and in `total`.",
+    ),
   jobs: z
     .strictObject({
-      max: z
+      maxJobs: z
         .int()
         .min(0)
         .default(1_000)
         .describe("Jobs kept at a time, running and finished. 0 = no `Prefer: respond-async`."),
-      bytes: sizeSchema()
+      maxSize: sizeSchema()
         .default(64 * 1024 * 1024)
         .describe("Bytes of all results kept; the oldest make way. A bare number is bytes."),
-      keep: durationSchema()
+      ttl: durationSchema()
         .default(600_000)
         .describe("How long a finished job can be fetched; a bare number is seconds."),
     })
@@ -89,3 +91,10 @@ export const optionsSchema = z.strictObject({
 
 /** Options as the plugin uses them. */
 export type OpenapiOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  "jobs.max": "jobs.maxJobs",
+  "jobs.bytes": "jobs.maxSize",
+  "jobs.keep": "jobs.ttl",
+};

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { definePlugin } from "propylon";
 import { registerMetrics } from "./metrics.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { storeResults } from "./results.ts";
 import { registerRoutes, urlMaker } from "./routes.ts";
 import { Payloads } from "./service.ts";
@@ -14,6 +14,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "payloads",
   config: optionsSchema,
+  formerOptions,
   provides: Payloads,
   setup(gateway) {
     const { config } = gateway;

@@ -9,23 +9,25 @@ export const optionsSchema = z.strictObject({
     .describe(
       "Where clients reach the gateway, for payload_url; default: the config's publicUrl, else the first listener.",
     ),
-  limit: sizeSchema()
+  maxSize: sizeSchema()
     .default(64 * 1024 * 1024)
     .describe("Largest payload before compression; a bare number is bytes."),
-  total: sizeSchema()
+  maxTotalSize: sizeSchema()
     .default(256 * 1024 * 1024)
     .describe("Room for all payloads as stored; a bare number is bytes."),
   store: z
     .string()
     .min(1)
     .optional()
-    .describe("Folder that keeps payloads through a restart; default: memory only."),
+    .describe(
+      "Folder that keeps payloads through a restart, relative to the config; made with mode 0700 when it is missing. Default: memory only.",
+    ),
   results: z
     .strictObject({
       above: sizeSchema().describe(
         "Tool results larger than this become payloads; a bare number is bytes.",
       ),
-      preview: sizeSchema()
+      maxPreview: sizeSchema()
         .default(2_048)
         .describe("How much of the text stays in the result; a bare number is bytes."),
       ttl: durationSchema()
@@ -38,3 +40,10 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type PayloadsOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  limit: "maxSize",
+  total: "maxTotalSize",
+  "results.preview": "results.maxPreview",
+};

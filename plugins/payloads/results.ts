@@ -92,7 +92,7 @@ async function replace(
   { principal, server, name }: Call,
   result: Json,
   store: PayloadStore,
-  { preview, ttl }: ResultOptions,
+  { maxPreview, ttl }: ResultOptions,
 ): Promise<Answer> {
   const text = textOf(result);
   const id = randomUUID();
@@ -102,7 +102,7 @@ async function replace(
     ttl,
   });
   const shown =
-    text === undefined ? "" : readText(Buffer.from(text).subarray(0, preview), 0, false).text;
+    text === undefined ? "" : readText(Buffer.from(text).subarray(0, maxPreview), 0, false).text;
   const note = `The result of ${name} has ${info.size} bytes and was stored. Read it with ${READ_TOOL}, id ${id}; it is kept until ${info.expiresAt}.`;
   return Answer.result({
     ...(result["_meta"] !== undefined && { _meta: result["_meta"] }),

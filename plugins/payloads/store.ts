@@ -14,7 +14,7 @@ const compress = promisify(gzip);
 const SWEEP_MS = 1_000;
 
 /** Limits in bytes, and where a client fetches a payload. */
-export interface StoreSettings extends Pick<PayloadsOptions, "limit" | "total"> {
+export interface StoreSettings extends Pick<PayloadsOptions, "maxSize" | "maxTotalSize"> {
   urlOf(id: string): string;
 }
 
@@ -26,7 +26,7 @@ export class Store implements PayloadStore {
   readonly #infos = new Map<string, PayloadInfo>();
   /** Writes of one id wait for each other. */
   readonly #queues = new Map<string, Promise<unknown>>();
-  #settings: StoreSettings = { limit: 0, total: 0, urlOf: (id) => id };
+  #settings: StoreSettings = { maxSize: 0, maxTotalSize: 0, urlOf: (id) => id };
   #stored = 0;
   #expiry: NodeJS.Timeout | undefined;
 
@@ -110,7 +110,7 @@ export class Store implements PayloadStore {
     const old = before.length > 0 ? this.info(id) : undefined;
     const bytes = typeof content === "string" ? Buffer.from(content, "utf8") : content;
     const size = (old?.size ?? 0) + bytes.length;
-    if (size > this.#settings.limit) throw tooLarge("One payload", size, this.#settings.limit);
+    if (size > this.#settings.maxSize) throw tooLarge("One payload", size, this.#settings.maxSize);
     const members = [...before, await compress(bytes)];
     const stored = members.reduce((sum, { length }) => sum + length, 0);
     const now = Date.now();
@@ -128,8 +128,8 @@ export class Store implements PayloadStore {
 
   async #keep(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {
     const together = this.#stored - (this.#infos.get(id)?.stored ?? 0) + info.stored;
-    if (together > this.#settings.total)
-      throw tooLarge("All payloads together", together, this.#settings.total);
+    if (together > this.#settings.maxTotalSize)
+      throw tooLarge("All payloads together", together, this.#settings.maxTotalSize);
     // Counted before it is written, so that writes at the same time cannot pass the limit together.
     const old = this.#infos.get(id);
     this.#remember(id, info);

@@ -2,7 +2,7 @@ import { definePlugin, type Answer, type Call, type Next } from "propylon";
 import { amendCall } from "propylon/kit";
 import { Heartbeat } from "./heartbeat.ts";
 import { Meter } from "./meter.ts";
-import { optionsSchema, type ProgressOptions } from "./options.ts";
+import { formerOptions, optionsSchema, type ProgressOptions } from "./options.ts";
 import { Reporter } from "./reporter.ts";
 import { AgentProgress } from "./service.ts";
 
@@ -12,6 +12,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "progress",
   config: optionsSchema,
+  formerOptions,
   provides: AgentProgress,
   setup(gateway) {
     const { config } = gateway;
@@ -30,7 +31,9 @@ function follow(call: Call, next: Next, options: ProgressOptions): Promise<Answe
   const send = call.progress!;
   const meter = new Meter((report) => send(report), options);
   const heartbeat =
-    options.heartbeat > 0 ? new Heartbeat(call, options.heartbeat, meter) : undefined;
+    options.heartbeatInterval > 0
+      ? new Heartbeat(call, options.heartbeatInterval, meter)
+      : undefined;
   const amended = amendCall(call, {
     progress(report) {
       heartbeat?.heard(report);

@@ -14,7 +14,7 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe("Report the text of models while it is written, as `{agent} says: ...`."),
-  heartbeat: durationSchema()
+  heartbeatInterval: durationSchema()
     .default(15_000)
     .describe(
       "Report that a silent tool still runs, this often; a bare number is seconds, 0 = never.",
@@ -35,3 +35,8 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type ProgressOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  heartbeat: "heartbeatInterval",
+};

@@ -58,7 +58,7 @@ export class Cap {
         displace: () => refuse("others wait that have fewer"),
         close: () => end(() => reject(closing())),
       };
-      const timer = setTimer(() => refuse("none ended in time"), this.#options.wait);
+      const timer = setTimer(() => refuse("none ended in time"), this.#options.queueTimeout);
       if (signal.aborted) return abort();
       signal.addEventListener("abort", abort, { once: true });
       if (!slots.join(waiter)) refuse("and as many wait as may");
@@ -73,7 +73,7 @@ export class Cap {
   #add(key: string): Slots {
     if (this.#slots.size >= KEYS)
       for (const [idle, slots] of this.#slots) if (slots.isIdle) this.#slots.delete(idle);
-    const slots = new Slots(this.#options.max, this.#options.queue);
+    const slots = new Slots(this.#options.maxRunning, this.#options.maxQueue);
     this.#slots.set(key, slots);
     return slots;
   }
@@ -85,12 +85,12 @@ export class Cap {
   }
 
   #refusal(why: string): GatewayError {
-    const { max } = this.#options;
+    const { maxRunning } = this.#options;
     return new GatewayError(
       "rate_limited",
-      `Too many calls at the same time: "${this.name}" lets ${max} run, ${why}.`,
+      `Too many calls at the same time: "${this.name}" lets ${maxRunning} run, ${why}.`,
       {
-        data: { limit: max, remaining: 0, retryAfter: 1, rule: this.name },
+        data: { limit: maxRunning, remaining: 0, retryAfter: 1, rule: this.name },
         hint: "Try again when others have ended.",
         headers: { "retry-after": "1" },
       },

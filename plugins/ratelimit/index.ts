@@ -1,7 +1,7 @@
 import { definePlugin } from "propylon";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { RateLimits } from "./service.ts";
 
 export * from "./service.ts";
@@ -10,6 +10,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "ratelimit",
   config: optionsSchema,
+  formerOptions,
   provides: RateLimits,
   setup(gateway) {
     const limits = new Limits(gateway.config, rejectedCounter(gateway.metrics));

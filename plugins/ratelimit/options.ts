@@ -23,7 +23,11 @@ const selection = {
     .min(1)
     .optional()
     .describe("Only calls to servers of this name; * is a wildcard."),
-  tool: z.string().min(1).optional().describe("Only calls of tools of this name; * is a wildcard."),
+  tool: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Only calls of tools of this name at their own server; * is a wildcard."),
   role: z
     .enum(["viewer", "caller", "operator", "admin", "service"])
     .optional()
@@ -32,8 +36,8 @@ const selection = {
 
 const rateSchema = z.strictObject({
   ...selection,
-  rate: z.number().positive().describe("Calls that a bucket gets back in each `every`."),
-  every: durationSchema()
+  rate: z.number().positive().describe("Calls that a bucket gets back in each `interval`."),
+  interval: durationSchema()
     .refine((ms) => ms > 0, "expected more than zero")
     .default(1_000)
     .describe("Time in which a bucket gets `rate` calls back. A bare number is seconds."),
@@ -41,18 +45,20 @@ const rateSchema = z.strictObject({
     .int()
     .min(1)
     .optional()
-    .describe("Calls that a full bucket holds; default: `rate`, at least 1."),
+    .describe(
+      "Calls that a full bucket holds: in any time t at most `burst + rate * t / interval` run. Default: `rate`, at least 1.",
+    ),
 });
 
 const capSchema = z.strictObject({
   ...selection,
-  max: z.int().min(1).describe("Calls that run at the same time."),
-  queue: z
+  maxRunning: z.int().min(1).describe("Calls that run at the same time."),
+  maxQueue: z
     .int()
     .min(0)
     .default(256)
     .describe("Calls that wait for their turn; those beyond are refused."),
-  wait: durationSchema()
+  queueTimeout: durationSchema()
     .default(10_000)
     .describe(
       "Longest wait; it comes before the call's own time limit starts. A bare number is seconds.",
@@ -64,8 +70,10 @@ export const optionsSchema = z.strictObject({
   rates: z.record(nameSchema, rateSchema).default({}).describe("Token buckets by name."),
   concurrency: z
     .record(nameSchema, capSchema)
-    .default({ server: { per: ["server"], max: 64, queue: 256, wait: 10_000 } })
-    .describe("Bounds on calls that run at the same time, by name; replaces the default."),
+    .default({ server: { per: ["server"], maxRunning: 64, maxQueue: 256, queueTimeout: 10_000 } })
+    .describe(
+      "Bounds on calls that run at the same time, by name; replaces the default, 64 per server with 256 waiting for 10s.",
+    ),
 });
 
 /** Options, durations in milliseconds. */
@@ -76,3 +84,11 @@ export type RateOptions = z.infer<typeof rateSchema>;
 export type CapOptions = z.infer<typeof capSchema>;
 /** Which calls a rule is about. */
 export type Selection = Pick<RateOptions, "per" | "server" | "tool" | "role">;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  "rates.<name>.every": "rates.<name>.interval",
+  "concurrency.<name>.max": "concurrency.<name>.maxRunning",
+  "concurrency.<name>.queue": "concurrency.<name>.maxQueue",
+  "concurrency.<name>.wait": "concurrency.<name>.queueTimeout",
+};

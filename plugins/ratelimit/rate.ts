@@ -10,10 +10,10 @@ export class Rate {
   readonly #buckets: Buckets;
 
   constructor(name: string, options: RateOptions) {
-    const { rate, every, burst = Math.max(1, Math.floor(rate)) } = options;
+    const { rate, interval, burst = Math.max(1, Math.floor(rate)) } = options;
     this.name = name;
     this.selector = new Selector(options);
-    this.#buckets = new Buckets(burst, every / rate);
+    this.#buckets = new Buckets(burst, interval / rate);
   }
 
   /** Takes a token of the bucket with a key: 0 = taken, else the milliseconds until there is one. */

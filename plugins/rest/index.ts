@@ -1,12 +1,13 @@
 import { definePlugin } from "propylon";
 import { locate } from "./document.ts";
-import { apiOptions, type ApiOptions } from "./options.ts";
+import { apiOptions, formerApiOptions, type ApiOptions } from "./options.ts";
 import { ApiServer } from "./server.ts";
 
 /** REST APIs behind the gateway: an entry of `servers` with `type: openapi` is a server whose tools are the API's operations. */
 export default definePlugin({
   name: "rest",
   serverTypes: { openapi: apiOptions },
+  formerServerOptions: { openapi: formerApiOptions },
   setup(gateway) {
     const { files, log } = gateway;
     gateway.serverType("openapi", {

@@ -9,16 +9,20 @@ export const apiOptions = z.strictObject({
   spec: z
     .string()
     .min(1)
-    .describe("OpenAPI 3.0 or 3.1 document, JSON or YAML: a URL, or a file beside the config."),
+    .describe(
+      "OpenAPI 3.0 or 3.1 document, JSON or YAML: a URL, or a file relative to the config.",
+    ),
   baseUrl: z
     .url({ protocol: /^https?$/ })
     .optional()
     .describe(
-      "Where the API is; default: the first server of the document, if it has the host of the document's URL.",
+      "Where the API is; default: the first server of the document, if it has the host of the document's URL. Its query is sent with every request.",
     ),
   headers: headersSchema()
     .default({})
-    .describe("Headers sent with every request, e.g. Authorization."),
+    .describe(
+      "Headers sent with every request, e.g. Authorization, and with that for the document if it is on the host of the API.",
+    ),
   operations: z
     .strictObject({
       include: patterns("Only these."),
@@ -28,7 +32,7 @@ export const apiOptions = z.strictObject({
     .describe(
       "Which operations become tools, by operationId, `GET /path` or `tag:name` (`*` matches any run of characters).",
     ),
-  refresh: durationSchema()
+  refreshInterval: durationSchema()
     .default(300_000)
     .describe("How often the document is read again; a bare number is seconds. 0 = never."),
   connectTimeout: durationSchema()
@@ -41,3 +45,8 @@ export const apiOptions = z.strictObject({
 
 /** Checked options: durations in milliseconds, sizes in bytes. */
 export type ApiOptions = z.output<typeof apiOptions>;
+
+/** Names of options in 0.1. */
+export const formerApiOptions = {
+  refresh: "refreshInterval",
+};

@@ -38,7 +38,7 @@ export class ApiServer implements ManagedServer {
 
   constructor(settings: ApiServerOptions) {
     const { name, log, catalogue, options } = settings;
-    const { refresh, connectTimeout, maxResult } = options;
+    const { refreshInterval, connectTimeout, maxResult } = options;
     this.name = name;
     this.#settings = settings;
     this.#http = new ApiHttp({ server: name, connectTimeout, maxResult });
@@ -47,7 +47,7 @@ export class ApiServer implements ManagedServer {
       tracker: this.#tracker,
       subject: "the OpenAPI document",
       catalogue,
-      refresh,
+      refresh: refreshInterval,
       timeout: connectTimeout,
       read: (signal, before) => this.#read(signal, before),
     });

@@ -2,7 +2,7 @@ import { definePlugin } from "propylon";
 import { commands } from "./commands.ts";
 import { PACKAGES } from "./jetstream/packages.ts";
 import { run } from "./life.ts";
-import { optionsSchema } from "./options.ts";
+import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskQueue } from "./service.ts";
 import { settle } from "./settings.ts";
@@ -15,6 +15,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "sidecar",
   config: optionsSchema,
+  formerOptions,
   commands,
   provides: TaskQueue,
   // $NATS_URL may name servers where it runs.

@@ -43,6 +43,6 @@ export function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): v
 /** What is left of the process's own grace once a child had time to end. */
 function graceOf({ control }: PluginContext<SidecarOptions>, settings: Settings): number {
   const { timeouts } = control.effectiveConfig() as { timeouts: { grace: number } };
-  const stop = settings.runtime.command ? settings.runtime.stop : 0;
+  const stop = settings.runtime.command ? settings.runtime.stopTimeout : 0;
   return Math.max(0, Math.min(settings.grace, timeouts.grace - stop));
 }

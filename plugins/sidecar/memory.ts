@@ -82,7 +82,7 @@ export class MemoryTransport implements Transport {
     if (!replaces && (await this.find(id))) return;
     const { [MESSAGE_ID]: message, [OWNER]: owner } = headers;
     const size = Buffer.byteLength(JSON.stringify(task));
-    const until = now() + this.#settings.keep.results;
+    const until = now() + this.#settings.retention.results;
     this.#forget(id);
     this.#ledger.set(id, { task, message, owner, sequence: ++this.#sequence, until, size });
     this.#ledgerBytes += size;

@@ -50,7 +50,9 @@ const runtimeSchema = z.strictObject({
   headers: z
     .record(z.string(), z.string())
     .default({})
-    .describe("Headers for every request to the runtime, e.g. a key of its own."),
+    .describe(
+      "Headers for every request to the runtime, e.g. a key of its own; of `propylon sidecar`: --runtime-key or $RUNTIME_KEY.",
+    ),
   manifest: file
     .optional()
     .describe(
@@ -61,15 +63,15 @@ const runtimeSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Program and arguments of the runtime, to run it as a child. Default: it runs elsewhere.",
+      "Program and arguments of the runtime, to run it as a child, started again when it ends. Default: it runs elsewhere.",
     ),
   env: z
     .record(z.string(), z.string())
     .default({})
     .describe(
-      "Variables of the child. It sees these, A2A_PORT and those that the contract names, PATH, HOME, LANG and the like, and nothing else.",
+      "Variables of the child, ${NAME} for one of ours. It sees these, A2A_PORT and those that the contract names, PATH, HOME, LANG and the like, and nothing else.",
     ),
-  startup: durationSchema()
+  startupTimeout: durationSchema()
     .optional()
     .describe(
       "How long the runtime may take to become healthy; a bare number is seconds. Default: $STARTUP_TIMEOUT, else 60s.",
@@ -79,13 +81,13 @@ const runtimeSchema = z.strictObject({
     .describe(
       "Pause between two looks at its health once it was healthy; a bare number is seconds.",
     ),
-  stop: durationSchema()
+  stopTimeout: durationSchema()
     .default(5_000)
     .describe("How long a child gets from SIGTERM to SIGKILL; a bare number is seconds."),
-  limit: sizeSchema()
+  maxResult: sizeSchema()
     .default(64 * 1_024 * 1_024)
     .describe(
-      "Largest answer of the runtime, and of a stream its largest event and all artifacts together; a bare number is bytes.",
+      "Largest answer of the runtime, and of a stream its largest event and all artifacts together; a bare number is bytes. More is given up at once: another run would do the work again.",
     ),
 });
 
@@ -147,7 +149,7 @@ export const optionsSchema = z.strictObject({
   timeout: durationSchema()
     .default(3_600_000)
     .describe("Longest run of one delivery; a bare number is seconds."),
-  keep: z
+  retention: z
     .strictObject({
       results: durationSchema()
         .default(604_800_000)
@@ -159,9 +161,17 @@ export const optionsSchema = z.strictObject({
   grace: durationSchema()
     .optional()
     .describe(
-      "How long running tasks get at a shutdown; a bare number is seconds. Default: $TERMINATION_GRACE_PERIOD, else 30s; at most timeouts.grace.",
+      "How long running tasks get at a shutdown; a bare number is seconds. Default: $TERMINATION_GRACE_PERIOD, else 30s; at most timeouts.grace, less runtime.stopTimeout for a child.",
     ),
 });
 
 /** {@link optionsSchema} filled in. */
 export type SidecarOptions = z.output<typeof optionsSchema>;
+
+/** Names of options in 0.1. */
+export const formerOptions = {
+  "runtime.startup": "runtime.startupTimeout",
+  "runtime.stop": "runtime.stopTimeout",
+  "runtime.limit": "runtime.maxResult",
+  keep: "retention",
+};

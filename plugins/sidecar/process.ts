@@ -70,9 +70,9 @@ function optionsOf(
       headers: runtimeKey === undefined ? undefined : { authorization: `Bearer ${runtimeKey}` },
       env: env && Object.fromEntries(env),
       manifest,
-      startup: startupTimeout,
+      startupTimeout,
       command,
-      stop: `${STOP_MS}ms`,
+      stopTimeout: `${STOP_MS}ms`,
     }),
   });
 }

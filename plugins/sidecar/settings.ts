@@ -39,7 +39,7 @@ export function settle(options: SidecarOptions, env: Environment, cwd: string): 
     nats: natsOf(options.nats, env, cwd),
     runtime: {
       ...runtime,
-      startup: runtime.startup ?? readDuration(env, "STARTUP_TIMEOUT") ?? 60_000,
+      startup: runtime.startupTimeout ?? readDuration(env, "STARTUP_TIMEOUT") ?? 60_000,
       url: (runtime.url ?? `http://localhost:${port ?? 8080}`).replace(/\/+$/, ""),
       isPlaced: runtime.url !== undefined || port !== undefined,
       manifest: runtime.manifest && resolve(cwd, runtime.manifest),

@@ -1,14 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { listOptions, type PluginOption } from "../../core/config/options.ts";
-import { FIRST_PARTY, importFirstParty } from "../../core/config/first-party.ts";
-import { isDefault } from "../../core/plugin/defaults.ts";
+import { FIRST_PARTY, firstPartyPlugins } from "../../core/config/first-party.ts";
 import { parseDuration, parseSize } from "../../core/config/units.ts";
 import type { AnyPlugin } from "../../core/index.ts";
+import type { z } from "zod";
+import { expectText, table } from "./page.ts";
+import { optionsOfPage, optionTable } from "./reference-config.ts";
 
 const PAGES = new URL("../../docs/plugins/", import.meta.url);
 
-/** A row of an option table: the code spans of its first cell, and its second cell. */
+/** A row of an option table: the code spans of its first cell, and its cell of defaults. */
 interface Row {
   readonly names: readonly string[];
   readonly standard: string;
@@ -18,13 +20,15 @@ interface Row {
 function rowsOf(text: string): readonly Row[] {
   const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
   return tables
-    .map((table) => table.trim().split("\n").map(cellsOf))
+    .map((each) => each.trim().split("\n").map(cellsOf))
     .filter(([head]) => /^option/i.test(head![0]!))
-    .flatMap((lines) => lines.slice(2))
-    .map(([first, second]) => ({
-      names: [...first!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
-      standard: second ?? "",
-    }));
+    .flatMap(([head, , ...lines]) => {
+      const at = head!.indexOf("default");
+      return lines.map((cells) => ({
+        names: [...cells[0]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
+        standard: cells[at] ?? "",
+      }));
+    });
 }
 
 function cellsOf(line: string): string[] {
@@ -32,13 +36,6 @@ function cellsOf(line: string): string[] {
     .split(/(?<!\\)\|/)
     .slice(1, -1)
     .map((cell) => cell.trim());
-}
-
-/** Options of a plugin, and those of the entries of `servers` whose `type` it brings. */
-function optionsOf({ name, config, serverTypes = {} }: AnyPlugin): readonly PluginOption[] {
-  // The reference of the config has those of the core's own kinds of server.
-  const entries = isDefault(name) ? [] : Object.values(serverTypes);
-  return [config, ...entries].flatMap((schema) => listOptions(schema));
 }
 
 /** Whether somebody who reads the page finds the option: in a table, or named in code. */
@@ -69,10 +66,38 @@ function isSameAmount(left: string, right: string): boolean {
   return amounts.some((of) => of(right) !== undefined && of(left) === of(right));
 }
 
+/** A generated table of a page: all options, or those of the groups that it names. */
+const BLOCK = /(<!-- options(?: (\S+))? -->\n)[^]*?(<!-- \/options -->)/g;
+
+/** A page with its tables of options written anew; an option stands in that of the longest group that it is in. */
+function withTables(text: string, options: readonly PluginOption[]): string {
+  const groups = [...text.matchAll(BLOCK)].map(([, , group = ""]) => group);
+  const groupOf = ({ path }: PluginOption): string =>
+    groups
+      .filter((group) => path.startsWith(group))
+      .toSorted((left, right) => right.length - left.length)[0] ?? "";
+  return text.replaceAll(BLOCK, (_, start: string, group = "", end: string) => {
+    const rows = options.filter((option) => groupOf(option) === group);
+    return `${start}\n${optionTable(rows)}\n\n${end}`;
+  });
+}
+
+describe("tables of options", async () => {
+  const plugins = Object.values(await firstPartyPlugins());
+  it.each(FIRST_PARTY)("docs/plugins/%s.md has the table of its options", (name) => {
+    const options = optionsOfPage(name, plugins);
+    const silent = options.filter(({ description }) => description === undefined);
+    expect(silent.map(({ path }) => path)).toEqual([]);
+    expectText(`docs/plugins/${name}.md`, (text) => {
+      expect(text.includes("<!-- options")).toBe(options.length > 0);
+      return withTables(text, options);
+    });
+  });
+});
+
 describe.each(FIRST_PARTY)("docs/plugins/%s.md", (name) => {
   it("tells every option and no other, each with its default", async () => {
-    const { default: plugin } = (await importFirstParty(name)) as { default: AnyPlugin };
-    const options = optionsOf(plugin);
+    const options = optionsOfPage(name, Object.values(await firstPartyPlugins()));
     const text = await readFile(new URL(`${name}.md`, PAGES), "utf8");
     const rows = rowsOf(text);
     const untold = options.filter((option) => !isTold(option, rows, text)).map(({ path }) => path);
@@ -91,8 +116,68 @@ describe.each(FIRST_PARTY)("docs/plugins/%s.md", (name) => {
   });
 });
 
+/** Old and present name of every option that was renamed, as somebody finds it in a config. */
+function renamedOptions(plugins: readonly AnyPlugin[]): string[][] {
+  return plugins.flatMap(({ name, formerOptions = {}, formerServerOptions = {} }) => [
+    ...Object.entries(formerOptions).map(([before, now]) => [
+      `\`plugins.${name}\``,
+      `\`${before}\``,
+      `\`${now}\``,
+    ]),
+    ...Object.entries(formerServerOptions).flatMap(([type, former]) =>
+      Object.entries(former).map(([before, now]) => [
+        `\`servers.<name>\` of \`type: ${type}\``,
+        `\`${before}\``,
+        `\`${now}\``,
+      ]),
+    ),
+  ]);
+}
+
+describe("renamed options", async () => {
+  const plugins = Object.values(await firstPartyPlugins());
+
+  it("stand in the table of the upgrade page", () => {
+    const rows = renamedOptions(plugins);
+    expect(rows.length).toBeGreaterThan(40);
+    const content = table(["below", "0.1.0", "now"], rows, { aligned: true });
+    expectText("docs/guide/upgrade.md", (text) =>
+      text.replace(
+        /(<!-- renamed options -->\n)[^]*?(<!-- \/renamed options -->)/,
+        (_, start: string, end: string) => `${start}\n${content}\n\n${end}`,
+      ),
+    );
+  });
+
+  it("have a present name that there is, and an old one that there is not", () => {
+    const wrong = plugins.flatMap(({ config, serverTypes = {}, ...plugin }) => [
+      ...wrongNames(config, plugin.formerOptions),
+      ...Object.entries(serverTypes).flatMap(([type, schema]) =>
+        wrongNames(schema, plugin.formerServerOptions?.[type]),
+      ),
+    ]);
+    expect(wrong).toEqual([]);
+  });
+
+  function wrongNames(
+    schema: z.ZodType | undefined,
+    former: Record<string, string> = {},
+  ): string[] {
+    const paths = new Set(listOptions(schema).map(({ path }) => path));
+    return Object.entries(former)
+      .filter(([before, now]) => paths.has(before) || !paths.has(now))
+      .map((pair) => pair.join(" -> "));
+  }
+});
+
 it("finds what is missing, made up or wrong", () => {
-  const option = { path: "keep.age", default: "1d", description: "", required: false };
+  const option = {
+    path: "keep.age",
+    default: "1d",
+    description: "",
+    required: false,
+    shapes: [],
+  };
   const page = "| option | default |\n| --- | --- |\n| `keep.age` | `24h` |\n| `kept` | `2d` |\n";
   const [age, kept] = rowsOf(page);
   expect(age).toEqual({ names: ["keep.age"], standard: "`24h`" });

@@ -25,7 +25,7 @@ beforeEach(() =>
 const BARE = `listeners: { main: { port: 0 } }
 management: { mutations: true }
 plugins:
-  metrics: { cache: 0 }
+  metrics: { cacheTtl: 0 }
 `;
 
 const save = (...lines: string[]): Promise<void> => writeFile(config, BARE + lines.join(""));

@@ -96,7 +96,7 @@ async function shorten(
   { options, agents, sessions: { compaction } }: AgentSkillInput,
 ): Promise<readonly ChatMessage[]> {
   if (compaction === false) return messages;
-  const summarise = summariser(agents, options.agent!, call, compaction.time);
+  const summarise = summariser(agents, options.agent!, call, compaction.timeout);
   const compacted = await compact(messages, compaction, summarise);
   if (!compacted) return messages;
   work.status([{ text: "The conversation was compacted." }], { compaction: compacted.report });

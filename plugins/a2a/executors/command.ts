@@ -24,7 +24,7 @@ export function commandExecutor(options: SkillOptions, workDir: string): AgentEx
         cwd: workDir,
         input: inputOf(work.message.parts),
         secrets: secretsOf(options.env),
-        most: options.output,
+        most: options.maxOutput,
         signal: call.signal,
         onText: (text) => work.artifact({ parts: [{ text }], append: work.hasWritten }),
       });

@@ -40,14 +40,13 @@ async function createSkill(
   const { gateway, handler } = dependencies;
   if (options.tool) return toolSkill(options, gateway.control);
   const executor = await createExecutor(dependencies, options);
-  const { time, size: most } = gateway.config.tasks;
-  const { timeout = time } = options;
+  const { tasks } = gateway.config;
   return ownSkill({
     gateway,
     options,
     executor,
-    timeout,
-    most,
+    timeout: options.timeout ?? tasks.timeout,
+    most: tasks.maxTaskSize,
     workOf: (key) => handler.workOf(key),
   });
 }

@@ -4,9 +4,9 @@ import { estimateTokens, tokensOf, writeTranscript } from "./transcript.ts";
 /** When and how far a conversation is compacted. */
 export interface CompactionLimits {
   /** Tokens, estimated, above which it is. */
-  readonly above: number;
+  readonly maxTokens: number;
   /** Share of them that the newest messages keep. */
-  readonly keep: number;
+  readonly keepRatio: number;
 }
 
 /** What was done to a conversation: `metadata.compaction` of the task. Tokens are estimated. */
@@ -39,12 +39,12 @@ export async function compact(
   limits: CompactionLimits,
   summarise: (transcript: string) => Promise<string>,
 ): Promise<Compacted | undefined> {
-  if (estimateTokens(messages) <= limits.above) return undefined;
+  if (estimateTokens(messages) <= limits.maxTokens) return undefined;
   const cut = findCut(messages, limits);
   if (cut === 0) return undefined;
   const older = messages.slice(0, cut);
   const summary = await summarise(writeTranscript(older)).catch(() => "");
-  const room = Math.floor(limits.above * SUMMARY) * 4;
+  const room = Math.floor(limits.maxTokens * SUMMARY) * 4;
   const preface =
     summary === ""
       ? `[The ${cut} messages before this were left out, because the conversation got too long.]`
@@ -55,9 +55,12 @@ export async function compact(
 }
 
 /** Where the part that stays begins: with a message of the user, so that no result loses its call. */
-function findCut(messages: readonly ChatMessage[], { above, keep }: CompactionLimits): number {
+function findCut(
+  messages: readonly ChatMessage[],
+  { maxTokens, keepRatio }: CompactionLimits,
+): number {
   const last = messages.length - 1;
-  let left = above * keep - tokensOf(messages[last]!);
+  let left = maxTokens * keepRatio - tokensOf(messages[last]!);
   let cut = last;
   for (let at = last - 1; at >= 0; at--) {
     left -= tokensOf(messages[at]!);

@@ -8,11 +8,11 @@ export interface Conversation {
 
 /** How many are kept, and how long. */
 export interface ConversationLimits {
-  readonly most: number;
+  readonly maxSessions: number;
   /** Room for all of them, as JSON. */
-  readonly bytes: number;
+  readonly maxTotalSize: number;
   /** Milliseconds since it was used last. */
-  readonly age: number;
+  readonly ttl: number;
 }
 
 interface Entry {
@@ -62,10 +62,10 @@ export class Conversations {
   }
 
   /** Drops what is kept no longer; those in use stay. */
-  sweep({ most, bytes, age }: ConversationLimits, now = Date.now()): void {
+  sweep({ maxSessions, maxTotalSize, ttl }: ConversationLimits, now = Date.now()): void {
     for (const [key, { usedAt, users, messages, bytes: size }] of this.#entries) {
-      const isTooMuch = this.#entries.size > most || this.#bytes > bytes;
-      if (users > 0 || (!isTooMuch && now - usedAt <= age && messages.length > 0)) continue;
+      const isTooMuch = this.#entries.size > maxSessions || this.#bytes > maxTotalSize;
+      if (users > 0 || (!isTooMuch && now - usedAt <= ttl && messages.length > 0)) continue;
       this.#entries.delete(key);
       this.#bytes -= size;
     }

@@ -127,7 +127,7 @@ export class RequestHandler implements RuntimeService {
   sweep(now = Date.now()): void {
     const { options } = this.#current;
     for (const task of this.#store) {
-      if (!STATES[task.state].isInterrupted || now - task.changedAt <= options.age) continue;
+      if (!STATES[task.state].isInterrupted || now - task.changedAt <= options.ttl) continue;
       if (task.isAsking) task.cancellation.abort(new GatewayError("timeout", NO_ANSWER));
       else this.#finish(task, () => task.move("failed", [{ text: NO_ANSWER }]));
     }
@@ -168,12 +168,12 @@ export class RequestHandler implements RuntimeService {
 
   #admit(isNew: boolean): void {
     const { options } = this.#current;
-    const { most, keep, bytes } = options;
+    const { maxRunning, maxTasks, maxTotalSize } = options;
     this.#store.sweep(options);
     const atWork = this.#busy.size - this.#asking.size;
     // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
-    const hasRoom = this.#store.live - atWork < keep && this.#store.bytes <= bytes;
-    if (atWork < most && (hasRoom || !isNew)) return;
+    const hasRoom = this.#store.live - atWork < maxTasks && this.#store.bytes <= maxTotalSize;
+    if (atWork < maxRunning && (hasRoom || !isNew)) return;
     throw new GatewayError(
       "rate_limited",
       `There are ${this.#store.live} tasks under way or waiting already.`,
@@ -193,7 +193,7 @@ export class RequestHandler implements RuntimeService {
       contextId: message.contextId ?? randomUUID(),
       owner: principal,
       skill: options.id,
-      most: this.#current.options.size,
+      most: this.#current.options.maxTaskSize,
       hear: (event) => this.#hear(task, event),
     });
     return task;
@@ -243,8 +243,11 @@ export class RequestHandler implements RuntimeService {
       works: this.#works,
       isDraining: () => this.#draining,
     });
-    const { ending } = dependencies.options;
-    const over = within(work.over, this.#draining ? Math.min(ending, LAST_MS) : ending);
+    const { cancelTimeout } = dependencies.options;
+    const over = within(
+      work.over,
+      this.#draining ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout,
+    );
     const finish = (): void =>
       this.#finish(task, () => task.move(end.state, end.parts, end.metadata));
     // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.

@@ -4,10 +4,10 @@ import type { LiveTask } from "./live-task.ts";
 
 /** How much is kept. */
 export interface TaskStoreLimits {
-  readonly keep: number;
-  readonly bytes: number;
+  readonly maxTasks: number;
+  readonly maxTotalSize: number;
   /** Milliseconds. */
-  readonly age: number;
+  readonly ttl: number;
 }
 
 /** The tasks by who owns them: whoever does not own one does not find it. */
@@ -70,10 +70,10 @@ export class TaskStore {
   }
 
   /** Drops what is kept no longer. */
-  sweep({ keep, bytes, age }: TaskStoreLimits, now = Date.now()): void {
+  sweep({ maxTasks, maxTotalSize, ttl }: TaskStoreLimits, now = Date.now()): void {
     for (const task of this.#over) {
-      const isTooOld = now - task.changedAt > age;
-      if (!isTooOld && this.#tasks.size <= keep && this.#bytes <= bytes) return;
+      const isTooOld = now - task.changedAt > ttl;
+      if (!isTooOld && this.#tasks.size <= maxTasks && this.#bytes <= maxTotalSize) return;
       this.drop(task);
     }
   }

@@ -25,7 +25,7 @@ export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
   readonly principal: Principal;
   readonly skill: Skill | undefined;
   readonly call: PluginContext["call"];
-  readonly options: { readonly ending: number };
+  readonly options: { readonly cancelTimeout: number };
   readonly log: Logger;
   /** Where our own tools find the work that a call is about. */
   readonly works: Map<string, Work>;
@@ -53,7 +53,7 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
   try {
     const calling = makeCall(task, work, key, context);
     // Everyone in the pipeline heeds the signal, or is raced against it, but for a middleware that does neither.
-    const answer = await orAborted(calling, cancellation, context.options.ending);
+    const answer = await orAborted(calling, cancellation, context.options.cancelTimeout);
     task.withdraw();
     const end = endOf(work, answer);
     // A completed task has an artifact, even where there was nothing to say.

@@ -49,24 +49,30 @@ const common = {
     ),
 };
 
+const TYPE =
+  "The API: that of OpenAI, that of Anthropic, or any server with the chat completions of OpenAI.";
+const BASE_URL =
+  "Base URL of the API, usually with /v1. Required for openai-compatible; default: that of the company.";
+const API_KEY = "Key of the API, e.g. ${OPENAI_API_KEY}. Optional for openai-compatible.";
+
 const compatibleSchema = z.strictObject({
-  type: z.literal("openai-compatible").describe("Any server with OpenAI's chat completions."),
-  baseUrl: urlSchema.describe("Base URL of the API, usually with /v1."),
-  apiKey: z.string().min(1).optional().describe("Sent as bearer token; default: none."),
+  type: z.literal("openai-compatible").describe(TYPE),
+  baseUrl: urlSchema.describe(BASE_URL),
+  apiKey: z.string().min(1).optional().describe(API_KEY),
   ...common,
 });
 
 const openaiSchema = z.strictObject({
-  type: z.literal("openai").describe("OpenAI's own chat completions."),
-  baseUrl: urlSchema.default("https://api.openai.com/v1").describe("Base URL of the API."),
-  apiKey: z.string().min(1).describe("Key of the API, e.g. ${OPENAI_API_KEY}."),
+  type: z.literal("openai").describe(TYPE),
+  baseUrl: urlSchema.default("https://api.openai.com/v1").describe(BASE_URL),
+  apiKey: z.string().min(1).describe(API_KEY),
   ...common,
 });
 
 const anthropicSchema = z.strictObject({
-  type: z.literal("anthropic").describe("Anthropic's messages API."),
-  baseUrl: urlSchema.default("https://api.anthropic.com/v1").describe("Base URL of the API."),
-  apiKey: z.string().min(1).describe("Key of the API, e.g. ${ANTHROPIC_API_KEY}."),
+  type: z.literal("anthropic").describe(TYPE),
+  baseUrl: urlSchema.default("https://api.anthropic.com/v1").describe(BASE_URL),
+  apiKey: z.string().min(1).describe(API_KEY),
   ...common,
 });
 

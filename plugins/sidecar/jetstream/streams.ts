@@ -23,14 +23,14 @@ interface StreamPlan {
 /** Nanoseconds, in which JetStream counts. */
 const nanos = (ms: number): number => ms * 1_000_000;
 
-function plansOf({ streams, subjects, keep, nats }: Settings): readonly StreamPlan[] {
+function plansOf({ streams, subjects, retention, nats }: Settings): readonly StreamPlan[] {
   const shared = { storage: "file", num_replicas: nats?.replicas ?? 1 } as const;
   const lasting = { storage: "file", no_ack: [false, undefined], sealed: [false, undefined] };
   const ledger = {
     max_msgs_per_subject: 1,
     discard: "new",
     discard_new_per_subject: true,
-    max_age: nanos(keep.results),
+    max_age: nanos(retention.results),
   } as const;
   return [
     {
@@ -61,9 +61,9 @@ function plansOf({ streams, subjects, keep, nats }: Settings): readonly StreamPl
         name: streams.dead,
         subjects: [`${subjects.dead}.*`],
         retention: "limits",
-        max_age: nanos(keep.dead),
+        max_age: nanos(retention.dead),
       },
-      demands: { ...lasting, retention: "limits", max_age: nanos(keep.dead) },
+      demands: { ...lasting, retention: "limits", max_age: nanos(retention.dead) },
     },
   ];
 }

@@ -80,7 +80,7 @@ export class RuntimeChild {
       cwd: this.#cwd,
       env: variablesOf(this.#settings),
     };
-    const child = await spawnChild(launch, { term: this.#settings.stop });
+    const child = await spawnChild(launch, { term: this.#settings.stopTimeout });
     // What it writes is its log, not ours.
     child.stdout.pipe(process.stdout, { end: false });
     child.stderr.pipe(process.stderr, { end: false });

@@ -173,8 +173,8 @@ export class RuntimeClient {
 
   async #read({ contentType, body }: HttpAnswer, { id, tell }: SendContext): Promise<unknown> {
     if (/^text\/event-stream\b/i.test(contentType))
-      return readStream(body, id, this.#settings.limit, tell);
-    const text = await readText(body, this.#settings.limit);
+      return readStream(body, id, this.#settings.maxResult, tell);
+    const text = await readText(body, this.#settings.maxResult);
     try {
       return parseAnswer(text);
     } catch (cause) {
@@ -218,7 +218,7 @@ export class RuntimeClient {
         headers: this.#headers,
         signal: limit.signal,
       });
-      return { status, text: await readText(body, this.#settings.limit) };
+      return { status, text: await readText(body, this.#settings.maxResult) };
     } catch (error) {
       this.#isHealthy = false;
       this.#reason =

@@ -37,8 +37,8 @@ describe("agents at the top of a config", () => {
   });
 
   it("stand beside its other options, and are nothing when it is switched off", async () => {
-    const both = await parse({ agents: { a: {} }, plugins: { agents: { depth: 2 } } });
-    expect(both.plugins).toEqual({ agents: { depth: 2, agents: { a: {} } } });
+    const both = await parse({ agents: { a: {} }, plugins: { agents: { maxDepth: 2 } } });
+    expect(both.plugins).toEqual({ agents: { maxDepth: 2, agents: { a: {} } } });
     const off = await parse({ agents: { a: {} }, plugins: { agents: false } });
     expect(off.plugins).toEqual({ agents: false });
   });
@@ -118,18 +118,20 @@ describe("agents at the top of a config", () => {
 it("a variable may stand where a plugin wants a number or a boolean", async () => {
   const folder = await mkdtemp(join(tmpdir(), "propylon-agents-"));
   const yaml =
-    "agents: { a: { listener: { port: '${PORT:-7}' }, capabilities: { vision: '${VISION}' } } }\nplugins: { agents: { depth: '${DEPTH}', providers: {} } }\n";
+    "agents: { a: { listener: { port: '${PORT:-7}' }, capabilities: { vision: '${VISION}' } } }\nplugins: { agents: { maxDepth: '${DEPTH}', providers: {} } }\n";
   await writeFile(join(folder, "gateway.yaml"), yaml);
   const load = (environment: Record<string, string>) =>
     new ConfigFile(join(folder, "gateway.yaml"), { environment }).load();
   const checked = await load({ VISION: "true", DEPTH: "3" });
   expect(checked.config.values.plugins["agents"]).toEqual({
-    depth: 3,
+    maxDepth: 3,
     providers: {},
     agents: { a: { listener: { port: 7 }, capabilities: { vision: true } } },
   });
   const found = await load({ VISION: "true", DEPTH: "many" }).catch((thrown: unknown) =>
     issuesOf(toGatewayError(thrown)).map(issueText),
   );
-  expect(found).toEqual([expect.stringContaining(":2:29 plugins.agents.depth must be a number.")]);
+  expect(found).toEqual([
+    expect.stringContaining(":2:32 plugins.agents.maxDepth must be a number."),
+  ]);
 });

@@ -38,7 +38,7 @@ describe("gateway.schema.json in an editor", () => {
           a: { url: "https://${HOST}/mcp", prefix: "${PREFIX}", transport: "${T}" },
           b: { command: "${COMMAND}", enabled: "${ON}" },
         },
-        plugins: { progress: { heartbeat: "${BEAT}" } },
+        plugins: { progress: { heartbeatInterval: "${BEAT}" } },
       }),
     ).toEqual([]);
   });
@@ -50,7 +50,7 @@ describe("gateway.schema.json in an editor", () => {
           a: { type: "stdio", command: "npx", disabled: true, disabledTools: ["x"] },
           b: { type: "http", serverUrl: "https://a.example/mcp" },
           c: { type: "openapi", spec: "./pets.yaml", timeout: "5s" },
-          d: { type: "a2a", url: "https://${HOST}", refresh: "1m", enabled: "${ON}" },
+          d: { type: "a2a", url: "https://${HOST}", refreshInterval: "1m", enabled: "${ON}" },
           e: { type: "kind-of-your-own", any: 1 },
         },
       }),

@@ -172,7 +172,7 @@ describe("a card", () => {
 
   it("M106: is asked for with its ETag; the same rebuilds nothing, another one is told to clients", async () => {
     const agent = await startAgent();
-    const { gateway, client } = await startBridge({ url: agent.url, refresh: "20ms" });
+    const { gateway, client } = await startBridge({ url: agent.url, refreshInterval: "20ms" });
     const server = gateway.servers.get("agent")!;
     const { catalogue } = server;
     let told = 0;

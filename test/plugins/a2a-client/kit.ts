@@ -8,7 +8,7 @@ export function agentConfig(entry: Json): GatewayConfigInput {
   return {
     listeners: { main: { port: 0 } },
     plugins: { "a2a-client": {} },
-    servers: { agent: { type: "a2a", poll: "50ms", ...entry } },
+    servers: { agent: { type: "a2a", pollInterval: "50ms", ...entry } },
   };
 }
 

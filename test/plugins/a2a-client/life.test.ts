@@ -54,7 +54,7 @@ describe("a connection that breaks", () => {
 
   it("and does not come back is an upstream error after resume", async () => {
     const agent = await startAgent();
-    const { gateway } = await startBridge({ url: agent.url, resume: "100ms" });
+    const { gateway } = await startBridge({ url: agent.url, resumeTimeout: "100ms" });
     const call = say(gateway, "wait");
     await until(() => agent.script.working.size === 1);
     await agent.kill();
@@ -159,7 +159,7 @@ describe("a call", () => {
     const namesake = await as("alice", { message: "mine", taskId }, "key");
     expect(namesake.result).toMatchObject({ isError: true });
     expect(agent.script.messages).toHaveLength(1);
-    const report = await gateway.apply(agentConfig({ url: agent.url, refresh: "10m" }));
+    const report = await gateway.apply(agentConfig({ url: agent.url, refreshInterval: "10m" }));
     expect(report.servers.changed).toEqual(["agent"]);
     await settled(gateway);
     const answered = await as("alice", { message: "that one", taskId, contextId });

@@ -84,7 +84,7 @@ describe("a runtime that takes no work now", () => {
   it.each(["SendMessage", "SendStreamingMessage"])(
     "says so to breakers and retries as well: %s is answered with the status of HTTP and an error of JSON-RPC",
     async (method) => {
-      const { url, runtime } = await startTck({ options: { tasks: { most: 1 } } });
+      const { url, runtime } = await startTck({ options: { tasks: { maxRunning: 1 } } });
       const sent = (id: string): Promise<RawAnswer> => {
         const message = { messageId: id, role: "ROLE_USER", parts: [{ text: "hello" }] };
         return rpc(url, method, { message, configuration: { returnImmediately: true } });

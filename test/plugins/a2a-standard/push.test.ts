@@ -182,7 +182,9 @@ it("gives a notification up that is refused or redirected, goes on with the next
 
 it("leaves out what comes between when too much waits, but never the end", async () => {
   const receiver = await startReceiver();
-  const { url, gateway } = await startTck({ options: { push: { ...ALLOWED.push, most: 1 } } });
+  const { url, gateway } = await startTck({
+    options: { push: { ...ALLOWED.push, maxPending: 1 } },
+  });
   const client = await connect(url, "JSONRPC");
   const config = webhook(receiver.url);
   await client.sendMessage(

@@ -166,7 +166,7 @@ describe("an agent", () => {
 });
 
 describe("a long conversation", () => {
-  const compaction = { above: 400, keep: 0.4 };
+  const compaction = { maxTokens: 400, keepRatio: 0.4 };
   const long = (at: number): string => `${at}: ${"many words ".repeat(30)}`;
   const isSummary = (text: string): boolean => text.startsWith("Summarise this conversation");
 

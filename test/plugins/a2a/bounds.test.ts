@@ -40,14 +40,14 @@ const reason = ({ status }: Task): string => textOf(status.message?.parts ?? [])
 
 describe("what a skill makes", () => {
   it.each(["write", "artifacts", "return"])("is bounded: %s", async (how) => {
-    const task = await send(await start("flood", { size: 20_000 }), say(how));
+    const task = await send(await start("flood", { maxTaskSize: 20_000 }), say(how));
     expect([task.status.state, task.metadata?.["code"]]).toEqual(["failed", "result_too_large"]);
     expect(reason(task)).toMatch(/20000 bytes.*tasks\.size/s);
     expect(JSON.stringify(task).length).toBeLessThan(22_000);
   });
 
   it("counts once what replaces something", async () => {
-    const task = await send(await start("flood", { size: 20_000 }), say("replace"));
+    const task = await send(await start("flood", { maxTaskSize: 20_000 }), say("replace"));
     expect([task.status.state, JSON.stringify(task.artifacts).length]).toEqual([
       "completed",
       1_047,
@@ -68,7 +68,7 @@ describe("what a skill makes", () => {
 
 describe("what is said to a task", () => {
   it("is bounded: a conversation in one task does not grow for ever", async () => {
-    const started = await start("ask", { size: 20_000 });
+    const started = await start("ask", { maxTaskSize: 20_000 });
     const { id } = await send(started, say("x".repeat(8_000)));
     await send(started, say("x".repeat(8_000), { taskId: id }));
     await expect(send(started, say("x".repeat(8_000), { taskId: id }))).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe("what is said to a task", () => {
   });
 
   it("counts for all tasks that wait: beyond their room none is taken", async () => {
-    const started = await start("ask", { bytes: 20_000 });
+    const started = await start("ask", { maxTotalSize: 20_000 });
     await send(started, say("x".repeat(8_000)));
     const second = await send(started, say("x".repeat(12_000)));
     await expect(send(started, say("x"))).rejects.toMatchObject({ code: "rate_limited" });

@@ -63,7 +63,7 @@ describe("the agent card", () => {
   });
 
   it("R032, R033: is there before any task, and cacheable", async () => {
-    const { url } = await startRuntime({ skills: [SKILL], options: { cardAge: "1m" } });
+    const { url } = await startRuntime({ skills: [SKILL], options: { cardTtl: "1m" } });
     const first = await fetch(`${url}${PATH}`);
     expect(first.headers.get("cache-control")).toBe("public, max-age=60");
     const etag = first.headers.get("etag")!;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Conversations } from "../../../plugins/a2a/tasks/conversations.ts";
 
-const LIMITS = { most: 10, bytes: 2_000, age: 60_000 };
+const LIMITS = { maxSessions: 10, maxTotalSize: 2_000, ttl: 60_000 };
 
 it("conversations have room together: the longest unused goes first, one in use stays", async () => {
   const conversations = new Conversations();

@@ -119,7 +119,7 @@ describe("a tool that asks in the middle of its call", () => {
     const taskOf = (): Task => slow.runtime().get(id, ALICE).task;
     await expect.poll(() => taskOf().status.state).toBe("failed");
     expect(taskOf().metadata).toMatchObject({ code: "timeout" });
-    const aged = await start({ skills: [tool(ASKS)], tasks: { age: "300ms" } });
+    const aged = await start({ skills: [tool(ASKS)], tasks: { ttl: "300ms" } });
     const waiting = await send(aged, say("", { parts: [{ data: {} }] }));
     const running = aged.runtime().get(waiting.id, ALICE);
     await expect.poll(() => running.task.status.state, { timeout: 10_000 }).toBe("failed");
@@ -164,7 +164,7 @@ describe("a tool that asks in place of an answer", () => {
 
   it("takes no place among the tasks at work while it waits", async () => {
     const name = "test_input_required_result_elicitation";
-    const tasks = { most: 1 };
+    const tasks = { maxRunning: 1 };
     const runtime = await start({ server: "modern", skills: [tool(name)], tasks });
     const first = await send(runtime, say("", { parts: [{ data: {} }] }));
     const second = await send(runtime, say("", { parts: [{ data: {} }] }));

@@ -95,7 +95,7 @@ describe("an end from outside", () => {
   });
 
   it("comes before the work began, while it waits, and to a skill that is deaf", async () => {
-    const { runtime } = await functions(["deaf", "ask"], { tasks: { ending: "50ms" } });
+    const { runtime } = await functions(["deaf", "ask"], { tasks: { cancelTimeout: "50ms" } });
     const first = await runtime().send(say("x"), { principal: ALICE });
     expect((await runtime().cancel(first.id, ALICE)).status.state).toBe("canceled");
     const deaf = await runtime().send(say("x"), { principal: ALICE });
@@ -136,7 +136,7 @@ describe("an end from outside", () => {
     const { runtime } = await startRuntime({
       cwd,
       skills,
-      options: { tasks: { ending: "50ms" } },
+      options: { tasks: { cancelTimeout: "50ms" } },
     });
     const running = await runtime().send(say("x"), { principal: ALICE });
     const { status } = await running.settled;
@@ -190,7 +190,9 @@ describe("a message", () => {
   });
 
   it("is refused when too many are under way, with the time to wait", async () => {
-    const { runtime } = await functions(["deaf"], { tasks: { most: 1, ending: "10ms" } });
+    const { runtime } = await functions(["deaf"], {
+      tasks: { maxRunning: 1, cancelTimeout: "10ms" },
+    });
     const { id } = await runtime().send(say("x"), { principal: ALICE });
     const second = runtime().send(say("y"), { principal: BOB });
     await expect(second).rejects.toMatchObject({
@@ -232,7 +234,7 @@ describe("tasks", () => {
   });
 
   it("are kept up to a number, and none waits for an answer for ever", async () => {
-    const { runtime } = await functions(["echo"], { tasks: { keep: 2 } });
+    const { runtime } = await functions(["echo"], { tasks: { maxTasks: 2 } });
     const ids: string[] = [];
     for (const text of ["1", "2", "3"]) {
       const running = await runtime().send(say(text), { principal: ALICE });
@@ -244,7 +246,7 @@ describe("tasks", () => {
         .list({}, ALICE)
         .map(({ id }) => id),
     ).toEqual([ids[2], ids[1]]);
-    const waiting = await functions(["ask"], { tasks: { age: "1s" } });
+    const waiting = await functions(["ask"], { tasks: { ttl: "1s" } });
     const asked = await waiting.runtime().send(say("x"), { principal: ALICE });
     await asked.settled;
     await expect.poll(() => asked.task.status.state).toBe("failed");

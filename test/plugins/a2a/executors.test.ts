@@ -142,7 +142,7 @@ describe("a command", () => {
   it("that writes too much is ended and fails", async () => {
     const program = "setInterval(() => process.stdout.write('x'.repeat(1000)), 1)";
     const runtime = await startRuntime({
-      skills: [{ id: "run", command: [NODE, "-e", program], output: 5_000 }],
+      skills: [{ id: "run", command: [NODE, "-e", program], maxOutput: 5_000 }],
       options: { workDir: await folder() },
     });
     const { task } = await send(runtime, say("go"));

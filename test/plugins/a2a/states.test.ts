@@ -182,7 +182,7 @@ describe("compaction", () => {
             ...before,
             { role: "user", parts: [{ type: "text", text: last }] },
           ];
-          const compacted = await compact(messages, { above, keep }, () =>
+          const compacted = await compact(messages, { maxTokens: above, keepRatio: keep }, () =>
             Promise.resolve(summary),
           );
           const isLong = estimateTokens(messages) > above && before.length > 0;

@@ -27,7 +27,7 @@ it("whoever watches all tasks hears that one which waited was cancelled", async 
 });
 
 it("whoever watches all tasks hears that one waited too long", async () => {
-  const started = await start({ age: "50ms" });
+  const started = await start({ ttl: "50ms" });
   const { events } = await waiting(started);
   await expect.poll(() => statesIn(events), { timeout: 10_000 }).toEqual(["failed"]);
 });
@@ -41,7 +41,7 @@ it("whoever watches all tasks hears that one which waited goes on", async () => 
 });
 
 it("tasks that ended make room for new ones, also when nothing is at work", async () => {
-  const started = await start({ keep: 2 });
+  const started = await start({ maxTasks: 2 });
   for (let count = 0; count < 5; count++) {
     const running = await started.runtime().send(say("done"), { principal: ALICE });
     expect((await running.settled).status.state).toBe("completed");

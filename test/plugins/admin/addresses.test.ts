@@ -48,7 +48,7 @@ it.each([
 it("32: what the operator allows can be added; the entry says what its name may lead to", async () => {
   const inside = await startInside();
   const managed = await startManaged(
-    CONFIG.replace("admin: {}", "admin: { settle: 0, allowedAddresses: [127.0.0.0/8] }"),
+    CONFIG.replace("admin: {}", "admin: { settleTimeout: 0, allowedAddresses: [127.0.0.0/8] }"),
   );
   const { status } = await managed.meta("POST", "/servers", {
     name: "inside",

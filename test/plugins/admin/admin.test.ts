@@ -7,7 +7,11 @@ import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { MANAGED, SCRIPTED, startManaged, whenReady } from "./kit.ts";
 
-testPlugin(admin, { config: {}, changed: { settle: 1 }, with: [[gating, { state: false }]] });
+testPlugin(admin, {
+  config: {},
+  changed: { settleTimeout: 1 },
+  with: [[gating, { state: false }]],
+});
 
 describe("reading", () => {
   it("M056, M057: lists servers with flags, states and counts", async () => {

@@ -151,7 +151,7 @@ describe("an agent driven by a model", () => {
 
   it("runs for as long as its limits say, whatever other calls may take", async () => {
     const { urlOf } = await setupTeam({
-      agents: { harper: { limits: { time: "10s" } }, hasty: { limits: { time: "100ms" } } },
+      agents: { harper: { limits: { timeout: "10s" } }, hasty: { limits: { timeout: "100ms" } } },
       config: { timeouts: { default: "50ms" } },
       script: () => ({ text: "Late.", delay: 300 }),
     });

@@ -152,7 +152,7 @@ describe("what agents keep apart", () => {
   it("agents that call each other in a circle stop at the depth", async () => {
     const { model, urlOf } = await setupTeam({
       agents: { ping: { agents: ["pong"] }, pong: { agents: ["ping"] } },
-      options: { depth: 3 },
+      options: { maxDepth: 3 },
       script: (request) => {
         const [other] = request.tools;
         return request.turn === 0

@@ -83,7 +83,7 @@ describe("an agent written in TypeScript", () => {
   it.each([
     ["turns", { turns: 1 }, "ask('a'); await run.ask('b')", "1 model requests"],
     ["calls", { toolCalls: 0 }, "call('tools', 'add', { a: 1, b: 1 })", "0 tool calls"],
-    ["time", { time: "50ms" }, "wait()", "0.05 seconds"],
+    ["time", { timeout: "50ms" }, "wait()", "0.05 seconds"],
   ])("has the same budgets: %s", async (_, limits, code, words) => {
     const wait = "run.wait = () => new Promise(() => {});";
     const { urlOf } = await setupTeam({

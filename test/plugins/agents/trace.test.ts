@@ -64,7 +64,7 @@ it("R010: trace context goes through agents of every kind to their tools without
 it("R010: an agent of the lifecycle plugin works in the trace of its own request, however long it waited", async () => {
   const { seen, plugin } = createProbe();
   const { url } = await setupTeam({
-    plugins: [plugin, [lifecycle, { concurrency: 1, reminders: 0 }]],
+    plugins: [plugin, [lifecycle, { concurrency: 1, maxReminders: 0 }]],
     script: useTool,
     agents: { helper: { servers: ["probe"] } },
     config: { management: { enabled: true, mutations: true } },

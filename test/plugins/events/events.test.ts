@@ -13,7 +13,7 @@ import events from "../../../plugins/events/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { readSocket, readSse, TRANSPORTS } from "./readers.ts";
 
-testPlugin(events, { config: { ring: 10 }, changed: { ring: 20 } });
+testPlugin(events, { config: { maxEvents: 10 }, changed: { ring: 20 } });
 
 const SCRIPTED = new URL("../../fixtures/process/scripted-server.mjs", import.meta.url).pathname;
 const scripted = (...flags: string[]) => ({
@@ -147,7 +147,7 @@ describe.each(TRANSPORTS)("over %s", (_name, read) => {
   });
 
   it("says that something is missing: after a restart, beyond the ring, for ids of nobody", async () => {
-    const options = { ring: 2 };
+    const options = { maxEvents: 2 };
     const { gateway, url } = await setupGateway({
       plugins: [[events, options]],
       config: base({}, { events: options }),
@@ -206,8 +206,8 @@ describe.each(TRANSPORTS)("over %s", (_name, read) => {
       client: false,
     });
     const reader = await read(url);
-    await gateway.apply(base({}, { events: { ring: 5 } }));
-    await gateway.apply(base({}, { events: { ring: 6 } }));
+    await gateway.apply(base({}, { events: { maxEvents: 5 } }));
+    await gateway.apply(base({}, { events: { maxEvents: 6 } }));
     await expect.poll(() => reader.kinds()).toEqual(["reload_done", "reload_done"]);
     expect(reader.ended).toBe(false);
     const late = await read(url);

@@ -140,7 +140,7 @@ it.each([
 it("a slow reader that does read is told that it was too slow, and can come back", async () => {
   const { plugin, flood } = switcher();
   const { url } = await setupGateway({
-    plugins: [[events, { ring: 100_000, ringSize: "64MiB", queue: "64KiB" }], plugin],
+    plugins: [[events, { maxEvents: 100_000, maxSize: "64MiB", maxQueue: "64KiB" }], plugin],
     client: false,
   });
   const reader = await readSse(url);
@@ -172,7 +172,7 @@ it("progress gives way before anything else, and a gap says how much", async () 
       }),
   });
   const { gateway, url } = await setupGateway({
-    plugins: [[events, { queue: "64KiB", heartbeat: "100ms" }], plugin, noisy],
+    plugins: [[events, { maxQueue: "64KiB", heartbeatInterval: "100ms" }], plugin, noisy],
     client: false,
   });
   const reader = await readSse(url, { query: "kinds=progress,state_changed" });
@@ -194,7 +194,7 @@ it("progress gives way before anything else, and a gap says how much", async () 
 });
 
 it("refuses one stream too many", async () => {
-  const { url } = await setupGateway({ plugins: [[events, { streams: 1 }]], client: false });
+  const { url } = await setupGateway({ plugins: [[events, { maxStreams: 1 }]], client: false });
   const first = await readSse(url);
   const second = await fetch(`${url}${PATH}`);
   expect(second.status).toBe(429);

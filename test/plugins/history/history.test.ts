@@ -183,7 +183,7 @@ describe("what is remembered", () => {
   });
 
   it("M131: a large result is cut to its limit and stays bytes on its way", async () => {
-    const { gateway, list } = await start({ resultLimit: 1_000 }, { servers: { s: scripted } });
+    const { gateway, list } = await start({ maxResult: 1_000 }, { servers: { s: scripted } });
     const answer = await gateway.call({ server: "s", name: "huge", args: { bytes: 4_000_000 } });
     const [entry] = (await list()).entries;
     expect(answer.isRaw).toBe(true);
@@ -196,7 +196,7 @@ describe("what is remembered", () => {
   });
 
   it("large arguments are cut to their limit", async () => {
-    const { call, list } = await start({ argumentLimit: "1KiB" });
+    const { call, list } = await start({ maxArguments: "1KiB" });
     await call("note", { a: "x".repeat(100_000), b: [1, 2, 3], c: "later" });
     const [entry] = (await list()).entries;
     expect(entry!["argumentsTruncated"]).toBe(true);
@@ -269,7 +269,7 @@ describe("secrets", () => {
   });
 
   it("M146: a secret in the part of a text that is cut off, or in a cut result, does not show either", async () => {
-    const limits = { resultLimit: 60, argumentLimit: 300 };
+    const limits = { maxResult: 60, maxArguments: 300 };
     const { call, list } = await start({ redact, ...limits }, { servers: { s: scripted } });
     for (let fill = 0; fill < 60; fill += 3) {
       const text = `${"x".repeat(fill)}${CANARY}`;
@@ -327,7 +327,7 @@ describe("the API", () => {
   });
 
   it("M131: exports JSON lines, oldest first, as many as there are", async () => {
-    const { call, request } = await start({ entries: 5_000, memory: "64MiB" });
+    const { call, request } = await start({ maxEntries: 5_000, maxMemory: "64MiB" });
     for (let at = 0; at < 3_000; at++) await call("note", { at });
     const response = await request("GET", "/export?tool=note");
     expect(response.headers.get("content-type")).toBe("application/x-ndjson; charset=utf-8");
@@ -380,7 +380,7 @@ describe("the API", () => {
 
   it.each([
     ["secrets", {}, { password: "hidden" }],
-    ["too large", { argumentLimit: 200 }, { text: "x".repeat(1_000) }],
+    ["too large", { maxArguments: 200 }, { text: "x".repeat(1_000) }],
     ["not kept", { arguments: "off" }, { text: "x" }],
   ])("refuses to replay what it cannot repeat exactly: %s", async (why, options, args) => {
     const { call, calls, list, request } = await start(options);
@@ -444,4 +444,4 @@ describe("who may do what", () => {
   });
 });
 
-testPlugin(history, { config: {}, changed: { entries: 5 } });
+testPlugin(history, { config: {}, changed: { maxEntries: 5 } });

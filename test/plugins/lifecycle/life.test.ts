@@ -200,7 +200,7 @@ describe("the place of an agent that was stopped", () => {
 
 describe("what is kept", () => {
   it("drops the oldest that ended, with their payloads, and none that runs", async () => {
-    const { client, url } = await start(silent, { keep: { count: 1 } });
+    const { client, url } = await start(silent, { retention: { maxAgents: 1 } });
     const ids = [await startOne(client), await startOne(client), await startOne(client)];
     for (const id of ids.slice(1))
       await call(client, "agent_complete", { agent_id: id, summary: "s", payload: "p" });
@@ -216,7 +216,7 @@ describe("what is kept", () => {
   });
 
   it("drops by bytes", async () => {
-    const { client } = await start(silent, { keep: { bytes: 100 } });
+    const { client } = await start(silent, { retention: { maxSize: 100 } });
     const ids = [await startOne(client), await startOne(client)];
     for (const id of ids)
       await call(client, "agent_complete", { agent_id: id, summary: "s".repeat(60) });
@@ -227,7 +227,7 @@ describe("what is kept", () => {
   });
 
   it("drops by age, those that nobody started too", async () => {
-    const { client, url } = await start(silent, { keep: { age: 1 } });
+    const { client, url } = await start(silent, { retention: { ttl: 1 } });
     const made = await fetch(`${url}/api/agents`, {
       method: "POST",
       headers: { "content-type": "application/json" },

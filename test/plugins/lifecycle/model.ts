@@ -26,8 +26,12 @@ export class Rig {
   );
 
   constructor(completeAfterStop: "ignore" | "accept") {
-    this.store.configure({ limit: LIMIT, total: 1_000_000, urlOf: (id) => id });
-    const options = optionsSchema.parse({ concurrency: PLACES, reminders: 0, completeAfterStop });
+    this.store.configure({ maxSize: LIMIT, maxTotalSize: 1_000_000, urlOf: (id) => id });
+    const options = optionsSchema.parse({
+      concurrency: PLACES,
+      maxReminders: 0,
+      completeAfterStop,
+    });
     const log = pino({ level: "silent" });
     this.lifecycle.adopt({
       options,

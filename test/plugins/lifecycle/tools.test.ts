@@ -18,7 +18,7 @@ import {
 } from "./kit.ts";
 
 testPlugin(lifecycle, {
-  changed: { preview: 10 },
+  changed: { maxPreview: 10 },
   with: [new ScriptedAgents(["worker"], silent).plugin, payloads],
 });
 
@@ -84,7 +84,7 @@ describe("agent_start", () => {
   });
 
   it("refuses what would wait beyond the bound", async () => {
-    const { client } = await start(silent, { concurrency: 1, waiting: 1 });
+    const { client } = await start(silent, { concurrency: 1, maxWaiting: 1 });
     await startOne(client);
     await startOne(client);
     await expect(startOne(client)).rejects.toThrow("ready already");
@@ -155,7 +155,7 @@ describe("agent_status", () => {
       turn++ === 0
         ? { text: "I am reading 🚀🚀🚀", calls: [{ name: "append_payload", args: {} }] }
         : silent();
-    const { client } = await start(script, { preview: 2 });
+    const { client } = await start(script, { maxPreview: 2 });
     const id = await startOne(client);
     await expect.poll(async () => (await statusOf(client, id))["preview"], SOON).toBe("🚀🚀");
   });

@@ -74,7 +74,7 @@ async function start(
   plugins: readonly PluginEntry[] = [gate],
   config: GatewayConfigInput = { servers: { s: scripted } },
 ) {
-  const own: PluginEntry = [metrics, { cache: 0, ...options }];
+  const own: PluginEntry = [metrics, { cacheTtl: 0, ...options }];
   const started = await startGateway({ plugins: [own, ...plugins], config });
   return { ...started, ...readerOf(started) };
 }
@@ -291,7 +291,7 @@ describe("the pages", () => {
   });
 
   it("is rendered once per period however many ask", async () => {
-    const { url, client } = await start({ cache: 3600 });
+    const { url, client } = await start({ cacheTtl: 3600 });
     const read = async () => (await fetch(`${url}/metrics`)).text();
     const first = await read();
     await client.callTool({ name: "echo", arguments: { text: "a" } });
@@ -318,7 +318,7 @@ describe("the pages", () => {
 });
 
 describe("what happens to the gateway", () => {
-  const configOf = (servers: object, options: object = { cache: 0 }): GatewayConfigInput => ({
+  const configOf = (servers: object, options: object = { cacheTtl: 0 }): GatewayConfigInput => ({
     listeners: { main: { port: 0 } },
     servers: servers as NonNullable<GatewayConfigInput["servers"]>,
     plugins: { metrics: { ...options }, gate: {} },
@@ -329,7 +329,7 @@ describe("what happens to the gateway", () => {
     await client.callTool({ name: "echo", arguments: { text: "a" } });
     await gateway.apply(configOf({ s: scripted, t: scripted }));
     await client.callTool({ name: "echo", arguments: { text: "a" } }).catch(swallow);
-    await gateway.apply(configOf({ s: scripted }, { cache: 0, maxTools: 5 }));
+    await gateway.apply(configOf({ s: scripted }, { cacheTtl: 0, maxTools: 5 }));
     const figures = await json();
     expect(figures.tool_calls_total).toBe(2);
     expect(figures.config_reloads_total).toEqual({ done: 2, failed: 0 });
@@ -351,7 +351,7 @@ describe("what happens to the gateway", () => {
     );
     expect(servers).not.toContain("t");
     expect((await json()).tool_calls_total).toBe(2);
-    await gateway.apply(configOf({ s: scripted }, { cache: 0, buckets: [1] }));
+    await gateway.apply(configOf({ s: scripted }, { cacheTtl: 0, buckets: [1] }));
     expect((await json()).tool_call_duration_seconds).toEqual({
       count: 0,
       sum: 0,

@@ -51,7 +51,7 @@ function metricsIn(expression: string): { name: string; labels: string[] }[] {
 /** A gateway in which every metric has a series. */
 async function livePage(): Promise<ReadonlyMap<string, PageMetric>> {
   const { gateway, client, url } = await setupGateway({
-    plugins: [[metrics, { cache: 0 }], breaker],
+    plugins: [[metrics, { cacheTtl: 0 }], breaker],
     config: { servers: { gone: { url: "http://127.0.0.1:9/mcp" } } },
   });
   await gateway.call({ server: "gone", name: "x", timeout: 200 }).catch(() => {});

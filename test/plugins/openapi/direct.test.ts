@@ -49,7 +49,7 @@ describe("the way around the router", () => {
 
   it("M124: says with every answer what is left of the limits, as the router does, and without the plugin nothing", async () => {
     const { plugin } = createSlow();
-    const rates = { caller: { per: "principal", rate: 1, every: 3_600, burst: 3 } };
+    const rates = { caller: { per: "principal", rate: 1, interval: 3_600, burst: 3 } };
     const limited = await startOpenapi({}, [plugin, [ratelimit, { rates }]]);
     const seen: unknown[] = [];
     for (const query of ["", ROUTER, "", ROUTER]) {

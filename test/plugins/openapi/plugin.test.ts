@@ -3,5 +3,5 @@ import openapi from "../../../plugins/openapi/index.ts";
 
 testPlugin(openapi, {
   config: {},
-  changed: { format: "raw", serverTiming: true, docs: false, jobs: { max: 2 } },
+  changed: { format: "raw", serverTiming: true, docs: false, jobs: { maxJobs: 2 } },
 });

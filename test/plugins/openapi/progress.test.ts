@@ -170,7 +170,7 @@ describe("jobs", () => {
 
   it("bounds them in number, forgets them after a while, and keeps them through a reload", async () => {
     const { plugin, calls } = createSlow();
-    const jobs = { max: 2, keep: "300ms" };
+    const jobs = { maxJobs: 2, ttl: "300ms" };
     const { gateway, url } = await startOpenapi({ jobs }, [plugin]);
     const first = await post(`${url}/slow/wait`, {}, ASYNC);
     await post(`${url}/slow/wait`, {}, ASYNC);

@@ -13,7 +13,7 @@ import { MemoryStorage } from "../../../plugins/payloads/storage.ts";
 import { Store } from "../../../plugins/payloads/store.ts";
 import { get, holder } from "./kit.ts";
 
-testPlugin(payloads, { config: {}, changed: { limit: "1MiB" } });
+testPlugin(payloads, { config: {}, changed: { maxSize: "1MiB" } });
 
 const OWNER = { owner: "anonymous" };
 const GZIP = { "accept-encoding": "gzip" };
@@ -148,7 +148,7 @@ describe("GET /api/agents/:id/payload", () => {
   });
 
   it("refuses what is above a limit, with both numbers, and keeps what was there", async () => {
-    const { store } = await start({ limit: 10, total: 60 });
+    const { store } = await start({ maxSize: 10, maxTotalSize: 60 });
     await store.put("a1", "12345", OWNER);
     await expect(store.put("a1", "12345678901", OWNER)).rejects.toMatchObject({
       code: "too_large",
@@ -171,7 +171,7 @@ describe("GET /api/agents/:id/payload", () => {
   it("survives a reload of the plugin", async () => {
     const { store, gateway, at } = await start();
     await store.put("a1", "the work", OWNER);
-    await gateway.apply({ ...gateway.config, plugins: { payloads: { limit: 5 }, holder: {} } });
+    await gateway.apply({ ...gateway.config, plugins: { payloads: { maxSize: 5 }, holder: {} } });
     expect((await get(at("a1"), GZIP)).status).toBe(200);
   });
 
@@ -217,7 +217,7 @@ describe("restart", () => {
 describe("Store", () => {
   it("forgets a payload when its time is over", async () => {
     const store = new Store(new MemoryStorage());
-    store.configure({ limit: 100, total: 1_000, urlOf: (id) => id });
+    store.configure({ maxSize: 100, maxTotalSize: 1_000, urlOf: (id) => id });
     await store.put("a", "x", { ...OWNER, ttl: 1 });
     await expect.poll(() => store.info("a")).toBeUndefined();
     await expect.poll(() => store.usage).toEqual({ count: 0, bytes: 0 });
@@ -226,7 +226,7 @@ describe("Store", () => {
 
   it("reads any span of what was put and appended", async () => {
     const store = new Store(new MemoryStorage());
-    store.configure({ limit: 1e6, total: 1e6, urlOf: (id) => id });
+    store.configure({ maxSize: 1e6, maxTotalSize: 1e6, urlOf: (id) => id });
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 50 }), { minLength: 1, maxLength: 5 }),

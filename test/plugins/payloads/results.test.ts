@@ -33,7 +33,7 @@ const producer = definePlugin({
   },
 });
 
-const OPTIONS = { results: { above: "64KiB", preview: 100 } };
+const OPTIONS = { results: { above: "64KiB", maxPreview: 100 } };
 
 type Content = { type: string; text?: string; uri?: string; size?: number }[];
 

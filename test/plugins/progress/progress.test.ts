@@ -98,7 +98,7 @@ describe("progress of calls", () => {
   });
 
   it("P094: says that a silent tool still runs", async () => {
-    const { reports } = await callWorker("silent", { ms: 400 }, { heartbeat: "100ms" });
+    const { reports } = await callWorker("silent", { ms: 400 }, { heartbeatInterval: "100ms" });
     expect(reports.length).toBeGreaterThanOrEqual(2);
     expect(reports[0]!.message).toMatch(/^worker\/silent: still running \(\d+ s\)$/);
   });
@@ -112,7 +112,7 @@ describe("progress of calls", () => {
     const { client } = await setupGateway({
       plugins: [
         worker,
-        [progress, { heartbeat: "50ms" }],
+        [progress, { heartbeatInterval: "50ms" }],
         [gating, { state: false, timeouts: { idle: "300ms", default: "10s" } }],
       ],
     });

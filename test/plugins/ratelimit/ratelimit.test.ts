@@ -128,7 +128,7 @@ it("M124: 100 calls at about 100 a second over a bucket of 10 with 10 a second: 
 
 it("tells who is refused how much and when: over MCP in data, over HTTP in headers", async () => {
   const { gateway, up } = await startGateway({
-    rates: { caller: { per: "principal", rate: 1, every: "10s", burst: 2 } },
+    rates: { caller: { per: "principal", rate: 1, interval: "10s", burst: 2 } },
   });
   up.answerAll();
   const ada = someone("ada");
@@ -155,7 +155,7 @@ it("over MCP the refusal carries its numbers", async () => {
     plugins: [ratelimit],
     config: {
       listeners: { main: { port: 0 } },
-      plugins: { ratelimit: { rates: { all: { per: [], rate: 1, every: "1h" } } } },
+      plugins: { ratelimit: { rates: { all: { per: [], rate: 1, interval: "1h" } } } },
       servers: { up: { url: up.url, protocol: "modern" } },
     },
   });
@@ -172,8 +172,8 @@ it("over MCP the refusal carries its numbers", async () => {
 it("a call that one rule refuses takes nothing from the buckets of the others", async () => {
   const { gateway, up } = await startGateway({
     rates: {
-      caller: { per: "principal", rate: 2, every: "1h" },
-      writes: { per: ["principal", "tool"], tool: "wr*", rate: 1, every: "1h" },
+      caller: { per: "principal", rate: 2, interval: "1h" },
+      writes: { per: ["principal", "tool"], tool: "wr*", rate: 1, interval: "1h" },
     },
   });
   up.answerAll();
@@ -187,8 +187,8 @@ it("a call that one rule refuses takes nothing from the buckets of the others", 
 it("a rule for a role is for nobody else, and one for a server for no other", async () => {
   const { gateway, up } = await startGateway({
     rates: {
-      viewers: { per: "principal", role: "viewer", rate: 1, every: "1h" },
-      others: { per: [], server: "other-*", rate: 1, every: "1h" },
+      viewers: { per: "principal", role: "viewer", rate: 1, interval: "1h" },
+      others: { per: [], server: "other-*", rate: 1, interval: "1h" },
     },
   });
   up.answerAll();
@@ -203,7 +203,7 @@ it("a rule for a role is for nobody else, and one for a server for no other", as
 
 it("M119: bounds calls at the same time, queues some, refuses the rest, and lets principals take turns", async () => {
   const { gateway, up } = await startGateway({
-    concurrency: { server: { per: "server", max: 2, queue: 4 } },
+    concurrency: { server: { per: "server", maxRunning: 2, maxQueue: 4 } },
   });
   const start = (who: string, text: string): Promise<"ok" | GatewayError> =>
     callAs(gateway, someone(who), "read", { args: { text } });
@@ -228,7 +228,7 @@ it("M119: bounds calls at the same time, queues some, refuses the rest, and lets
 
 it("who waits too long is refused, and who goes away while waiting leaves its place", async () => {
   const { gateway, up } = await startGateway({
-    concurrency: { all: { per: [], max: 1, queue: 1, wait: "50ms" } },
+    concurrency: { all: { per: [], maxRunning: 1, maxQueue: 1, queueTimeout: "50ms" } },
   });
   const first = callAs(gateway, someone("a"));
   await expect.poll(() => up.arrived).toHaveLength(1);
@@ -250,8 +250,8 @@ it("who waits too long is refused, and who goes away while waiting leaves its pl
 it("a call under two bounds gives the first back when the second refuses it", async () => {
   const { gateway, up } = await startGateway({
     concurrency: {
-      caller: { per: "principal", max: 2, queue: 0 },
-      tool: { per: "tool", max: 1, queue: 0 },
+      caller: { per: "principal", maxRunning: 2, maxQueue: 0 },
+      tool: { per: "tool", maxRunning: 1, maxQueue: 0 },
     },
   });
   const ada = someone("ada");
@@ -266,7 +266,7 @@ it("a call under two bounds gives the first back when the second refuses it", as
 
 it("who waits goes on waiting through a reload that changes the limits", async () => {
   const { gateway, up } = await startGateway({
-    concurrency: { all: { per: [], max: 1, queue: 1 } },
+    concurrency: { all: { per: [], maxRunning: 1, maxQueue: 1 } },
   });
   const first = callAs(gateway, someone("a"));
   await expect.poll(() => up.arrived).toHaveLength(1);
@@ -283,7 +283,7 @@ it("who waits goes on waiting through a reload that changes the limits", async (
 
 it("who still waits when the gateway closes is told so at once", async () => {
   const { gateway, up } = await startGateway({
-    concurrency: { all: { per: [], max: 1, queue: 1, wait: "1h" } },
+    concurrency: { all: { per: [], maxRunning: 1, maxQueue: 1, queueTimeout: "1h" } },
   });
   const first = callAs(gateway, someone("a"));
   await expect.poll(() => up.arrived).toHaveLength(1);
@@ -317,7 +317,7 @@ it("tells faces what is left, without taking anything", async () => {
         {
           rates: {
             caller: { per: "principal", rate: 5 },
-            writes: { per: "tool", tool: "w*", rate: 1, every: "1m" },
+            writes: { per: "tool", tool: "w*", rate: 1, interval: "1m" },
           },
         },
       ],

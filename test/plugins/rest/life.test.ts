@@ -132,7 +132,7 @@ describe("a document that changes", () => {
     const api = await startApi();
     const { gateway, client } = await startPets({
       spec: `${api.origin}/openapi.yaml`,
-      refresh: "20ms",
+      refreshInterval: "20ms",
     });
     const server = gateway.servers.get("pets")!;
     const { catalogue } = server;

@@ -53,7 +53,7 @@ describe("readiness", () => {
     let isHealthy = false;
     const { url } = await start(
       { "/health": (_, res) => sendJson(res, {}, isHealthy ? 200 : 503) },
-      { startup: "300ms" },
+      { startupTimeout: "300ms" },
     );
     const failed = await until(async () => {
       const found = await statusOf(url);

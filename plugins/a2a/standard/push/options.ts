@@ -18,14 +18,18 @@ export const pushSchema = z
       ),
     timeout: durationSchema()
       .default(5_000)
-      .describe("How long one delivery may take. A bare number is seconds."),
+      .describe(
+        "How long one delivery may take, and how long a shutdown waits for what is left. A bare number is seconds.",
+      ),
     retries: z
       .int()
       .min(0)
       .max(10)
       .default(3)
-      .describe("How often a delivery that failed is tried again, with growing pauses."),
-    most: z
+      .describe(
+        "How often a delivery is tried again after no answer, 408, 425, 429 or 5xx, 0.5 s later, then 1 s, 2 s and so on.",
+      ),
+    maxPending: z
       .int()
       .min(1)
       .max(100_000)

@@ -54,7 +54,7 @@ export class PushNotificationSender implements OutboxLimits {
   }
 
   get most(): number {
-    return this.#given.options.most;
+    return this.#given.options.maxPending;
   }
 
   get retries(): number {
