@@ -54,8 +54,14 @@ const OPTIONS: Readonly<Record<string, Options>> = {
 const BOUNDED = ["events", "telemetry"];
 /** These have no times; those of servers stand in the entries of `servers`. */
 const TIMELESS = [
-  ...["conformance", "admin", "history", "registry", "mcp"],
-  ...["servers", "a2a-client", "rest"],
+  "conformance",
+  "admin",
+  "history",
+  "registry",
+  "mcp",
+  "servers",
+  "a2a-client",
+  "rest",
 ];
 
 interface Part {
