@@ -19,6 +19,8 @@ export default defineConfig({
     ],
     globalSetup: "test/build.ts",
     pool: "forks",
+    // All cores: by default one is left free.
+    maxWorkers: "100%",
     testTimeout: 40_000,
     hookTimeout: 40_000,
     // The default of a second is too short for a child process on a machine with other work.

@@ -126,7 +126,7 @@ describe("what a plugin does is audited in the name of whoever asked for it", ()
       "x".repeat(65),
       "__proto__",
     ])
-      expect(() => plugin.audit(action, {})).toThrow("no short name");
+      expect(() => plugin.audit(action, {})).toThrow("not a short name");
     expect(mutations).toEqual([]);
   });
 

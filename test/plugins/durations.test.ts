@@ -52,8 +52,17 @@ const OPTIONS: Readonly<Record<string, Options>> = {
 };
 /** These say themselves what is too long. */
 const BOUNDED = ["events", "telemetry"];
-/** These have no times. */
-const TIMELESS = ["conformance", "admin", "history", "registry", "mcp", "servers"];
+/** These have no times; those of servers stand in the entries of `servers`. */
+const TIMELESS = [
+  "conformance",
+  "admin",
+  "history",
+  "registry",
+  "mcp",
+  "servers",
+  "a2a-client",
+  "rest",
+];
 
 interface Part {
   readonly innerType?: z.core.$ZodType;
