@@ -30,7 +30,7 @@ export const apiOptions = z.strictObject({
     })
     .optional()
     .describe(
-      "Which operations become tools, by operationId, `GET /path` or `tag:name` (`*` matches any run of characters).",
+      'Which operations become tools, by operationId, "GET /path" or tag:name; * matches any run of characters.',
     ),
   refreshInterval: durationSchema()
     .default(300_000)
