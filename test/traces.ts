@@ -1,4 +1,4 @@
-import { afterAll, afterEach, expect, vi } from "vitest";
+import { afterAll, afterEach, assert, vi } from "vitest";
 
 /** Files of unit and parts share a process: what one leaves behind in it would be the fault of another. */
 const before = { env: { ...process.env }, folder: process.cwd() };
@@ -12,5 +12,5 @@ afterEach(() => {
 
 afterAll(() => {
   const now = { env: { ...process.env }, folder: process.cwd() };
-  expect(now, "A test file left another environment or folder behind.").toEqual(before);
+  assert.deepEqual(now, before, "A test file left another environment or folder behind.");
 });

@@ -50,7 +50,17 @@ export default defineConfig({
           setupFiles: "test/traces.ts",
         },
       },
-      { extends: true, test: { name: "long", include: [...LONG], exclude: without() } },
+      {
+        extends: true,
+        test: {
+          name: "long",
+          include: [...LONG],
+          exclude: without(),
+          // What these start keeps a core busy for each.
+          maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });
