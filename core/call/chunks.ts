@@ -3,7 +3,7 @@ import { MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
 import type { Json } from "./types.ts";
 
 /** A span of bytes that came in pieces, not copied. */
-export function sliceOf(chunks: readonly Buffer[], start: number, end: number): Buffer[] {
+function sliceOf(chunks: readonly Buffer[], start: number, end: number): Buffer[] {
   const parts: Buffer[] = [];
   let base = 0;
   for (const chunk of chunks) {

@@ -37,7 +37,7 @@ export function isSecretName(name: string): boolean {
  * Whether a word looks made by chance, as keys and tokens are: digits and letters in turn, or too long for a word. By its looks
  * alone, since a token in a path has neither name nor place that tells of it.
  */
-export function looksRandom(word: string): boolean {
+function looksRandom(word: string): boolean {
   const whole = word.replaceAll(/[-_]/g, "");
   const runs = word.split(/[^A-Za-z0-9]+/);
   return runs.some((run) => isRandomRun(run)) || isMixed(whole) || UUID.test(word);

@@ -84,7 +84,7 @@ function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHos
 }
 
 /** The gateway as its plugins see it: always the current generation. */
-export function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): ScopeHost {
+function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): ScopeHost {
   const write = createAudit(log, (mutation) => parts().hooks.emit("mutation", mutation));
   return {
     log,
@@ -143,7 +143,7 @@ function listedBy({ method, server, name, params }: Call): readonly Listed[] {
 }
 
 /** Tells the hooks what a server reported. */
-export function reportEvent(
+function reportEvent(
   { hooks }: GatewayParts,
   ...[name, event]: Parameters<ScopeHost["onEvent"]>
 ): void {

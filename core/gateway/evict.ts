@@ -47,7 +47,7 @@ function creditsOf({ config, compiled }: Generation): Credits {
 }
 
 /** What of a generation decides whose credentials count. */
-export interface Credits {
+interface Credits {
   readonly auth: GatewayConfig["auth"];
   /** Authenticators of plugins by name, with their plugin. */
   readonly plugins: ReadonlyMap<string, string>;
@@ -60,7 +60,7 @@ export interface Credits {
  *
  * @returns `undefined` when it is nobody's
  */
-export function droppedBetween(
+function droppedBetween(
   before: Credits,
   after: Credits,
 ): ((principal: Principal) => boolean) | undefined {

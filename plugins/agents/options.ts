@@ -50,7 +50,7 @@ const listenerSchema = z.union([
 ]);
 
 /** One agent as the config has it. */
-export const agentSchema = z
+const agentSchema = z
   .strictObject({
     title: z.string().optional().describe("Name for people."),
     description: z

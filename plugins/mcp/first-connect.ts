@@ -59,7 +59,7 @@ export class FirstConnect {
 }
 
 /** Whether a server has never answered yet, but is about to. */
-export function isSettling({ status, catalogue }: Server): boolean {
+function isSettling({ status, catalogue }: Server): boolean {
   return catalogue.hash === "" && (status.state === "connecting" || status.state === "idle");
 }
 

@@ -13,7 +13,7 @@ import { parseAnswer } from "./http.ts";
  * The manifest of a text.
  * @throws {GatewayError} `invalid` for another major version, or naming the field that is wrong
  */
-export function parseManifest(text: string): Manifest {
+function parseManifest(text: string): Manifest {
   const value = json(text);
   const version = (value as { contractVersion?: unknown }).contractVersion;
   if (typeof version === "string" && !contractVersionSchema.safeParse(version).success)

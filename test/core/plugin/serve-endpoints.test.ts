@@ -1,16 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type GatewayConfigInput, createGateway, definePlugin } from "../../../core/index.ts";
-import type { EndpointServer } from "../../../core/gateway/endpoint-server.ts";
-
-/** Serves nothing, as a plugin of one's own in place of `mcp`. */
-const silent: EndpointServer = {
-  update: () => {},
-  handlersOf: () => new Map(),
-  relist: () => {},
-  problems: [],
-  revoke: () => 0,
-  close: () => {},
-};
+import { NO_ENDPOINTS } from "../../../core/gateway/endpoint-server.ts";
 
 function config(plugins: NonNullable<GatewayConfigInput["plugins"]>): GatewayConfigInput {
   return { listeners: { main: { port: 0 } }, plugins, log: { level: "silent" } };
@@ -22,7 +12,7 @@ describe("a plugin that serves the endpoints", () => {
     const plugin = definePlugin({
       name: "faces",
       serveEndpoints: () => ({
-        ...silent,
+        ...NO_ENDPOINTS,
         close() {
           throw new Error("cannot close");
         },
@@ -40,7 +30,7 @@ describe("a plugin that serves the endpoints", () => {
   });
 
   it("is refused beside another one", async () => {
-    const plugin = definePlugin({ name: "faces", serveEndpoints: () => silent, setup() {} });
+    const plugin = definePlugin({ name: "faces", serveEndpoints: () => NO_ENDPOINTS, setup() {} });
     await expect(
       createGateway(config({ faces: {} }), { plugins: { faces: plugin } }),
     ).rejects.toMatchObject({
