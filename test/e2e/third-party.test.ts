@@ -97,17 +97,17 @@ describe("a plugin package of somebody else", () => {
         notes: ["three", "two", "one"],
       });
 
-      await save(named("{ mots: 2 }"));
+      await save(named("{ maxNote: 2 }"));
       await running.until(
-        /Did you mean \S+most\S+,"msg":.*Unknown key \S+mots\S+ in plugins.acme-notes/,
+        /Did you mean \S+maxNotes\S+,"msg":.*Unknown key \S+maxNote\S+ in plugins.acme-notes/,
       );
       expect(await seen(running)).toMatchObject({ metric: "notes_kept 3" });
 
-      await save(named("{ most: 2 }"));
+      await save(named("{ maxNotes: 2 }"));
       await expect.poll(() => seen(running), SETTLED).toMatchObject({ metric: "notes_kept 2" });
 
       await install(workshop.next, cwd);
-      await save(named("{ most: 1 }"));
+      await save(named("{ maxNotes: 1 }"));
       await running.until(new RegExp(`restart to apply: plugins.${PACKAGE}`));
       expect(await seen(running)).toEqual({ ...FIRST, metric: "notes_kept 1" });
 
@@ -130,7 +130,7 @@ describe("a plugin package of somebody else", () => {
     await install(next, cwd);
     const quiet = `log: { level: silent }\n${BARE}`;
     await cp(LIFE, join(cwd, "life.mjs"));
-    const words = ["life.mjs", quiet, quiet + named("{ most: 3 }")];
+    const words = ["life.mjs", quiet, quiet + named("{ maxNotes: 3 }")];
     const { stdout } = await promisify(execFile)(process.execPath, words, { cwd, timeout: 15_000 });
     const report = JSON.parse(stdout) as { before: string[] };
     expect(report).toEqual({
@@ -147,7 +147,7 @@ describe("a plugin package of somebody else", () => {
 
   it("is explained by its key and by its name, and checked like any other", async () => {
     await install(workshop.first, workshop.gateway);
-    await save(named("{ most: 5 }"));
+    await save(named("{ maxNotes: 5 }"));
     const { gateway: cwd } = workshop;
     for (const name of [PACKAGE, "notes"]) {
       const { stdout, code } = await propylon(["check", "--explain", name], { cwd });
