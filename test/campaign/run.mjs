@@ -20,10 +20,16 @@ const vitest = (file) => [
 const CAMPAIGNS = {
   fuzz: {
     args: vitest("test/e2e/fuzz.test.ts"),
+    env: { FUZZ_REQUESTS: "20000" },
     times: 10,
     each: "100,000 fuzzed messages and 20,000 raw requests",
   },
-  sigterm: { args: vitest("test/e2e/sigterm.test.ts"), times: 4, each: "50 shutdowns under load" },
+  sigterm: {
+    args: vitest("test/e2e/sigterm.test.ts"),
+    env: { SIGTERM_RUNS: "50" },
+    times: 4,
+    each: "50 shutdowns under load",
+  },
   "a2a-sigterm": {
     args: vitest("test/e2e/a2a-sigterm.test.ts"),
     env: { A2A_SIGTERM_RUNS: "100" },
@@ -45,6 +51,12 @@ const CAMPAIGNS = {
     env: { STATE_KILLS: "1000" },
     times: 1,
     each: "1,000 kill -9 in the middle of writing the state file",
+  },
+  write: {
+    args: vitest("test/core/config/write.test.ts"),
+    env: { WRITE_KILLS: "1000" },
+    times: 1,
+    each: "1,000 programs killed with SIGKILL while they write a config",
   },
   edits: {
     args: vitest("test/e2e/edit-kill.test.ts"),

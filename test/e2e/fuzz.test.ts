@@ -9,8 +9,9 @@ import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { rawRequest, shot, type Shot } from "./nonsense.ts";
 import { Speaker, type Era, type Message, type Reply } from "./speaker.ts";
 
-const MESSAGES = 100_000;
-const REQUESTS = 20_000;
+/** For each request of raw HTTP five messages of JSON-RPC. */
+const REQUESTS = Number(process.env["FUZZ_REQUESTS"] ?? 4_000);
+const MESSAGES = 5 * REQUESTS;
 const BATCH = 100;
 const ERAS: readonly Era[] = ["legacy", "modern"];
 

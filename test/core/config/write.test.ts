@@ -24,6 +24,9 @@ import {
   type ConfigEdit,
 } from "../../../core/config/write.ts";
 
+/** `npm run campaign -- write` makes it 1,000. */
+const KILLS = Number(process.env["WRITE_KILLS"] ?? 25);
+
 const TEXT = `# yaml-language-server: $schema=./gateway.schema.json
 name: shop   # shown to clients
 
@@ -284,26 +287,30 @@ describe("draftConfig", () => {
     );
   });
 
-  it("M027: 100 times killed in the middle of writing, the file is always whole; the leftovers are swept", async () => {
-    const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
-    const module = fileURLToPath(new URL("../../../core/config/write.ts", import.meta.url));
-    await writeFile(file, TEXT.repeat(1));
-    let kills = 0;
-    while (kills < 100) {
-      const child = fork(loop, [module, file]);
-      await once(child, "message");
-      // Not a wait for anything: the moment of death is what varies.
-      await new Promise((resolve) => setTimeout(resolve, kills % 10));
-      child.kill("SIGKILL");
-      await once(child, "exit");
-      kills++;
-      const text = await readFile(file, "utf8");
-      expect(comments(text)).toEqual(comments(TEXT));
-      expect((parse(text) as { future: unknown }).future).toEqual({ unknown: [1, 2, 3] });
-    }
-    await sweepTemporary(file);
-    expect(await leftovers()).toEqual([]);
-  }, 120_000);
+  it(
+    `M027: ${KILLS} times killed in the middle of writing, the file is always whole; the leftovers are swept`,
+    async () => {
+      const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
+      const module = fileURLToPath(new URL("../../../core/config/write.ts", import.meta.url));
+      await writeFile(file, TEXT.repeat(1));
+      let kills = 0;
+      while (kills < KILLS) {
+        const child = fork(loop, [module, file]);
+        await once(child, "message");
+        // Not a wait for anything: the moment of death is what varies.
+        await new Promise((resolve) => setTimeout(resolve, kills % 10));
+        child.kill("SIGKILL");
+        await once(child, "exit");
+        kills++;
+        const text = await readFile(file, "utf8");
+        expect(comments(text)).toEqual(comments(TEXT));
+        expect((parse(text) as { future: unknown }).future).toEqual({ unknown: [1, 2, 3] });
+      }
+      await sweepTemporary(file);
+      expect(await leftovers()).toEqual([]);
+    },
+    120_000 + KILLS * 1_000,
+  );
 
   it("sweeps only what dead processes left", async () => {
     const folder = join(file, "..");
