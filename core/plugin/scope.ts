@@ -2,6 +2,7 @@ import type { DeadlineRule } from "../call/pipeline.ts";
 import type { RegisteredFilter } from "./filters.ts";
 import type { PluginAction } from "../http/audit.ts";
 import type { Middleware } from "../call/call.ts";
+import { GatewayError } from "../errors.ts";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { HookListener } from "./emitter.ts";
@@ -110,6 +111,26 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control"> & {
   ): T;
 };
 
+const emptyRegistrations = (): Registrations => ({
+  routes: [],
+  tools: [],
+  resources: [],
+  resourceTemplates: [],
+  prompts: [],
+  servers: [],
+  middleware: [],
+  listeners: [],
+  endpoints: [],
+  sockets: [],
+  checks: [],
+  serverTypes: [],
+  filters: [],
+  deadlines: [],
+  authenticators: [],
+  hooks: [],
+  starters: [],
+});
+
 /** An empty scope. */
 export function createScope(
   identity: Pick<Scope, "key" | "plugin" | "options" | "injected" | "registry">,
@@ -117,25 +138,7 @@ export function createScope(
 ): Scope {
   const { name } = identity.plugin;
   const log = host.log.child({ plugin: name });
-  const registrations: Registrations = {
-    routes: [],
-    tools: [],
-    resources: [],
-    resourceTemplates: [],
-    prompts: [],
-    servers: [],
-    middleware: [],
-    listeners: [],
-    endpoints: [],
-    sockets: [],
-    checks: [],
-    serverTypes: [],
-    filters: [],
-    deadlines: [],
-    authenticators: [],
-    hooks: [],
-    starters: [],
-  };
+  const registrations = emptyRegistrations();
   return {
     ...identity,
     ...registrations,
@@ -149,6 +152,26 @@ export function createScope(
     service: undefined,
     isDisposed: false,
   };
+}
+
+/** The plugin's own tools, resources and prompts may come later: `changed()` of what they return builds them in. */
+const BUILT_ANEW: readonly (keyof Registrations)[] = [
+  "tools",
+  "resources",
+  "resourceTemplates",
+  "prompts",
+];
+
+/** From here on the gateway is compiled from the lists: what would join them later would be lost without a word. */
+export function sealScope(scope: Scope): void {
+  for (const list of Object.keys(emptyRegistrations()) as (keyof Registrations)[])
+    if (!BUILT_ANEW.includes(list)) scope[list].push = refuseLate;
+}
+
+function refuseLate(): never {
+  throw new GatewayError("invalid", "It registers something after its setup.", {
+    hint: "Register in setup, and await there what has to come first.",
+  });
 }
 
 /** Opens what the plugin opens; what it returns to undo joins the cleanups at once, so a later failure undoes it. */

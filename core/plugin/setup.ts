@@ -11,7 +11,7 @@ import type { Changes } from "./hooks.ts";
 import { createRegistry } from "./metrics.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import { createContext } from "./registration.ts";
-import { createScope, type Scope, type ScopeHost } from "./scope.ts";
+import { createScope, sealScope, type Scope, type ScopeHost } from "./scope.ts";
 
 /** Everything `buildScopes` works from. */
 export interface BuildInput {
@@ -153,6 +153,7 @@ async function setUp(
         "invalid",
         `setup returned nothing for the service "${plugin.provides.id}"`,
       );
+    sealScope(scope);
     scope.local.compile();
     for (const server of [scope.local, ...scope.servers])
       scope.cleanups.push(server.on((event) => host.onEvent(server.name, event)));
