@@ -103,8 +103,10 @@ export {
 export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
 export { type EntryKind, type LeftOut, usableEntries } from "../server/entries.ts";
 export { LeftOutLog } from "../server/left-out.ts";
-export type { RefresherOptions } from "../server/refresher.ts";
+export type { RefreshedServerOptions } from "../server/refreshed-server.ts";
+export { Refresher, type RefresherOptions } from "../server/refresher.ts";
 export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/server.ts";
+export { toToolName, uniqueName } from "./tool-name.ts";
 
 // Endpoints and the gateway as a whole
 export { type EndpointConfig, endpointSchema } from "../config/schema.ts";

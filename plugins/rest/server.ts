@@ -1,14 +1,4 @@
-import {
-  Answer,
-  Refresher,
-  StatusTracker,
-  type Call,
-  type Catalogue,
-  type ManagedServer,
-  type PluginContext,
-  type ServerEvent,
-  type ServerStatus,
-} from "propylon";
+import { Answer, RefreshedServer, type Call, type Catalogue, type PluginContext } from "propylon";
 import { makeApi, type Api } from "./api.ts";
 import { readDocument } from "./document.ts";
 import { ApiHttp } from "./http.ts";
@@ -16,6 +6,7 @@ import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
 import { replyToAnswer } from "./result.ts";
 import { WrongArgument } from "./body.ts";
+import type { ApiTool } from "./tool.ts";
 
 /** What an {@link ApiServer} is made of. */
 export interface ApiServerOptions {
@@ -29,66 +20,28 @@ export interface ApiServerOptions {
 }
 
 /** An HTTP API as a server: every operation of its OpenAPI document is a tool. */
-export class ApiServer implements ManagedServer {
-  readonly name: string;
+export class ApiServer extends RefreshedServer<Api> {
   readonly #settings: ApiServerOptions;
   readonly #http: ApiHttp;
-  readonly #tracker: StatusTracker;
-  readonly #refresher: Refresher<Api>;
 
   constructor(settings: ApiServerOptions) {
     const { name, log, catalogue, options } = settings;
-    const { refreshInterval, connectTimeout, maxResult } = options;
-    this.name = name;
+    const { refreshInterval: refresh, connectTimeout, maxResult } = options;
+    const subject = "the OpenAPI document";
+    super({
+      name,
+      transport: "openapi",
+      log,
+      subject,
+      catalogue,
+      refresh,
+      timeout: connectTimeout,
+    });
     this.#settings = settings;
     this.#http = new ApiHttp({ server: name, connectTimeout, maxResult });
-    this.#tracker = new StatusTracker({ server: name, transport: "openapi", log });
-    this.#refresher = new Refresher({
-      tracker: this.#tracker,
-      subject: "the OpenAPI document",
-      catalogue,
-      refresh: refreshInterval,
-      timeout: connectTimeout,
-      read: (signal, before) => this.#read(signal, before),
-    });
   }
 
-  get catalogue(): Catalogue {
-    return this.#refresher.catalogue;
-  }
-
-  get status(): ServerStatus {
-    return this.#tracker.status;
-  }
-
-  start(): void {
-    this.#refresher.start();
-  }
-
-  /** Reads the document again. */
-  async reconnect(): Promise<void> {
-    await this.#refresher.refresh();
-  }
-
-  async request(call: Call): Promise<Answer> {
-    if (call.method !== "tools/call")
-      return Answer.error({ code: -32601, message: "An API has tools only." });
-    return this.#refresher.use((api) => this.#call(call, api));
-  }
-
-  async close(graceMs: number): Promise<void> {
-    await this.#refresher.close(graceMs);
-    await this.#http.destroy();
-    this.#tracker.set("closed", { reason: "it was closed" });
-  }
-
-  on(listener: (event: ServerEvent) => void): () => void {
-    return this.#tracker.on(listener);
-  }
-
-  async #call(call: Call, { base, tools }: Api): Promise<Answer> {
-    const tool = tools.get(call.name);
-    if (!tool) return Answer.error({ code: -32602, message: `Unknown tool: ${call.name}` });
+  protected async call(call: Call, tool: ApiTool, { base }: Api): Promise<Answer> {
     try {
       const request = makeRequest(tool, call.args ?? {}, base, this.#settings.options.headers);
       const reply = await this.#http.send(request, call.signal);
@@ -99,7 +52,11 @@ export class ApiServer implements ManagedServer {
     }
   }
 
-  async #read(signal: AbortSignal, before: Api | undefined): Promise<Api> {
+  protected override dispose(): Promise<void> {
+    return this.#http.destroy();
+  }
+
+  protected async read(signal: AbortSignal, before: Api | undefined): Promise<Api> {
     const { location, options, log } = this.#settings;
     const headers = this.#headersForDocument();
     const document = await readDocument(location, { headers, limit: options.maxResult, signal });
