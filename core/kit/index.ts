@@ -24,7 +24,7 @@ export {
 export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 
 // HTTP
-export { HEADER_NAME, HEADER_VALUE, headersSchema } from "../config/headers.ts";
+export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
@@ -48,6 +48,12 @@ export {
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./addresses.ts";
+export {
+  HttpClient,
+  type HttpClientOptions,
+  HttpClientReply,
+  type HttpClientRequest,
+} from "./http-client.ts";
 export {
   SSE_HEADERS,
   SSE_KEEP_ALIVE,

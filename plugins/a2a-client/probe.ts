@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError, toGatewayError } from "propylon";
-import type { ProbeReport, ProbeRung } from "propylon/kit";
+import { lowerCaseNames, type ProbeReport, type ProbeRung } from "propylon/kit";
 import { baseOf } from "./card.ts";
 import type { CardReader } from "./cards.ts";
 import type { AgentHttp } from "./http.ts";
@@ -31,13 +31,13 @@ export async function probeAgent(input: ProbeInput): Promise<ProbeReport> {
 }
 
 async function askHealth({ options, http, signal }: ProbeInput): Promise<void> {
-  const { status, body } = await http.send(new URL("health", baseOf(options)), {
+  const reply = await http.send(new URL("health", baseOf(options)), {
     method: "GET",
-    headers: { ...options.headers, accept: "application/json" },
+    headers: { ...lowerCaseNames(options.headers), accept: "application/json" },
     signal,
   });
-  body.destroy();
-  if (status !== 200) throw http.errors.status(status);
+  reply.drop();
+  if (reply.status !== 200) throw http.errors.status(reply.status);
 }
 
 function toRung(thrown: unknown): GatewayError {

@@ -113,10 +113,10 @@ export class RemoteAgent extends RefreshedServer<Agent> {
   }
 
   async #open(card: RemoteCard): Promise<AgentClient> {
-    const { headers, maxResult } = this.#settings.options;
+    const { headers } = this.#settings.options;
     const http = this.#http;
     return card.interface.dialect === "contract-v1"
-      ? new ContractClient({ card, http, headers, maxResult })
+      ? new ContractClient({ card, http, headers })
       : StandardClient.open(card, http, headers);
   }
 }

@@ -1,12 +1,16 @@
 import { Answer, RefreshedServer, type Call, type Catalogue, type PluginContext } from "propylon";
+import { HttpClient, networkFault, sizeFault } from "propylon/kit";
 import { makeApi, type Api } from "./api.ts";
 import { readDocument } from "./document.ts";
-import { ApiHttp } from "./http.ts";
+import { sendRequest } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
 import { replyToAnswer } from "./result.ts";
 import { WrongArgument } from "./body.ts";
 import type { ApiTool } from "./tool.ts";
+
+/** Connections to one API. */
+const MAX_CONNECTIONS = 128;
 
 /** What an {@link ApiServer} is made of. */
 export interface ApiServerOptions {
@@ -22,7 +26,7 @@ export interface ApiServerOptions {
 /** An HTTP API as a server: every operation of its OpenAPI document is a tool. */
 export class ApiServer extends RefreshedServer<Api> {
   readonly #settings: ApiServerOptions;
-  readonly #http: ApiHttp;
+  readonly #http: HttpClient;
 
   constructor(settings: ApiServerOptions) {
     const { name, log, catalogue, options } = settings;
@@ -38,13 +42,19 @@ export class ApiServer extends RefreshedServer<Api> {
       timeout: connectTimeout,
     });
     this.#settings = settings;
-    this.#http = new ApiHttp({ server: name, connectTimeout, maxResult });
+    this.#http = new HttpClient({
+      connectTimeout,
+      maxResult,
+      connections: MAX_CONNECTIONS,
+      network: (error) => networkFault(name, error),
+      tooLarge: (limit) => sizeFault(name, limit),
+    });
   }
 
   protected async call(call: Call, tool: ApiTool, { base }: Api): Promise<Answer> {
     try {
       const request = makeRequest(tool, call.args ?? {}, base, this.#settings.options.headers);
-      const reply = await this.#http.send(request, call.signal);
+      const reply = await sendRequest(this.#http, request, call.signal);
       return replyToAnswer(reply, tool.tool.outputSchema !== undefined);
     } catch (error) {
       if (error instanceof WrongArgument) return Answer.failed(error.message, "invalid");
