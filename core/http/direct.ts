@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { WITHDRAWN } from "./auth/leases.ts";
 import { Cancellation } from "../call/cancellation.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
+import { clientGone, GatewayError, toGatewayError } from "../errors.ts";
 import type { AppInput, ListenerApp } from "./app.ts";
 import { takeBody } from "./http-messages.ts";
 import { sendBody, sendError } from "./failure.ts";
@@ -72,8 +72,4 @@ async function answer(
 
 function withdrawn(): GatewayError {
   return new GatewayError("unauthorized", WITHDRAWN);
-}
-
-function clientGone(): GatewayError {
-  return new GatewayError("cancelled", "The client went away before its answer was there.");
 }

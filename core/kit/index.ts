@@ -67,7 +67,16 @@ export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 
 // Errors
-export { ERROR_STATUS, toEnvelope, toProblem, toRpcError, wordsOf } from "../errors.ts";
+export {
+  amendError,
+  clientGone,
+  ERROR_STATUS,
+  renderError,
+  toEnvelope,
+  toProblem,
+  toRpcError,
+  wordsOf,
+} from "../errors.ts";
 export { networkFault, networkReason, sizeFault } from "./faults.ts";
 
 // Files, children and the environment

@@ -1,5 +1,5 @@
-import { GatewayError, isGatewayError, toGatewayError } from "propylon";
-import { lowerCaseNames, type ProbeReport, type ProbeRung } from "propylon/kit";
+import { type GatewayError, isGatewayError, toGatewayError } from "propylon";
+import { amendError, lowerCaseNames, type ProbeReport, type ProbeRung } from "propylon/kit";
 import { baseOf } from "./card.ts";
 import type { CardReader } from "./cards.ts";
 import type { AgentHttp } from "./http.ts";
@@ -42,12 +42,7 @@ async function askHealth({ options, http, signal }: ProbeInput): Promise<void> {
 
 function toRung(thrown: unknown): GatewayError {
   const error = toGatewayError(thrown);
-  const { code, message, data, hint } = error;
-  return new GatewayError(code, message, {
-    data: { ...data, failed: rungOf(error) },
-    ...(hint !== undefined && { hint }),
-    cause: error,
-  });
+  return amendError(error, { data: { failed: rungOf(error) } });
 }
 
 function rungOf({ data, code, cause }: GatewayError): ProbeRung {

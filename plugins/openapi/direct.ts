@@ -1,8 +1,7 @@
 import type { PluginContext } from "propylon";
 import {
   prefersEvents,
-  toEnvelope,
-  toProblem,
+  renderError,
   type DirectAnswer,
   type DirectHandler,
   type DirectHead,
@@ -70,10 +69,10 @@ async function answer(
   });
   const failure = failureOf(reply);
   if (!failure) return { status: 200, body: renderResult(reply.result!, options.format) };
-  const problem = accept?.includes("application/problem+json") === true;
+  const { type, body: text } = renderError(failure, accept);
   return {
     status: httpStatusOf(failure, options),
-    body: JSON.stringify(problem ? toProblem(failure) : toEnvelope(failure)),
-    ...(problem && { headers: { "content-type": "application/problem+json" } }),
+    body: text,
+    headers: { "content-type": type },
   };
 }
