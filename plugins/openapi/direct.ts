@@ -51,12 +51,12 @@ async function answer(
   gateway: Pick<PluginContext, "control" | "call">,
   options: Pick<OpenapiOptions, "format" | "toolFailureStatus">,
   target: Target,
-  { body, principal, cancellation }: DirectRequest,
+  { body, maxDepth, principal, cancellation }: DirectRequest,
   accept: string | undefined,
 ): Promise<DirectAnswer> {
   // In the router's order, so that a name which is not there for this caller looks like any other.
   const { name: server } = findServer(gateway.control, target.server.name, principal);
-  const args = toObject(body.toString("utf8"));
+  const args = toObject(body.toString("utf8"), maxDepth);
   findTool(gateway.control, target.server, target.tool.name, principal);
   const reply = await gateway.call({
     server,
