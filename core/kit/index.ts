@@ -26,6 +26,7 @@ export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
+export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
 export { sessionOf, takeBody } from "../http/http-messages.ts";
@@ -124,7 +125,7 @@ export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/ser
 export { toToolName, uniqueName } from "./tool-name.ts";
 
 // Endpoints and the gateway as a whole
-export { type EndpointConfig, endpointSchema } from "../config/schema.ts";
+export { addressSchema, type EndpointConfig, endpointSchema } from "../config/schema.ts";
 export type {
   CallRunner,
   CompiledEndpoint,
