@@ -158,9 +158,10 @@ export class HttpClientReply {
    * @throws what `network` and `tooLarge` make; what aborted the signal
    */
   async bytes(): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.#read(this.#options.maxResult)) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    const { maxResult, tooLarge } = this.#options;
+    const whole = await readUpTo(this.#chunks(), maxResult);
+    if (whole) return whole;
+    throw tooLarge(maxResult);
   }
 
   /**
@@ -173,8 +174,9 @@ export class HttpClientReply {
     const { maxResult, tooLarge } = this.#options;
     const isAsked =
       this.status === 200 && this.#request.headers["accept"]?.includes("text/event-stream");
-    const chunks = this.#read(isAsked ? Infinity : maxResult);
-    return readTypedEvents(chunks, maxResult, () => tooLarge(maxResult));
+    const onExcess = (): Error => tooLarge(maxResult);
+    if (isAsked) return readTypedEvents(this.#chunks(), maxResult, onExcess);
+    return readTypedEvents(this.#bounded(), maxResult, onExcess);
   }
 
   /** Gives the body up, and the connection with it: the rest may never come. */
@@ -182,22 +184,25 @@ export class HttpClientReply {
     this.#body.destroy();
   }
 
-  async *#read(limit: number): AsyncIterable<Buffer> {
-    const { signal } = this.#request;
-    const { network, tooLarge } = this.#options;
+  async *#bounded(): AsyncIterable<Buffer> {
+    const { maxResult, tooLarge } = this.#options;
     let size = 0;
+    for await (const chunk of this.#chunks()) {
+      size += chunk.length;
+      if (size > maxResult) throw tooLarge(maxResult);
+      yield chunk;
+    }
+  }
+
+  async *#chunks(): AsyncIterable<Buffer> {
+    const { signal } = this.#request;
     try {
-      for await (const chunk of this.#decoded() as AsyncIterable<Buffer>) {
-        size += chunk.length;
-        if (size > limit) break;
-        yield chunk;
-      }
+      yield* this.#decoded() as AsyncIterable<Buffer>;
     } catch (error) {
-      throw signal?.aborted ? signal.reason : network(error);
+      throw signal?.aborted ? signal.reason : this.#options.network(error);
     } finally {
       this.drop();
     }
-    if (size > limit) throw tooLarge(limit);
   }
 
   #decoded(): Readable {
@@ -207,4 +212,23 @@ export class HttpClientReply {
     this.#body.on("error", (error) => decoded.destroy(error));
     return this.#body.pipe(decoded);
   }
+}
+
+/**
+ * The whole of a body, or nothing when it has more bytes than the limit; the rest is not read then.
+ *
+ * @example const body = await readUpTo(response.body, 1_048_576);
+ */
+export async function readUpTo(
+  chunks: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<Buffer | undefined> {
+  const read: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > limit) return undefined;
+    read.push(chunk);
+  }
+  return Buffer.concat(read);
 }

@@ -54,6 +54,7 @@ export {
   type HttpClientOptions,
   HttpClientReply,
   type HttpClientRequest,
+  readUpTo,
 } from "./http-client.ts";
 export {
   SSE_HEADERS,
@@ -78,7 +79,7 @@ export {
   toRpcError,
   wordsOf,
 } from "../errors.ts";
-export { networkFault, networkReason, sizeFault } from "./faults.ts";
+export { networkFault, networkReason, serverFault, sizeFault, statusFault } from "./faults.ts";
 
 // Files, children and the environment
 export { readDuration, readPort, readVariable, unreadableVariable } from "./env.ts";
