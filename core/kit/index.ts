@@ -11,6 +11,7 @@ export { backoffDelay, type BackoffPolicy } from "./backoff.ts";
 // JSON and bytes of strangers
 export { lastBytes } from "../call/chunks.ts";
 export { isObject } from "./json.ts";
+export { followPointer } from "./json-pointer.ts";
 export { DEEPEST, latin1Of, type JsonScan } from "./json-grammar.ts";
 export { scanJson } from "./json-scan.ts";
 export {

@@ -24,6 +24,7 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
   "test for every interface": [/[!=]== "(?:0\.0\.0\.0|::|\[::\])"/, "core/http/allowed-hosts.ts"],
   "address to listen on": [/"Address to bind\."/, "core/config/schema.ts"],
   "choice of the body of an error": [/application\/problem\+json/, "core/errors.ts"],
+  "reader of JSON pointers": [/"~1"/, "core/kit/json-pointer.ts"],
   "pattern with *": [/\.split\("\*"\)|replaceAll\("\*"/, "core/kit/wildcard.ts"],
   "sentence about an HTTP status": [/wants authentication/, "core/kit/faults.ts"],
   "entity tag": [/if-none-match"\)/, "core/http/request.ts"],
