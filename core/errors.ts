@@ -175,6 +175,51 @@ export function toProblem(error: GatewayError): Record<string, unknown> {
 }
 
 /**
+ * The body of an error answer and its content type: an RFC 9457 problem where the client asks for one, else the envelope.
+ *
+ * @param accept the header `accept` of the request
+ * @example const { type, body } = renderError(error, event.req.headers.get("accept"));
+ */
+export function renderError(
+  error: GatewayError,
+  accept: string | null | undefined,
+): { readonly type: string; readonly body: string } {
+  const isProblem = accept?.includes("application/problem+json") === true;
+  return {
+    type: isProblem ? "application/problem+json" : "application/json",
+    body: JSON.stringify(isProblem ? toProblem(error) : toEnvelope(error)),
+  };
+}
+
+/**
+ * The same error with more facts and response headers; it is the cause.
+ *
+ * @example throw amendError(toGatewayError(thrown), { data: { failed: "transport" } });
+ */
+export function amendError(
+  error: GatewayError,
+  { data, headers }: Pick<ErrorDetails, "data" | "headers">,
+): GatewayError {
+  const { code, message, hint, place } = error;
+  return new GatewayError(code, message, {
+    ...((error.data ?? data) && { data: { ...error.data, ...data } }),
+    ...((error.headers ?? headers) && { headers: { ...error.headers, ...headers } }),
+    ...(hint !== undefined && { hint }),
+    ...(place && { place }),
+    cause: error,
+  });
+}
+
+/**
+ * `cancelled`: the client of a call went away.
+ *
+ * @example res.once("close", () => res.writableFinished || cancellation.abort(clientGone()));
+ */
+export function clientGone(): GatewayError {
+  return new GatewayError("cancelled", "The client went away before its answer was there.");
+}
+
+/**
  * Renders an error as the `error` member of a JSON-RPC response.
  *
  * @example send({ jsonrpc: "2.0", id, error: toRpcError(toGatewayError(thrown)) });

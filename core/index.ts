@@ -49,7 +49,7 @@ export type { Access, RouteEvent, RouteHandler, RouteMethod, RouteOptions } from
 export type { ManagedServer, ServerType } from "./server/server-type.ts";
 export type { Socket } from "./http/route.ts";
 export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./server/server.ts";
-export { Refresher } from "./server/refresher.ts";
+export { RefreshedServer } from "./server/refreshed-server.ts";
 export { StatusTracker } from "./server/status.ts";
 export { defineService, optional, type Inject, type Service } from "./plugin/service.ts";
 export { STAGES, type Stage } from "./call/stages.ts";

@@ -8,6 +8,7 @@ import { parseDuration } from "../config/units.ts";
 import { timeoutSignal } from "../timers.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { createGateway } from "../gateway/create.ts";
+import { listenerUrl } from "../http/allowed-hosts.ts";
 import type { Catalogue, Server } from "../server/server.ts";
 import { VERSION } from "../version.ts";
 import { withContainer } from "./container.ts";
@@ -78,20 +79,12 @@ export function endpointUrl(config: GatewayConfig): string {
       hint: "Give a URL instead.",
     });
   const [first] = Object.keys(config.listeners);
-  const { host, port, tls } = config.listeners[endpoint.listener ?? first!]!;
-  if (port === 0)
+  const listener = config.listeners[endpoint.listener ?? first!]!;
+  if (listener.port === 0)
     throw new GatewayError("invalid", "The config lets the system choose the port.", {
       hint: "Give the URL that the gateway printed when it started.",
     });
-  const local =
-    host === "0.0.0.0"
-      ? "127.0.0.1"
-      : host === "::"
-        ? "[::1]"
-        : host.includes(":")
-          ? `[${host}]`
-          : host;
-  return `${tls ? "https" : "http"}://${local}:${port}${endpoint.path}`;
+  return `${listenerUrl(listener)}${endpoint.path}`;
 }
 
 /** The wait that `--timeout` asks for, in milliseconds. */

@@ -22,3 +22,14 @@ export const HEADER_VALUE: RegExp = /^[\t\x20-\x7e\x80-\xff]*$/;
 export function headersSchema(): z.ZodRecord<z.ZodString, z.ZodString> {
   return z.record(z.string().regex(HEADER_NAME), z.string().regex(HEADER_VALUE));
 }
+
+/**
+ * Headers by their names in lower case, so that of two with one name the later replaces the earlier and is not sent beside it.
+ *
+ * @example const headers = { ...lowerCaseNames(options.headers), "content-type": "application/json" };
+ */
+export function lowerCaseNames<T>(headers: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+}

@@ -3,9 +3,22 @@ import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { markTimes, readTimes } from "./copies.ts";
 import { serverSchema } from "./server-schema.ts";
 
+/**
+ * Schema of an address to listen on.
+ *
+ * @example const config = z.strictObject({ listener: addressSchema().optional().describe("A listener of its own.") });
+ */
+export function addressSchema() {
+  return z.strictObject({
+    host: z.string().default("127.0.0.1").describe("Address to bind."),
+    port: z.int().min(0).max(65_535).describe("TCP port; 0 picks a free one."),
+  });
+}
+
+const { host, port } = addressSchema().shape;
 export const listenerSchema = z.strictObject({
-  host: z.string().default("127.0.0.1").describe("Address to bind."),
-  port: z.int().min(0).max(65535).default(8080).describe("TCP port; 0 picks a free one."),
+  host,
+  port: port.default(8080),
   tls: z
     .strictObject({
       cert: z.string().describe("PEM file of the certificate chain."),

@@ -1,5 +1,5 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
-import { isLoopback } from "../http/allowed-hosts.ts";
+import { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 import { chosen } from "../plugin/defaults.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";
 import type { Generation } from "./generation.ts";
@@ -12,7 +12,7 @@ export function describeGateway(
 ): GatewayDescription {
   const { open, guard } = compiled;
   const urlOf = (listener: string): string =>
-    addresses.get(listener)?.url ?? plannedUrl(config.listeners[listener]!);
+    addresses.get(listener)?.url ?? listenerUrl(config.listeners[listener]!);
   return {
     name: config.name,
     generation: number,
@@ -81,11 +81,6 @@ function socketsOf({ sockets }: Generation["compiled"]) {
       socket: true as const,
     })),
   );
-}
-
-/** Where a listener will be, for a summary before it is open. */
-function plannedUrl({ host, port, tls }: Generation["config"]["listeners"][string]): string {
-  return `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function listenerWarnings(open: boolean, { listeners }: Generation["config"]): GatewayWarning[] {

@@ -72,6 +72,7 @@ export function serveGeneration({ generation, sockets, hooks, leases, log }: Gat
       checks: generation.scopes.flatMap((scope) => scope.checks),
       guard: compiled.guard,
       bodyLimit: config.limits.body,
+      maxDepth: config.limits.depth,
       leases,
       log,
       onMutation: (mutation) => hooks.emit("mutation", mutation),

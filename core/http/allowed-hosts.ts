@@ -99,7 +99,11 @@ export class Hosts {
   }
 }
 
-/** Whether a host or address is reached from this machine only; what is not certain counts as reachable from others. */
+/**
+ * Whether a host or address is reached from this machine only; what is not certain counts as reachable from others.
+ *
+ * @example if (!isLoopback(options.host)) log.warn("reachable from other machines");
+ */
 export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const address = host.replace(/^\[(.*)\]$/, "$1");
@@ -108,7 +112,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** An address as it stands in a URL or Host header: IPv6 in brackets, IPv4 in IPv6 unwrapped. */
-export function literal(address: string): string {
+function literal(address: string): string {
   const bare = address
     .toLowerCase()
     .replace(/^::ffff:(?=\d+\.)/, "")
@@ -116,8 +120,26 @@ export function literal(address: string): string {
   return isIPv6(bare) ? `[${bare}]` : bare;
 }
 
+/**
+ * The URL of a listener, as this machine reaches it: nobody can connect to "every interface".
+ *
+ * @example const url = listenerUrl({ host: "0.0.0.0", port: 8080 }); // "http://localhost:8080"
+ */
+export function listenerUrl({ host, port, tls }: ListenerPlace): string {
+  const name = isUnspecified(host) ? "localhost" : literal(host);
+  return `${tls ? "https" : "http"}://${name}:${port}`;
+}
+
+/** Where a listener is, by its config or as it was bound. */
+interface ListenerPlace {
+  readonly host: string;
+  readonly port: number;
+  /** Absent or false: plain HTTP. */
+  readonly tls?: unknown;
+}
+
 /** Whether an address means every interface. */
-export function isUnspecified(address: string): boolean {
+function isUnspecified(address: string): boolean {
   return address === "0.0.0.0" || address === "::";
 }
 

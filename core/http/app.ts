@@ -73,6 +73,8 @@ export interface AppInput {
   readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;
+  /** Deepest JSON of a body. */
+  readonly maxDepth: number;
   /** What is open on whose credential. */
   readonly leases: Leases;
   readonly log: Logger;

@@ -2,16 +2,15 @@ import type { ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { WITHDRAWN } from "./auth/leases.ts";
 import { Cancellation } from "../call/cancellation.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
+import { clientGone, GatewayError, toGatewayError } from "../errors.ts";
 import type { AppInput, ListenerApp } from "./app.ts";
 import { takeBody } from "./http-messages.ts";
 import { sendBody, sendError } from "./failure.ts";
 import type { PathTable } from "./path-table.ts";
 import { logFault } from "./refusal.ts";
-import type { DirectHandler } from "./route.ts";
+import type { DirectHandler, DirectRequest } from "./route.ts";
 import { shapeOf } from "./route-table.ts";
 import type { RegisteredRoute } from "../plugin/scope.ts";
-import type { Principal } from "../call/types.ts";
 
 /**
  * Finds who answers a request without the router: a route `POST /:a/:b` that offers a way around it, for callers only, who are
@@ -19,8 +18,9 @@ import type { Principal } from "../call/types.ts";
  */
 export function findDirect(
   table: PathTable,
-  { routes, bodyLimit, leases, log }: Pick<AppInput, "routes" | "bodyLimit" | "leases" | "log">,
+  input: Pick<AppInput, "routes" | "bodyLimit" | "maxDepth" | "leases" | "log">,
 ): ListenerApp["direct"] {
+  const { routes, bodyLimit, maxDepth, leases, log } = input;
   const route = routes.find(isDirect);
   const direct = route?.options.direct;
   if (!route || !direct) return undefined;
@@ -37,7 +37,7 @@ export function findDirect(
       takeBody(req, limit, {
         body: (body) => {
           if (leases.isWithdrawn(principal)) return sendError(res, withdrawn());
-          void answer(handler, body, principal, res, log);
+          void answer(handler, { body, maxDepth, principal }, res, log);
         },
         failed: (error) => sendError(res, error),
       });
@@ -52,15 +52,14 @@ function isDirect({ method, path, options }: RegisteredRoute): boolean {
 
 async function answer(
   handler: DirectHandler,
-  body: Buffer,
-  principal: Principal,
+  request: Omit<DirectRequest, "cancellation">,
   res: ServerResponse,
   log: Logger,
 ): Promise<void> {
   const cancellation = new Cancellation();
   res.once("close", () => res.writableFinished || cancellation.abort(clientGone()));
   try {
-    const { status, headers, body: text } = await handler({ body, principal, cancellation });
+    const { status, headers, body: text } = await handler({ ...request, cancellation });
     if (!res.destroyed)
       sendBody(res, status, text, { "content-type": "application/json", ...headers });
   } catch (thrown) {
@@ -72,8 +71,4 @@ async function answer(
 
 function withdrawn(): GatewayError {
   return new GatewayError("unauthorized", WITHDRAWN);
-}
-
-function clientGone(): GatewayError {
-  return new GatewayError("cancelled", "The client went away before its answer was there.");
 }

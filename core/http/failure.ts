@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { GatewayError, toEnvelope, toProblem, toRpcError } from "../errors.ts";
+import { GatewayError, renderError, toEnvelope, toRpcError } from "../errors.ts";
 
 const REASON: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -20,9 +20,7 @@ const LINGER_MS = 1_000;
  * is left to answer.
  */
 export function sendError(res: ServerResponse, error: GatewayError): void {
-  const problem = res.req.headers.accept?.includes("application/problem+json") === true;
-  if (problem) send(res, error, "application/problem+json", toProblem(error));
-  else send(res, error, "application/json", toEnvelope(error));
+  send(res, error, renderError(error, res.req.headers.accept));
 }
 
 /**
@@ -31,15 +29,19 @@ export function sendError(res: ServerResponse, error: GatewayError): void {
  */
 export function sendRpcError(res: ServerResponse, error: GatewayError): void {
   const body = { jsonrpc: "2.0", id: null, error: toRpcError(error) };
-  send(res, error, "application/json", body);
+  send(res, error, { type: "application/json", body: JSON.stringify(body) });
 }
 
-function send(res: ServerResponse, error: GatewayError, type: string, content: object): void {
+function send(
+  res: ServerResponse,
+  error: GatewayError,
+  { type, body }: ReturnType<typeof renderError>,
+): void {
   if (res.headersSent || res.socket === null || res.socket.destroyed) {
     res.destroy();
     return;
   }
-  sendBody(res, error.status, JSON.stringify(content), { "content-type": type, ...error.headers });
+  sendBody(res, error.status, body, { "content-type": type, ...error.headers });
 }
 
 /** Answers with a body that nobody may keep. */

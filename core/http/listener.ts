@@ -11,7 +11,7 @@ import type { Backlog } from "./backlog.ts";
 import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
 import { refuseUpgrade, sendError, sendRpcError } from "./failure.ts";
-import { Hosts, isUnspecified, literal } from "./allowed-hosts.ts";
+import { Hosts, listenerUrl } from "./allowed-hosts.ts";
 import { sendLiveness, sendReadiness, type Check } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
@@ -87,8 +87,7 @@ export class Listener {
       await this.close(0);
       throw error;
     }
-    const host = isUnspecified(address) ? "localhost" : literal(address);
-    return { address, port, url: `${this.tls ? "https" : "http"}://${host}:${port}` };
+    return { address, port, url: listenerUrl({ host: address, port, tls: this.tls }) };
   }
 
   /** Serves another app from the next request on; requests that are being served stay with theirs. */

@@ -1,5 +1,5 @@
 import { HTTPError } from "h3";
-import { GatewayError, toEnvelope, toGatewayError, toProblem, type ErrorCode } from "../errors.ts";
+import { GatewayError, renderError, toGatewayError, type ErrorCode } from "../errors.ts";
 import type { Logger } from "pino";
 
 /** 405 where another method would match, else 404; never with the URL in it. */
@@ -39,14 +39,10 @@ function unwrap({ cause }: HTTPError): unknown {
 
 /** The answer to a failed request: the envelope, or an RFC 9457 problem where the client asks for one. */
 export function toErrorResponse(error: GatewayError, accept: string | null): Response {
-  const problem = accept?.includes("application/problem+json") === true;
-  return new Response(JSON.stringify(problem ? toProblem(error) : toEnvelope(error)), {
+  const { type, body } = renderError(error, accept);
+  return new Response(body, {
     status: error.status,
-    headers: {
-      "content-type": problem ? "application/problem+json" : "application/json",
-      "cache-control": "no-store",
-      ...error.headers,
-    },
+    headers: { "content-type": type, "cache-control": "no-store", ...error.headers },
   });
 }
 

@@ -4,9 +4,6 @@ import { GatewayError } from "../errors.ts";
 import { parseJson } from "../kit/json.ts";
 import type { RouteEvent } from "./route.ts";
 
-/** Deepest nesting of a body, as at the MCP endpoints: what walks it recurses. */
-const MAX_DEPTH = 64;
-
 /**
  * The JSON body of a request to a plugin's route, checked by a schema. No body counts as `{}`.
  *
@@ -15,14 +12,14 @@ const MAX_DEPTH = 64;
  *
  * @example const { name } = await readJson(event, z.strictObject({ name: z.string() }));
  */
-export async function readJson<T>({ req }: RouteEvent, schema: ZodType<T>): Promise<T> {
+export async function readJson<T>({ req, context }: RouteEvent, schema: ZodType<T>): Promise<T> {
   const text = await req.text();
   const type = req.headers.get("content-type");
   if (text !== "" && type !== null && !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
       hint: "Send content-type: application/json.",
     });
-  return checkInput(text === "" ? {} : parseJson(Buffer.from(text), MAX_DEPTH), schema);
+  return checkInput(text === "" ? {} : parseJson(Buffer.from(text), context.maxDepth), schema);
 }
 
 /**

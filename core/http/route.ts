@@ -83,6 +83,8 @@ export interface DirectHead {
  */
 export interface DirectRequest {
   readonly body: Buffer;
+  /** As in the context of a {@link RouteEvent}. */
+  readonly maxDepth: number;
   readonly principal: Principal;
   /** Ends when the client goes away. */
   readonly cancellation: Cancellation;
@@ -123,6 +125,8 @@ export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface RouteEvent extends H3Event {
   readonly context: H3Event["context"] & {
     readonly principal: Principal;
+    /** Deepest JSON that a body may have: the gateway's `limits.depth`. What walks a value recurses. */
+    readonly maxDepth: number;
     /**
      * What a change is about, where the path does not say; set it as soon as it is known, and the audit names it, also of a
      * change that fails. Each value is cut at 200 characters, and must be no secret.

@@ -12,6 +12,7 @@ import { GatewayError, toEnvelope } from "../errors.ts";
 import { findDirect } from "./direct.ts";
 import { answerOf } from "./http-messages.ts";
 import { cutSoon } from "./failure.ts";
+import { sseFrame } from "../kit/sse-body.ts";
 import type { RouteEvent } from "./route.ts";
 import { PathTable } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
@@ -58,7 +59,7 @@ async function answer(
   input: RouterInput,
 ): Promise<unknown> {
   const { options, handler } = route;
-  const { guard, bodyLimit, log } = input;
+  const { guard, bodyLimit, maxDepth, log } = input;
   const credentials = credentialsOf(event);
   let actor = new Actor(undefined, credentials.remoteAddress);
   const record = (status: number, error?: GatewayError): void => {
@@ -74,7 +75,8 @@ async function answer(
     if (answering) answering.principal = principal;
     guard.permit(principal, options);
     boundBody(event, options.bodyLimit ?? bodyLimit);
-    Object.assign(event.context, { principal: principal ?? NOBODY, mutates: options.mutates });
+    const { mutates } = options;
+    Object.assign(event.context, { principal: principal ?? NOBODY, mutates, maxDepth });
     const result = await handler(event as RouteEvent);
     if (result instanceof Error) throw result;
     if (event.req.method === "HEAD") await dropBody(result);
@@ -106,8 +108,7 @@ function lease(event: H3Event, principal: Principal, leases: Leases): void {
 function endWith(res: ServerResponse, error: GatewayError): void {
   // What the route still writes comes too late.
   res.on("error", () => {});
-  const data = JSON.stringify(toEnvelope(error));
-  if (!res.writableEnded) res.end(`event: error\ndata: ${data}\n\n`);
+  if (!res.writableEnded) res.end(sseFrame(JSON.stringify(toEnvelope(error)), "error"));
 }
 
 function isEventStream(result: unknown): boolean {

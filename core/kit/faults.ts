@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { type ErrorDetails, GatewayError, isGatewayError } from "../errors.ts";
 
 /** Network errors as a person would say them. */
 const CAUSES: Readonly<Record<string, string>> = {
@@ -31,13 +31,53 @@ const CAUSES: Readonly<Record<string, string>> = {
  */
 export function networkFault(server: string, error: unknown): GatewayError {
   // The gateway itself refused, for instance an address.
-  if (error instanceof GatewayError) return error;
+  if (isGatewayError(error)) return error;
   const code = error instanceof Error ? codeOf(error) : undefined;
   return new GatewayError(
     "upstream_error",
     `Server "${server}" cannot be used: ${networkReason(error)}.`,
     { data: { server, ...(code && { cause: code }) }, cause: error },
   );
+}
+
+/**
+ * `upstream_error`: what a server did that it should not, as the end of a sentence that begins with its name. Neither headers nor
+ * bodies of the server belong into it: they may hold secrets.
+ *
+ * @example throw serverFault(this.name, "ended its answer without a task");
+ */
+export function serverFault(
+  server: string,
+  what: string,
+  { data, ...details }: ErrorDetails = {},
+): GatewayError {
+  return new GatewayError("upstream_error", `Server "${server}" ${what}.`, {
+    ...details,
+    data: { server, ...data },
+  });
+}
+
+/**
+ * `upstream_error`: a server refused with an HTTP status, which is in `data.status`.
+ *
+ * @param data further facts
+ * @example if (reply.status !== 200) throw statusFault(this.name, reply.status);
+ */
+export function statusFault(server: string, status: number, data: object = {}): GatewayError {
+  const [what, hint] = wordsOfStatus(status);
+  const facts = { status, ...data };
+  return serverFault(server, what, { data: facts, ...(hint !== undefined && { hint }) });
+}
+
+function wordsOfStatus(status: number): readonly [what: string, hint?: string] {
+  const headers = "Check the headers of this server in the config.";
+  if (status === 401) return ["wants authentication (HTTP 401)", headers];
+  if (status === 403) return ["denies access (HTTP 403)", headers];
+  if (status < 300 || status >= 400) return [`answered with HTTP ${status}`];
+  return [
+    `redirects (HTTP ${status}), which is not followed`,
+    "Put the final URL into the config.",
+  ];
 }
 
 /**

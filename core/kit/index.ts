@@ -11,6 +11,7 @@ export { backoffDelay, type BackoffPolicy } from "./backoff.ts";
 // JSON and bytes of strangers
 export { lastBytes } from "../call/chunks.ts";
 export { isObject } from "./json.ts";
+export { followPointer } from "./json-pointer.ts";
 export { DEEPEST, latin1Of, type JsonScan } from "./json-grammar.ts";
 export { scanJson } from "./json-scan.ts";
 export {
@@ -24,8 +25,9 @@ export {
 export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 
 // HTTP
-export { HEADER_NAME, HEADER_VALUE, headersSchema } from "../config/headers.ts";
+export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
+export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
 export { sessionOf, takeBody } from "../http/http-messages.ts";
@@ -49,6 +51,13 @@ export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./addresses.ts";
 export {
+  HttpClient,
+  type HttpClientOptions,
+  HttpClientReply,
+  type HttpClientRequest,
+  readUpTo,
+} from "./http-client.ts";
+export {
   SSE_HEADERS,
   SSE_KEEP_ALIVE,
   SSE_KEEP_ALIVE_MS,
@@ -61,8 +70,17 @@ export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 
 // Errors
-export { ERROR_STATUS, toEnvelope, toProblem, toRpcError, wordsOf } from "../errors.ts";
-export { networkFault, networkReason, sizeFault } from "./faults.ts";
+export {
+  amendError,
+  clientGone,
+  ERROR_STATUS,
+  renderError,
+  toEnvelope,
+  toProblem,
+  toRpcError,
+  wordsOf,
+} from "../errors.ts";
+export { networkFault, networkReason, serverFault, sizeFault, statusFault } from "./faults.ts";
 
 // Files, children and the environment
 export { readDuration, readPort, readVariable, unreadableVariable } from "./env.ts";
@@ -103,11 +121,13 @@ export {
 export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
 export { type EntryKind, type LeftOut, usableEntries } from "../server/entries.ts";
 export { LeftOutLog } from "../server/left-out.ts";
-export type { RefresherOptions } from "../server/refresher.ts";
+export type { RefreshedServerOptions } from "../server/refreshed-server.ts";
+export { Refresher, type RefresherOptions } from "../server/refresher.ts";
 export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/server.ts";
+export { toToolName, uniqueName } from "./tool-name.ts";
 
 // Endpoints and the gateway as a whole
-export { type EndpointConfig, endpointSchema } from "../config/schema.ts";
+export { addressSchema, type EndpointConfig, endpointSchema } from "../config/schema.ts";
 export type {
   CallRunner,
   CompiledEndpoint,

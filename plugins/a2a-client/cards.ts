@@ -1,6 +1,7 @@
 import { GatewayError } from "propylon";
+import { type HttpClientReply, lowerCaseNames } from "propylon/kit";
 import { baseOf, readCard, type RemoteCard } from "./card.ts";
-import type { AgentReply, AgentHttp } from "./http.ts";
+import type { AgentHttp } from "./http.ts";
 import type { RemoteAgentOptions } from "./options.ts";
 
 /** Reads the card of one agent, again and again. */
@@ -8,7 +9,7 @@ export class CardReader {
   readonly #http: AgentHttp;
   readonly #options: RemoteAgentOptions;
   readonly #url: URL;
-  #last: { readonly card: RemoteCard; readonly etag: string | undefined } | undefined;
+  #last: { readonly card: RemoteCard; readonly etag: string } | undefined;
 
   constructor(http: AgentHttp, options: RemoteAgentOptions) {
     this.#http = http;
@@ -22,24 +23,23 @@ export class CardReader {
    */
   async read(signal: AbortSignal): Promise<RemoteCard> {
     const reply = await this.#get(signal);
-    if (reply.status === 304 && this.#last) {
-      reply.body.destroy();
-      return this.#last.card;
-    }
-    const card = readCard(await this.#bytes(reply, signal), this.#options);
+    if (reply.status !== 200) reply.drop();
+    if (reply.status === 304 && this.#last) return this.#last.card;
+    if (reply.status !== 200) throw this.#refused(reply.status);
+    const card = readCard(await reply.bytes(), this.#options);
     const kept = card.hash === this.#last?.card.hash ? this.#last.card : card;
-    this.#last = { card: kept, etag: reply.headers["etag"] };
+    this.#last = { card: kept, etag: reply.header("etag") };
     return kept;
   }
 
-  #get(signal: AbortSignal): Promise<AgentReply> {
-    const etag = this.#last?.etag;
+  #get(signal: AbortSignal): Promise<HttpClientReply> {
+    const etag = this.#last?.etag ?? "";
     return this.#http.send(this.#url, {
       method: "GET",
       headers: {
-        ...this.#headers,
+        ...lowerCaseNames(this.#headers),
         accept: "application/json",
-        ...(etag !== undefined && { "if-none-match": etag }),
+        ...(etag !== "" && { "if-none-match": etag }),
       },
       signal,
     });
@@ -48,20 +48,6 @@ export class CardReader {
   /** The operator's headers are meant for the agent: a card on another host does not get them. */
   get #headers(): Readonly<Record<string, string>> {
     return this.#url.origin === baseOf(this.#options).origin ? this.#options.headers : {};
-  }
-
-  async #bytes({ status, body }: AgentReply, signal: AbortSignal): Promise<Buffer> {
-    try {
-      if (status !== 200) throw this.#refused(status);
-      const chunks: Buffer[] = [];
-      for await (const chunk of body) chunks.push(chunk as Buffer);
-      return Buffer.concat(chunks);
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw this.#http.errors.network(error);
-    } finally {
-      body.destroy();
-    }
   }
 
   #refused(status: number): GatewayError {

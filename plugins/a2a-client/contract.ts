@@ -1,10 +1,9 @@
-import type { Readable } from "node:stream";
-import { isGatewayError, toGatewayError, type Json } from "propylon";
-import { readEvents, parseJson } from "propylon/kit";
+import { toGatewayError, type Json } from "propylon";
+import { type HttpClientReply, lowerCaseNames, parseJson } from "propylon/kit";
 import { MAX_DEPTH } from "propylon/contract";
 import type { RemoteCard } from "./card.ts";
 import type { RemoteEvent, AgentClient, OutgoingMessage, RequestContext } from "./agent-client.ts";
-import type { AgentReply, AgentHttp } from "./http.ts";
+import type { AgentHttp } from "./http.ts";
 import { AgentRefusal } from "./errors.ts";
 import { readEvent } from "./translation.ts";
 
@@ -17,7 +16,6 @@ export interface ContractChannelOptions {
   readonly http: AgentHttp;
   /** The operator's. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly maxResult: number;
 }
 
 /** A runtime of contract v1: `POST /` with a bare message, a bare task back; as events where it streams. */
@@ -34,28 +32,21 @@ export class ContractClient implements AgentClient {
     { message, metadata }: OutgoingMessage,
     context: RequestContext,
   ): AsyncIterable<RemoteEvent> {
-    const { http } = this.#options;
     const reply = await this.#post({ message, ...(metadata && { metadata }) }, context);
-    try {
-      if (reply.status !== 200) throw await this.#refused(reply);
-      const type = reply.headers["content-type"] ?? "";
-      if (/^text\/event-stream\b/i.test(type)) yield* this.#read(reply.body);
-      else yield this.#event(await textOf(reply.body));
-    } catch (error) {
-      if (context.signal.aborted) throw context.signal.reason;
-      if (isGatewayError(error) || error instanceof AgentRefusal) throw error;
-      throw http.errors.network(error);
-    } finally {
-      reply.body.destroy();
+    if (reply.status !== 200) throw await this.#refused(reply);
+    if (!reply.isEvents) return yield this.#event(await reply.bytes());
+    for await (const { data } of reply.events()) {
+      const event = readEvent(this.#parse(Buffer.from(data)));
+      if (event) yield event;
     }
   }
 
-  #post(body: Json, { signal, headers }: RequestContext): Promise<AgentReply> {
+  #post(body: Json, { signal, headers }: RequestContext): Promise<HttpClientReply> {
     const { card, http, headers: own } = this.#options;
     return http.send(card.interface.url, {
       method: "POST",
       headers: {
-        ...lower(own),
+        ...lowerCaseNames(own),
         ...headers,
         "content-type": "application/json",
         accept: this.streams ? "text/event-stream" : "application/json",
@@ -65,25 +56,16 @@ export class ContractClient implements AgentClient {
     });
   }
 
-  async *#read(body: Readable): AsyncIterable<RemoteEvent> {
-    const { maxResult, http } = this.#options;
-    const onExcess = (): Error => http.errors.tooLarge(maxResult);
-    for await (const text of readEvents(body, maxResult, onExcess)) {
-      const event = readEvent(this.#parse(text));
-      if (event) yield event;
-    }
-  }
-
-  #event(text: string): RemoteEvent {
-    const event = readEvent(this.#parse(text));
+  #event(json: Buffer): RemoteEvent {
+    const event = readEvent(this.#parse(json));
     if (event) return event;
     throw this.#options.http.errors.protocol("does not answer as runtime contract v1 wants");
   }
 
   /** @throws {GatewayError} `upstream_error` for what nests too deep; what is no JSON is no event */
-  #parse(text: string): unknown {
+  #parse(json: Buffer): unknown {
     try {
-      return parseJson(Buffer.from(text), MAX_DEPTH);
+      return parseJson(json, MAX_DEPTH);
     } catch (error) {
       if (toGatewayError(error).data?.["reason"] !== "depth") return undefined;
       throw this.#options.http.errors.tooDeep();
@@ -91,23 +73,13 @@ export class ContractClient implements AgentClient {
   }
 
   /** 400 and its like are about the message; the rest is about the runtime. */
-  async #refused({ status, body }: AgentReply): Promise<Error> {
-    const isAboutMessage = [400, 413, 415, 422].includes(status);
-    if (!isAboutMessage) return this.#options.http.errors.status(status);
-    const text = (await textOf(body)).slice(0, EXCERPT);
-    return new AgentRefusal(`HTTP ${status}. ${text}`.trimEnd());
+  async #refused(reply: HttpClientReply): Promise<Error> {
+    const { status } = reply;
+    if ([400, 413, 415, 422].includes(status)) {
+      const text = (await reply.bytes()).toString("utf8").slice(0, EXCERPT);
+      return new AgentRefusal(`HTTP ${status}. ${text}`.trimEnd());
+    }
+    reply.drop();
+    return this.#options.http.errors.status(status);
   }
-}
-
-async function textOf(body: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of body) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-/** Names of headers in lower case, so that ours replace the operator's and are not sent beside them. */
-function lower(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-  );
 }

@@ -1,5 +1,5 @@
-import { GatewayError, isGatewayError } from "propylon";
-import { networkFault, sizeFault } from "propylon/kit";
+import { type GatewayError, isGatewayError } from "propylon";
+import { networkFault, serverFault, sizeFault, statusFault } from "propylon/kit";
 import { MAX_DEPTH } from "propylon/contract";
 
 /** Errors of a connection that was never made, so that nothing can have been carried out. */
@@ -27,55 +27,32 @@ export class AgentErrors {
 
   /** The network failed. */
   network(error: unknown): GatewayError {
-    if (isGatewayError(error)) return error;
     return networkFault(this.#server, error);
   }
 
   /** The agent refused with an HTTP status. */
   status(status: number): GatewayError {
-    const data = { server: this.#server, status };
-    if (status === 401 || status === 403)
-      return this.#error(`denies access (HTTP ${status})`, {
-        data,
-        hint: "Check the headers of this server in the config.",
-      });
-    if (status >= 300 && status < 400)
-      return this.#error(`redirects (HTTP ${status}), which is not followed`, {
-        data,
-        hint: "Put the final URL into the config.",
-      });
-    if (status === 503)
-      return this.#error("takes no work now (HTTP 503)", { data, hint: "Try again later." });
-    return this.#error(`answered with HTTP ${status}`, { data });
+    if (status !== 503) return statusFault(this.#server, status);
+    return serverFault(this.#server, "takes no work now (HTTP 503)", {
+      data: { status },
+      hint: "Try again later.",
+    });
   }
 
   /** What the agent sent is not what its dialect says. */
   protocol(what: string, cause?: unknown): GatewayError {
-    return this.#error(what, { cause });
+    return serverFault(this.#server, what, { cause });
   }
 
   /** Deeper than can be handled. */
   tooDeep(): GatewayError {
-    return this.#error(`sent JSON that nests deeper than ${MAX_DEPTH} levels`, {});
+    return this.protocol(`sent JSON that nests deeper than ${MAX_DEPTH} levels`);
   }
 
   /** More than the limit. */
   tooLarge(limit: number): GatewayError {
     return sizeFault(this.#server, limit);
   }
-
-  #error(what: string, { data = { server: this.#server }, ...rest }: Details): GatewayError {
-    return new GatewayError("upstream_error", `Server "${this.#server}" ${what}.`, {
-      data,
-      ...rest,
-    });
-  }
-}
-
-interface Details {
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly hint?: string;
-  readonly cause?: unknown;
 }
 
 /** Whether an agent may have been lost on the way, so that looking again may find it. */

@@ -1,5 +1,5 @@
-import { GatewayError, isGatewayError, toGatewayError } from "propylon";
-import type { ProbeReport, ProbeRung } from "propylon/kit";
+import { type GatewayError, isGatewayError, toGatewayError } from "propylon";
+import { amendError, lowerCaseNames, type ProbeReport, type ProbeRung } from "propylon/kit";
 import { baseOf } from "./card.ts";
 import type { CardReader } from "./cards.ts";
 import type { AgentHttp } from "./http.ts";
@@ -31,23 +31,18 @@ export async function probeAgent(input: ProbeInput): Promise<ProbeReport> {
 }
 
 async function askHealth({ options, http, signal }: ProbeInput): Promise<void> {
-  const { status, body } = await http.send(new URL("health", baseOf(options)), {
+  const reply = await http.send(new URL("health", baseOf(options)), {
     method: "GET",
-    headers: { ...options.headers, accept: "application/json" },
+    headers: { ...lowerCaseNames(options.headers), accept: "application/json" },
     signal,
   });
-  body.destroy();
-  if (status !== 200) throw http.errors.status(status);
+  reply.drop();
+  if (reply.status !== 200) throw http.errors.status(reply.status);
 }
 
 function toRung(thrown: unknown): GatewayError {
   const error = toGatewayError(thrown);
-  const { code, message, data, hint } = error;
-  return new GatewayError(code, message, {
-    data: { ...data, failed: rungOf(error) },
-    ...(hint !== undefined && { hint }),
-    cause: error,
-  });
+  return amendError(error, { data: { failed: rungOf(error) } });
 }
 
 function rungOf({ data, code, cause }: GatewayError): ProbeRung {

@@ -1,5 +1,6 @@
 import { durationSchema, sizeSchema } from "propylon";
 import { contractVersionSchema } from "propylon/contract";
+import { addressSchema } from "propylon/kit";
 import { z } from "zod";
 import { pushSchema } from "./standard/push/options.ts";
 
@@ -104,13 +105,9 @@ const skillsSchema = z
 const listenerSchema = z
   .union([
     z.string().min(1),
-    z.strictObject({
-      host: z.string().default("127.0.0.1").describe("Address to bind."),
-      port: z
-        .int()
-        .min(0)
-        .max(65_535)
-        .optional()
+    addressSchema().extend({
+      port: addressSchema()
+        .shape.port.optional()
         .describe("TCP port, 0 picks a free one; default: $A2A_PORT, else 8080."),
     }),
   ])

@@ -74,14 +74,8 @@ function urlOf(
   const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
   const found = listeners.find(({ name }) => name === listener);
   const isFirst = found !== undefined && found === listeners[0];
-  const url = config.url ?? (isFirst ? publicUrl : undefined) ?? reachable(found?.url, publicUrl);
-  return url.replace(/\/+$/, "");
-}
-
-/** Nobody can connect to "any address": the public name of the host is meant, or else this machine. */
-function reachable(url = `http://127.0.0.1:${PORT}`, publicUrl: string | undefined): string {
-  const own = new URL(url);
+  const own = new URL(found?.url ?? `http://127.0.0.1:${PORT}`);
   if (publicUrl !== undefined) own.hostname = new URL(publicUrl).hostname;
-  else if (own.hostname === "0.0.0.0" || own.hostname === "[::]") own.hostname = "127.0.0.1";
-  return own.href;
+  const url = config.url ?? (isFirst ? publicUrl : undefined) ?? own.href;
+  return url.replace(/\/+$/, "");
 }

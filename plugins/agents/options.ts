@@ -1,4 +1,5 @@
 import { durationSchema } from "propylon";
+import { addressSchema } from "propylon/kit";
 import { z } from "zod";
 import { providersSchema } from "./models/options.ts";
 import { orderByNeed } from "./order.ts";
@@ -41,13 +42,7 @@ const limitsSchema = z
   .prefault({})
   .describe("Budgets of one run, for agents that set none of their own.");
 
-const listenerSchema = z.union([
-  z.string(),
-  z.strictObject({
-    host: z.string().default("127.0.0.1").describe("Address to bind."),
-    port: z.int().min(0).max(65_535).describe("TCP port; 0 picks a free one."),
-  }),
-]);
+const listenerSchema = z.union([z.string(), addressSchema()]);
 
 /** One agent as the config has it. */
 const agentSchema = z

@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import type { EndpointInput, ListenerInput } from "propylon/kit";
+import { type EndpointInput, type ListenerInput, listenerUrl } from "propylon/kit";
 import type { AgentOptions } from "./options.ts";
 
 /** Where an agent's endpoint is. */
@@ -39,7 +39,7 @@ export function createAtlas({
   return (place) => {
     const found = urls.get(place.name);
     const url = found?.url ?? plannedUrl(place, listeners);
-    if (publicUrl === undefined) return reachable(url);
+    if (publicUrl === undefined) return url;
     const isMain = found
       ? found.listener === listeners[0]?.name
       : place.endpoint.listener === undefined;
@@ -58,14 +58,9 @@ function plannedUrl(
   listeners: ReturnType<PluginContext["control"]["describe"]>["listeners"],
 ): string {
   if (listener) {
-    const { host = "127.0.0.1", port } = listener;
-    return `http://${host.includes(":") ? `[${host}]` : host}:${port}${endpoint.path}`;
+    const { host = "127.0.0.1", port = 8080 } = listener;
+    return `${listenerUrl({ host, port })}${endpoint.path}`;
   }
   const shared = listeners.find(({ name }) => name === endpoint.listener) ?? listeners[0];
   return `${shared?.url ?? "http://127.0.0.1:8080"}${endpoint.path}`;
-}
-
-/** Nobody can connect to "any address"; from this machine loopback is meant. */
-function reachable(url: string): string {
-  return url.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=[:/])/, "$1127.0.0.1");
 }

@@ -1,4 +1,4 @@
-import type { CallEnd, CallOutcome, CallSource } from "propylon/kit";
+import type { CallEnd, CallSource } from "propylon/kit";
 
 /** What is written down of a call besides its arguments and its result. */
 export interface Head extends CallEnd {
@@ -39,72 +39,35 @@ export const FLAGS = {
   truncatedResult: 32,
 } as const;
 
-type Members = [
-  id: string,
-  at: number,
-  server: string,
-  tool: string,
-  source: CallSource,
-  endpoint: string,
-  principal: string,
-  outcome: CallOutcome,
-  code: string | null,
-  message: string | null,
-  totalMs: number,
-  queuedMs: number | null,
-  progress: number,
-  replayOf: string | null,
-  flags: number,
-  resultSize: number | null,
-];
+/** The members of a line in their order; the id is first, so that a line is found by it. */
+const MEMBERS = [
+  "id",
+  "at",
+  "server",
+  "tool",
+  "source",
+  "endpoint",
+  "principal",
+  "outcome",
+  "code",
+  "message",
+  "totalMs",
+  "queuedMs",
+  "progress",
+  "replayOf",
+  "flags",
+  "resultSize",
+] as const satisfies readonly (keyof Head)[];
 
 /** A head as one line; without names, which would be most of it. */
 export function writeHead(head: Head): string {
-  const { id, at, server, tool, source, endpoint, principal, outcome, code, message } = head;
-  const { totalMs, queuedMs, progress, replayOf, flags, resultSize } = head;
-  return JSON.stringify([
-    id,
-    at,
-    server,
-    tool,
-    source,
-    endpoint,
-    principal,
-    outcome,
-    code,
-    message,
-    totalMs,
-    queuedMs,
-    progress,
-    replayOf,
-    flags,
-    resultSize,
-  ] satisfies Members);
+  return JSON.stringify(MEMBERS.map((name) => head[name]));
 }
 
 /** Reads what {@link writeHead} wrote. */
 export function readHead(line: string): Head {
-  const [
-    id,
-    at,
-    server,
-    tool,
-    source,
-    endpoint,
-    principal,
-    outcome,
-    code,
-    message,
-    totalMs,
-    queuedMs,
-    progress,
-    replayOf,
-    flags,
-    resultSize,
-  ] = JSON.parse(line) as Members;
-  const who = { id, at, server, tool, source, endpoint, principal };
-  const how = { outcome, code, message, totalMs, queuedMs, progress, replayOf };
-  return { ...who, ...how, flags, resultSize };
+  const values = JSON.parse(line) as unknown[];
+  return Object.fromEntries(MEMBERS.map((name, at) => [name, values[at]])) as unknown as Head;
 }
 
 /** How the line of a call begins. */

@@ -1,4 +1,3 @@
-import { GatewayError, type RouteEvent } from "propylon";
 import { z } from "zod";
 import { Entry } from "./entry.ts";
 import { beginningOf } from "./head.ts";
@@ -6,7 +5,8 @@ import type { Ring } from "./ring.ts";
 
 const OUTCOMES = ["ok", "refused", "transport_error", "rpc_error", "tool_error", "failed"] as const;
 
-const filterSchema = z.strictObject({
+/** Parameters that choose calls. An unknown one is refused: a filter that is silently ignored shows too much. */
+export const filterSchema = z.strictObject({
   server: z.string().optional(),
   tool: z.string().optional(),
   principal: z.string().optional(),
@@ -16,7 +16,8 @@ const filterSchema = z.strictObject({
   since: z.iso.datetime({ offset: true }).transform(Date.parse).optional(),
 });
 
-const pageSchema = filterSchema.extend({
+/** The same, and how many at once. */
+export const pageSchema = filterSchema.extend({
   limit: z.coerce.number().int().min(1).max(1_000).default(100),
   cursor: z.coerce.number().int().min(1).optional(),
 });
@@ -32,30 +33,6 @@ export interface Found {
   readonly entries: readonly Entry[];
   /** Where the next page begins; `undefined` when there is none. */
   readonly next: number | undefined;
-}
-
-/** @throws {GatewayError} `invalid` naming the parameter */
-export function readFilter(event: RouteEvent): Filter {
-  return read(event, filterSchema);
-}
-
-/** @throws {GatewayError} `invalid` naming the parameter */
-export function readPaging(event: RouteEvent): Paging {
-  return read(event, pageSchema);
-}
-
-/** An unknown parameter is refused: a filter that is silently ignored shows too much. */
-function read<S extends typeof filterSchema | typeof pageSchema>(
-  { url }: RouteEvent,
-  schema: S,
-): z.output<S> {
-  const result = schema.safeParse(Object.fromEntries(url.searchParams));
-  if (result.success) return result.data as z.output<S>;
-  const [issue] = result.error.issues;
-  const name = issue?.path.join(".") ?? "";
-  throw new GatewayError("invalid", `${name === "" ? "The query" : name}: ${issue?.message}.`, {
-    hint: `Parameters: ${Object.keys(schema.shape).join(", ")}; since is a time such as 2026-01-31T12:00:00Z.`,
-  });
 }
 
 /** Whether a filter lets an entry through. */

@@ -1,7 +1,8 @@
 import { admits, GatewayError, type Access, type PluginContext, type RouteEvent } from "propylon";
+import { checkInput } from "propylon/kit";
 import { showEntry, type Entry } from "./entry.ts";
 import { exportLines } from "./export.ts";
-import { findEntry, findPage, readFilter, readPaging } from "./query.ts";
+import { filterSchema, findEntry, findPage, pageSchema } from "./query.ts";
 import type { Recorder } from "./recorder.ts";
 import { replay } from "./replay.ts";
 import type { Ring } from "./ring.ts";
@@ -35,7 +36,7 @@ export function registerRoutes(
     showEntry(entry, secrets, isOperator(event));
 
   route("GET", "", "viewer", (event) => {
-    const { entries, next } = findPage(ring, readPaging(event));
+    const { entries, next } = findPage(ring, checkInput(queryOf(event), pageSchema));
     return {
       ok: true,
       entries: entries.map((entry) => show(entry, event)),
@@ -43,7 +44,7 @@ export function registerRoutes(
     };
   });
   route("GET", "/export", "viewer", (event) => {
-    const filter = readFilter(event);
+    const filter = checkInput(queryOf(event), filterSchema);
     const lines = exportLines({ ring, secrets, filter, isOperator: isOperator(event) });
     return new Response(lines, {
       headers: {
@@ -58,6 +59,10 @@ export function registerRoutes(
     replay(find(ring, event), event, gateway, recorder),
   );
   route("DELETE", "", "admin", () => ({ ok: true, cleared: ring.clear() }));
+}
+
+function queryOf({ url }: RouteEvent): object {
+  return Object.fromEntries(url.searchParams);
 }
 
 /** @throws {GatewayError} `not_found` */

@@ -2,8 +2,6 @@ import { GatewayError, type Json, type RouteEvent } from "propylon";
 import { parseJson, isObject } from "propylon/kit";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
-/** Deepest nesting of a body. What walks it later recurses: a schema check, JSON.stringify. */
-const MAX_DEPTH = 64;
 
 /**
  * The JSON object in the body of a request; no body counts as `{}`.
@@ -11,7 +9,7 @@ const MAX_DEPTH = 64;
  * @throws {GatewayError} `unsupported_media_type`, `bad_request` for what is no JSON, `invalid` for what is no object,
  * `too_large` beyond the gateway's `limits.body`
  */
-export async function readToolArguments({ req }: RouteEvent): Promise<Json> {
+export async function readToolArguments({ req, context }: RouteEvent): Promise<Json> {
   const text = await req.text();
   const type = req.headers.get("content-type");
   // None at all is taken for JSON, as by mcpo. A page of a stranger can leave it out too, and is refused by its Origin.
@@ -19,7 +17,7 @@ export async function readToolArguments({ req }: RouteEvent): Promise<Json> {
     throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
       hint: "Send content-type: application/json.",
     });
-  return toObject(text);
+  return toObject(text, context.maxDepth);
 }
 
 /** Whether a content type is one of JSON. */
@@ -32,9 +30,9 @@ export function isJsonType(type: string | null | undefined): boolean {
  *
  * @throws {GatewayError} `bad_request` for what is no JSON, `invalid` for what is no object
  */
-export function toObject(text: string): Json {
+export function toObject(text: string, maxDepth: number): Json {
   if (text === "") return {};
-  const value = parseJson(Buffer.from(text), MAX_DEPTH);
+  const value = parseJson(Buffer.from(text), maxDepth);
   if (isObject(value)) return value;
   throw new GatewayError("invalid", "The body must be a JSON object.", {
     data: { path: "" },

@@ -1,6 +1,6 @@
 import type { Json } from "propylon";
 import { isObject } from "propylon/kit";
-import { followPointer } from "./pointer.ts";
+import { followReference } from "./pointer.ts";
 
 /** Schemas within schemas. More is a circle of references. */
 const MAX_DEPTH = 32;
@@ -34,7 +34,7 @@ function coerce(root: Json, written: unknown, value: unknown, depth: number): un
 function resolve(root: Json, schema: unknown): Json | undefined {
   let at = schema;
   for (let hops = 0; hops < MAX_DEPTH && isObject(at) && typeof at["$ref"] === "string"; hops++)
-    at = followPointer(root, at["$ref"]);
+    at = followReference(root, at["$ref"]);
   return isObject(at) ? at : undefined;
 }
 

@@ -1,8 +1,7 @@
 import type { PluginContext } from "propylon";
 import {
   prefersEvents,
-  toEnvelope,
-  toProblem,
+  renderError,
   type DirectAnswer,
   type DirectHandler,
   type DirectHead,
@@ -52,12 +51,12 @@ async function answer(
   gateway: Pick<PluginContext, "control" | "call">,
   options: Pick<OpenapiOptions, "format" | "toolFailureStatus">,
   target: Target,
-  { body, principal, cancellation }: DirectRequest,
+  { body, maxDepth, principal, cancellation }: DirectRequest,
   accept: string | undefined,
 ): Promise<DirectAnswer> {
   // In the router's order, so that a name which is not there for this caller looks like any other.
   const { name: server } = findServer(gateway.control, target.server.name, principal);
-  const args = toObject(body.toString("utf8"));
+  const args = toObject(body.toString("utf8"), maxDepth);
   findTool(gateway.control, target.server, target.tool.name, principal);
   const reply = await gateway.call({
     server,
@@ -70,10 +69,10 @@ async function answer(
   });
   const failure = failureOf(reply);
   if (!failure) return { status: 200, body: renderResult(reply.result!, options.format) };
-  const problem = accept?.includes("application/problem+json") === true;
+  const { type, body: text } = renderError(failure, accept);
   return {
     status: httpStatusOf(failure, options),
-    body: JSON.stringify(problem ? toProblem(failure) : toEnvelope(failure)),
-    ...(problem && { headers: { "content-type": "application/problem+json" } }),
+    body: text,
+    headers: { "content-type": type },
   };
 }

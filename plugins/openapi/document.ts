@@ -1,4 +1,5 @@
 import type { Json, Server, Tool } from "propylon";
+import { uniqueName } from "propylon/kit";
 import {
   CALL_FAILURES,
   CALL_PARAMETERS,
@@ -193,7 +194,8 @@ class Draft {
 
   /** An operationId that is no other's, usable as a name in code. */
   #takeId(wanted: string): string {
-    const id = unique(toOperationName(wanted), (name) => this.#ids.has(name));
+    const name = wanted.slice(0, MAX_NAME).replaceAll(/[^A-Za-z0-9_]+/g, "_");
+    const id = uniqueName(name, (taken) => this.#ids.has(taken));
     this.#ids.add(id);
     return id;
   }
@@ -240,18 +242,3 @@ function textOr(value: unknown, fallback: string): string {
 
 /** Longest name that models' interfaces take for a function. */
 const MAX_NAME = 64;
-
-/** A name as generated code and models' interfaces take it: `[A-Za-z0-9_]`, at most 64 characters. */
-export function toOperationName(name: string): string {
-  return name.slice(0, MAX_NAME).replaceAll(/[^A-Za-z0-9_]+/g, "_");
-}
-
-/** The name, with a number at its end where it is taken. */
-export function unique(name: string, isTaken: (name: string) => boolean): string {
-  let free = name;
-  for (let count = 2; isTaken(free); count++) {
-    const suffix = `_${count}`;
-    free = `${name.slice(0, MAX_NAME - suffix.length)}${suffix}`;
-  }
-  return free;
-}

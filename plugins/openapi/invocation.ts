@@ -8,7 +8,14 @@ import {
   type Progress,
   type RouteEvent,
 } from "propylon";
-import { Cancellation, prefersEvents, toEnvelope, traceOf } from "propylon/kit";
+import {
+  amendError,
+  Cancellation,
+  clientGone,
+  prefersEvents,
+  toEnvelope,
+  traceOf,
+} from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { forwardedHeaders } from "./headers.ts";
@@ -92,7 +99,7 @@ export class Invocation {
         return respondFailure(failure, httpStatusOf(failure, this.#host.options), accept, headers);
       return respond(200, renderResult(answer.result!, this.#format), headers);
     } catch (error) {
-      throw withHeaders(toGatewayError(error), this.#timed());
+      throw amendError(toGatewayError(error), { headers: this.#timed() });
     }
   }
 
@@ -176,23 +183,6 @@ function cancelWhenGone({ req }: RouteEvent): Cancellation {
   return cancellation;
 }
 
-function clientGone(): GatewayError {
-  return new GatewayError("cancelled", "The client went away before its answer was there.");
-}
-
 function toCompletion(error: GatewayError): Completion {
   return { status: error.status, body: JSON.stringify(toEnvelope(error)) };
-}
-
-/** The same error with more response headers. */
-function withHeaders(error: GatewayError, headers: Readonly<Record<string, string>>): GatewayError {
-  if (Object.keys(headers).length === 0) return error;
-  const { code, message, data, hint, place, cause } = error;
-  return new GatewayError(code, message, {
-    ...(data && { data }),
-    ...(hint !== undefined && { hint }),
-    ...(place && { place }),
-    cause,
-    headers: { ...error.headers, ...headers },
-  });
 }

@@ -1,17 +1,10 @@
 import type { Json } from "propylon";
+import { followPointer } from "propylon/kit";
 
-/** Where a local reference leads: `#`, or `#` and a JSON pointer (RFC 6901 section 6). `undefined` for all others. */
-export function followPointer(root: Json, reference: string): unknown {
+/** Where a local reference leads: `#`, or `#` and a JSON pointer. `undefined` for all others. */
+export function followReference(root: Json, reference: string): unknown {
   const pointer = localPart(root, reference);
-  if (pointer === "#") return root;
-  if (!pointer.startsWith("#/")) return undefined;
-  let at: unknown = root;
-  for (const segment of pointer.slice(2).split("/")) {
-    const key = unescape(segment);
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
-    at = (at as Json)[key];
-  }
-  return at;
+  return pointer.startsWith("#") ? followPointer(root, pointer.slice(1)) : undefined;
 }
 
 /** A reference with the root's own `$id` in front is a local one. */
@@ -20,13 +13,4 @@ function localPart(root: Json, reference: string): string {
   return typeof id === "string" && id !== "" && reference.startsWith(`${id}#`)
     ? reference.slice(id.length)
     : reference;
-}
-
-function unescape(segment: string): string {
-  const plain = segment.replaceAll("~1", "/").replaceAll("~0", "~");
-  try {
-    return decodeURIComponent(plain);
-  } catch {
-    return plain;
-  }
 }

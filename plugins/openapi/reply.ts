@@ -1,6 +1,6 @@
 import { FastResponse } from "srvx";
 import { GatewayError, type Answer, type ErrorCode, type Json } from "propylon";
-import { toEnvelope, toProblem, type RpcError } from "propylon/kit";
+import { renderError, type RpcError } from "propylon/kit";
 import type { Format, OpenapiOptions } from "./options.ts";
 import { outputItems, plainValue } from "./output.ts";
 
@@ -106,10 +106,6 @@ export function respondFailure(
   accept: string | null,
   headers?: Readonly<Record<string, string>>,
 ): Response {
-  const problem = accept?.includes("application/problem+json") === true;
-  return respond(status, JSON.stringify(problem ? toProblem(error) : toEnvelope(error)), {
-    ...(problem && { "content-type": "application/problem+json" }),
-    ...error.headers,
-    ...headers,
-  });
+  const { type, body } = renderError(error, accept);
+  return respond(status, body, { "content-type": type, ...error.headers, ...headers });
 }

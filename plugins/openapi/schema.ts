@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { followPointer } from "./pointer.ts";
+import { followReference } from "./pointer.ts";
 
 /** Nesting beyond which a schema is cut to "anything". */
 const MAX_DEPTH = 40;
@@ -117,7 +117,7 @@ class SchemaWriter {
   /** What is said beside a reference is nearer to its place than what is said at its target. */
   #resolve(reference: string, schema: Json): Json {
     this.#hops++;
-    const target = this.#convert(followPointer(this.#root, reference));
+    const target = this.#convert(followReference(this.#root, reference));
     this.#hops--;
     const { description } = schema;
     return typeof description === "string" ? { ...target, description } : target;

@@ -1,12 +1,9 @@
+import { addressSchema } from "propylon/kit";
 import { z } from "zod";
 
 /** Options of the registry plugin. */
 export const optionsSchema = z.strictObject({
-  listener: z
-    .strictObject({
-      host: z.string().default("127.0.0.1").describe("Address to bind."),
-      port: z.int().min(0).max(65_535).describe("TCP port; 0 picks a free one."),
-    })
+  listener: addressSchema()
     .optional()
     .describe("A listener of its own; default: the gateway's first."),
   requireAuth: z

@@ -3,8 +3,9 @@ import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { GatewayError, type Json } from "propylon";
-import { isWithinDepth, networkReason, isObject } from "propylon/kit";
+import { HttpClient, isObject, isWithinDepth, lowerCaseNames, networkReason } from "propylon/kit";
 import { Lexer, parse, Parser } from "yaml";
+import { sendRequest, type ApiReply } from "./http.ts";
 import {
   absolute,
   broken,
@@ -16,7 +17,6 @@ import {
 
 /** Documents that one may refer to; more are a mistake or an attack. */
 const MAX_DOCUMENTS = 20;
-const MAX_REDIRECTS = 5;
 
 /** How documents are read. */
 export interface ReadOptions {
@@ -148,42 +148,33 @@ async function readLocal(url: URL, limit: number): Promise<string> {
 }
 
 async function readRemote(location: URL, { headers, limit, signal }: ReadOptions): Promise<string> {
-  let url = location;
-  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-    const response = await fetch(url, { headers, signal, redirect: "manual" }).catch(
-      (error: unknown) => {
-        throw unreachable(networkReason(error), error);
-      },
-    );
-    const target = response.headers.get("location");
-    if (response.status < 300 || response.status >= 400 || target === null)
-      return readBody(response, limit);
-    await response.body?.cancel();
-    const next = parseUrl(target, url.href);
-    if (next?.origin !== location.origin)
-      throw broken("The document's URL redirects to another host.", "Put the final URL into spec.");
-    url = next;
+  const http = new HttpClient({
+    maxResult: limit,
+    network: (error) => unreachable(networkReason(error), error),
+    tooLarge: tooLong,
+  });
+  const { origin, pathname, search } = location;
+  const request = {
+    origin,
+    method: "GET",
+    path: `${pathname}${search}`,
+    headers: { accept: "*/*", "user-agent": "propylon", ...lowerCaseNames(headers) },
+  };
+  try {
+    return textOf(await sendRequest(http, request, signal), location);
+  } finally {
+    await http.destroy();
   }
-  throw broken("The document's URL redirects without end.", "Put the final URL into spec.");
 }
 
-async function readBody(response: Response, limit: number): Promise<string> {
-  if (!response.ok) {
-    await response.body?.cancel();
-    throw unreachable(`its URL answered with HTTP ${response.status}`, undefined);
+function textOf({ status, location: target, url, body }: ApiReply, location: URL): string {
+  if (target !== undefined) {
+    const isNear = parseUrl(target, url)?.origin === location.origin;
+    const why = isNear ? "without end" : "to another host";
+    throw broken(`The document's URL redirects ${why}.`, "Put the final URL into spec.");
   }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length;
-      if (size > limit) throw tooLong(limit);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw error instanceof GatewayError ? error : unreachable(networkReason(error), error);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  if (status >= 200 && status < 300) return body.toString("utf8");
+  throw unreachable(`its URL answered with HTTP ${status}`, undefined);
 }
 
 function unreachable(why: string, cause: unknown): GatewayError {

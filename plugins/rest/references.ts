@@ -1,5 +1,5 @@
 import { GatewayError, type Json } from "propylon";
-import { isObject } from "propylon/kit";
+import { followPointer, isObject } from "propylon/kit";
 
 /** A URL relative to another, or nothing. */
 export function parseUrl(text: string, base: string): URL | undefined {
@@ -48,11 +48,7 @@ export class References {
   /** The node at the end of one reference. */
   get(reference: string): unknown {
     const [url = "", pointer = ""] = split(reference);
-    let node = this.#documents.get(url);
-    for (const part of pointer.split("/").slice(1)) {
-      const key = decodePart(part);
-      node = isObject(node) && Object.hasOwn(node, key) ? node[key] : itemAt(node, key);
-    }
+    const node = followPointer(this.#documents.get(url), pointer);
     if (node === undefined) throw broken(`The reference ${quoted(reference)} leads nowhere.`);
     return node;
   }
@@ -90,19 +86,6 @@ export function absolute(
 function split(reference: string): string[] {
   const hash = reference.indexOf("#");
   return hash === -1 ? [reference] : [reference.slice(0, hash), reference.slice(hash + 1)];
-}
-
-/** RFC 6901 section 4, inside a URL fragment. */
-function decodePart(part: string): string {
-  try {
-    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    throw broken(`The reference part ${JSON.stringify(part)} is not percent-encoded UTF-8.`);
-  }
-}
-
-function itemAt(node: unknown, key: string): unknown {
-  return Array.isArray(node) && /^\d+$/.test(key) ? (node[Number(key)] as unknown) : undefined;
 }
 
 /** A reference without the path of a local file. */

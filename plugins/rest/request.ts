@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { HEADER_NAME, HEADER_VALUE } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, lowerCaseNames } from "propylon/kit";
 import { encodeBody, WrongArgument } from "./body.ts";
 import type { Parameter } from "./operations.ts";
 import { pairs, segment } from "./styles.ts";
@@ -10,8 +10,8 @@ export interface ApiRequest {
   readonly origin: string;
   readonly method: string;
   readonly path: string;
-  readonly headers: Record<string, string>;
-  readonly body: string | Buffer | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer | undefined;
 }
 
 /**
@@ -46,7 +46,7 @@ export function makeRequest(
       ...cookieHeader(at("cookie")),
       ...Object.fromEntries(at("header").map((each) => inHeader(each))),
       ...(encoded && { "content-type": encoded.contentType }),
-      ...lowerCased(headers),
+      ...lowerCaseNames(headers),
     },
     body: encoded?.content,
   };
@@ -147,10 +147,4 @@ function writeBody(
 
 function rest(args: Json, parameters: ReadonlyMap<string, unknown>): Json {
   return Object.fromEntries(Object.entries(args).filter(([key]) => !parameters.has(key)));
-}
-
-function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-  );
 }

@@ -1,21 +1,16 @@
-import {
-  Answer,
-  Refresher,
-  StatusTracker,
-  type Call,
-  type Catalogue,
-  type ManagedServer,
-  type PluginContext,
-  type ServerEvent,
-  type ServerStatus,
-} from "propylon";
+import { Answer, RefreshedServer, type Call, type Catalogue, type PluginContext } from "propylon";
+import { HttpClient, networkFault, sizeFault } from "propylon/kit";
 import { makeApi, type Api } from "./api.ts";
 import { readDocument } from "./document.ts";
-import { ApiHttp } from "./http.ts";
+import { sendRequest } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
 import { replyToAnswer } from "./result.ts";
 import { WrongArgument } from "./body.ts";
+import type { ApiTool } from "./tool.ts";
+
+/** Connections to one API. */
+const MAX_CONNECTIONS = 128;
 
 /** What an {@link ApiServer} is made of. */
 export interface ApiServerOptions {
@@ -29,69 +24,37 @@ export interface ApiServerOptions {
 }
 
 /** An HTTP API as a server: every operation of its OpenAPI document is a tool. */
-export class ApiServer implements ManagedServer {
-  readonly name: string;
+export class ApiServer extends RefreshedServer<Api> {
   readonly #settings: ApiServerOptions;
-  readonly #http: ApiHttp;
-  readonly #tracker: StatusTracker;
-  readonly #refresher: Refresher<Api>;
+  readonly #http: HttpClient;
 
   constructor(settings: ApiServerOptions) {
     const { name, log, catalogue, options } = settings;
-    const { refreshInterval, connectTimeout, maxResult } = options;
-    this.name = name;
-    this.#settings = settings;
-    this.#http = new ApiHttp({ server: name, connectTimeout, maxResult });
-    this.#tracker = new StatusTracker({ server: name, transport: "openapi", log });
-    this.#refresher = new Refresher({
-      tracker: this.#tracker,
-      subject: "the OpenAPI document",
+    const { refreshInterval: refresh, connectTimeout, maxResult } = options;
+    const subject = "the OpenAPI document";
+    super({
+      name,
+      transport: "openapi",
+      log,
+      subject,
       catalogue,
-      refresh: refreshInterval,
+      refresh,
       timeout: connectTimeout,
-      read: (signal, before) => this.#read(signal, before),
+    });
+    this.#settings = settings;
+    this.#http = new HttpClient({
+      connectTimeout,
+      maxResult,
+      connections: MAX_CONNECTIONS,
+      network: (error) => networkFault(name, error),
+      tooLarge: (limit) => sizeFault(name, limit),
     });
   }
 
-  get catalogue(): Catalogue {
-    return this.#refresher.catalogue;
-  }
-
-  get status(): ServerStatus {
-    return this.#tracker.status;
-  }
-
-  start(): void {
-    this.#refresher.start();
-  }
-
-  /** Reads the document again. */
-  async reconnect(): Promise<void> {
-    await this.#refresher.refresh();
-  }
-
-  async request(call: Call): Promise<Answer> {
-    if (call.method !== "tools/call")
-      return Answer.error({ code: -32601, message: "An API has tools only." });
-    return this.#refresher.use((api) => this.#call(call, api));
-  }
-
-  async close(graceMs: number): Promise<void> {
-    await this.#refresher.close(graceMs);
-    await this.#http.destroy();
-    this.#tracker.set("closed", { reason: "it was closed" });
-  }
-
-  on(listener: (event: ServerEvent) => void): () => void {
-    return this.#tracker.on(listener);
-  }
-
-  async #call(call: Call, { base, tools }: Api): Promise<Answer> {
-    const tool = tools.get(call.name);
-    if (!tool) return Answer.error({ code: -32602, message: `Unknown tool: ${call.name}` });
+  protected async call(call: Call, tool: ApiTool, { base }: Api): Promise<Answer> {
     try {
       const request = makeRequest(tool, call.args ?? {}, base, this.#settings.options.headers);
-      const reply = await this.#http.send(request, call.signal);
+      const reply = await sendRequest(this.#http, request, call.signal);
       return replyToAnswer(reply, tool.tool.outputSchema !== undefined);
     } catch (error) {
       if (error instanceof WrongArgument) return Answer.failed(error.message, "invalid");
@@ -99,7 +62,11 @@ export class ApiServer implements ManagedServer {
     }
   }
 
-  async #read(signal: AbortSignal, before: Api | undefined): Promise<Api> {
+  protected override dispose(): Promise<void> {
+    return this.#http.destroy();
+  }
+
+  protected async read(signal: AbortSignal, before: Api | undefined): Promise<Api> {
     const { location, options, log } = this.#settings;
     const headers = this.#headersForDocument();
     const document = await readDocument(location, { headers, limit: options.maxResult, signal });

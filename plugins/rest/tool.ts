@@ -1,12 +1,8 @@
 import type { Json, Tool } from "propylon";
-import { isObject } from "propylon/kit";
+import { isObject, toToolName, uniqueName } from "propylon/kit";
 import type { Body, Operation, Parameter } from "./operations.ts";
 import { type References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
-
-const MAX_NAME = 64;
-/** How much of an operationId is looked at. */
-const MAX_ID = 256;
 
 /** Where the body of a request is among the arguments. */
 export interface BodyArgument {
@@ -33,24 +29,12 @@ export function operationTools(
 ): ReadonlyMap<string, ApiTool> {
   const tools = new Map<string, ApiTool>();
   for (const operation of operations) {
-    const name = uniqueName(operation, tools);
+    const { id, method, path } = operation;
+    const wanted = toToolName(id ?? `${method.toLowerCase()}${path}`) || "operation";
+    const name = uniqueName(wanted, (taken) => tools.has(taken));
     tools.set(name, makeTool(name, operation, references));
   }
   return tools;
-}
-
-/** `operationId`, else method and path; `[A-Za-z0-9_.-]`, at most 64 characters. */
-function uniqueName({ id, method, path }: Operation, taken: ReadonlyMap<string, unknown>): string {
-  // Cut first: a long run of underscores would be looked through once for each of them.
-  const clean = (id ?? `${method.toLowerCase()}${path}`)
-    .slice(0, MAX_ID)
-    .replaceAll(/[^A-Za-z0-9_.-]+/g, "_")
-    .replaceAll(/^_+|_+$/g, "");
-  const base = clean.slice(0, MAX_NAME) || "operation";
-  let name = base;
-  for (let next = 2; taken.has(name); next++)
-    name = `${base.slice(0, MAX_NAME - String(next).length - 1)}_${next}`;
-  return name;
 }
 
 function makeTool(name: string, operation: Operation, references: References): ApiTool {

@@ -1,16 +1,11 @@
-import { GatewayError, toGatewayError } from "propylon";
-import type { ProbeRung } from "propylon/kit";
+import { type GatewayError, toGatewayError } from "propylon";
+import { amendError, type ProbeRung } from "propylon/kit";
 import { statusOf } from "./faults.ts";
 
 /** What a probe rejects with: the failure, and in its `data.failed` how far the probe came. */
 export function toProbeFailure(thrown: unknown): GatewayError {
   const error = toGatewayError(thrown);
-  const { code, message, data, hint } = error;
-  return new GatewayError(code, message, {
-    data: { ...data, failed: data?.["failed"] ?? rungOf(error) },
-    ...(hint !== undefined && { hint }),
-    cause: error,
-  });
+  return amendError(error, { data: { failed: error.data?.["failed"] ?? rungOf(error) } });
 }
 
 function rungOf(error: GatewayError): ProbeRung {

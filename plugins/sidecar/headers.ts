@@ -1,4 +1,4 @@
-import { traceOf } from "propylon/kit";
+import { lowerCaseNames, traceOf } from "propylon/kit";
 import type { Headers } from "./transport.ts";
 
 /** The message that a result answers, by the token of its id. */
@@ -22,8 +22,7 @@ export function harmless(headers: Headers): Headers {
 
 /** The trace context of a message; nothing else of it is forwarded. */
 export function traceHeaders(headers: Headers): Record<string, string> {
-  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return (traceOf(Object.fromEntries(lower)) ?? {}) as Record<string, string>;
+  return (traceOf(lowerCaseNames(headers)) ?? {}) as Record<string, string>;
 }
 
 /** About how many bytes headers take in a message, with what the server and we add to every one. */

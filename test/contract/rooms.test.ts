@@ -137,6 +137,7 @@ it("the files of a folder that other folders import are these", () => {
         "json-grammar",
         "json-scan",
         "lock",
+        "sse-body",
         "wildcard",
       ],
       "plugin": [
@@ -173,6 +174,7 @@ it("the files of a folder that other folders import are these", () => {
         "left-out",
         "plugin-server",
         "pool",
+        "refreshed-server",
         "refresher",
         "server",
         "server-type",

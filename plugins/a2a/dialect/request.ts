@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { MIMEType } from "node:util";
 import { GatewayError, type Json, type RouteEvent } from "propylon";
 import { parseJson, isObject } from "propylon/kit";
-import { sendMessageRequestSchema, type Message, MAX_DEPTH } from "propylon/contract";
+import { sendMessageRequestSchema, type Message } from "propylon/contract";
 import { MAX_ID, readBytes } from "../body.ts";
 
 /** Members that count as missing when they are null or empty, as other languages write what they have not. */
@@ -33,7 +33,7 @@ export async function readJsonObject(event: RouteEvent): Promise<Json> {
     throw new GatewayError("unsupported_media_type", "The body must be JSON in UTF-8.", {
       hint: "Send content-type: application/json.",
     });
-  const value = parseJson(await readBytes(event), MAX_DEPTH);
+  const value = parseJson(await readBytes(event), event.context.maxDepth);
   if (isObject(value)) return value;
   throw new GatewayError("bad_request", "The body must be one JSON object.", {
     hint: 'Send {"message": {...}} (contract v1) or {"jsonrpc": "2.0", ...} (A2A 1.0).',

@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { clientGone } from "propylon/kit";
 
 interface Seat {
   count: number;
@@ -43,8 +43,4 @@ export class WaitingClients {
     else gone.addEventListener("abort", leave);
     return { signal: seat.abort.signal, end, leave };
   }
-}
-
-function clientGone(): GatewayError {
-  return new GatewayError("cancelled", "The client went away before its answer was there.");
 }

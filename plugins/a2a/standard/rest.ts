@@ -1,6 +1,5 @@
 import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
 import { parseJson, pathParameter } from "propylon/kit";
-import { MAX_DEPTH } from "propylon/contract";
 import { readBytes } from "../body.ts";
 import { jsonReply } from "../reply.ts";
 import { restStatusOf, toStandardError } from "./errors.ts";
@@ -182,14 +181,14 @@ function readPath(event: RouteEvent): Readonly<Record<string, string>> {
 
 const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;
 
-function readBody(sdk: Sdk, { req }: RouteEvent, bytes: Buffer): Json {
+function readBody(sdk: Sdk, { req, context }: RouteEvent, bytes: Buffer): Json {
   if (bytes.length === 0) return {};
   const type = req.headers.get("content-type");
   if (type !== null && !JSON_TYPE.test(type.trim()))
     throw new sdk.ContentTypeNotSupportedError(
       `The body must be ${sdk.A2A_CONTENT_TYPE} or application/json.`,
     );
-  const body = parseJson(bytes, MAX_DEPTH);
+  const body = parseJson(bytes, context.maxDepth);
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Json;
   throw new sdk.RequestMalformedError("The body must be one JSON object.");
 }

@@ -1,4 +1,5 @@
 import { GatewayError } from "propylon";
+import { readUpTo } from "propylon/kit";
 import type { ModelPreflight } from "../model.ts";
 import { describeModelFailure, describeSilence, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";
@@ -62,30 +63,16 @@ async function look(
 ): Promise<Looked> {
   const fetch = await openFetch();
   const { status, body } = await fetch(url, { headers: headersFor(url, options), signal });
-  if (isList && status === 200) return { status, names: namesIn(await readUpTo(body, MAX_LIST)) };
+  if (isList && status === 200 && body)
+    return { status, names: namesIn(await readUpTo(body, MAX_LIST)) };
   await body?.cancel();
   return { status };
 }
 
-/** A text, unless it is longer than so many bytes; what is left of that is not read. */
-async function readUpTo(
-  body: ReadableStream<Uint8Array> | null,
-  limit: number,
-): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > limit) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
 /** Ids in a list as both APIs have it; `undefined` for anything else. */
-function namesIn(text: string | undefined): ReadonlySet<string> | undefined {
+function namesIn(list: Buffer | undefined): ReadonlySet<string> | undefined {
   try {
-    const { data } = JSON.parse(text ?? "") as { data?: unknown };
+    const { data } = JSON.parse(list?.toString("utf8") ?? "") as { data?: unknown };
     if (!Array.isArray(data)) return undefined;
     const ids = data.flatMap((each: { id?: unknown } | null) =>
       typeof each?.id === "string" ? [each.id] : [],

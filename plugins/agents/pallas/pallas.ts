@@ -1,5 +1,5 @@
 import { GatewayError, type Json } from "propylon";
-import { isObject } from "propylon/kit";
+import { isLoopback, isObject } from "propylon/kit";
 import { renamed, usableNames } from "./names.ts";
 import { readPython, type PythonAgent } from "./python.ts";
 
@@ -264,7 +264,7 @@ function ownPorts(agents: Json): ReadonlyMap<string, string> {
 function portOf(url: unknown, host: unknown): string {
   if (typeof url !== "string" || !URL.canParse(url)) return "";
   const { hostname, port } = new URL(url);
-  return ["localhost", "127.0.0.1", host].includes(hostname) ? port : "";
+  return hostname === host || isLoopback(hostname) ? port : "";
 }
 
 function variable(...words: readonly string[]): string {

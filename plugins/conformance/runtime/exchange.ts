@@ -1,7 +1,7 @@
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { demand } from "../check.ts";
-import { timeoutSignal } from "propylon/kit";
+import { readUpTo, timeoutSignal } from "propylon/kit";
 
 /** What is sent to a runtime. */
 export interface Outgoing {
@@ -61,14 +61,9 @@ export function exchange(
 }
 
 async function collect(res: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of res as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MOST_BYTES) throw new Error(`it was longer than ${MOST_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  const whole = await readUpTo(res, MOST_BYTES);
+  if (whole) return whole.toString("utf8");
+  throw new Error(`it was longer than ${MOST_BYTES} bytes`);
 }
 
 /** The media type of an answer: lower case, without parameters. */

@@ -1,6 +1,6 @@
 import type { Json } from "propylon";
 import { isObject } from "propylon/kit";
-import { followPointer } from "../pointer.ts";
+import { followReference } from "../pointer.ts";
 import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
 import {
@@ -75,7 +75,7 @@ class SchemaWalk implements Walk {
   }
 
   follow(reference: string): unknown {
-    return followPointer(this.#root, reference);
+    return followReference(this.#root, reference);
   }
 
   fail(message: string, key?: string): false {

@@ -7,7 +7,7 @@ import {
   manifestSchema,
   type Manifest,
 } from "propylon/contract";
-import { parseAnswer } from "./http.ts";
+import { parseAnswer } from "./answer.ts";
 
 /**
  * The manifest of a text.

@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { pause } from "propylon/kit";
+import { HttpClient, type HttpClientReply, lowerCaseNames, pause } from "propylon/kit";
 import {
   agentCardSchema,
   CARD_PATH,
@@ -16,7 +16,7 @@ import {
 import { Failure } from "../failure.ts";
 import { Limit } from "../limit.ts";
 import type { Settings } from "../settings.ts";
-import { drop, openHttp, parseAnswer, readText, type Http, type HttpAnswer } from "./http.ts";
+import { excess, parseAnswer } from "./answer.ts";
 import { readManifest, servedManifest } from "./manifest.ts";
 import { readStream } from "./stream.ts";
 
@@ -41,7 +41,7 @@ export class RuntimeClient {
   /** Of every request; they say which versions of the contract we speak. */
   readonly #headers: Readonly<Record<string, string>>;
   readonly #warn: (message: string) => void;
-  #http: Promise<Http> | undefined;
+  readonly #http: HttpClient;
   #manifest: Manifest | undefined;
   #isManifestKnown = false;
   #card: AgentCard | undefined;
@@ -51,13 +51,14 @@ export class RuntimeClient {
   constructor(settings: Settings["runtime"], agent: string, warn: (message: string) => void) {
     this.#settings = settings;
     this.#warn = warn;
+    this.#http = new HttpClient({
+      maxResult: settings.maxResult,
+      network: unreachable,
+      tooLarge: (limit) => excess("The answer", limit),
+    });
     const versions = CONTRACT_VERSIONS.join(", ");
-    const own = Object.entries(settings.headers).map(([name, value]) => [
-      name.toLowerCase(),
-      value,
-    ]);
     this.#headers = {
-      ...(Object.fromEntries(own) as Record<string, string>),
+      ...lowerCaseNames(settings.headers),
       "accept-encoding": "identity",
       "user-agent": `propylon-sidecar (${agent}; contract ${versions})`,
       "a2a-contract-versions": versions,
@@ -141,24 +142,19 @@ export class RuntimeClient {
    * @throws {Failure} saying whether another try may go better
    */
   async send(request: SendMessageRequest, context: SendContext): Promise<Task> {
-    try {
-      const answer = await this.#post(request, context);
-      if (answer.status === 200) return check(await this.#read(answer, context), context.id);
-      drop(answer.body);
-      throw refusal(answer.status);
-    } catch (error) {
-      throw error instanceof Failure || context.signal.aborted ? error : unreachable(error);
-    }
+    const reply = await this.#post(request, context);
+    if (reply.status === 200) return check(await this.#read(reply, context), context.id);
+    reply.drop();
+    throw refusal(reply.status);
   }
 
-  async close(): Promise<void> {
-    await (await this.#http)?.close();
+  close(): Promise<void> {
+    return this.#http.destroy();
   }
 
-  async #post(request: SendMessageRequest, { headers, signal }: SendContext): Promise<HttpAnswer> {
-    const http = await this.#open();
+  #post(request: SendMessageRequest, { headers, signal }: SendContext): Promise<HttpClientReply> {
     const isStreaming = this.#card?.capabilities.streaming === true;
-    return http.ask(`${this.url}${this.#path("taskPath")}`, {
+    return this.#http.send(new URL(`${this.url}${this.#path("taskPath")}`), {
       method: "POST",
       headers: {
         ...this.#headers,
@@ -171,10 +167,9 @@ export class RuntimeClient {
     });
   }
 
-  async #read({ contentType, body }: HttpAnswer, { id, tell }: SendContext): Promise<unknown> {
-    if (/^text\/event-stream\b/i.test(contentType))
-      return readStream(body, id, this.#settings.maxResult, tell);
-    const text = await readText(body, this.#settings.maxResult);
+  async #read(reply: HttpClientReply, { id, tell }: SendContext): Promise<unknown> {
+    if (reply.isEvents) return readStream(reply.events(), id, this.#settings.maxResult, tell);
+    const text = (await reply.bytes()).toString("utf8");
     try {
       return parseAnswer(text);
     } catch (cause) {
@@ -212,13 +207,12 @@ export class RuntimeClient {
   ): Promise<{ readonly status: number; readonly text: string } | undefined> {
     const limit = new Limit(signal, LOOK_MS);
     try {
-      const http = await this.#open();
-      const { status, body } = await http.ask(`${this.url}${path}`, {
+      const reply = await this.#http.send(new URL(`${this.url}${path}`), {
         method: "GET",
         headers: this.#headers,
         signal: limit.signal,
       });
-      return { status, text: await readText(body, this.#settings.maxResult) };
+      return { status: reply.status, text: (await reply.bytes()).toString("utf8") };
     } catch (error) {
       this.#isHealthy = false;
       this.#reason =
@@ -227,10 +221,6 @@ export class RuntimeClient {
     } finally {
       limit.clear();
     }
-  }
-
-  #open(): Promise<Http> {
-    return (this.#http ??= openHttp());
   }
 
   #path(name: keyof typeof PATHS): string {

@@ -1,4 +1,3 @@
-import { readEvents } from "propylon/kit";
 import {
   STATES,
   streamEventSchema,
@@ -7,24 +6,24 @@ import {
   type Task,
 } from "propylon/contract";
 import { Failure } from "../failure.ts";
-import { excess, parseAnswer } from "./http.ts";
+import { excess, parseAnswer } from "./answer.ts";
 
 /**
- * Reads a stream of events to its end and puts the task together from them.
+ * Reads events to their end and puts the task together from them.
  *
- * @param limit most bytes of an event, and of all artifacts
+ * @param limit most bytes of all artifacts
  * @throws {Failure} `unreachable` when it breaks off, `invalid_answer` for an invalid event, `result_too_large`
  */
 export async function readStream(
-  body: AsyncIterable<Uint8Array>,
+  events: AsyncIterable<{ readonly data: string }>,
   id: string,
   limit: number,
   tell: (event: StreamEvent) => void,
 ): Promise<Task> {
   const begun: Task = { id, status: { state: "submitted" } };
   const fold = new TaskFold(begun, limit, () => excess("The artifacts", limit));
-  for await (const text of readEvents(body, limit, () => excess("An event", limit))) {
-    const event = eventOf(text);
+  for await (const { data } of events) {
+    const event = eventOf(data);
     fold.add(event);
     tell(event);
     // A runtime may leave the stream open behind the end of the task.

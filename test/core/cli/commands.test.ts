@@ -206,7 +206,7 @@ describe("client-config and schema", () => {
         mcpServers: {
           shop: {
             type: "http",
-            url: "http://127.0.0.1:9000/mcp",
+            url: "http://localhost:9000/mcp",
             headers: { Authorization: "Bearer ${PROPYLON_API_KEY}" },
           },
         },
@@ -217,7 +217,7 @@ describe("client-config and schema", () => {
       {
         mcpServers: {
           shop: {
-            url: "http://127.0.0.1:9000/mcp",
+            url: "http://localhost:9000/mcp",
             headers: { Authorization: "Bearer ${env:PROPYLON_API_KEY}" },
           },
         },
@@ -229,7 +229,7 @@ describe("client-config and schema", () => {
         servers: {
           shop: {
             type: "http",
-            url: "http://127.0.0.1:9000/mcp",
+            url: "http://localhost:9000/mcp",
             headers: { Authorization: "Bearer ${input:propylon-key}" },
           },
         },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Hosts } from "../../../core/http/allowed-hosts.ts";
+import { Hosts, isLoopback, listenerUrl } from "../../../core/http/allowed-hosts.ts";
 
 const NONE = { allowedHosts: [], allowedOrigins: [] };
 const LOCAL = { address: "127.0.0.1", port: 8080, tls: false, publicUrl: undefined };
@@ -134,4 +134,29 @@ describe("Hosts", () => {
       { numRuns: 10_000 },
     );
   });
+});
+
+it("loopback are localhost and the addresses that only this machine reaches, in either notation", () => {
+  const local = ["localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"];
+  const others = [
+    "0.0.0.0",
+    "::",
+    "[::]",
+    "192.0.2.1",
+    "localhost.example",
+    "127.0.0.1.nip.io",
+    "",
+  ];
+  expect([...local, ...others].filter((host) => isLoopback(host))).toEqual(local);
+});
+
+it.each([
+  [{ host: "127.0.0.1", port: 80 }, "http://127.0.0.1:80"],
+  [{ host: "0.0.0.0", port: 8080 }, "http://localhost:8080"],
+  [{ host: "::", port: 8080, tls: {} }, "https://localhost:8080"],
+  [{ host: "::1", port: 8080, tls: false }, "http://[::1]:8080"],
+  [{ host: "::ffff:192.0.2.1", port: 1 }, "http://192.0.2.1:1"],
+  [{ host: "gateway.example", port: 443, tls: true }, "https://gateway.example:443"],
+])("a listener at %j is reached at %s", (place, url) => {
+  expect(listenerUrl(place)).toBe(url);
 });

@@ -8,7 +8,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "Answer",
       "Gateway",
       "GatewayError",
-      "Refresher",
+      "RefreshedServer",
       "STAGES",
       "StatusTracker",
       "admits",

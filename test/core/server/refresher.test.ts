@@ -3,12 +3,11 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import {
   GatewayError,
   makeCatalogue,
-  Refresher,
   StatusTracker,
   type Catalogue,
   type ServerEvent,
 } from "../../../core/index.ts";
-import type { RefresherOptions } from "../../../core/kit/index.ts";
+import { Refresher, type RefresherOptions } from "../../../core/kit/index.ts";
 
 interface Book {
   readonly title: string;

@@ -174,7 +174,7 @@ describe("a runtime of contract v1", () => {
     for (const message of [
       /takes no work now \(HTTP 503\)/,
       /redirects \(HTTP 302\), which is not followed/,
-      /denies access \(HTTP 401\)/,
+      /wants authentication \(HTTP 401\)/,
       /answered with HTTP 500/,
     ])
       await expect(say(gateway, "go")).rejects.toMatchObject({

@@ -144,7 +144,9 @@ describe("a document that changes", () => {
     expect(told).toBe(0);
     api.document = PETS.replace("operationId: note", "operationId: memo");
     await until(() => told === 1);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toContain("memo");
+    const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+    // What clients see is made in the next turns.
+    await until(async () => (await names()).includes("memo"));
     api.document = "{";
     await until(() => server.status.state === "degraded");
     expect(server.status.reason).toMatch(/neither JSON nor YAML/);

@@ -1,0 +1,43 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { importGraph } from "./imports.ts";
+
+const code = new Map(
+  [...importGraph().keys()]
+    .filter((file) => /^(?:core|plugins)\//.test(file))
+    .map((file) => [
+      file,
+      readFileSync(file, "utf8").replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, ""),
+    ]),
+);
+
+/** What the product needs in several places, by how its code looks, and the one file that has it. */
+const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
+  "exponential backoff": [/\* 2 \*\*|\*= 2\b|Math\.pow\(2/, "core/kit/backoff.ts"],
+  "writer of server-sent events": [/`(?:event|data): |"(?:event|data): "/, "core/kit/sse-body.ts"],
+  "environment of a child": [/\bPATHEXT\b|"LC_ALL"/, "core/process/environment.ts"],
+  "key of an owner": [/\$\{(?:\w+\.)?kind\}:\$\{(?:\w+\.)?id\}/, "core/http/auth/principal.ts"],
+  "test for loopback": [
+    /"localhost", "127\.0\.0\.1"|[!=]== "(?:localhost|::1)"/,
+    "core/http/allowed-hosts.ts",
+  ],
+  "test for every interface": [/[!=]== "(?:0\.0\.0\.0|::|\[::\])"/, "core/http/allowed-hosts.ts"],
+  "address to listen on": [/"Address to bind\."/, "core/config/schema.ts"],
+  "choice of the body of an error": [/application\/problem\+json/, "core/errors.ts"],
+  "reader of JSON pointers": [/"~1"/, "core/kit/json-pointer.ts"],
+  "pattern with *": [/\.split\("\*"\)|replaceAll\("\*"/, "core/kit/wildcard.ts"],
+  "sentence about an HTTP status": [/wants authentication/, "core/kit/faults.ts"],
+  "entity tag": [/if-none-match"\)/, "core/http/request.ts"],
+  // What is apart: MCP servers on undici's own dispatch, webhooks at addresses of strangers, and the models' packages, which want fetch.
+  "HTTP client": [
+    /import\("undici"\)|^import \{[^}]*\} from "undici"/m,
+    "core/kit/http-client.ts",
+    "plugins/a2a/standard/push/webhook.ts",
+    "plugins/agents/models/provider.ts",
+  ],
+};
+
+it.each(Object.entries(ONE))("there is one %s", (_, [looks, ...where]) => {
+  const found = [...code].filter(([, text]) => looks.test(text)).map(([file]) => file);
+  expect(found.toSorted()).toEqual(where.toSorted());
+});
