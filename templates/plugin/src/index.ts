@@ -9,9 +9,9 @@ export default definePlugin({
   name: "notes",
   config: optionsSchema,
   setup(gateway) {
-    const { most } = gateway.config;
+    const { maxNotes } = gateway.config;
     const notes = gateway.keep("notes", () => new Notes());
-    notes.limit(most);
+    notes.limit(maxNotes);
 
     gateway.tool("note_add", {
       description: "Keeps a note.",

@@ -1,11 +1,11 @@
 /** Some notes, the newest first. */
 export class Notes {
   readonly #notes: string[] = [];
-  #most = Infinity;
+  #max = Infinity;
 
   /** Keeps at most so many from now on. */
-  limit(most: number): void {
-    this.#most = most;
+  limit(max: number): void {
+    this.#max = max;
     this.#drop();
   }
 
@@ -21,6 +21,6 @@ export class Notes {
   }
 
   #drop(): void {
-    this.#notes.length = Math.min(this.#notes.length, this.#most);
+    this.#notes.length = Math.min(this.#notes.length, this.#max);
   }
 }

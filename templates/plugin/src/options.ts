@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /** Options of the plugin, as they stand in gateway.yaml. */
 export const optionsSchema = z.strictObject({
-  most: z
+  maxNotes: z
     .int()
     .min(1)
     .max(10_000)

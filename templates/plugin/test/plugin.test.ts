@@ -3,10 +3,10 @@ import { expect, it } from "vitest";
 import notes from "../src/index.js";
 
 // Applies, reloads, disposes, and leaves no handle, tool, route or metric behind.
-testPlugin(notes, { config: { most: 2 }, changed: { most: 3 } });
+testPlugin(notes, { config: { maxNotes: 2 }, changed: { maxNotes: 3 } });
 
 it("keeps the newest notes", async () => {
-  const { client, url } = await setupGateway({ plugins: [[notes, { most: 2 }]] });
+  const { client, url } = await setupGateway({ plugins: [[notes, { maxNotes: 2 }]] });
   for (const text of ["one", "two", "three"])
     await client.callTool({ name: "note_add", arguments: { text } });
   const { structuredContent } = await client.callTool({ name: "note_list" });

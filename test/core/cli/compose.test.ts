@@ -43,7 +43,7 @@ describe("check --explain", () => {
     expect(code).toBe(0);
     for (const line of [
       "Propylon; see node_modules/propylon/docs/plugins/payloads.md",
-      "limit: 64MiB (default)  # Largest payload before compression; a bare number is bytes.",
+      "maxSize: 64MiB (default)  # Largest payload before compression; a bare number is bytes.",
       "store: not set",
       "results.above: 256KiB  # Tool results larger",
       "results.ttl: 15m (default)",
@@ -67,7 +67,7 @@ describe("check --explain", () => {
     expect(agents).toMatchObject({ key: "agents", provides: "agents" });
     expect(agents["servers"]).toHaveLength(2);
     expect(agents["options"]).toContainEqual(
-      expect.objectContaining({ path: "limits.time", value: "10m", isSet: false }),
+      expect.objectContaining({ path: "limits.timeout", value: "10m", isSet: false }),
     );
     expect(agents["options"]).toContainEqual(
       expect.objectContaining({
