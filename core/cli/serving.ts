@@ -23,8 +23,7 @@ export const RUN_FLAGS: readonly CommandFlag[] = [
   { flag: "--allow-mutations", description: "let the management API change things" },
   {
     flag: "--tool-timeout <duration>",
-    description:
-      "longest run of a tool when nothing else is said, e.g. 30s (a bare number is seconds)",
+    description: "longest run of a tool by default, e.g. 30s (a bare number is seconds)",
     read: "duration",
   },
   {
@@ -58,7 +57,7 @@ const SERVING = [
     description:
       "refuse every request that changes anything (also MCPO_READ_ONLY, MCPQ_READ_ONLY or GATEWAY_READ_ONLY = 1, true or yes)",
   },
-  { flag: "--no-management", description: "take the management API away" },
+  { flag: "--no-management", description: "remove the management API" },
   {
     flag: "--plugin <name>",
     description: "switch a plugin on, e.g. openapi (repeatable)",

@@ -41,12 +41,12 @@ export const limitsSchema = z.strictObject({
     ),
   unreadTimeout: duration()
     .default(30_000)
-    .describe("An answer of which nothing was read for so long is cut off."),
+    .describe("An answer is cut off when its client reads nothing for this long."),
 });
 
 /** How long the parts of a gateway may take. */
 export const timeoutsSchema = z.strictObject({
-  default: duration().default(60_000).describe("Longest run of a call when nothing else is said."),
+  default: duration().default(60_000).describe("Longest run of a call by default."),
   setup: duration().default(10_000).describe("For a plugin's setup and start."),
   drain: duration()
     .default(30_000)

@@ -203,7 +203,7 @@ function normaliseTransport(
     const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
     issues.push({
       path,
-      message: "The transport is none of stdio, http, streamable-http and sse.",
+      message: "The transport is not one of stdio, http, streamable-http and sse.",
       hint: `Choose one of them, or leave the line out.${meant}`,
     });
     delete result["transport"];

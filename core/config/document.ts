@@ -68,7 +68,7 @@ function aliasIssues(
       const meant = alias.resolve(document);
       if (meant && !above.includes(meant)) return;
       if (meant) {
-        const message = `The alias "*${alias.source}" stands inside of what it repeats.`;
+        const message = `The alias "*${alias.source}" is inside the part that it repeats.`;
         const issue = { message, hint: "Write that part out." };
         return void found.push({ issue, offset: startOf(alias) ?? 0 });
       }

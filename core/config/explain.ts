@@ -211,7 +211,7 @@ function unknownKey(key: string, path: ConfigPath, shape: Shape, places: Places)
     return {
       path: [...path, key],
       at: "key",
-      message: "A comment stands here, and JSON has none.",
+      message: "There is a comment here, and JSON does not allow comments.",
       hint: "Remove it, or make the file YAML, where comments start with #.",
     };
   const known = keysAt(shape, path);

@@ -5,7 +5,7 @@ import { unitOf, writeValue } from "./units.ts";
 
 /** An option of a plugin, as somebody writes it. */
 export interface PluginOption {
-  /** Keys from the plugin's own on, e.g. `results.preview`; `<name>` stands for names that a person gives, `[]` for items of a list. */
+  /** Keys from the plugin's own on, e.g. `results.maxPreview`; `<name>` stands for names that a person gives, `[]` for items of a list. */
   readonly path: string;
   /** As one would write it, a duration or size with its unit; `undefined` without one. */
   readonly default: unknown;

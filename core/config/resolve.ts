@@ -120,6 +120,6 @@ function notFound(name: string): GatewayError {
 function ours(name: string): string {
   const similar = nearest(name, FIRST_PARTY);
   return similar === undefined
-    ? `With Propylon come ${FIRST_PARTY.join(", ")}.`
+    ? `Part of Propylon: ${FIRST_PARTY.join(", ")}.`
     : `Did you mean "${similar}"?`;
 }

@@ -133,7 +133,7 @@ function twice(key: string, path: ConfigPath, places: Places): PathIssue {
   return {
     path: [key],
     at: "key",
-    message: `${key} stands here and in ${there}${line}.`,
+    message: `${key} is set here and in ${there}${line}.`,
     hint: `Keep one of them: ${key} at the top says the same as ${there}.`,
   };
 }

@@ -88,7 +88,7 @@ function listenerWarnings(open: boolean, { listeners }: Generation["config"]): G
   const exposed = Object.entries(listeners).filter(([, { host }]) => !isLoopback(host));
   return exposed.map(([name, { host }]) => ({
     code: "open_listener",
-    message: `Listener "${name}" is reachable from other machines (${host}) and asks nobody who they are.`,
+    message: `Listener "${name}" is reachable from other machines (${host}) and needs no credentials.`,
     path: ["listeners", name],
     hint: "Set auth.apiKey or auth.keys, add a plugin that authenticates, or bind 127.0.0.1.",
   }));

@@ -168,7 +168,7 @@ export class Listener {
     if (!app) throw notReady("The gateway is starting.");
     if (this.#draining) throw notReady("The gateway is shutting down.");
     if (app.endpoints.has(pathOf(req.url!)))
-      throw new GatewayError("bad_request", "MCP endpoints speak no WebSocket.", {
+      throw new GatewayError("bad_request", "MCP endpoints do not support WebSocket.", {
         hint: "Use MCP's streamable HTTP transport.",
       });
     if (app.sockets) return app.sockets.admit(req);

@@ -38,7 +38,7 @@ export const FORMER_MEMBERS: object = Object.defineProperties(
 
 function gone(name: string, now: string): () => never {
   return () => {
-    throw new GatewayError("invalid", `gateway.${name} is no more: use ${now}.`, {
+    throw new GatewayError("invalid", `gateway.${name} was removed: use ${now}.`, {
       hint: "The upgrade page lists everything that has another name.",
     });
   };

@@ -46,7 +46,7 @@ const FAILURES: Readonly<Record<string, readonly [reason: string, hint: string]>
     "the limit of processes is reached",
     "Raise the limit (ulimit -u) or run fewer servers.",
   ],
-  ENOMEM: ["there is not enough memory", "Free some memory or run fewer servers."],
+  ENOMEM: ["not enough memory", "Free some memory or run fewer servers."],
   E2BIG: ["its args and env are too long", "Shorten them, or put them in a file."],
 };
 

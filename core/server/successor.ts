@@ -31,7 +31,7 @@ export interface HandoverOptions {
 
 /**
  * The place of a server that may replace another: the one before serves on until the new one can, so that neither a slow start
- * nor a mistake takes a server away.
+ * nor a mistake takes a server out of use.
  */
 export class Handover {
   readonly #options: HandoverOptions;

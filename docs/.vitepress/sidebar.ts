@@ -14,7 +14,14 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Guides",
     items: [
       group("Run", "guide/config", "guide/access", "guide/deploy", "guide/tracing"),
-      group("Agents", "guide/agents", "guide/models", "guide/conformance"),
+      group(
+        "Agents",
+        "guide/agents",
+        "guide/models",
+        "guide/a2a",
+        "guide/queue",
+        "guide/conformance",
+      ),
       group("Extend", "guide/write-a-plugin", "guide/testing", "guide/build"),
       group("Move", "guide/from-mcpo", "guide/from-source", "guide/upgrade", "guide/compare"),
     ],

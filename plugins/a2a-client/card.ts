@@ -105,7 +105,7 @@ function parseCard(bytes: Buffer): Card {
   const card = remoteCardSchema.safeParse(json);
   if (card.success) return card.data;
   const problems = card.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw broken(`The agent card is not one: ${problems.slice(0, 3).join("; ")}.`);
+  throw broken(`The agent card is not valid: ${problems.slice(0, 3).join("; ")}.`);
 }
 
 /** What a card shows the version of by its very shape. One that shows two is taken for the newer. */

@@ -26,8 +26,10 @@ export const skillOptionsSchema = z
       .describe("What it is good for; default: what its agent or tool says of itself."),
     tags: z.array(z.string()).default([]).describe("Keywords for the card."),
     examples: z.array(z.string()).optional().describe("Messages that it can work on."),
-    inputModes: modes.optional().describe("Media types it takes; default: inputModes of the card."),
-    outputModes: modes.optional().describe("Media types it makes; default: outputModes."),
+    inputModes: modes
+      .optional()
+      .describe("Media types that it accepts; default: inputModes of the card."),
+    outputModes: modes.optional().describe("Media types that it produces; default: outputModes."),
     agent: z.string().min(1).optional().describe("An agent of the config does the work."),
     tool: z
       .strictObject({
@@ -61,7 +63,7 @@ export const skillOptionsSchema = z
       .describe("Variables of the gateway's environment that a command sees besides its own few."),
     maxOutput: sizeSchema()
       .default(1_048_576)
-      .describe("Most that a command may write; a bare number is bytes."),
+      .describe("Maximum output of a command; a bare number is bytes."),
     asks: z
       .boolean()
       .default(true)
@@ -131,7 +133,7 @@ const tasksSchema = z
     maxTaskSize: sizeSchema()
       .default(16 * 1_048_576)
       .describe(
-        "Most that the messages and artifacts of one task may take as JSON; a bare number is bytes. Beyond it the task fails.",
+        "Maximum size of the messages and artifacts of one task as JSON; a bare number is bytes. Beyond it the task fails.",
       ),
     maxTotalSize: sizeSchema()
       .default(256 * 1_048_576)
@@ -262,10 +264,10 @@ export const optionsSchema = z.strictObject({
   iconUrl: z.url().optional().describe("An icon, for the card."),
   inputModes: modes
     .default(["text/plain", "application/json"])
-    .describe("Media types that skills take unless they say otherwise."),
+    .describe("Media types that skills accept unless they say otherwise."),
   outputModes: modes
     .default(["text/plain", "application/json"])
-    .describe("Media types that skills make unless they say otherwise."),
+    .describe("Media types that skills produce unless they say otherwise."),
   url: z
     .url({ protocol: /^https?$/ })
     .optional()

@@ -90,7 +90,7 @@ export class Agent implements Desk {
         "forbidden",
         `Agents called each other ${via.length} deep: ${via.join(" > ")}.`,
         {
-          hint: "Let fewer agents use each other, or raise plugins.agents.depth.",
+          hint: "Let fewer agents use each other, or raise plugins.agents.maxDepth.",
         },
       );
     const started = performance.now();

@@ -64,7 +64,7 @@ export function toConversation(agent: string, hasVision: boolean, args: Json = {
   if (!read.success) throw wrongArguments(agent, read.error.issues);
   const { message, history, images } = read.data;
   if (images.length > 0 && !hasVision)
-    throw new GatewayError("invalid", `The agent "${agent}" understands no images.`, {
+    throw new GatewayError("invalid", `The agent "${agent}" does not understand images.`, {
       hint: "Describe them in the message, or ask an agent with capabilities.vision.",
     });
   return [

@@ -8,24 +8,28 @@ import { orderByNeed } from "./order.ts";
 const nameSchema = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
 
 const limitsShape = {
-  turns: z.int().min(1).describe("Most requests to the model in one run."),
+  turns: z.int().min(1).describe("Maximum requests to the model in one run."),
   tokens: z
     .int()
     .min(1)
-    .describe("Most tokens in one run, read and written; checked after each request."),
+    .describe("Maximum tokens in one run, read and written; checked after each request."),
   timeout: durationSchema().describe(
     "Longest run, in place of timeouts.default; a bare number is seconds.",
   ),
-  toolCalls: z.int().min(0).describe("Most tool calls in one run."),
+  toolCalls: z.int().min(0).describe("Maximum tool calls in one run."),
   outputTokens: z
     .int()
     .min(1)
-    .describe("Most tokens in one answer of the model; default: capabilities.max_output_tokens."),
-  parallel: z.int().min(1).describe("Most tool calls at once."),
+    .describe(
+      "Maximum tokens in one answer of the model; default: capabilities.max_output_tokens.",
+    ),
+  parallel: z.int().min(1).describe("Maximum tool calls at once."),
   result: z
     .int()
     .min(1)
-    .describe("Most characters of one tool result that the model is shown; the rest is cut off."),
+    .describe(
+      "Maximum characters of one tool result that the model is shown; the rest is cut off.",
+    ),
 };
 
 /** What bounds a run where its agent says nothing. */
@@ -237,7 +241,7 @@ export const optionsSchema = z.strictObject({
     .int()
     .min(1)
     .default(5)
-    .describe("Most agents in a row that call each other; beyond it the call is refused."),
+    .describe("Longest chain of agents that call each other; a longer one is refused."),
 });
 
 /** The agents as people write them. */

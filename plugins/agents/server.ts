@@ -68,7 +68,7 @@ export class AgentServer implements Server {
 
   async request(call: Call): Promise<Answer> {
     if (call.method !== "tools/call")
-      return Answer.error({ code: -32601, message: `An agent knows no ${call.method}.` });
+      return Answer.error({ code: -32601, message: `An agent does not support ${call.method}.` });
     const offered = this.#offered.get(call.name);
     // Ahead of the agent's own: what is answered in code never gets to a model.
     if (offered) return this.#attempt(call, () => offered.run(this.name, call));

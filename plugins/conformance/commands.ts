@@ -33,7 +33,7 @@ const RUNTIME: CommandDefinition = {
     {
       flag: "--env <variable>",
       description:
-        "NAME or NAME=value for the command; repeatable. It sees no other variable of ours",
+        "NAME or NAME=value for the command; repeatable. It gets no other variable of this process",
       repeatable: true,
       read: "variable",
     },

@@ -58,7 +58,7 @@ export class Channel {
     if (this.#isClosed) throw new GatewayError("draining", "The gateway is shutting down.");
     if (this.#streams.size >= most)
       throw new GatewayError("rate_limited", `There are ${most} event streams already.`, {
-        hint: "Close some, or raise plugins.events.streams.",
+        hint: "Close some, or raise plugins.events.maxStreams.",
         headers: { "retry-after": "5" },
       });
     this.#streams.add(stream);

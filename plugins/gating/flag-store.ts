@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import { GatewayError, toGatewayError, type PluginContext } from "propylon";
 import { StateFile } from "./file.ts";
 import { withFlags, withoutStaleServers, withoutStaleTools, type FlagMap } from "./flags.ts";
 import type { Flag, GatingState } from "./service.ts";
-import { toState, type ConnectionHistory } from "./state.ts";
+import { NO_HISTORY, toState, type ConnectionHistory } from "./state.ts";
 
 /** How long news about connections waits to be written, in milliseconds: a storm of them is one write. */
 const NEWS_MS = 1_000;
@@ -110,9 +111,9 @@ export class FlagStore {
 
   /** Notes how a connection went. */
   note(server: string, news: Partial<ConnectionHistory>): void {
-    const before = this.#history.get(server) ?? { lastInit: null, lastError: null };
+    const before = this.#history.get(server) ?? NO_HISTORY;
     const after = { ...before, ...news };
-    if (after.lastInit === before.lastInit && after.lastError === before.lastError) return;
+    if (isDeepStrictEqual(after, before)) return;
     this.#history.set(server, after);
     this.#postpone();
   }

@@ -7,9 +7,9 @@ export function followServers(gateway: PluginContext, store: FlagStore): void {
   const compare = (server: Server | undefined): void => {
     if (server && isListed(server)) store.compare(server.name, server.catalogue.tools);
   };
-  const note = (name: string, { state, since, lastError }: Server["status"]): void => {
-    if (state === "ready") store.note(name, { lastInit: since, lastError: null });
-    else if (lastError !== undefined) store.note(name, { lastError });
+  const note = (name: string, { state, since, lastError, attempts }: Server["status"]): void => {
+    if (state === "ready") store.note(name, { lastInit: since, lastError: null, attempts });
+    else if (lastError !== undefined) store.note(name, { lastError, attempts });
   };
   const settle = (): void => {
     store.prune((server) => isKnownServer(gateway.control, server));

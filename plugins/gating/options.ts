@@ -8,7 +8,7 @@ const timeoutsSchema = z
     default: period()
       .optional()
       .describe(
-        "How long a call may run when nothing else is said; a bare number is seconds. Default: the gateway's timeouts.default. Also --tool-timeout.",
+        "How long a call may run by default; a bare number is seconds. Default: the gateway's timeouts.default. Also --tool-timeout.",
       ),
     max: period()
       .default(600_000)
@@ -18,7 +18,7 @@ const timeoutsSchema = z
     overMax: z
       .enum(["clamp", "reject"])
       .default("clamp")
-      .describe("What becomes of a request that asks for more than max: it gets max, or an error."),
+      .describe("What happens to a request that asks for more than max: it gets max, or an error."),
     idle: period()
       .optional()
       .describe(

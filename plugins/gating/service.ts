@@ -22,6 +22,8 @@ export interface ServerState {
   readonly lastInit: string | null;
   /** Why the last connect failed, as far as known. */
   readonly lastError: string | null;
+  /** Failed connects in a row. */
+  readonly attempts: number;
 }
 
 /** The state file, version 1. */

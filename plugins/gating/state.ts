@@ -5,7 +5,12 @@ import type { GatingState, ServerState } from "./service.ts";
 export interface ConnectionHistory {
   readonly lastInit: string | null;
   readonly lastError: string | null;
+  /** Failed connects in a row. */
+  readonly attempts: number;
 }
+
+/** What is known of a server that was never connected. */
+export const NO_HISTORY: ConnectionHistory = { lastInit: null, lastError: null, attempts: 0 };
 
 /** Content of a state file. */
 export interface Remembered {
@@ -49,10 +54,12 @@ export function toState(
   const names = [...new Set([...flags.keys(), ...history.keys()])].toSorted();
   const servers = names.map((name): [string, ServerState] => {
     const { enabled = true, tools = new Map<string, boolean>() } = flags.get(name) ?? {};
-    const { lastInit = null, lastError = null } = history.get(name) ?? {};
     const sorted = [...tools].toSorted(([a], [b]) => (a < b ? -1 : 1));
     const written = sorted.map(([tool, on]) => [tool, { enabled: on }] as const);
-    return [name, { enabled, tools: Object.fromEntries(written), lastInit, lastError }];
+    return [
+      name,
+      { enabled, tools: Object.fromEntries(written), ...(history.get(name) ?? NO_HISTORY) },
+    ];
   });
   return { version: STATE_VERSION, servers: Object.fromEntries(servers), updatedAt };
 }
@@ -66,12 +73,16 @@ function readServer(
   const at = `servers.${name}`;
   if (typeof value === "boolean") return merge(flags, name, { enabled: value, tools: new Map() });
   const own = members(value, at);
-  const { lastInit, lastError } = own;
+  const { lastInit, lastError, attempts } = own;
   merge(flags, name, {
     enabled: flag(own["enabled"] ?? true, `${at}.enabled`),
     tools: readTools(own["tools"] ?? {}, `${at}.tools`),
   });
-  history.set(name, { lastInit: textOrNull(lastInit), lastError: textOrNull(lastError) });
+  history.set(name, {
+    lastInit: textOrNull(lastInit),
+    lastError: textOrNull(lastError),
+    attempts: countOrNone(attempts),
+  });
 }
 
 function readTools(value: unknown, at: string): Map<string, boolean> {
@@ -105,6 +116,10 @@ function members(value: unknown, at: string): Members {
 function flag(value: unknown, at: string): boolean {
   if (typeof value === "boolean") return value;
   throw new Error(`${at} is neither true nor false`);
+}
+
+function countOrNone(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }
 
 function textOrNull(value: unknown): string | null {

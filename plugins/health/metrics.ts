@@ -42,7 +42,7 @@ export function registerMetrics(
   });
   const ofServers = new Gauge({
     name: "server_health",
-    help: "Health of a server by its last probe: 1 well, 0.5 slow or only in part, 0 not reachable.",
+    help: "Health of a server by its last probe: 1 healthy, 0.5 slow or partly working, 0 not reachable.",
     labelNames: ["server"],
     registers: [],
     collect() {

@@ -38,7 +38,7 @@ function argumentsOf(entry: Entry): Json {
   if (!entry.is("hasArguments")) return {};
   const refuse = (what: string): never => {
     throw new GatewayError("invalid", `This call cannot be repeated: its arguments were ${what}.`, {
-      hint: "Make the call yourself, or see the options arguments, argumentLimit and redact.",
+      hint: "Make the call yourself, or see the options arguments, maxArguments and redact.",
     });
   };
   if (!entry.is("keptArguments")) return refuse("not kept");

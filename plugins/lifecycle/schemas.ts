@@ -52,7 +52,10 @@ export function contractSchema(agents: readonly string[]): z.ZodType<Contract> {
   return agents.length > 1
     ? z.object({
         contract,
-        agent: z.enum(agents).optional().describe(`Who does it; default: ${agents[0]}.`),
+        agent: z
+          .enum(agents)
+          .optional()
+          .describe(`Which agent does the work; default: ${agents[0]}.`),
       })
     : z.object({ contract });
 }
@@ -92,7 +95,7 @@ const statusSchema = z.object({
   stop_reason: z.string().optional().describe("Why it was stopped."),
   payload_size: z.int().optional().describe("Bytes, uncompressed."),
   payload_url: z.string().optional(),
-  preview: z.string().optional().describe("The last it said, while it runs."),
+  preview: z.string().optional().describe("Its latest output, while it runs."),
   error: z.string().optional(),
 });
 

@@ -138,7 +138,7 @@ export function chosen(wanted: string | undefined, takers: readonly string[]): s
       hint: "Agents are under `agents` in the config.",
     });
   if (takers.includes(name)) return name;
-  throw new GatewayError("invalid", `The agent "${name}" takes no contracts.`, {
+  throw new GatewayError("invalid", `The agent "${name}" does not accept contracts.`, {
     hint: `Those that do: ${takers.join(", ")}.`,
   });
 }

@@ -172,7 +172,7 @@ function inputFault({ inputResponses, requestState }: Json): Fault | undefined {
 }
 
 const UNKNOWN_STATE = invalid(
-  "params.requestState is unknown or has expired: send the request anew.",
+  "params.requestState is unknown or has expired: send the request again.",
 );
 
 /** What goes to the server has its own state; `undefined` when that was given to somebody else, or for another request. */

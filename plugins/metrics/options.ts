@@ -33,7 +33,7 @@ export const optionsSchema = z.strictObject({
     })
     .default(BUCKETS)
     .describe(
-      "Upper bounds of the duration histograms, in seconds, ascending. A change starts them anew.",
+      "Upper bounds of the duration histograms, in seconds, ascending. A change resets them.",
     ),
   maxTools: z
     .int()

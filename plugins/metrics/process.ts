@@ -22,7 +22,7 @@ export function exposeProcess(page: Exposition): void {
   ]);
   page.gauge(
     "nodejs_eventloop_utilization_ratio",
-    "Part of the time since the last scrape in which the event loop was busy.",
+    "Share of the time since the last scrape in which the event loop was busy.",
     [],
     () => {
       const now = performance.eventLoopUtilization();

@@ -27,7 +27,7 @@ export const commands = {
       { flag: "--env-path <file>", description: "file of such variables" },
       {
         flag: "--server-type <type>",
-        description: "of what stands behind --: stdio, sse, streamable-http",
+        description: "transport of the server behind --: stdio, sse, streamable-http",
         default: "stdio",
       },
       { flag: "--type <type>", description: "as --server-type", hidden: true },

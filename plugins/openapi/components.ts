@@ -10,7 +10,7 @@ const FAILURES: Readonly<Record<number, string>> = {
   404: "There is no such server or tool.",
   413: "The request body is too large.",
   415: "The request body is not JSON.",
-  422: "The arguments do not match the tool's input schema, or the timeout is none.",
+  422: "The arguments do not match the tool's input schema, or the timeout is not valid.",
   429: "Too many calls; see Retry-After.",
   500: "The gateway failed.",
   502: "The tool reported a failure, or its server cannot be reached.",

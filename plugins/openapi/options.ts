@@ -21,7 +21,7 @@ export const optionsSchema = z.strictObject({
     .max(599)
     .default(502)
     .describe(
-      "HTTP status of an answer in which a tool reports its own failure. 200 is for clients that show a model the body of a success only; the body says `ok: false` then as ever.",
+      "HTTP status of an answer in which a tool reports its own failure. 200 is for clients that show a model the body of a success only; the body still says `ok: false`.",
     ),
   validate: z
     .boolean()

@@ -213,7 +213,7 @@ export class Connection implements ExchangeOwner {
     if (!closes && exchange.method !== "initialize" && exchange.method !== "server/discover") {
       this.notify("notifications/cancelled", {
         requestId: exchange.id,
-        reason: "The caller does not wait any longer.",
+        reason: "The caller no longer waits.",
       });
     }
     this.wire.drop(exchange);

@@ -39,7 +39,7 @@ export const commands = {
       {
         flag: "--env <variable>",
         description:
-          "NAME or NAME=value for the command behind --; repeatable. It sees no other variable of ours",
+          "NAME or NAME=value for the command behind --; repeatable. It gets no other variable of this process",
         repeatable: true,
         read: "variable",
       },

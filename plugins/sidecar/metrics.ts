@@ -53,7 +53,7 @@ function registerGauges(registry: Registry, transport: Transport, worker: Worker
   });
   const ready = new Gauge({
     name: "sidecar_ready",
-    help: "Whether queue and runtime are there and tasks are taken: 1 or 0.",
+    help: "1 while queue and runtime are there and tasks are taken, else 0.",
     registers: [],
     collect() {
       this.set(worker.state === "ready" ? 1 : 0);

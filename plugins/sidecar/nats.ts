@@ -80,7 +80,10 @@ function identityOf(
   const { credentials, nkey, token, user }: Identity = said;
   const given = WAYS.filter((way) => said[way]);
   if (given.length > 1)
-    throw wrong(`NATS is told who we are in ${given.length} ways.`, given.map(nameOf).join(", "));
+    throw wrong(
+      `There are ${given.length} kinds of credentials for NATS.`,
+      given.map(nameOf).join(", "),
+    );
   const password = options.password ?? inUrl?.password ?? env["NATS_PASSWORD"];
   if (user && password === undefined)
     throw wrong("A user of NATS needs a password.", "nats.password, NATS_PASSWORD");

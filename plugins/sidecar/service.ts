@@ -5,7 +5,7 @@ import type { Worker } from "./worker.ts";
 
 /** What comes with a task that is handed in. */
 export interface SubmitOptions {
-  /** Agent that shall do it; default: the one this gateway is configured for. */
+  /** Agent that does the work; default: the one this gateway is configured for. */
   readonly agent?: string | undefined;
   /** Headers of the queue's message: trace context (`traceparent`, `tracestate`, `baggage`) and whatever the agent's side reads. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -71,7 +71,7 @@ function digest(text: string): string {
   return createHash("sha256").update(text, "utf8").digest("base64url").slice(0, 22);
 }
 
-/** The result of a task that was given up, so that nobody waits for it for ever. */
+/** The result of a task that was given up, so that nobody waits for it forever. */
 export function failedTask(
   id: string,
   { reason, message }: Failure,

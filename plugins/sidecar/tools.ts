@@ -17,7 +17,7 @@ export function registerTools(gateway: PluginContext, sidecar: Sidecar): void {
         .string()
         .regex(/^[A-Za-z0-9_-]{1,64}$/)
         .optional()
-        .describe("Agent that shall do it; default: the one of this gateway."),
+        .describe("Agent that does the work; default: the one of this gateway."),
       context_id: z.string().min(1).optional().describe("Conversation that it belongs to."),
     }),
     output: z.object({ id: z.string() }),

@@ -26,7 +26,7 @@ export const optionsSchema = z.strictObject({
     .max(1)
     .optional()
     .describe(
-      "Share of the traces that begin here which is kept, 0 to 1; a trace that began elsewhere follows its caller. Default: OTEL_TRACES_SAMPLER, else all.",
+      "Share of the traces begun here that is kept, 0 to 1; a trace that began elsewhere follows its caller. Default: OTEL_TRACES_SAMPLER, else all.",
     ),
   metrics: z
     .boolean()

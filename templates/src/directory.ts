@@ -71,7 +71,7 @@ export function writeProject(directory: string, files: readonly ProjectFile[]): 
     undo();
     const { code, message } = error as NodeJS.ErrnoException;
     throw new Failure(
-      `${directory} cannot be written: ${REASONS[code ?? ""] ?? code ?? message}. Everything is as it was.`,
+      `${directory} cannot be written: ${REASONS[code ?? ""] ?? code ?? message}. Nothing was changed.`,
     );
   }
 }
@@ -95,7 +95,7 @@ function checkPath(directory: string, path: string): void {
     const isRight = index === parts.length - 1 ? found.isFile() : found.isDirectory();
     if (!isRight)
       throw new Failure(
-        `${place} is in the way: it is ${found.isSymbolicLink() ? "a link" : found.isDirectory() ? "a folder" : "no folder"}. Remove it, or choose another directory.`,
+        `${place} is in the way: it is ${found.isSymbolicLink() ? "a link" : found.isDirectory() ? "a folder" : "not a folder"}. Remove it, or choose another directory.`,
       );
   }
 }

@@ -91,7 +91,7 @@ function httpEntry(url: string, isSse: boolean, foreign: Foreign, move: Move): E
   const candidates = ["fill-in", "1", "https://fill-in.invalid"];
   if (!isUrl(text, move)) {
     const fits = candidates.find((value) => isUrl(text, move, value));
-    if (fits === undefined) throw new Unusable("its url is none");
+    if (fits === undefined) throw new Unusable("its url is not valid");
     move.variables.suggest(text, fits);
   }
   const headers = hideAll(foreign, "headers", move);

@@ -33,7 +33,7 @@ export function makeEnvironment(
   return { content, blanks: [...blanks].filter(isMissing) };
 }
 
-const TITLE = "# Of the servers that were taken over.";
+const TITLE = "# Of the imported servers.";
 
 /** `.env.example` with the names of what was taken over. */
 export function makeExample(example: string, { values }: Pick<Imported, "values">): string {

@@ -54,7 +54,7 @@ const OPTIONS = {
 export function readFlags(words: readonly string[]): Flags {
   const { values, positionals } = parse(words);
   if (positionals.length > 1)
-    throw new Failure(`One directory, please; there are ${positionals.length}. See --help.`);
+    throw new Failure(`Give one directory; there are ${positionals.length}. See --help.`);
   if (positionals[0] === "") throw new Failure("The directory has no name. See --help.");
   if (values.template !== undefined && !findTemplate(values.template))
     throw new Failure(
@@ -108,26 +108,26 @@ function readExtras(text: string): readonly Extra[] {
 /** What --help prints. */
 export const HELP = `create-gateway [directory] [options]
 
-Makes a gateway: config, a plugin, a test, and what it takes to deploy it.
+Creates a gateway: config, a plugin, a test, and the files to deploy it.
 
   -t, --template <name>   ${TEMPLATES.map(({ name }) => name).join(", ")}
       --name <name>       name of the project (default: that of the directory)
-      --import <file>     take over the mcpServers of a file (repeatable)
+      --import <file>     import the mcpServers of a file (repeatable)
       --with <list>       docker,compose,kubernetes (default: all; none: none); the last two
                           include docker
-      --production        a config that nobody can change while it runs
+      --production        a config that cannot be changed over HTTP
       --[no-]install      install the dependencies
       --[no-]git          make a git repository
       --[no-]start        start it at the end
       --pm <name>         npm, pnpm, yarn, bun (default: the one that runs this)
       --propylon <spec>   what to install as propylon: a version, or a tarball, which is copied
       --overwrite         write into a directory that is not empty; files of the same name are
-                          replaced, except that what .env says stays
+                          replaced, but values in .env are kept
       --dry-run           print what would be written
       --json              print the result as JSON
   -y, --yes               ask nothing
-  -h, --help              this
-  -v, --version           the version
+  -h, --help              show this help
+  -v, --version           show the version
 
 Without a terminal, and where CI is set, nothing is asked.
 To create in one go: create-gateway my-gateway --yes --template minimal

@@ -150,7 +150,7 @@ const MUTABLE = "management: { mutations: true }";
 function fillConfig(text: string, { production }: Order, { yaml }: Imported): string {
   const config = production ? text.replace(MUTABLE, "management: { readOnly: true }") : text;
   if (yaml === "") return config;
-  return `${config.trimEnd()}\n\n# Taken over; what was secret is in .env now.\n${yaml}`;
+  return `${config.trimEnd()}\n\n# Imported; the secrets are in .env now.\n${yaml}`;
 }
 
 /** `.env`, for gateways. Only its owner may read it. */

@@ -97,7 +97,7 @@ async function askImports(folder: string): Promise<readonly string[]> {
   const found = findServerFiles(folder);
   if (found.length === 0) return [];
   const answer = await multiselect({
-    message: "Take over the MCP servers of these files?",
+    message: "Import the MCP servers of these files?",
     options: found.map((value) => ({ value })),
     initialValues: [...found],
     required: false,

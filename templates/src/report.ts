@@ -22,7 +22,7 @@ export function tellResult(result: Result): void {
   const { directory, template, project, isGit, isStarting } = result;
   const place = relative(process.cwd(), directory) || "this folder";
   console.log(`\n${template}: ${project.files.length} files in ${place}.`);
-  if (project.imported.length > 0) console.log(`Taken over: ${project.imported.join(", ")}.`);
+  if (project.imported.length > 0) console.log(`Imported: ${project.imported.join(", ")}.`);
   for (const note of project.notes) console.log(`  ${note}`);
   if (project.blanks.length > 0)
     console.log(`Still to be filled in, in .env: ${project.blanks.join(", ")}.`);
@@ -30,7 +30,9 @@ export function tellResult(result: Result): void {
   const steps = stepsOf(result);
   if (steps.length > 0 && !isStarting)
     console.log(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
-  console.log(isStarting ? "\nStarting it; Ctrl-C ends it.\n" : "\nREADME.md goes on from there.");
+  console.log(
+    isStarting ? "\nStarting it; press Ctrl-C to stop.\n" : "\nREADME.md has the next steps.",
+  );
 }
 
 /** The same for programs. */

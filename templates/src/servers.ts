@@ -93,7 +93,7 @@ function importFile(file: string, removal: Removal): void {
     }
   }
   if (before === 0 && block.size === 0)
-    throw new Failure(`${file} has no server to take over. ${notes.join(" ")}`);
+    throw new Failure(`${file} has no server to import. ${notes.join(" ")}`);
 }
 
 /** The entry with its package among the dependencies. */

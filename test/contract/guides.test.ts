@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -19,7 +19,7 @@ import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/proto
 import { dryRun } from "../../core/gateway/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const FOLDERS = ["docs/guide", "docs/learn", "docs/plugins", "docs/decisions"];
+const FOLDERS = ["docs/guide", "docs/learn", "docs/plugins", "docs/decisions", "docs/reference"];
 
 /** At the top of files of other programs: Kubernetes, Compose, Prometheus, Traefik. Steps of a CI are a list. */
 const FOREIGN: ReadonlySet<string> = new Set([
@@ -42,7 +42,12 @@ interface Example {
 }
 
 let folder: string;
-beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "propylon-guides-"))));
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "propylon-guides-"));
+  // What the reader installed.
+  await mkdir(join(folder, "node_modules"));
+  await symlink(ROOT, join(folder, "node_modules/propylon"));
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 const examples = (await Promise.all((await pages()).map(examplesOf))).flat();
@@ -108,7 +113,7 @@ function isForeign(text: string): boolean {
 async function problemsOf(place: string, text: string): Promise<string[]> {
   const file = join(folder, `${place.replaceAll(/\W+/g, "-")}.yaml`);
   await writeFile(file, text + missingFrom(text));
-  await provideFiles(text);
+  await provideFiles(text, place);
   try {
     const source = resolver(folder);
     const loaded = await loadConfig(file, { resolver: source, environment: variablesOf(text) });
@@ -142,12 +147,15 @@ function missingFrom(text: string): string {
   ].join("");
 }
 
-/** Empty files in the place of those that the reader has beside the config. */
-async function provideFiles(text: string): Promise<void> {
+/** The files that the reader has beside the config: as the page shows them, or empty. */
+async function provideFiles(text: string, place: string): Promise<void> {
+  const page = await readFile(join(ROOT, place.replace(/:\d+$/, "")), "utf8").catch(() => "");
   for (const [path] of text.matchAll(/\.\/[\w./-]+\.(?:[cm]?[jt]s|md)\b/g)) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, file.endsWith(".md") ? "Be brief.\n" : "");
+    const shown = page.split("```ts\n").find((code) => code.startsWith(`// ${basename(path)}\n`));
+    const content = shown?.split("```")[0] ?? (file.endsWith(".md") ? "Be brief.\n" : "");
+    await writeFile(file, content);
   }
 }
 

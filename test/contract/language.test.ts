@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 /** Forms that are no idiomatic English, with what to write. A form is looked for in prose, not in code and quotations. */
 const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
-  [/\b(?:that|which|who|one) (?:is|are) none\b/i, "an unknown ..., not a ..."],
+  [/(?<!\bthere )\b(?:is|are|was|were) none\b(?! of)/i, "an unknown ..., is not a ..."],
   [/(?<!\bthere )\b(?:is|are|was|were) no (?!longer\b|more\b)/i, "is not a ..."],
   [/\bwhat (?:is|are|has) no\b/i, "the noun: an invalid ..."],
   [/\bno (?:valid )?JSON\b(?!-)/, "invalid JSON"],
@@ -12,12 +12,20 @@ const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
   [/\bwhat is (?:yours|theirs|ours|mine)\b/i, "your own ..."],
   [/\bwhich \w+ there (?:is|are)\b/i, "the ..."],
   [/\bwish(?:es|ed)?\b/i, "want"],
-  [/\btak(?:e|es|en|ing)(?: (?:it|them|one|this))? away\b/i, "remove"],
+  [/\btak(?:e|es|en|ing)\b[^.;:\n]{0,40}\baway\b/i, "remove"],
   [/\bkeeps? (?:nothing|nobody)\b/i, "does not stop ..."],
   [/\b(?:broken|breaks?|breaking) off\b/i, "cancelled, interrupted"],
   [/\bthat is all\b/i, "say what comes next"],
   [/\bis meant\b/i, "say who allows it"],
   [/\blast words\b/i, "standard error"],
+  [/\bis no more\b(?! than)/i, "was removed"],
+  [/\b(?:speaks?|understands?|knows?) no (?!longer\b|more\b)/i, "does not ..."],
+  [/\b(?:shall|anew|be it)\b/i, "does, again, whether it is"],
+  [/\b(?:for|as) ever\b/i, "forever, still"],
+  [/\bwhat becomes of\b/i, "what happens to"],
+  [/\bnothing else is said\b/i, "by default"],
+  [/\bwho (?:we|you) are\b/i, "the credentials"],
+  [/(?:^|[.;:] )Most (?:that|requests|tokens|characters|agents|tool calls)\b/, "Maximum ..."],
 ];
 
 /** Words in one sentence, inline code left out. */

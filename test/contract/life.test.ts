@@ -7,7 +7,9 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Upstream } from "../../plugins/servers/upstream.ts";
 import { createLogger } from "../../core/log.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
-import { connectClient, setupGateway } from "../../core/testing/index.ts";
+import { setupGateway } from "../../core/testing/index.ts";
+import { messagesIn, OBSERVED_CLIENTS } from "../fixtures/exchanges.ts";
+import { until } from "../fixtures/until.ts";
 import { startEcho, startGateway, whenReady } from "./kit.ts";
 
 const ARGUMENTS = fileURLToPath(new URL("arguments-server.mjs", import.meta.url));
@@ -110,29 +112,40 @@ it("M147: an exposed listener without authentication is refused unless the confi
   expect((await createGateway({ log: { level: "silent" } })).config.insecure).toBe(false);
 });
 
-it("P126: the answer of a call that reports progress comes as an event stream on that request", async () => {
-  const slow = definePlugin({
-    name: "slow",
-    setup(gateway) {
-      gateway.tool("work", {
-        description: "Reports once.",
-        run: (_args, call) => {
-          call.progress?.({ progress: 1, message: "half way" });
-          return "done";
-        },
-      });
-    },
-  });
-  const { gateway } = await setupGateway({ plugins: [slow], client: false });
-  const client = await connectClient(gateway.endpoints[0]!.url);
-  onTestFinished(() => client.close());
-  const reports: unknown[] = [];
-  const result = await client.callTool({ name: "work" }, undefined, {
-    onprogress: (progress) => void reports.push(progress),
-  });
-  expect(result.content).toEqual([{ type: "text", text: "done" }]);
-  expect(reports).toEqual([{ progress: 1, message: "half way" }]);
-});
+it.each(OBSERVED_CLIENTS)(
+  "P126: %s gets what a call reports while it runs, as an event stream on the POST of the call",
+  async (_, connect) => {
+    let finish!: () => void;
+    const done = new Promise<void>((resolve) => (finish = resolve));
+    const slow = definePlugin({
+      name: "slow",
+      setup(gateway) {
+        gateway.tool("work", {
+          description: "Reports once.",
+          run: async (_args, call) => {
+            call.progress?.({ progress: 1, message: "half way" });
+            await done;
+            return "done";
+          },
+        });
+      },
+    });
+    const { gateway } = await setupGateway({ plugins: [slow], client: false });
+    const { call, exchanges } = await connect(gateway.endpoints[0]!.url);
+    const answer = call("work");
+    const own = await until(() => exchanges.find(({ body }) => body.includes('"tools/call"')));
+    expect(own).toMatchObject({ method: "POST", status: 200, type: "text/event-stream" });
+    await until(() => messagesIn(own).length > 0);
+    // The tool still runs: nothing is held back until its answer.
+    expect(messagesIn(own)).toEqual(["notifications/progress"]);
+    finish();
+    const { result, reports } = await answer;
+    expect(result["content"]).toEqual([{ type: "text", text: "done" }]);
+    expect(reports).toEqual([{ progress: 1, message: "half way" }]);
+    await until(() => messagesIn(own).length > 1);
+    expect(messagesIn(own)).toEqual(["notifications/progress", "result"]);
+  },
+);
 
 it("P004: a log line is one JSON object whose context is fields of its own", async () => {
   const lines: string[] = [];

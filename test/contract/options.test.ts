@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { listOptions, type PluginOption } from "../../core/config/options.ts";
@@ -159,6 +160,27 @@ describe("renamed options", async () => {
     expect(wrong).toEqual([]);
   });
 
+  it("are not named by a message or a page any more", () => {
+    const former = plugins.flatMap(({ name, formerOptions = {} }) =>
+      Object.keys(formerOptions).flatMap((option) => [
+        `${name}.${option}`,
+        ...(option.includes(".") ? [option] : []),
+      ]),
+    );
+    const named = (text: string): string[] =>
+      former.filter((option) =>
+        new RegExp(`(?<![\\w./])(?:plugins\\.)?${escaped(option)}(?!\\w|\\.\\w)`).test(text),
+      );
+    expect(named("Raise plugins.events.streams, or tasks.size.")).toEqual([
+      "tasks.size",
+      "events.streams",
+    ]);
+    const found = [...pageTexts(), ...messageTexts()].flatMap(([place, text]) =>
+      named(text).map((option) => `${place}: ${option}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   function wrongNames(
     schema: z.ZodType | undefined,
     former: Record<string, string> = {},
@@ -169,6 +191,34 @@ describe("renamed options", async () => {
       .map((pair) => pair.join(" -> "));
   }
 });
+
+const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Pages about the present: not those that tell the history. */
+function pageTexts(): [place: string, text: string][] {
+  const history = /^(?:decisions\/|benchmarks|reliability|guide\/upgrade|reference\/plugin-api)/;
+  return filesOf("docs", ".md")
+    .filter((name) => !history.test(name.replaceAll("\\", "/")))
+    .map((name) => [name, readFileSync(`docs/${name}`, "utf8")]);
+}
+
+/** Strings of several words. */
+function messageTexts(): [place: string, text: string][] {
+  return ["core", "plugins"].flatMap((folder) =>
+    filesOf(folder, ".ts").map((name): [string, string] => {
+      const text = readFileSync(`${folder}/${name}`, "utf8");
+      const source = text.replaceAll(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, "");
+      const strings = source.match(/"[^"\n]* [^"\n]*"|`[^`\n]* [^`\n]*`/g) ?? [];
+      return [`${folder}/${name}`, strings.join("\n")];
+    }),
+  );
+}
+
+function filesOf(folder: string, ending: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(ending),
+  );
+}
 
 it("finds what is missing, made up or wrong", () => {
   const option = {

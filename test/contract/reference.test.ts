@@ -2,17 +2,50 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { firstPartyPlugins } from "../../core/config/first-party.ts";
 import { ERROR_STATUS } from "../../core/errors.ts";
+import { setupGateway } from "../../core/testing/index.ts";
+import gating from "../../plugins/gating/index.ts";
 import { expectPage } from "./page.ts";
 import { configPage } from "./reference-config.ts";
 import { errorsPage, hooksPage, stagesPage } from "./reference.ts";
 
-it("M092: the page of errors gives guidance for every code", () => {
+it("M092: the page of errors gives guidance for every code, and for no other", () => {
   const content = errorsPage();
-  for (const code of Object.keys(ERROR_STATUS))
-    expect(content).toMatch(
-      new RegExp(`^\\| \`${code}\` \\| \\d{3} \\| -32\\d{3} \\| .+ \\| .+ \\|$`, "m"),
-    );
+  const rows = [...content.matchAll(/^\| `(\w+)` \| (\d{3}) \| -32\d{3} \| (.+) \| (.+) \|$/gm)];
+  expect(rows.map(([, code, status]) => [code, Number(status)])).toEqual(
+    Object.entries(ERROR_STATUS),
+  );
+  for (const [, , , meaning, guidance] of rows) {
+    // A sentence that says what to do, not the meaning again.
+    expect(guidance).toMatch(/^[A-Z][a-z]+ .+\.$/);
+    expect(guidance).not.toBe(meaning);
+  }
   expectPage("errors.md", content);
+});
+
+it("M092: what the guidance names exists, and the page is found from the start page", async () => {
+  const guidance = errorsPage()
+    .split("\n")
+    .flatMap((line) => line.split("|").slice(5, 6))
+    .join("\n");
+  const config = configPage(Object.values(await firstPartyPlugins()));
+  const commands = readFileSync("docs/reference/cli.md", "utf8");
+  for (const [, name] of guidance.matchAll(/`(limits|maxResult)`/g))
+    expect(config).toContain(`.${name}`);
+  for (const [, command] of guidance.matchAll(/`propylon (\w+)`/g))
+    expect(commands).toContain(`propylon ${command}`);
+  expect(readFileSync("docs/README.md", "utf8")).toContain("(reference/errors.md)");
+});
+
+it("M092: the unit that the guidance gives for the longest timeout is that of the answer", async () => {
+  const { gateway } = await setupGateway({
+    plugins: [[gating, { mcpoCompat: true, timeouts: { max: "10m", overMax: "reject" } }]],
+    client: false,
+  });
+  const refusal: unknown = await gateway
+    .call({ server: "any", name: "tool", timeout: 3_600_000 })
+    .catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ code: "invalid_timeout", data: { max: 600 } });
+  expect(errorsPage()).toContain("no more than `data.max` seconds");
 });
 
 it("the page of stages is current", () => {

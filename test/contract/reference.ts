@@ -4,7 +4,7 @@ import { STAGES, type Stage } from "../../core/call/stages.ts";
 import { page, table } from "./page.ts";
 
 const root = new URL("../../", import.meta.url);
-/** What each code means and what a client can do (M092). */
+/** What each code means and what a client can do. */
 const MEANING: Readonly<Record<ErrorCode, readonly [meaning: string, guidance: string]>> = {
   timeout: [
     "The call ran longer than it may.",
@@ -20,8 +20,8 @@ const MEANING: Readonly<Record<ErrorCode, readonly [meaning: string, guidance: s
     "Correct the field that the message names; do not retry unchanged.",
   ],
   invalid_timeout: [
-    "The timeout asked for is above the maximum, and the gateway is set to refuse that.",
-    "Ask for no more than `data.max` milliseconds, or leave it out.",
+    "The timeout asked for is above the maximum or not a number above zero, and gating is set to refuse that as mcpo does.",
+    "Ask for no more than `data.max` seconds, or leave it out.",
   ],
   not_acceptable: [
     "The answer exists only in a form that the request does not accept.",

@@ -27,7 +27,7 @@ function expectSentence(stderr: string): void {
 
 describe("wrong use", () => {
   it.each<[string[], RegExp]>([
-    [["a", "b"], /^One directory, please; there are 2\. See --help\.$/],
+    [["a", "b"], /^Give one directory; there are 2\. See --help\.$/],
     [["--templat", "minimal"], /^Unknown option '--templat'\. See --help\.$/],
     [["--template"], /argument missing.*See --help\.$/],
     [["--template", "maximal"], /^There is no template "maximal"\. There are: minimal, /],
@@ -127,9 +127,7 @@ describe("a place", () => {
     expect(ends[0]!.stderr).toMatch(/file is a file\. Choose another directory\.\n$/);
     expect(ends[1]!.stderr).toMatch(/file\/gw lies below a file\. Choose another directory\.\n$/);
     expect(ends[2]!.stderr).toMatch(/link leads nowhere\. Choose another directory\.\n$/);
-    expect(ends[3]!.stderr).toMatch(
-      /^\/sys\/gw cannot be written: .*\. Everything is as it was\.\n$/,
-    );
+    expect(ends[3]!.stderr).toMatch(/^\/sys\/gw cannot be written: .*\. Nothing was changed\.\n$/);
     for (const { stderr } of ends) expectSentence(stderr);
   });
 
@@ -163,7 +161,7 @@ describe("a place", () => {
     const env = cleanEnvironment() as NodeJS.ProcessEnv;
     const { code, stderr } = await run("sh", ["-c", command], { cwd: folder, env });
     expect(stderr).toMatch(
-      /gw cannot be written: files may not be that large\. Everything is as it was\.\n/,
+      /gw cannot be written: files may not be that large\. Nothing was changed\.\n/,
     );
     expect(code).toBe(1);
     expect(listFiles(folder)).toEqual(["gw/.gitignore"]);

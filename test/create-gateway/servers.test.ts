@@ -201,7 +201,7 @@ describe("servers that are taken over", () => {
     expect(Object.keys(loaded.config.values.servers)).toEqual(["everything", "fine"]);
     expect(project.notes.map((note) => note.replace(/^("\w+") of \S+/, "$1"))).toEqual([
       `"socket" was left out: its type is "ws", and a gateway knows stdio with a command, http and sse with a url.`,
-      `"wrong" was left out: its url is none.`,
+      `"wrong" was left out: its url is not valid.`,
       `"empty" was left out: it has neither a command nor a url.`,
       `"text" was left out: it is not a map.`,
       `"shell" was left out: its command is not a text.`,
@@ -213,7 +213,7 @@ describe("servers that are taken over", () => {
     ["{", "is not JSON"],
     ["[]", "has no mcpServers"],
     ['{ "mcpServers": {} }', "has no mcpServers"],
-    ['{ "mcpServers": { "a": {} } }', "has no server to take over"],
+    ['{ "mcpServers": { "a": {} } }', "has no server to import"],
     ["[mcp_servers.x]", "is not JSON"],
     [
       '{ "mcpServers": { "a": { "command": "x", "env": { "K": "\'`\\"" } } } }',

@@ -20,7 +20,7 @@ afterAll(() => creator.close());
 const QUESTIONS = [
   "What is it for?",
   "Directory of the new project?",
-  "Take over the MCP servers of these files?",
+  "Import the MCP servers of these files?",
   "Which deployment files do you want?",
   "Install and start it now?",
 ];
@@ -51,7 +51,7 @@ describe("questions", () => {
       await terminal.see(question);
       terminal.press(KEYS.enter);
     }
-    await terminal.see("Starting it; Ctrl-C ends it.");
+    await terminal.see("Starting it; press Ctrl-C to stop.");
     expect(await terminal.ended).toBe(0);
     const asked = terminal.output().match(/[^│\n]*\?(?=\s)/g) ?? [];
     expect(new Set(asked.map((line) => line.replace(/^\W+/, "").trim()))).toEqual(
@@ -59,7 +59,7 @@ describe("questions", () => {
     );
     expect(readFileSync(join(folder, "log"), "utf8")).toBe("install\nstart\n");
     expect(readFileSync(join(folder, "my-gateway/gateway.yaml"), "utf8")).toContain("  files:\n");
-    expect(terminal.output()).toContain("Taken over: files.");
+    expect(terminal.output()).toContain("Imported: files.");
   });
 
   it("a plugin is asked about less, and is called one", async () => {
@@ -83,13 +83,13 @@ describe("questions", () => {
     terminal.press(`My App${KEYS.enter}`);
     await terminal.see("cannot be the name of a project");
     terminal.press(`${"\u007F".repeat(6)}fine${KEYS.enter}`);
-    await terminal.see("Take over the MCP servers");
+    await terminal.see("Import the MCP servers");
     terminal.press(KEYS.space + KEYS.enter);
     await terminal.see("Which deployment files do you want?");
     terminal.press(KEYS.enter);
     expect(await terminal.ended).toBe(0);
     expect(listFiles(join(folder, "fine"))).toContain("Dockerfile");
-    expect(terminal.output()).not.toContain("Taken over");
+    expect(terminal.output()).not.toContain("Imported: ");
   });
 
   it("nothing is asked about a directory that is refused anyway", async () => {

@@ -41,3 +41,19 @@ it(
     expect(ending).toMatchObject({ signal: "SIGTERM", graceMs: 400 });
   },
 );
+
+it("R012: without A2A_PORT it listens on 8080", { timeout: 60_000 }, async () => {
+  const config = await writeConfig(folder);
+  const served = await startRuntimeProcess(main, config, { A2A_PORT: "" }).then(
+    async ({ child, url }) => {
+      onTestFinished(() => void child.kill("SIGKILL"));
+      const health = await (await fetch(`${url}/health`)).text();
+      return [url, health, (await send(url, "hello")).status.state].join(" ");
+    },
+    (error: Error) => error.message,
+  );
+  // Another program may have that port.
+  expect(served).toMatch(
+    /^http:\/\/127\.0\.0\.1:8080 \{"status":"ok"\} completed$|port 8080 on 127\.0\.0\.1 is already in use/,
+  );
+});

@@ -43,7 +43,7 @@ export async function startRuntimeProcess(
   env: Readonly<Record<string, string>> = {},
 ): Promise<RuntimeProcess> {
   const child = spawn(process.execPath, [main, "start", config], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });
   const exit = once(child, "exit").then(([code, signal]) => ({
@@ -51,6 +51,11 @@ export async function startRuntimeProcess(
     signal: signal as string | null,
     at: performance.now(),
   }));
+  let complaint = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    complaint += String(chunk);
+    process.stderr.write(chunk);
+  });
   const lines: string[] = [];
   const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on("line", (line) => {
@@ -61,7 +66,9 @@ export async function startRuntimeProcess(
       };
       if (msg === "gateway ready") resolve(new URL(endpoints![0]!.url).origin);
     });
-    void exit.then(({ code }) => reject(new Error(`It ended before it was ready (${code}).`)));
+    child.once("close", (code) =>
+      reject(new Error(`It ended before it was ready (${code}): ${complaint}`)),
+    );
   });
   return { child, url, lines, exit };
 }

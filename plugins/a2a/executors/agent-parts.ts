@@ -24,14 +24,14 @@ export function toAgent(parts: readonly Part[], hasVision: boolean): readonly Ag
 function toFile({ mediaType = "", filename }: Part, raw: string, hasVision: boolean): AgentPart {
   if (IMAGES.includes(mediaType)) {
     if (hasVision) return { type: "image", mimeType: mediaType, data: raw };
-    throw new GatewayError("invalid", "This agent understands no images.", {
+    throw new GatewayError("invalid", "This agent does not understand images.", {
       hint: "Describe them in the message.",
     });
   }
   if (!/^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)\b)/.test(mediaType))
     throw new GatewayError(
       "invalid",
-      `This agent takes no files of type ${mediaType || "unknown"}.`,
+      `This agent does not accept files of type ${mediaType || "unknown"}.`,
     );
   const text = Buffer.from(raw, "base64").toString("utf8");
   return { type: "text", text: `[File${filename ? ` ${filename}` : ""}:]\n${text}` };

@@ -80,7 +80,7 @@ function checkModes(
   const accepted = configuration?.acceptedOutputModes ?? [];
   if (accepted.length > 0 && !accepted.some((mode) => fits(mode, outputs)))
     throw new sdk.ContentTypeNotSupportedError(
-      `The agent makes none of the accepted media types. It makes: ${outputs.join(", ")}.`,
+      `The agent does not produce any of the accepted media types. It produces: ${outputs.join(", ")}.`,
     );
   const unknownPart = message?.parts.find(
     ({ content, mediaType }) =>

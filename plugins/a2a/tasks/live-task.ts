@@ -277,6 +277,6 @@ const NO_JSON = new GatewayError("internal", "The skill made something that JSON
 
 function tooLarge(most: number): GatewayError {
   return new GatewayError("result_too_large", `The task would hold more than ${most} bytes.`, {
-    hint: "Raise tasks.size, or let the skill answer with less.",
+    hint: "Raise tasks.maxTaskSize, or let the skill answer with less.",
   });
 }

@@ -43,7 +43,7 @@ export class TaskPeer implements Peer {
 
   #refusal(method: string, params: Json | undefined): string | undefined {
     if (method !== "elicitation/create") return `Nobody can answer ${method} in a task.`;
-    if (params?.["mode"] === "url") return "Nobody can be sent to a URL in a task.";
+    if (params?.["mode"] === "url") return "A task cannot send anybody to a URL.";
     return this.#asks ? undefined : "The skill of this task may not ask.";
   }
 

@@ -53,6 +53,6 @@ export class TaskQuestion {
 
   /** Nobody wants the answer any more. */
   withdraw(): void {
-    this.#end("withdrawn", new GatewayError("cancelled", "The question was taken back."));
+    this.#end("withdrawn", new GatewayError("cancelled", "The question was withdrawn."));
   }
 }

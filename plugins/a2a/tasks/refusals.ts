@@ -8,7 +8,7 @@ export const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting d
 
 /** A message to a task that takes none. */
 export function refuseMessage({ state, isFinal }: LiveTask): GatewayError {
-  return new GatewayError("exists", `The task is ${state} and takes no message.`, {
+  return new GatewayError("exists", `The task is ${state} and does not accept messages.`, {
     hint: isFinal
       ? "Send the message without its id, with its contextId to go on in the same conversation."
       : "Wait until it has ended or asks for something.",

@@ -12,7 +12,7 @@ export interface RunLimits {
   readonly outputTokens?: number | undefined;
   /** Most tool calls at once; default 8. */
   readonly parallel?: number | undefined;
-  /** Most characters of one tool result that the model is shown; default 100,000. */
+  /** Maximum characters of one tool result that the model is shown; default 100,000. */
   readonly result?: number | undefined;
 }
 

@@ -14,7 +14,7 @@ const SCHEMA_LINE = "# yaml-language-server: $schema=./node_modules/propylon/gat
  */
 export async function importConfig(from: string, folder: string): Promise<void> {
   if (from !== "pallas")
-    throw new GatewayError("invalid", `Nothing is known of "${from}".`, {
+    throw new GatewayError("invalid", `There is no import from "${from}".`, {
       hint: "There is: pallas. The mcpServers of clients need no import; paste them into the config.",
     });
   const { config, notes } = importPallas({

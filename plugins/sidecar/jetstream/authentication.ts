@@ -6,7 +6,7 @@ import { nameOf, type Identity, type NatsSettings, type TlsFiles } from "../nats
 import type { Packages } from "./packages.ts";
 
 /**
- * Servers, credentials and certificates as the client wants them. Files are read anew for every connection: they may have been
+ * Servers, credentials and certificates as the client wants them. Files are read again for every connection: they may have been
  * replaced, and the client's own words for one that is missing have its place in them.
  *
  * @throws {GatewayError} `io_error` when a file cannot be read; `invalid` for one that is not what it must be
@@ -45,7 +45,7 @@ function proven(authenticator: Authenticator, what: string): Authenticator {
     authenticator("");
     return authenticator;
   } catch (cause) {
-    throw new GatewayError("invalid", `The file of ${what} holds no such thing.`, {
+    throw new GatewayError("invalid", `The file of ${what} does not have the expected content.`, {
       hint: "Credentials come from nsc or nats auth, and a seed begins with SU.",
       cause,
     });

@@ -29,9 +29,13 @@ export function refusedConnection(error: unknown, nats: NatsSettings): Refusal {
     );
   if (message?.includes("does not support 'tls'"))
     return fatal(
-      new GatewayError("upstream_error", "NATS speaks no TLS there, and it is demanded.", {
-        hint: "Give the server a certificate, or take tls:// and nats.tls away.",
-      }),
+      new GatewayError(
+        "upstream_error",
+        "NATS does not offer TLS there, and the config demands it.",
+        {
+          hint: "Give the server a certificate, or remove tls:// and nats.tls.",
+        },
+      ),
     );
   const reason = `NATS cannot be reached: ${wordsOf(error)}.`;
   // Behind the handshake of TLS 1.3 the server says why it hangs up, and the client does not hear it.
@@ -70,7 +74,7 @@ export function forbiddenOf(error: unknown): GatewayError | undefined {
   ) as { operation: string; subject: string } | undefined;
   if (!found) return undefined;
   const deed = found.operation === "publish" ? "publish to" : "subscribe to";
-  return new GatewayError("forbidden", `NATS does not let us ${deed} ${found.subject}.`, {
+  return new GatewayError("forbidden", `The user of NATS may not ${deed} ${found.subject}.`, {
     hint: "Allow it in the user's permissions: the page of the sidecar plugin lists what is needed.",
     data: { subject: found.subject },
   });
@@ -104,11 +108,15 @@ function apiErrorOf(
 
 function unauthorized({ identity }: NatsSettings): GatewayError {
   const way = wayOf(identity);
-  return new GatewayError("upstream_error", "NATS refuses who we are (Authorization Violation).", {
-    hint: way
-      ? `Check ${way}${way.startsWith("nats.user") ? " and nats.password (NATS_PASSWORD)" : ""}.`
-      : "Say who we are: nats.credentials, nats.nkey, nats.token, or nats.user and nats.password.",
-  });
+  return new GatewayError(
+    "upstream_error",
+    "NATS refuses the credentials (Authorization Violation).",
+    {
+      hint: way
+        ? `Check ${way}${way.startsWith("nats.user") ? " and nats.password (NATS_PASSWORD)" : ""}.`
+        : "Set nats.credentials, nats.nkey, nats.token, or nats.user and nats.password.",
+    },
+  );
 }
 
 function fatal(fault: GatewayError): Refusal {

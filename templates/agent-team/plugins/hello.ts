@@ -8,10 +8,10 @@ export default definePlugin({
   name: "hello",
   config: z.strictObject({
     file: z.string().default("./data/notes.jsonl").describe("Where notes are kept."),
-    most: z.int().min(1).default(20).describe("Most notes that one search answers."),
+    maxResults: z.int().min(1).default(20).describe("Notes that one search answers at most."),
   }),
   setup(gateway) {
-    const { most } = gateway.config;
+    const { maxResults } = gateway.config;
     const file = resolve(gateway.files.folder, gateway.config.file);
 
     gateway.tool("note_add", {
@@ -33,7 +33,9 @@ export default definePlugin({
         const notes = (await read(file)).filter((note) =>
           wanted.every((word) => note.toLowerCase().includes(word)),
         );
-        return notes.length === 0 ? "There is no such note." : notes.slice(0, most).join("\n");
+        return notes.length === 0
+          ? "There is no such note."
+          : notes.slice(0, maxResults).join("\n");
       },
     });
 

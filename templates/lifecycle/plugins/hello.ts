@@ -6,10 +6,10 @@ import { z } from "zod";
 export default definePlugin({
   name: "hello",
   config: z.strictObject({
-    most: z.int().min(1).default(100).describe("Most steps that are kept; the oldest makes way."),
+    maxSteps: z.int().min(1).default(100).describe("Steps that are kept; the oldest makes way."),
   }),
   setup(gateway) {
-    const { most } = gateway.config;
+    const { maxSteps } = gateway.config;
     const steps = gateway.keep("steps", () => [] as object[]);
     const effort = new Histogram({
       name: "hello_step_minutes",
@@ -27,7 +27,7 @@ export default definePlugin({
       run({ what, minutes }, { principal }) {
         effort.observe(minutes);
         steps.unshift({ at: new Date().toISOString(), by: principal.id, what, minutes });
-        steps.splice(most);
+        steps.splice(maxSteps);
         return "It is noted.";
       },
     });

@@ -45,11 +45,11 @@ describe("agents at the top of a config", () => {
 
   it("cannot be in two places", async () => {
     await expect(parse({ agents: { a: {} }, plugins: { agents: { agents: {} } } })).rejects.toThrow(
-      "agents stands here and in plugins.agents.agents.",
+      "agents is set here and in plugins.agents.agents.",
     );
     expect(await problemsOf("agents: { a: {} }\nplugins: { agents: { agents: {} } }\n")).toEqual([
       expect.stringContaining(
-        "gateway.yaml:1:1 agents stands here and in plugins.agents.agents (gateway.yaml:2:22).",
+        "gateway.yaml:1:1 agents is set here and in plugins.agents.agents (gateway.yaml:2:22).",
       ),
     ]);
   });

@@ -125,7 +125,7 @@ describe("loadConfig", () => {
 
 it("refuses an alias that repeats itself", async () => {
   const error = await failure(await write("gateway.yaml", "x-a: &a\n  b: [*a]\n"));
-  expect(error.message).toContain('2:7 The alias "*a" stands inside of what it repeats.');
+  expect(error.message).toContain('2:7 The alias "*a" is inside the part that it repeats.');
 });
 
 describe("blocks of other clients", () => {

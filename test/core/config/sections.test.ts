@@ -110,7 +110,7 @@ describe("a section of a plugin", () => {
       await problemsOf("rooms: { seats: 2 }\nplugins: { ./rooms.ts: { seats: 3 } }\n"),
     ).toEqual([
       expect.stringContaining(
-        ':1:1 rooms stands here and in plugins["./rooms.ts"] (gateway.yaml:2:12).',
+        ':1:1 rooms is set here and in plugins["./rooms.ts"] (gateway.yaml:2:12).',
       ),
     ]);
   });

@@ -35,7 +35,7 @@ it.each([
     (error: Error) => error.message,
   );
   expect(await message).toContain(
-    `Plugin "old" could not be set up: gateway.${member} is no more: use `,
+    `Plugin "old" could not be set up: gateway.${member} was removed: use `,
   );
   expect(await message).toContain(now);
 });

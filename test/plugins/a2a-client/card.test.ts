@@ -127,9 +127,9 @@ describe("a card", () => {
 
   it.each([
     ["no JSON", "{", /is not JSON/],
-    ["no object", "[]", /is not one/],
-    ["without skills", { skills: [] }, /is not one: skills/],
-    ["without a name", { name: "" }, /is not one: name/],
+    ["no object", "[]", /is not valid/],
+    ["without skills", { skills: [] }, /is not valid: skills/],
+    ["without a name", { name: "" }, /is not valid: name/],
     ["of gRPC only", face("http://x", "GRPC"), /over no protocol that is spoken here/],
     ["of a later version only", face("http://x", "JSONRPC", "2.0"), /speaks A2A 2\.0 only/],
   ])("that is none leaves the server failed: %s", async (_, card, reason) => {
@@ -188,7 +188,7 @@ describe("a card", () => {
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["talk", "sing"]);
     agent.card = { skills: "none" };
     await until(() => server.status.state === "degraded");
-    expect(server.status.reason).toMatch(/is not one/);
+    expect(server.status.reason).toMatch(/is not valid/);
     expect(textOf(await say(gateway, "still"))).toBe("hello, still");
     agent.card = card;
     await until(() => server.status.state === "ready" && told === 2);

@@ -155,7 +155,7 @@ describe("an agent", () => {
     const runtime = await start(() => ({ text: "never" }));
     const parts = [{ raw: "YQ==", mediaType: "application/zip" }];
     const { task } = await send(runtime, { ...say(""), parts });
-    expect(textOf((task.status.message as Message).parts)).toMatch(/takes no files of type/);
+    expect(textOf((task.status.message as Message).parts)).toMatch(/does not accept files of type/);
     expect(runtime.model.requests).toEqual([]);
   });
 

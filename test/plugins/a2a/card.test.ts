@@ -137,19 +137,32 @@ describe("the listener", () => {
   const cardsOf = (gateway: Awaited<ReturnType<typeof start>>): string[] =>
     gateway.describe().routes.flatMap(({ path, listener }) => (path === PATH ? [listener] : []));
 
+  const cardAt = async (port: number): Promise<unknown> =>
+    (await fetch(`http://127.0.0.1:${port}${PATH}`)).json();
+
   it("R012, R045, R047: is one of its own on $A2A_PORT, by default 8080", async () => {
     const own = await start({}, { main: { port: 0 } });
     expect(own.describe().listeners).toContainEqual(
       expect.objectContaining({ name: "a2a", url: "http://127.0.0.1:8080" }),
     );
-    const port = String(await freePort());
-    vi.stubEnv("A2A_PORT", port);
+    // Another program may have that port.
+    const found = await own.listen().then(
+      () => cardAt(8080),
+      (error: Error) => error.message,
+    );
+    expect(JSON.stringify(found)).toMatch(
+      /"id":"find"|port 8080 on 127\.0\.0\.1 is already in use/,
+    );
+    const port = await freePort();
+    vi.stubEnv("A2A_PORT", String(port));
     onTestFinished(() => void vi.unstubAllEnvs());
     const other = await start({}, { main: { port: 0 } });
+    await other.listen();
     expect(other.describe().listeners).toContainEqual(
       expect.objectContaining({ name: "a2a", url: `http://127.0.0.1:${port}` }),
     );
     expect(cardsOf(other)).toEqual(["a2a"]);
+    expect(await cardAt(port)).toMatchObject({ skills: [{ id: SKILL.id }] });
   });
 
   it("is the one that has the port already, or the one that is named", async () => {

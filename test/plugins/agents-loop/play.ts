@@ -71,7 +71,7 @@ export interface Played {
   readonly events: readonly AgentEvent[];
   readonly asked: readonly Asked[];
   readonly called: number;
-  /** Most tool calls at once. */
+  /** Maximum tool calls at once. */
   readonly peak: number;
   readonly isStopped: boolean;
 }

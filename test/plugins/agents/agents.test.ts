@@ -128,7 +128,7 @@ describe("an agent driven by a model", () => {
     expect(await ask(seer, "seer", args)).toEqual({ text: "A dot.", isError: false });
     expect(JSON.stringify(model.requests[0]!.body)).toContain("data:image/png;base64,iVBORw0K");
     expect(await ask(await connect(urlOf("blind")), "blind", args)).toEqual({
-      text: expect.stringContaining('The agent "blind" understands no images.'),
+      text: expect.stringContaining('The agent "blind" does not understand images.'),
       isError: true,
     });
     expect(model.requests).toHaveLength(1);

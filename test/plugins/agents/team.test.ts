@@ -158,7 +158,7 @@ describe("the playground team", () => {
   });
 
   it.each(CLIENTS)(
-    "P011, P123, P126: %s asks the orchestrator, and the progress of the agents it asks arrives in order",
+    "P011, P123: %s asks the orchestrator, and the progress of the agents it asks arrives in order",
     async (_, ask) => {
       const message = "Let research read_graph and engineering list_allowed_directories.";
       const { text, messages, values, ends } = await ask(

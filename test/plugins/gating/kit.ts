@@ -66,8 +66,8 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 /** A server that calls itself something else than the config does and has one of everything. */
-export async function serveEverything(): Promise<Running> {
-  const server = await serveOld(register);
+export async function serveEverything(port?: number): Promise<Running> {
+  const server = await serveOld(register, port);
   onTestFinished(() => server.close());
   return server;
 }

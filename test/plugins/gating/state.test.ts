@@ -10,6 +10,7 @@ import { statePath } from "../../../plugins/gating/path.ts";
 import { parseState, toState } from "../../../plugins/gating/state.ts";
 import type { Flag, GatingState } from "propylon/plugins/gating";
 import { definePlugin } from "propylon";
+import { freePort } from "propylon/testing";
 import { until } from "../../fixtures/until.ts";
 import { serveEverything, setupGating, temporaryFolder, whenListed } from "./kit.ts";
 
@@ -36,6 +37,7 @@ describe("the content", () => {
         tools: { t: { enabled: false } },
         lastInit: "2026-01-01T00:00:00Z",
         lastError: "no",
+        attempts: 2,
       },
     };
     const { version, flags, history } = parse({
@@ -45,7 +47,11 @@ describe("the content", () => {
     });
     expect(version).toBe(1);
     expect(isToolOn(flags, "a", "t")).toBe(false);
-    expect(history.get("a")).toEqual({ lastInit: "2026-01-01T00:00:00Z", lastError: "no" });
+    expect(history.get("a")).toEqual({
+      lastInit: "2026-01-01T00:00:00Z",
+      lastError: "no",
+      attempts: 2,
+    });
     expect(toState(flags, history, "2026-01-01T00:00:00Z").servers).toEqual(servers);
   });
 
@@ -210,13 +216,46 @@ describe("the file", () => {
     expect((await gateway.call({ server: "house", name: "beta" })).isError).toBe(false);
   });
 
-  it("M026, M160: connects and failures to connect are noted", async () => {
-    const { start } = await setup();
-    const { service } = await start({ dead: { url: "http://127.0.0.1:9/mcp" } });
-    await until(() => service.export().servers["dead"]?.lastError != null);
-    const { house } = service.export().servers;
-    await until(() => service.export().servers["house"]?.lastInit != null);
-    expect(house?.lastError).toBeNull();
+  it("M026, M160: connects are noted with their time, failures with their reason and number, also in the file", async () => {
+    const { file, start } = await setup();
+    const port = await freePort();
+    const { service, gateway } = await start({
+      late: { url: `http://127.0.0.1:${port}/mcp`, backoff: { initial: "50ms", max: "50ms" } },
+    });
+    const stateNow = (server: string) => service.export().servers[server];
+    await until(() => (stateNow("late")?.attempts ?? 0) >= 2);
+    expect(stateNow("late")).toMatchObject({
+      lastInit: null,
+      lastError: expect.stringContaining("late") as string,
+    });
+    await until(() => stateNow("house")?.lastInit != null);
+    expect(stateNow("house")).toMatchObject({ lastError: null, attempts: 0 });
+    await until(async () => {
+      const written = await stateOf(file).catch(() => undefined);
+      return (written?.servers["late"]?.attempts ?? 0) >= 2;
+    });
+
+    const before = new Date().toISOString();
+    const late = await serveEverything(port);
+    await whenListed(gateway, "late");
+    expect(stateNow("late")).toMatchObject({ lastError: null, attempts: 0 });
+    expect(stateNow("late")!.lastInit! >= before).toBe(true);
+    await late.close();
+    const lastInit = stateNow("late")!.lastInit;
+    await expect(gateway.call({ server: "late", name: "alpha" })).rejects.toThrow(/./);
+    await until(() => (stateNow("late")?.attempts ?? 0) >= 1);
+    expect(stateNow("late")!.lastInit).toBe(lastInit);
+    const written = stateNow("late")!.attempts;
+    await gateway.close();
+    expect((await stateOf(file)).servers["late"]).toMatchObject({
+      lastInit,
+      attempts: expect.toSatisfy((count: number) => count >= written) as number,
+    });
+  });
+
+  it("a file without numbers of failures, or with wrong ones, counts from none", () => {
+    for (const attempts of [undefined, -1, 1.5, "3", null])
+      expect(parse({ servers: { a: { attempts } } }).history.get("a")?.attempts).toBe(0);
   });
 
   it("M079, M152: tools and servers that are gone are dropped, tools of a server that is away are kept", async () => {

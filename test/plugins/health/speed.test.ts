@@ -35,21 +35,36 @@ describe("get_health with ten black holes", () => {
       expect(status).toBe("degraded");
       return message!;
     };
+    const pings: number[] = [];
+    const ping = async (): Promise<void> => {
+      const begun = performance.now();
+      await client.ping();
+      pings.push(performance.now() - begun);
+    };
     const all = `${names.join(", ")} MCP servers unreachable: `;
     // The latter where the machine took three seconds to come this far.
     const causes = ["no answer within 900 ms", "did not answer within 3 s"];
     expect(causes.map((cause) => all + cause)).toContain(await ask());
-    for (let count = 0; count < 200; count++) expect(await ask()).toContain(all);
+    const before = process.cpuUsage();
+    for (let count = 0; count < 200; count++) {
+      expect(await ask()).toContain(all);
+      await ping();
+    }
+    const { user, system } = process.cpuUsage(before);
     const [first, ...warm] = times as [number, ...number[]];
     // The probes take three seconds.
     expect(first).toBeLessThan(2_500);
     const sorted = warm.toSorted((a, b) => a - b);
-    const [median, p99] = [sorted[100]!, sorted[197]!].map((time) => time.toFixed(1));
+    const median = sorted[100]!;
+    const empty = pings.toSorted((a, b) => a - b)[100]!;
+    const work = (user + system) / 1_000 / warm.length;
     process.stdout.write(
-      `get_health: first ${first.toFixed(0)} ms, then ${median} ms, p99 ${p99} ms\n`,
+      `get_health: first ${first.toFixed(0)} ms, then ${median.toFixed(1)} ms (p99 ${sorted[197]!.toFixed(1)}, a ping ${empty.toFixed(1)}, work ${work.toFixed(1)})\n`,
     );
-    // P044: milliseconds, not hundreds of them; the quickest, since a machine with other work makes most of them slow.
-    expect(sorted[0]).toBeLessThan(50);
+    // P044: milliseconds. Of work, client and ping included, which other programs do not lengthen; and in time no more than
+    // a few of the emptiest request there is: it waits for nothing, while ten probes hang for three seconds.
+    expect(work).toBeLessThan(20);
+    expect(median).toBeLessThan(Math.max(10, 8 * empty));
     await expect.poll(() => ask()).toBe(`${all}did not answer within 3 s`);
     expect(model.requests).toEqual([]);
     expect(holes.map(({ probes, atOnce }) => ({ probes, atOnce }))).toEqual(

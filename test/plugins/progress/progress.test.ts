@@ -4,6 +4,7 @@ import { definePlugin, type Progress } from "../../../core/index.ts";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import progress from "../../../plugins/progress/index.ts";
+import { messagesIn, OBSERVED_CLIENTS, type Exchange } from "../../fixtures/exchanges.ts";
 
 testPlugin(progress, { config: {}, changed: { mode: "compat" } });
 
@@ -58,7 +59,7 @@ async function callWorker(
 }
 
 describe("progress of calls", () => {
-  it("P095, P096, P097, P098, P103, P104: the sequence of the source arrives in its order, with increasing values", async () => {
+  it("P095, P096, P097, P103, P104: the sequence of the source arrives in its order, with increasing values", async () => {
     const { reports } = await callWorker("seed", {});
     expect(reports.map(({ message }) => message)).toEqual([
       "research/research__research: started",
@@ -72,6 +73,26 @@ describe("progress of calls", () => {
     ).toBe(true);
     expect(reports.slice(3).every((report) => report.progress === report.total)).toBe(true);
   });
+
+  it.each(OBSERVED_CLIENTS)(
+    "P097, P098: %s gets reports and result in one event stream, the answer of the call's own request",
+    async (_, connect) => {
+      const { gateway } = await setupGateway({ plugins: [worker, progress], client: false });
+      const { call, exchanges } = await connect(gateway.endpoints[0]!.url);
+      const { result, reports } = await call("seed");
+      expect(result["content"]).toEqual([{ type: "text", text: "done" }]);
+      expect(reports).toHaveLength(5);
+      const isCall = ({ body }: Exchange): boolean => body.includes('"method":"tools/call"');
+      const [own, ...again] = exchanges.filter(isCall);
+      expect(again).toEqual([]);
+      expect(own).toMatchObject({ method: "POST", status: 200, type: "text/event-stream" });
+      await expect
+        .poll(() => messagesIn(own!))
+        .toEqual([...reports.map(() => "notifications/progress"), "result"]);
+      for (const other of exchanges.filter((each) => !isCall(each)))
+        expect(other.received).not.toContain("notifications/progress");
+    },
+  );
 
   it("P105, C22: compat mode keeps the literal values", async () => {
     const { reports } = await callWorker("seed", {}, { mode: "compat" });

@@ -90,7 +90,7 @@ async function saying({ url }: Started, words: string): Promise<string> {
 
 const users = (...lines: string[]): string => `authorization { users: [ ${lines.join(", ")} ] }`;
 const ADMIN = `{ user: admin, password: "${PASSWORD}" }`;
-const REFUSED = "NATS refuses who we are (Authorization Violation).";
+const REFUSED = "NATS refuses the credentials (Authorization Violation).";
 
 describe("who we are", () => {
   it("is a user with a password, in options or in the address", async () => {
@@ -130,9 +130,12 @@ describe("who we are", () => {
     await writeFile(file("none.nk"), "SUAnope");
     expect(await works(await start({ url, nkey: file("known.nk") }))).toEqual(completed("t"));
     expect(await saying(await start({ url, nkey: file("other.nk") }), REFUSED)).toBe("failed");
-    expect(await saying(await start({ url, nkey: file("none.nk") }), "holds no such thing")).toBe(
-      "failed",
-    );
+    expect(
+      await saying(
+        await start({ url, nkey: file("none.nk") }),
+        "does not have the expected content",
+      ),
+    ).toBe("failed");
     expect(
       await saying(await start({ url, nkey: file("absent.nk") }), "cannot be read (ENOENT)"),
     ).toBe("failed");
@@ -151,12 +154,15 @@ describe("who we are", () => {
       "failed",
     );
     expect(
-      await saying(await start({ url, credentials: file("none.creds") }), "holds no such thing"),
+      await saying(
+        await start({ url, credentials: file("none.creds") }),
+        "does not have the expected content",
+      ),
     ).toBe("failed");
   });
 
   it.each([
-    [{ token: "a", credentials: "b" }, "in 2 ways"],
+    [{ token: "a", credentials: "b" }, "2 kinds of credentials"],
     [{ user: "a" }, "needs a password"],
     [{ tls: { cert: "a.pem" } }, "go together"],
     [{ url: "ws://127.0.0.1:9" }, "looks like nats://host:4222"],
@@ -254,7 +260,7 @@ describe("TLS", () => {
   ])("is not left out where it is demanded %s", async (_, of) => {
     const server = await serve(users(ADMIN));
     const nats = { ...of(server.port), user: "admin", password: PASSWORD };
-    expect(await saying(await start(nats), "NATS speaks no TLS there")).toBe("failed");
+    expect(await saying(await start(nats), "NATS does not offer TLS there")).toBe("failed");
     expect(server.log).not.toContain("canary");
   });
 
@@ -312,13 +318,13 @@ describe("what we may do", () => {
   ])("is named when %s is missing, before a task is run", async (subject, words) => {
     const sidecar = await limited(`permissions: { publish: { deny: ["${subject}"] } }`);
     await sidecar.queue.submit(user("a", { taskId: "t" })).catch(() => {});
-    expect(await saying(sidecar, `NATS does not let us ${words}.`)).toBe("failed");
+    expect(await saying(sidecar, `The user of NATS may not ${words}.`)).toBe("failed");
     expect(sidecar.runtime.tasks).toEqual([]);
   });
 
   it("is named when answers are missing", async () => {
     const sidecar = await limited(`permissions: { subscribe: { deny: ["_INBOX.>"] } }`);
-    expect(await saying(sidecar, "NATS does not let us subscribe to _INBOX.")).toBe("failed");
+    expect(await saying(sidecar, "The user of NATS may not subscribe to _INBOX.")).toBe("failed");
   });
 
   it("is named when acks are missing", async () => {
@@ -326,7 +332,7 @@ describe("what we may do", () => {
     await until(async () => (await statusOf(sidecar.url)).state === "ready");
     await sidecar.queue.submit(user("a", { taskId: "t" }));
     expect(
-      await saying(sidecar, "NATS does not let us publish to $JS.ACK.AGENT_TASKS.coder."),
+      await saying(sidecar, "The user of NATS may not publish to $JS.ACK.AGENT_TASKS.coder."),
     ).toBe("failed");
   });
 });

@@ -1,0 +1,19 @@
+/**
+ * node test/bench/choices.mjs [histogram] [ring] [puller] [references]
+ *
+ * Figures of decisions 0038 to 0041: what is our own against the library that could stand in its place, in turns in one run.
+ * Needs dist; `puller` needs nats-server, and `references` a package that comes with a development dependency.
+ */
+import { histogram } from "./choices/histogram.mjs";
+import { puller } from "./choices/puller.mjs";
+import { references } from "./choices/references.mjs";
+import { ring } from "./choices/ring.mjs";
+
+const CHOICES = { histogram, ring, puller, references };
+const wanted = process.argv.slice(2);
+
+for (const [name, measure] of Object.entries(CHOICES)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  process.stdout.write(`${name}\n`);
+  for (const line of await measure()) process.stdout.write(`  ${line}\n`);
+}
