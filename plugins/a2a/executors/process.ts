@@ -114,6 +114,6 @@ function keepTail(stderr: Readable, secrets: ProgramOrder["secrets"]): () => str
 
 function tooLarge(most: number): GatewayError {
   return new GatewayError("too_large", `The program wrote more than ${most} bytes.`, {
-    hint: "Raise output of the skill, or let it write to a file.",
+    hint: "Raise maxOutput of the skill, or let it write to a file.",
   });
 }

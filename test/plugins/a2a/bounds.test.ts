@@ -42,7 +42,7 @@ describe("what a skill makes", () => {
   it.each(["write", "artifacts", "return"])("is bounded: %s", async (how) => {
     const task = await send(await start("flood", { maxTaskSize: 20_000 }), say(how));
     expect([task.status.state, task.metadata?.["code"]]).toEqual(["failed", "result_too_large"]);
-    expect(reason(task)).toMatch(/20000 bytes.*tasks\.size/s);
+    expect(reason(task)).toMatch(/20000 bytes.*tasks\.maxTaskSize/s);
     expect(JSON.stringify(task).length).toBeLessThan(22_000);
   });
 
