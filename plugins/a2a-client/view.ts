@@ -5,8 +5,6 @@ import {
   type Message,
   type StreamEvent,
   type Task,
-  type TaskArtifactUpdate,
-  type TaskStatusUpdate,
 } from "propylon/contract";
 import type { RemoteEvent } from "./agent-client.ts";
 
@@ -91,17 +89,16 @@ export class TaskView {
   #apply(event: StreamEvent): void {
     this.#fold ??= new TaskFold(begun(event), this.#limit, this.#onExcess);
     // Known before it is too much: what is given up is cancelled by its id.
-    this.expect("task" in event ? (event.task as Task).id : this.#fold.task.id);
+    this.expect("task" in event ? event.task.id : this.#fold.task.id);
     this.#fold.add(event);
   }
 }
 
 /** A task that an update is the first to tell of: contract v1 does not say that the task itself comes first. */
 function begun(event: StreamEvent): Task {
-  if ("task" in event) return event.task as Task;
-  const { taskId: id, contextId } = (
-    "artifactUpdate" in event ? event.artifactUpdate : event["statusUpdate"]
-  ) as TaskArtifactUpdate | TaskStatusUpdate;
+  if ("task" in event) return event.task;
+  const { taskId: id, contextId } =
+    "artifactUpdate" in event ? event.artifactUpdate : event.statusUpdate;
   return { id, contextId, status: { state: "working" } };
 }
 

@@ -1,5 +1,5 @@
 import type { Part } from "./message.ts";
-import type { Artifact, StreamEvent, Task, TaskArtifactUpdate, TaskStatusUpdate } from "./task.ts";
+import type { Artifact, StreamEvent, Task, TaskArtifactUpdate } from "./task.ts";
 
 /**
  * The task as it is after an event; makes another, changes none. The one place where events become tasks, for whoever makes the
@@ -8,10 +8,9 @@ import type { Artifact, StreamEvent, Task, TaskArtifactUpdate, TaskStatusUpdate 
  * Appended text is joined with the text before it. An artifact without an id is new, unless it is appended.
  */
 export function applyEvent(task: Task, event: StreamEvent): Task {
-  if ("task" in event) return event.task as Task;
-  if ("artifactUpdate" in event)
-    return withArtifact(task, event.artifactUpdate as TaskArtifactUpdate);
-  const { status, contextId, metadata } = event.statusUpdate as TaskStatusUpdate;
+  if ("task" in event) return event.task;
+  if ("artifactUpdate" in event) return withArtifact(task, event.artifactUpdate);
+  const { status, contextId, metadata } = event.statusUpdate;
   return {
     ...task,
     status,
@@ -62,7 +61,7 @@ export class TaskFold {
       this.#size = 0;
       for (const artifact of this.#task.artifacts ?? []) this.#grow(artifact, true);
     } else if ("artifactUpdate" in event) {
-      const { artifact, append } = event.artifactUpdate as TaskArtifactUpdate;
+      const { artifact, append } = event.artifactUpdate;
       this.#grow(artifact, append === true);
     }
   }

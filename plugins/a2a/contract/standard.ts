@@ -31,9 +31,9 @@ export function taskToStandard({ history, status, ...task }: Task): Json {
 
 /** An event of a stream as A2A 1.0 writes it. */
 export function eventToStandard(event: StreamEvent): Json {
-  if ("task" in event) return { task: taskToStandard(event.task as Task) };
+  if ("task" in event) return { task: taskToStandard(event.task) };
   if (!("statusUpdate" in event)) return { ...event };
-  const { status, ...update } = event.statusUpdate as { status: TaskStatus };
+  const { status, ...update } = event.statusUpdate;
   return { statusUpdate: { ...update, status: statusToStandard(status) } };
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { messageSchema, partSchema } from "./message.ts";
-import { TASK_STATES } from "./states.ts";
+import { TASK_STATES, type TaskState } from "./states.ts";
 
 const metadata = z.record(z.string(), z.unknown());
 
@@ -71,4 +71,13 @@ export type TaskStatusUpdate = Readonly<z.output<typeof taskStatusUpdateSchema>>
 /** Something new of an artifact. */
 export type TaskArtifactUpdate = Readonly<z.output<typeof taskArtifactUpdateSchema>>;
 /** One event of a stream. */
-export type StreamEvent = Readonly<z.output<typeof streamEventSchema>>;
+export type StreamEvent =
+  | { readonly task: Task }
+  | { readonly statusUpdate: TaskStatusUpdate }
+  | { readonly artifactUpdate: TaskArtifactUpdate };
+
+/** The state that an event tells of, if it does. */
+export function stateOf(event: StreamEvent): TaskState | undefined {
+  if ("task" in event) return event.task.status.state;
+  return "statusUpdate" in event ? event.statusUpdate.status.state : undefined;
+}

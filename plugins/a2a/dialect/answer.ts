@@ -21,19 +21,10 @@ export function toContractTask(task: Task): Task {
 
 /** An event of a stream in the words of contract v1. */
 export function toEvent(event: StreamEvent): StreamEvent {
-  if ("task" in event) return { task: toContractTask(event.task as Task) };
+  if ("task" in event) return { task: toContractTask(event.task) };
   if (!("statusUpdate" in event)) return event;
-  const update = event.statusUpdate as { readonly status: TaskStatus };
-  return { statusUpdate: { ...update, status: toStatus(update.status) } } as StreamEvent;
-}
-
-/** State in which an event leaves a task; `undefined` for one that is not about it. */
-export function stateOf(event: StreamEvent): TaskState | undefined {
-  const { task, statusUpdate } = event as {
-    readonly task?: { readonly status: TaskStatus };
-    readonly statusUpdate?: { readonly status: TaskStatus };
-  };
-  return (task ?? statusUpdate)?.status.state;
+  const { statusUpdate: update } = event;
+  return { statusUpdate: { ...update, status: toStatus(update.status) } };
 }
 
 /** A task that never came to be, because nothing can be done with its message. */

@@ -1,6 +1,7 @@
 import { STATES, type StreamEvent } from "propylon/contract";
 import { SSE_HEADERS, SseBody, sseFrame } from "propylon/kit";
-import { stateOf, toEvent } from "./answer.ts";
+import { stateOf } from "../contract/task.ts";
+import { toEvent } from "./answer.ts";
 
 /** Unread bytes beyond which a client is taken for one that reads no more. */
 const MAX_UNREAD = 16 * 1024 * 1024;

@@ -1,16 +1,14 @@
 import { GatewayError, type Call } from "propylon";
-import { traceOf } from "propylon/kit";
+import { timeoutSignal, traceOf } from "propylon/kit";
 import { textOf } from "propylon/contract";
-import type { AgentsService, ChatMessage, RunResult } from "propylon/plugins/agents";
+import type { AgentsService, ChatMessage, RunResult, RunTool } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
 import { compact } from "../tasks/compaction.ts";
 import type { Conversation, Conversations } from "../tasks/conversations.ts";
 import type { Work } from "../tasks/work.ts";
 import { fromAgent, historyOf, toAgent } from "./agent-parts.ts";
-import { askUser } from "./ask-user.ts";
 import type { AgentExecutor } from "./own.ts";
 import { TaskReporter } from "./reporter.ts";
-import { summariser } from "./summary.ts";
 
 /** What agent skills work with. */
 export interface AgentSkillInput {
@@ -109,4 +107,57 @@ function conclude(result: RunResult, work: Work, reporter: TaskReporter): void {
   if (work.verdict) return;
   if (end !== "finished" && end !== "prevented") throw new GatewayError("upstream_error", text);
   reporter.finish(fromAgent(parts));
+}
+
+/** The tool with which an agent asks for more: its run ends, and the answer is the next message of the task. */
+function askUser(work: Work): RunTool {
+  return {
+    name: "ask_user",
+    description:
+      "Asks the person or agent behind this task a question, when you cannot go on without the answer. Your turn ends; the answer is the next message.",
+    inputSchema: {
+      type: "object",
+      properties: { question: { type: "string", description: "What you need to know." } },
+      required: ["question"],
+    },
+    run({ question }) {
+      if (typeof question !== "string" || question === "")
+        return 'Error: send { "question": "..." }.';
+      work.ask([{ text: question }]);
+      return "The question was asked. The answer is the next message.";
+    },
+  };
+}
+
+const WANTED =
+  "Summarise this conversation for yourself, so that you can go on with it from the summary alone: what was asked, what was decided and found out, what is open. Facts, names and numbers matter; write no more than a page.";
+
+/** Has an agent's own model summarise a transcript, with one request and without any tool. */
+function summariser(
+  agents: AgentsService,
+  agent: string,
+  { signal, principal }: Pick<Call, "signal" | "principal">,
+  time: number,
+): (transcript: string) => Promise<string> {
+  return async (transcript) => {
+    if (agents.get(agent)?.model === undefined)
+      throw new GatewayError("invalid", "The agent has no model of its own.");
+    let isOver = false;
+    const { text, end } = await agents.run(
+      agent,
+      [{ role: "user", parts: [{ type: "text", text: `${WANTED}\n\n${transcript}` }] }],
+      {
+        signal: AbortSignal.any([signal, timeoutSignal(time)]),
+        principal,
+        mayContinue: () => !isOver,
+        // A model that reaches for a tool all the same gets none, and no further turn.
+        onEvent: ({ type, ...event }) => {
+          if (type === "step" && "kind" in event && event.kind === "tool") isOver = true;
+        },
+      },
+    );
+    signal.throwIfAborted();
+    if (end !== "finished") throw new GatewayError("upstream_error", "There is no summary.");
+    return text;
+  };
 }

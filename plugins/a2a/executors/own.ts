@@ -106,7 +106,7 @@ function reportTo({ progress }: Call, task: LiveTask): void {
   let count = 0;
   task.watch((event) => {
     if (!("statusUpdate" in event)) return;
-    const { message } = (event.statusUpdate as { status: { message?: Message } }).status;
+    const { message } = event.statusUpdate.status;
     if (message) progress({ progress: ++count, message: textOf(message.parts) });
   });
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
-import { STATES, type Artifact, type Part, type StreamEvent, type Task } from "propylon/contract";
+import { STATES, type Part, type StreamEvent, type TaskState } from "propylon/contract";
+import { stateOf } from "../contract/task.ts";
 
 /** Bytes that may wait for a reader that takes nothing, roughly (characters). */
 const LIMIT = 1024 * 1024;
@@ -32,7 +33,7 @@ export class EventQueue implements AsyncIterableIterator<StreamEvent, undefined>
   #watch: NodeJS.Timeout | undefined;
   #waiting: { readonly event: StreamEvent; readonly weight: number }[] = [];
   #weight = 0;
-  #task: Task["status"]["state"] = "submitted";
+  #state: TaskState = "submitted";
   #fault: GatewayError | undefined;
   #ended = false;
   #wake: (() => void) | undefined;
@@ -51,7 +52,7 @@ export class EventQueue implements AsyncIterableIterator<StreamEvent, undefined>
     const weight = weightOf(event);
     const total = this.#weight + weight;
     const isFull = this.#waiting.length > 0 && total > this.#limit;
-    if (state) this.#task = state;
+    if (state) this.#state = state;
     if (isFull && state === "working" && "statusUpdate" in event) return;
     if (isFull && total > this.#limit * BURST) this.fail(tooSlow());
     else this.#take(event, weight);
@@ -67,7 +68,7 @@ export class EventQueue implements AsyncIterableIterator<StreamEvent, undefined>
 
   /** Ends it if the task waits for somebody, when nobody can say anything more. */
   endIfWaiting(): void {
-    if (STATES[this.#task].isInterrupted) this.end();
+    if (STATES[this.#state].isInterrupted) this.end();
   }
 
   async next(): Promise<IteratorResult<StreamEvent, undefined>> {
@@ -91,7 +92,7 @@ export class EventQueue implements AsyncIterableIterator<StreamEvent, undefined>
   }
 
   get #isOver(): boolean {
-    const { isFinal, isInterrupted } = STATES[this.#task];
+    const { isFinal, isInterrupted } = STATES[this.#state];
     return isFinal || (isInterrupted && this.#stopsWaiting);
   }
 
@@ -100,7 +101,7 @@ export class EventQueue implements AsyncIterableIterator<StreamEvent, undefined>
     const id = replacedBy(event);
     if (id === undefined) return;
     const isMoot = ({ event: waiting }: { readonly event: StreamEvent }): boolean =>
-      "artifactUpdate" in waiting && updateIn(waiting).artifact.artifactId === id;
+      "artifactUpdate" in waiting && waiting.artifactUpdate.artifact.artifactId === id;
     for (const { weight } of this.#waiting.filter(isMoot)) this.#weight -= weight;
     this.#waiting = this.#waiting.filter((waiting) => !isMoot(waiting));
   }
@@ -147,30 +148,18 @@ function tooSlow(): GatewayError {
   });
 }
 
-/** The state that an event tells of, if it does. */
-export function stateOf(event: StreamEvent): Task["status"]["state"] | undefined {
-  if ("task" in event) return (event.task as Task).status.state;
-  return "statusUpdate" in event
-    ? (event.statusUpdate as Pick<Task, "status">).status.state
-    : undefined;
-}
-
-function updateIn(event: StreamEvent): { readonly artifact: Artifact; readonly append?: boolean } {
-  return event["artifactUpdate"] as { artifact: Artifact; append?: boolean };
-}
-
 /** Id of the artifact that an event replaces, if it does. */
 function replacedBy(event: StreamEvent): string | undefined {
   if (!("artifactUpdate" in event)) return undefined;
-  const { artifact, append } = updateIn(event);
+  const { artifact, append } = event.artifactUpdate;
   return append ? undefined : artifact.artifactId;
 }
 
 function weightOf(event: StreamEvent): number {
   // What a whole task or artifact holds is held by the runtime anyway.
   if ("task" in event || replacedBy(event) !== undefined) return 1;
-  if ("artifactUpdate" in event) return weightOfParts(updateIn(event).artifact.parts);
-  return weightOfParts((event.statusUpdate as Pick<Task, "status">).status.message?.parts ?? []);
+  if ("artifactUpdate" in event) return weightOfParts(event.artifactUpdate.artifact.parts);
+  return weightOfParts(event.statusUpdate.status.message?.parts ?? []);
 }
 
 function weightOfParts(parts: readonly Part[]): number {

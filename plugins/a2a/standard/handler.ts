@@ -242,7 +242,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
   }
 
   #render(event: StreamEvent, historyLength: number | undefined): Wire.StreamResponse {
-    const shown = "task" in event ? { task: shorten(event.task as Task, historyLength) } : event;
+    const shown = "task" in event ? { task: shorten(event.task, historyLength) } : event;
     return this.#context.sdk.StreamResponse.fromJSON(eventToStandard(shown));
   }
 

@@ -3,8 +3,8 @@ import { Counter } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
 import { STATES, type StreamEvent } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
-import { stateOf } from "./event-queue.ts";
 import { eventToStandard } from "../contract/standard.ts";
+import { stateOf } from "../contract/task.ts";
 import type { PushOptions } from "./push/options.ts";
 import { PushNotificationSender } from "./push/sender.ts";
 

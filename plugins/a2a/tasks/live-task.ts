@@ -14,7 +14,6 @@ import {
 import type { SkillArtifact } from "../define.ts";
 import type { RunningTask } from "../service.ts";
 import { Artifacts, type Update } from "./artifacts.ts";
-import { deferred } from "./deferred.ts";
 import { TaskQuestion } from "./question.ts";
 import { jsonSize } from "./size.ts";
 import { isSettled, mayFollow } from "./transitions.ts";
@@ -279,4 +278,16 @@ function tooLarge(most: number): GatewayError {
   return new GatewayError("result_too_large", `The task would hold more than ${most} bytes.`, {
     hint: "Raise tasks.maxTaskSize, or let the skill answer with less.",
   });
+}
+
+interface Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve(value: T): void;
+}
+
+/** A promise that is settled from outside; `Promise.withResolvers` is younger than Node 20. */
+function deferred<T>(): Deferred<T> {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
 }

@@ -6,7 +6,6 @@ import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";
 import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../service.ts";
 import type { Skill } from "../skills.ts";
-import { listTasks } from "./list.ts";
 import { LiveTask } from "./live-task.ts";
 import { NO_ANSWER, refuseCancel, refuseMessage, refuseReuse, SHUTDOWN } from "./refusals.ts";
 import { TaskStore } from "./task-store.ts";
@@ -37,7 +36,7 @@ export class RequestHandler implements RuntimeService {
   readonly #busy = new Map<LiveTask, Promise<void>>();
   /** The work that calls of our own tools are about, by the key of their peer. */
   readonly #works = new Map<string, Work>();
-  /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.most`. */
+  /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.maxRunning`. */
   readonly #asking = new Set<LiveTask>();
   readonly #watchers = new Set<Watcher>();
   #dependencies: TaskDependencies | undefined;
@@ -94,7 +93,7 @@ export class RequestHandler implements RuntimeService {
   }
 
   list(filter: TaskFilter, principal: Principal): readonly Task[] {
-    return listTasks(this.#store, filter, principal);
+    return this.#store.list(filter, principal);
   }
 
   async cancel(id: string, principal: Principal): Promise<Task> {

@@ -1,5 +1,6 @@
 import type { Principal } from "propylon";
-import type { Message } from "propylon/contract";
+import type { Message, Task } from "propylon/contract";
+import type { TaskFilter } from "../service.ts";
 import type { LiveTask } from "./live-task.ts";
 
 /** How much is kept. */
@@ -49,6 +50,22 @@ export class TaskStore {
     return messageId === undefined ? undefined : this.#messages.get(keyOf(owner, messageId));
   }
 
+  /** The tasks of a principal that a filter lets through, the one that changed last first. */
+  list({ contextId, state, since }: TaskFilter, { ref }: Principal): readonly Task[] {
+    const from = since === undefined ? -Infinity : Date.parse(since);
+    return [...this]
+      .filter(({ owner }) => owner.ref === ref)
+      .map(({ task }) => task)
+      .filter(
+        ({ contextId: context, status }) =>
+          (contextId === undefined || context === contextId) &&
+          (state === undefined || status.state === state) &&
+          (since === undefined || Date.parse(status.timestamp!) >= from),
+      )
+      .toReversed()
+      .toSorted((a, b) => newerFirst(a.status.timestamp!, b.status.timestamp!));
+  }
+
   /** Remembers that a task took a message. */
   note(task: LiveTask, { messageId }: Message): void {
     if (messageId === undefined) return;
@@ -94,4 +111,10 @@ export class TaskStore {
 /** Ids are chosen by clients: no id of one principal looks like one of another. */
 function keyOf({ ref }: Principal, own: string): string {
   return JSON.stringify([ref, own]);
+}
+
+/** The times of tasks are all written by `toISOString`, so that they sort as texts: nobody parses 10,000 of them for a page. */
+function newerFirst(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? 1 : -1;
 }

@@ -2,14 +2,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Validator, type Schema } from "@cfworker/json-schema";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { z } from "zod";
+import { z } from "zod";
 import {
   agentCardSchema,
   manifestSchema,
   sendMessageRequestSchema,
   taskSchema,
 } from "../../../plugins/a2a/contract/index.ts";
-import { jsonSchemas } from "../../../plugins/a2a/contract/schemas.ts";
 
 const FOLDER = new URL("../../../plugins/a2a/contract/schemas/", import.meta.url);
 
@@ -72,6 +71,35 @@ const DOCUMENTS: readonly (readonly [string, z.ZodType, object])[] = [
   ["agent-card", agentCardSchema, SEED.card],
   ["runtime-contract", manifestSchema, SEED.manifest],
 ];
+
+const TITLES: Readonly<Record<string, string>> = {
+  "send-message-request": "SendMessageRequest",
+  task: "Task",
+  "agent-card": "AgentCard",
+  "runtime-contract": "Manifest runtime-contract.json",
+};
+
+/**
+ * The JSON Schemas (draft 2020-12) of contract v1 by file name, made from the zod schemas, for runtimes in any language. They
+ * describe what a reader must accept: members that are not known are allowed, what has a default may be missing.
+ */
+function jsonSchemas(): Readonly<Record<string, object>> {
+  return Object.fromEntries(
+    DOCUMENTS.map(([name, zodSchema]) => {
+      const { $schema, ...rest } = z.toJSONSchema(zodSchema, { io: "input", override: dropFormat });
+      const file = `${name}.schema.json`;
+      return [
+        file,
+        { $schema, $id: file, title: `${TITLES[name]} of runtime contract v1`, ...rest },
+      ];
+    }),
+  );
+}
+
+/** zod's own name for "starts with" is no format of JSON Schema; the pattern beside it says the same. */
+function dropFormat({ jsonSchema }: { readonly jsonSchema: { format?: string } }): void {
+  if (jsonSchema.format === "starts_with") delete jsonSchema.format;
+}
 
 function validatorOf(name: string): Validator {
   return new Validator(jsonSchemas()[`${name}.schema.json`] as Schema, "2020-12");

@@ -15,7 +15,7 @@ export function taskFromStandard({ history, status, ...task }: Json): Task {
 export function eventFromStandard(event: Json): StreamEvent {
   const { task, statusUpdate } = event as Record<string, Json | undefined>;
   if (task) return { task: taskFromStandard(task) };
-  if (!statusUpdate) return event as StreamEvent;
+  if (!statusUpdate) return event as unknown as StreamEvent;
   const { status, ...update } = statusUpdate;
   return {
     statusUpdate: { ...update, status: statusFromStandard((status ?? {}) as Json) },

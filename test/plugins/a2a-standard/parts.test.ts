@@ -139,10 +139,8 @@ function taskOf(id: string, timestamp?: string): Task {
 }
 
 function working(text: string): StreamEvent {
-  const said = { role: "agent", parts: [{ text }] };
-  return {
-    statusUpdate: { taskId: "a", status: { state: "working", message: said } },
-  } as StreamEvent;
+  const said = { role: "agent" as const, parts: [{ text }] };
+  return { statusUpdate: { taskId: "a", status: { state: "working", message: said } } };
 }
 
 function chunk(text: string, artifactId = "a"): StreamEvent {
@@ -157,7 +155,9 @@ function whole(text: string, artifactId = "a"): StreamEvent {
   return { artifactUpdate: update };
 }
 
-const DONE = { statusUpdate: { taskId: "a", status: { state: "completed" } } } as StreamEvent;
+const DONE: StreamEvent = {
+  statusUpdate: { taskId: "a", status: { state: "completed" } },
+};
 
 async function drain(events: EventQueue): Promise<StreamEvent[]> {
   const all: StreamEvent[] = [];

@@ -67,15 +67,13 @@ const words = ({ artifacts = [] }: Task): string => textOf(artifacts.flatMap(({ 
 
 const said = (events: readonly StreamEvent[]): string[] =>
   events.flatMap((event) => {
-    const update = event["statusUpdate"] as { status: { message?: Message } } | undefined;
+    const update = "statusUpdate" in event ? event.statusUpdate : undefined;
     return update?.status.message ? [textOf(update.status.message.parts)] : [];
   });
 
 const pieces = (events: readonly StreamEvent[]): string[] =>
   events.flatMap((event) => {
-    const update = event["artifactUpdate"] as
-      | { append?: boolean; artifact: { parts: Message["parts"] } }
-      | undefined;
+    const update = "artifactUpdate" in event ? event.artifactUpdate : undefined;
     return update ? [`${update.append === true ? "+" : "="}${textOf(update.artifact.parts)}`] : [];
   });
 

@@ -40,7 +40,7 @@ const pieces = (events: readonly StreamEvent[]): unknown[] =>
     "artifactUpdate" in event
       ? [
           {
-            ...(event.artifactUpdate as object),
+            ...event.artifactUpdate,
             taskId: undefined,
             contextId: undefined,
           },

@@ -68,9 +68,8 @@ export async function folder(files: Readonly<Record<string, string>> = {}): Prom
 /** The states that events tell of, in order. */
 export function statesIn(events: readonly StreamEvent[]): string[] {
   return events.flatMap((event) => {
-    if ("task" in event) return [(event.task as { status: { state: string } }).status.state];
-    if ("statusUpdate" in event)
-      return [(event.statusUpdate as { status: { state: string } }).status.state];
+    if ("task" in event) return [event.task.status.state];
+    if ("statusUpdate" in event) return [event.statusUpdate.status.state];
     return [];
   });
 }

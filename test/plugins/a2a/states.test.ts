@@ -107,7 +107,7 @@ describe("the state machine of a task", () => {
         live.move("working");
         const updates: TaskArtifactUpdate[] = [];
         live.watch((event) => {
-          if ("artifactUpdate" in event) updates.push(event.artifactUpdate as TaskArtifactUpdate);
+          if ("artifactUpdate" in event) updates.push(event.artifactUpdate);
         });
         for (const step of steps) live.write(step.write);
         live.close();
@@ -127,7 +127,7 @@ describe("the state machine of a task", () => {
     live.move("working");
     const updates: TaskArtifactUpdate[] = [];
     live.watch((event) => {
-      if ("artifactUpdate" in event) updates.push(event.artifactUpdate as TaskArtifactUpdate);
+      if ("artifactUpdate" in event) updates.push(event.artifactUpdate);
     });
     for (let count = 0; count < 3; count++)
       live.write({ parts: [{ text: "x".repeat(MIB) }], append: true });

@@ -59,8 +59,8 @@ describe("a tool of an MCP server", () => {
     const runtime = await start("test_tool_with_progress", "test_error_handling");
     const { task, events } = await send(runtime, "test_tool_with_progress");
     const progress = events.flatMap((event) => {
-      const update = event["statusUpdate"] as { metadata?: { progress?: unknown } } | undefined;
-      return update?.metadata?.progress ?? [];
+      const update = "statusUpdate" in event ? event.statusUpdate : undefined;
+      return update?.metadata?.["progress"] ?? [];
     });
     expect(progress).toEqual([
       { progress: 0, total: 100 },
