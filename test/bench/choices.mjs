@@ -1,7 +1,7 @@
 /**
  * node test/bench/choices.mjs [histogram] [ring] [puller] [references]
  *
- * Figures of decisions 0038 to 0041: what is our own against the library that could stand in its place, in turns in one run.
+ * Figures of decisions 0036 to 0039: what is our own against the library that could stand in its place, in turns in one run.
  * Needs dist; `puller` needs nats-server, and `references` a package that comes with a development dependency.
  */
 import { histogram } from "./choices/histogram.mjs";
