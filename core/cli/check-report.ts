@@ -10,6 +10,8 @@ import { whenSettled } from "./summary.ts";
 
 /** How long a server of a plugin may take to be reached, in milliseconds. */
 const TYPED_CONNECT_MS = 10_000;
+/** Besides connecting, a server may wait for its turn to start, and for the child of a failed attempt to end, in milliseconds. */
+const TURN_AND_END_MS = 15_000;
 
 /** What a check found. */
 interface Findings {
@@ -79,7 +81,7 @@ async function findRunning(
         "type" in server ? TYPED_CONNECT_MS : server.connectTimeout,
       ),
     );
-    if (connect) await whenSettled(gateway, slowest + 1_000);
+    if (connect) await whenSettled(gateway, slowest + TURN_AND_END_MS);
     report(gateway, config, findings);
   } finally {
     await gateway.close({ grace: 0 });
