@@ -1,4 +1,4 @@
-/** Which test file belongs to which project. What is in neither list is of `parts`: real sockets, real children. */
+/** Which test file belongs to which project. What is in no list is of `parts`: real sockets, real children. */
 
 /** Neither sockets nor children (test/unit-guard.ts sees to it): they share their modules and take every core. */
 export const UNIT: readonly string[] = [
@@ -33,7 +33,17 @@ export const UNIT: readonly string[] = [
   "test/plugins/sidecar/words.test.ts",
 ];
 
-/** Kills, signals, loads, builds and whole projects: more than five seconds each, or a process of its own. */
+/** They measure their process: its heap, its CPU time, its descriptors, its children. Each has one of its own. */
+export const ALONE: readonly string[] = [
+  "test/core/http/body.test.ts",
+  "test/core/process/{channel,launch,lines,supervision}.test.ts",
+  "test/plugins/a2a/missing-sdk.test.ts",
+  "test/plugins/health/speed.test.ts",
+  "test/plugins/mcp/{flow,sessions}.test.ts",
+  "test/plugins/openapi/progress.test.ts",
+];
+
+/** Kills, signals, loads, builds and whole projects: more than five seconds each. */
 export const LONG: readonly string[] = [
   "test/contract/checkout.test.ts",
   "test/core/build/{boot,build,bundlers}.test.ts",
@@ -45,7 +55,7 @@ export const LONG: readonly string[] = [
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,sigterm}.test.ts",
   "test/e2e/{templates-projects,terminal,third-party,tutorials,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",
-  "test/plugins/a2a/{elicitation,missing-sdk}.test.ts",
+  "test/plugins/a2a/elicitation.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",
   "test/plugins/events/load.test.ts",

@@ -1,4 +1,4 @@
-// npm test: installs what is missing, then lint, types, and the tests of unit and parts (test/projects.ts). Words behind -- go to
+// npm test: installs what is missing, then lint, types, and the tests of all projects but long (test/projects.ts). Words behind -- go to
 // vitest, which then runs those tests and nothing else: npm test -- test/core/config, npm test -- --project long
 import { join } from "node:path";
 import { build, install, root, run } from "../playground/ready.mjs";
@@ -14,5 +14,6 @@ if (words.length === 0) {
   tool("oxfmt/bin/oxfmt", "--check", ".");
   tool("typescript/bin/tsc", "-p", "test");
 }
-const chosen = words.length === 0 ? ["--project", "unit", "--project", "parts"] : words;
+const chosen =
+  words.length === 0 ? ["unit", "parts", "alone"].flatMap((name) => ["--project", name]) : words;
 tool("vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...chosen);

@@ -1,7 +1,13 @@
+import { readFileSync } from "node:fs";
+import { isMainThread } from "node:worker_threads";
 import { afterAll, afterEach, assert, vi } from "vitest";
+import { descendantsOf, isAlive } from "./e2e/descendants.ts";
 
 /** Files of unit and parts share a process: what one leaves behind in it would be the fault of another. */
 const before = { env: { ...process.env }, folder: process.cwd() };
+
+/** How long the end of a child may take, in milliseconds. */
+const END_MS = 15_000;
 
 afterEach(() => {
   vi.useRealTimers();
@@ -10,7 +16,22 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-afterAll(() => {
+afterAll(async () => {
   const now = { env: { ...process.env }, folder: process.cwd() };
   assert.deepEqual(now, before, "A test file left another environment or folder behind.");
-});
+  // Threads of unit share the process that starts all workers.
+  if (isMainThread) await vi.waitFor(expectNoChildren, { timeout: END_MS, interval: 20 });
+}, END_MS + 5_000);
+
+function expectNoChildren(): void {
+  const children = descendantsOf(process.pid).filter((pid) => isAlive(pid));
+  assert.deepEqual(children.map(commandOf), [], "A test file left children behind.");
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").slice(0, 300);
+  } catch {
+    return `${pid}`;
+  }
+}

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-import { LONG, UNIT } from "./projects.ts";
+import { ALONE, LONG, UNIT } from "./projects.ts";
 import { Skipped } from "./skipped.ts";
 
 const without = (...lists: (readonly string[])[]): string[] => [
@@ -44,12 +44,13 @@ export default defineConfig({
         test: {
           name: "parts",
           include: ["test/**/*.test.ts"],
-          exclude: without(UNIT, LONG),
+          exclude: without(UNIT, ALONE, LONG),
           // To load the modules anew for each file is more work than all the tests.
           isolate: false,
           setupFiles: "test/traces.ts",
         },
       },
+      { extends: true, test: { name: "alone", include: [...ALONE], exclude: without() } },
       {
         extends: true,
         test: {
