@@ -26,6 +26,7 @@ export const ERROR_STATUS = {
   method_not_allowed: 405,
   not_acceptable: 406,
   circuit_open: 503,
+  unavailable: 503,
   draining: 503,
   cancelled: 499,
   upstream_error: 502,

@@ -54,4 +54,7 @@ export const timeoutsSchema = z.strictObject({
   grace: duration()
     .default(30_000)
     .describe("On shutdown: how long calls in flight may still run."),
+  store: duration()
+    .default(30_000)
+    .describe("How long the store may be away before the gateway says that it is not ready."),
 });

@@ -1,11 +1,13 @@
 import { z } from "zod";
-import { DEFAULT_PLUGINS, TYPE_PLUGINS } from "../plugin/defaults.ts";
+import { DEFAULT_PLUGINS, schemeOf, STORE_PLUGINS, TYPE_PLUGINS } from "../plugin/defaults.ts";
 import { checkParts, checkWithPlugins } from "./checks.ts";
 import type { Config } from "./config.ts";
 import { renameOptions } from "./former-options.ts";
 import { type ConfigIssue, invalidConfig, type PathIssue } from "./issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
 import type { GatewayConfig } from "./schema.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { OpenStore } from "../store/driver.ts";
 import { validatePart } from "./validate.ts";
 import { isPlainObject } from "./variables.ts";
 import { SPELLINGS } from "./clients.ts";
@@ -62,10 +64,16 @@ interface ReadPlugins extends Findings {
 async function readPlugins(config: Config, resolver: PluginResolver): Promise<ReadPlugins> {
   const asked = { ...BY_DEFAULT, ...config.values.plugins };
   const read = await readEach(asked, config, resolver);
-  const brought = await readEach(typePlugins(config.values, read.plugins), config, resolver);
+  const needed = {
+    ...typePlugins(config.values, read.plugins),
+    ...storePlugins(config.values, read.plugins),
+  };
+  const brought = await readEach(needed, config, resolver);
+  const plugins = [...read.plugins, ...brought.plugins];
+  const issues = [...read.issues, ...brought.issues];
   return {
-    plugins: [...read.plugins, ...brought.plugins],
-    issues: [...read.issues, ...brought.issues],
+    plugins,
+    issues: [...issues, ...(issues.length === 0 ? storeIssues(config.values, plugins) : [])],
     warnings: [...read.warnings, ...brought.warnings],
   };
 }
@@ -110,6 +118,43 @@ function typePlugins(
     .flatMap((type) => TYPE_PLUGINS.get(type) ?? [])
     .filter((key) => !Object.hasOwn(plugins, key));
   return Object.fromEntries(missing.map((key) => [key, {}]));
+}
+
+/** The one of {@link STORE_PLUGINS} that the `store` needs and `plugins` does not name. */
+function storePlugins(
+  { plugins, store }: GatewayConfig,
+  read: readonly CheckedPlugin[],
+): GatewayConfig["plugins"] {
+  const key = STORE_PLUGINS.get(schemeOf(store));
+  const isThere = read.some(({ plugin }) => openerOf(plugin, store) !== undefined);
+  return key === undefined || isThere || Object.hasOwn(plugins, key) ? {} : { [key]: {} };
+}
+
+function storeIssues(
+  { store }: GatewayConfig,
+  plugins: readonly CheckedPlugin[],
+): readonly PathIssue[] {
+  const scheme = schemeOf(store);
+  if (store === "memory" || plugins.some(({ plugin }) => openerOf(plugin, store))) return [];
+  const known = ["memory", ...STORE_PLUGINS.keys()];
+  const plugin = STORE_PLUGINS.get(scheme);
+  const meant = nearest(scheme, known);
+  return [
+    {
+      path: ["store"],
+      message: `No plugin in use brings the store ${JSON.stringify(scheme)}.`,
+      hint:
+        plugin === undefined
+          ? `Stores: ${known.join(", ")}; others come with plugins.${meant === undefined ? "" : ` Did you mean "${meant}"?`}`
+          : `Leave out plugins.${plugin}: false, or take another store.`,
+    },
+  ];
+}
+
+/** Opens the store of a config, if the plugin brings it. */
+export function openerOf({ stores = {} }: AnyPlugin, store: string): OpenStore | undefined {
+  const scheme = schemeOf(store);
+  return Object.hasOwn(stores, scheme) ? stores[scheme] : undefined;
 }
 
 /** As they were read, where the config has any. */

@@ -106,6 +106,13 @@ export const configObject = z.strictObject({
     .record(z.string(), endpointSchema)
     .default({ mcp: endpointSchema.parse({}) })
     .describe("MCP endpoints by name: each is a path and a selection of servers and tools."),
+  store: z
+    .string()
+    .min(1)
+    .default("memory")
+    .describe(
+      "Where the gateway keeps what is to outlive it: memory keeps nothing; sqlite:./data/gateway.db, postgres://... and nats://... do.",
+    ),
   servers: z
     .record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), serverSchema)
     .default({})

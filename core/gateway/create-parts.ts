@@ -5,6 +5,7 @@ import { Leases, WITHDRAWN } from "../http/auth/leases.ts";
 import { Sockets } from "../http/listeners.ts";
 import { HookEmitter } from "../plugin/emitter.ts";
 import { KeptValues } from "../plugin/keep.ts";
+import { GatewayStore } from "../store/gateway-store.ts";
 import { ServerPool } from "../server/pool.ts";
 import { createResolver, cwdOf, type GatewayOptions } from "./gateway-options.ts";
 import { emptyGeneration, type GatewayParts, Queue } from "./parts.ts";
@@ -38,6 +39,7 @@ export function createParts(first: Config, options: GatewayOptions, log: Logger)
     queue: new Queue(),
     hooks: new HookEmitter(log),
     kept: new KeptValues(),
+    store: GatewayStore.inMemory(log),
     pool: new ServerPool({ log, onEvent: (name, event) => reportEvent(made, name, event) }),
     sockets: new Sockets(log, { leases, backlog }),
     leases,
@@ -96,6 +98,7 @@ function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): S
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
     call: (input) => callLocally(parts(), input),
     onEvent: (name, event) => reportEvent(parts(), name, event),
+    store: (plugin) => parts().store.scope(plugin),
     keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
   };
 }

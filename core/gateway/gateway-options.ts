@@ -2,7 +2,7 @@ import type { PluginResolver } from "../config/plugin-module.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
 import { PluginSource } from "../config/resolve.ts";
 import { GatewayError } from "../errors.ts";
-import { bringsType, isDefault } from "../plugin/defaults.ts";
+import { comesAlong, isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 
@@ -59,7 +59,7 @@ export function createResolver(options: GatewayOptions): PluginResolver {
       if (!file && isDefault(key)) return comeAlong(key);
       if (resolvePlugin) return resolvePlugin(key);
       if (file) return file.resolve(key);
-      if (bringsType(key)) return comeAlong(key);
+      if (comesAlong(key)) return comeAlong(key);
       throw new GatewayError("not_found", `There is no plugin "${key}".`, {
         data: { path: `plugins.${key}` },
       });

@@ -19,6 +19,7 @@ import { currentHook, type GatewayHooks, type ReloadReport } from "../plugin/hoo
 import { createLogger, tapLog } from "../log.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
 import { type GatewayParts, serveGeneration } from "./parts.ts";
+import { openStore } from "./open-store.ts";
 import type { Server } from "../server/server.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
 import type { Address } from "../http/listeners.ts";
@@ -54,6 +55,7 @@ export class Gateway {
     const log = options.log ?? (await createLogger(config.values.log));
     const gateway = new Gateway(config, options, log);
     try {
+      gateway.#parts.store = await openStore(checked, gateway.#parts);
       await activate(gateway.#parts, () => Promise.resolve(checked));
       return gateway;
     } catch (error) {

@@ -12,8 +12,10 @@ import type { Backlog } from "../http/backlog.ts";
 import type { Listener } from "../http/listener.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import { InFlightSet } from "../call/cancellation.ts";
+import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
 import type { Sockets } from "../http/listeners.ts";
+import type { GatewayStore } from "../store/gateway-store.ts";
 import type { ServerPool } from "../server/pool.ts";
 
 /** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
@@ -30,6 +32,8 @@ export interface GatewayParts {
   readonly queue: Queue;
   readonly hooks: HookEmitter;
   readonly kept: KeptValues;
+  /** In memory until the first config says where it is. */
+  store: GatewayStore;
   readonly pool: ServerPool;
   readonly sockets: Sockets;
   readonly leases: Leases;
@@ -61,15 +65,17 @@ export function emptyGeneration(config: Config, log: Logger): Generation {
 }
 
 /** Points every open listener at the current generation. */
-export function serveGeneration({ generation, sockets, hooks, leases, log }: GatewayParts): void {
+export function serveGeneration(parts: GatewayParts): void {
+  const { generation, sockets, hooks, leases, log } = parts;
   const { compiled, config } = generation;
+  const checks = generation.scopes.flatMap((scope) => scope.checks);
   sockets.swap((name) =>
     compileApp({
       name: config.name,
       routes: compiled.routes.get(name) ?? [],
       endpoints: compiled.endpointServer.handlersOf(name),
       sockets: compiled.sockets.get(name) ?? new Map(),
-      checks: generation.scopes.flatMap((scope) => scope.checks),
+      checks: [...checks, ...storeChecks(parts)],
       guard: compiled.guard,
       bodyLimit: config.limits.body,
       maxDepth: config.limits.depth,
@@ -78,6 +84,17 @@ export function serveGeneration({ generation, sockets, hooks, leases, log }: Gat
       onMutation: (mutation) => hooks.emit("mutation", mutation),
     }),
   );
+}
+
+/** Whether the store has been away for too long; a gateway whose store is its own memory says nothing of it. */
+function storeChecks({ store, generation }: GatewayParts): readonly RegisteredCheck[] {
+  const { connection } = store;
+  if (!connection.driver.durable) return [];
+  const ask = (): string | undefined =>
+    connection.awayFor > generation.config.timeouts.store
+      ? "The store does not answer."
+      : undefined;
+  return [{ name: "store", ask }];
 }
 
 /** One piece of work at a time, each begun when the one before has ended, however it ended. */

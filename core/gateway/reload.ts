@@ -19,7 +19,7 @@ import { Unwinding } from "../plugin/keep.ts";
 import type { ServerPlan } from "../server/pool.ts";
 
 /** Settings that were read once, when the gateway was made. */
-const FIXED = ["name", "version", "publicUrl", "limits", "log"] as const;
+const FIXED = ["name", "version", "publicUrl", "store", "limits", "log"] as const;
 
 /** A generation that is set up and does not serve yet: nothing of it runs. */
 interface Candidate {

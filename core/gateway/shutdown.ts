@@ -51,6 +51,7 @@ export async function shutDown(parts: GatewayParts, grace: number): Promise<void
   for (const scope of generation.scopes.toReversed()) errors.push(...(await disposeScope(scope)));
   errors.push(...(await kept.take(kept.plugins).run()));
   await step(() => pool.close(left()));
+  await step(() => parts.store.close());
   if (errors.length > 0)
     throw new AggregateError(errors, "The gateway closed, but not everything could be undone.");
 }

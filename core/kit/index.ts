@@ -89,6 +89,37 @@ export { reasonOf } from "../process/stderr.ts";
 export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
 export { lockFile, type FileLock } from "./lock.ts";
 
+// The store
+export type {
+  ListOptions,
+  LoggedValue,
+  LogRetention,
+  OpenStore,
+  PutOptions,
+  StoreDriver,
+  StoredEntry,
+  StoredValue,
+  StoreHost,
+  Unsubscribe,
+} from "../store/driver.ts";
+export { storeKey } from "../store/names.ts";
+export { Records, type RecordsOptions } from "../store/records.ts";
+export type {
+  Entry,
+  Kv,
+  KvOptions,
+  Lease,
+  LeaseOptions,
+  Log,
+  LogEntry,
+  LogOptions,
+  Meter,
+  MeterOptions,
+  Replica,
+  Store,
+  Topic,
+} from "../store/store.ts";
+
 // Calls
 export { amendCall } from "../call/call.ts";
 export { answerInputs, contains, needsInput } from "../call/bridge.ts";

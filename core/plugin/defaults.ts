@@ -13,9 +13,22 @@ export const TYPE_PLUGINS: ReadonlyMap<string, string> = new Map([
   ["openapi", "rest"],
 ]);
 
-/** Whether a plugin comes along with entries of `servers`. */
-export function bringsType(key: string): boolean {
-  return [...TYPE_PLUGINS.values()].includes(key);
+/** The same for stores: what the config's `store` begins with. */
+export const STORE_PLUGINS: ReadonlyMap<string, string> = new Map([
+  ["sqlite", "sqlite"],
+  ["postgres", "postgres"],
+  ["postgresql", "postgres"],
+  ["nats", "nats"],
+]);
+
+/** Whether a plugin comes along with entries of `servers` or a `store`. */
+export function comesAlong(key: string): boolean {
+  return [...TYPE_PLUGINS.values(), ...STORE_PLUGINS.values()].includes(key);
+}
+
+/** What a `store` begins with: the scheme of its URL. */
+export function schemeOf(store: string): string {
+  return /^[a-z][a-z0-9+-]*(?=:)/.exec(store)?.[0] ?? store;
 }
 
 /** Whether a key of `plugins` is one of {@link DEFAULT_PLUGINS}. */

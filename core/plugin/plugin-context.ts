@@ -29,6 +29,7 @@ import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentica
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "../http/route.ts";
+import type { Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
 import type { Json, Principal } from "../call/types.ts";
 
@@ -53,6 +54,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly metrics: Registry;
   /** Files beside the config. */
   readonly files: PluginFiles;
+  /** Keeps what is to outlive the process, and what gateways of one store share. */
+  readonly store: Store;
   /** The gateway as a whole: its servers, what it is and shows, and for `onStart` and later how to change it. */
   readonly control: Control;
   /**

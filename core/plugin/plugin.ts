@@ -3,6 +3,7 @@ import type { CommandDefinition } from "./command.ts";
 import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
 import type { PluginContext } from "./plugin-context.ts";
 import type { Inject, Service } from "./service.ts";
+import type { OpenStore } from "../store/driver.ts";
 import type { ZodType } from "zod";
 
 /**
@@ -38,6 +39,11 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly serverTypes?: Readonly<Record<string, ZodType>>;
   /** The same as {@link formerOptions} for the options of each of {@link serverTypes}. */
   readonly formerServerOptions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * Stores that it brings, by what the config's `store` begins with: the gateway opens one before plugins are set up, and closes it last.
+   * @example stores: { redis: (url, host) => RedisDriver.open(url, host) }
+   */
+  readonly stores?: Readonly<Record<string, OpenStore>>;
   /**
    * Commands for the command line `propylon`, by name: lower-case words with hyphens. They run without a gateway: nothing is set
    * up for them, not even this plugin. Import what only they need when they run.

@@ -1,0 +1,210 @@
+import { randomUUID } from "node:crypto";
+import { GatewayError, toGatewayError, type ErrorCode } from "../errors.ts";
+import type { Unsubscribe } from "./driver.ts";
+import type { StoreConnection } from "./connection.ts";
+import { StoreTopic } from "./topic.ts";
+
+/** Longest piece of a message, in UTF-16 code units: with what is round it, below what a topic carries. */
+const PIECE = 2_000;
+/** How often an answer shows that it is still being made, in milliseconds. */
+const BEAT_MS = 1_000;
+/** Without a sign for so long whoever was asked counts as gone, in milliseconds. */
+const SILENCE_MS = 5 * BEAT_MS;
+/** Questions that one gateway answers at a time; more are refused. */
+const MAX_QUESTIONS = 1_000;
+/** Longest question or piece of an answer, in UTF-16 code units. */
+const MAX_TEXT = 1_000_000;
+
+/** What gateways send each other. Texts longer than a piece come as several, all but the last with `more`. */
+type Message = AskMessage | AnswerMessage;
+
+interface AskMessage {
+  readonly id: string;
+  readonly ask: string;
+  readonly text: string;
+  readonly more?: true;
+}
+
+type AnswerMessage = { readonly id: string } & (
+  | { readonly part: string; readonly more?: true }
+  | { readonly beat: true }
+  | { readonly end: true }
+  | { readonly error: { readonly code: ErrorCode; readonly message: string } }
+  | { readonly cancel: true }
+);
+
+/** A question this gateway was asked. */
+interface Question {
+  readonly end: AbortController;
+  text: string;
+}
+
+/** Somebody of this gateway who waits for an answer. */
+interface Waiting {
+  push(message: Message): void;
+}
+
+type Handler = (body: never, signal: AbortSignal) => AsyncIterable<unknown>;
+
+/** Requests from one gateway of a store to another, over their topics. */
+export class Asking {
+  readonly #connection: StoreConnection;
+  readonly #handlers = new Map<string, Handler>();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #questions = new Map<string, Question>();
+  #listening: Promise<unknown> | undefined;
+
+  constructor(connection: StoreConnection) {
+    this.#connection = connection;
+  }
+
+  async answer(topic: string, handler: Handler): Promise<Unsubscribe> {
+    await this.#listen();
+    this.#handlers.set(topic, handler);
+    return () => void this.#handlers.delete(topic);
+  }
+
+  async *ask<T>(
+    replica: string,
+    topic: string,
+    body: unknown,
+    signal: AbortSignal,
+  ): AsyncIterable<T> {
+    await this.#listen();
+    const id = randomUUID();
+    const inbox = new Inbox();
+    this.#waiting.set(id, inbox);
+    let isOver = false;
+    try {
+      for (const piece of pieces(JSON.stringify(body ?? null)))
+        await this.#send(replica, { id, ask: topic, ...piece });
+      let text = "";
+      for (;;) {
+        const message = await inbox.next(signal);
+        if ("part" in message) {
+          text += message.part;
+          if (message.more) continue;
+          yield JSON.parse(text) as T;
+          text = "";
+        } else if ("end" in message || "error" in message) {
+          isOver = true;
+          if ("end" in message) return;
+          throw new GatewayError(message.error.code, message.error.message);
+        }
+      }
+    } finally {
+      this.#waiting.delete(id);
+      if (!isOver) await this.#send(replica, { id, cancel: true }).catch(() => {});
+    }
+  }
+
+  /** One subscription for all, made with the first use. */
+  #listen(): Promise<unknown> {
+    this.#listening ??= this.#topic(this.#connection.replica)
+      .subscribe((message, from) => this.#receive(message, from))
+      .catch((error: unknown) => {
+        this.#listening = undefined;
+        throw error;
+      });
+    return this.#listening;
+  }
+
+  #receive(message: Message, from: string): void {
+    if ("cancel" in message) this.#questions.get(message.id)?.end.abort();
+    else if ("ask" in message) this.#collect(message, from);
+    else this.#waiting.get(message.id)?.push(message);
+  }
+
+  #collect(message: AskMessage, from: string): void {
+    const { id, ask, text, more } = message;
+    const question = this.#questions.get(id) ?? { end: new AbortController(), text: "" };
+    if (this.#questions.size >= MAX_QUESTIONS && !this.#questions.has(id))
+      return this.#refuse(id, from, "The gateway that was asked is busy.");
+    this.#questions.set(id, question);
+    question.text += text;
+    if (question.text.length > MAX_TEXT) {
+      this.#questions.delete(id);
+      return this.#refuse(id, from, "The question is too long.");
+    }
+    if (more) return;
+    void this.#reply(id, from, ask, question).finally(() => this.#questions.delete(id));
+  }
+
+  #refuse(id: string, to: string, message: string): void {
+    this.#send(to, { id, error: { code: "unavailable", message } }).catch(() => {});
+  }
+
+  async #reply(id: string, to: string, topic: string, { text, end }: Question): Promise<void> {
+    const beat = setInterval(
+      () => void this.#send(to, { id, beat: true }).catch(() => {}),
+      BEAT_MS,
+    );
+    beat.unref();
+    try {
+      const handler = this.#handlers.get(topic);
+      if (!handler) return this.#refuse(id, to, "The gateway that was asked does not answer this.");
+      const signal = AbortSignal.any([end.signal, this.#connection.closed]);
+      for await (const part of handler(JSON.parse(text) as never, signal)) {
+        if (signal.aborted) return;
+        for (const { text: piece, ...more } of pieces(JSON.stringify(part ?? null)))
+          await this.#send(to, { id, part: piece, ...more });
+      }
+      await this.#send(to, { id, end: true });
+    } catch (thrown) {
+      const { code, message } = toGatewayError(thrown);
+      await this.#send(to, { id, error: { code, message } }).catch(() => {});
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  #send(replica: string, message: Message): Promise<void> {
+    return this.#topic(replica).publish(message);
+  }
+
+  #topic(replica: string): StoreTopic<Message> {
+    return new StoreTopic(this.#connection, `core/ask/${replica}`);
+  }
+}
+
+function* pieces(text: string): Iterable<{ readonly text: string; readonly more?: true }> {
+  let begin = 0;
+  for (; text.length - begin > PIECE; begin += PIECE)
+    yield { text: text.slice(begin, begin + PIECE), more: true };
+  yield { text: text.slice(begin) };
+}
+
+/** Messages in order, for one reader. */
+class Inbox {
+  readonly #messages: Message[] = [];
+  #wake = (): void => {};
+
+  push(message: Message): void {
+    this.#messages.push(message);
+    this.#wake();
+  }
+
+  /** @throws {GatewayError} `unavailable` after a long silence; the signal's reason */
+  async next(signal: AbortSignal): Promise<Message> {
+    if (this.#messages.length === 0) await this.#wait(signal);
+    signal.throwIfAborted();
+    const message = this.#messages.shift();
+    if (message) return message;
+    throw new GatewayError("unavailable", "The gateway that was asked is gone.", {
+      hint: "Make the request again.",
+    });
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const timer = setTimeout(end, SILENCE_MS);
+      signal.addEventListener("abort", end, { once: true });
+      this.#wake = end;
+    });
+  }
+}

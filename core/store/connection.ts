@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import { GatewayError, isGatewayError } from "../errors.ts";
+import { pause, within } from "../timers.ts";
+import type { StoreDriver } from "./driver.ts";
+
+/** A driver that does not answer for so long counts as away, in milliseconds. */
+const ANSWER_MS = 5_000;
+/** How often a store that is away is tried, in milliseconds. */
+const RETRY_MS = 500;
+
+/** A driver in use: what goes wrong with it is told in one way, and once. */
+export class StoreConnection {
+  readonly driver: StoreDriver;
+  /** This gateway among those of the store. */
+  readonly replica = randomUUID();
+  readonly #log: Logger;
+  readonly #closed = new AbortController();
+  #awaySince: number | undefined;
+  #back: Promise<void> = Promise.resolve();
+
+  constructor(driver: StoreDriver, log: Logger) {
+    this.driver = driver;
+    this.#log = log;
+  }
+
+  /** How long the store has been away, in milliseconds; 0 while it answers. */
+  get awayFor(): number {
+    return this.#awaySince === undefined ? 0 : performance.now() - this.#awaySince;
+  }
+
+  /** Aborts when the gateway closes. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  /** @throws {GatewayError} `unavailable` for whatever the driver throws, but for its own GatewayErrors */
+  async run<T>(work: (driver: StoreDriver) => Promise<T>): Promise<T> {
+    if (this.closed.aborted) throw away(new Error("the gateway is closed"));
+    try {
+      const result = await answer(work(this.driver));
+      this.#awaySince = undefined;
+      return result;
+    } catch (cause) {
+      if (isGatewayError(cause)) throw cause;
+      this.#noteAway(cause);
+      throw away(cause);
+    }
+  }
+
+  /** Works again and again while the store is away. Rejects as the work does, and at the end of the gateway or of the signal. */
+  async again<T>(work: () => Promise<T>, signal = this.closed): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        const isAway = isGatewayError(error) && error.code === "unavailable";
+        if (!isAway || this.closed.aborted || signal.aborted) throw error;
+        await Promise.race([this.#back, aborted(signal)]);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.driver.close();
+  }
+
+  #noteAway(cause: unknown): void {
+    if (this.#awaySince !== undefined) return;
+    this.#awaySince = performance.now();
+    this.#log.error({ err: cause }, "the store does not answer");
+    this.#back = this.#waitForIt();
+  }
+
+  async #waitForIt(): Promise<void> {
+    while (this.#awaySince !== undefined && !this.closed.aborted) {
+      // Those who wait for it do not come back all at once.
+      await pause(RETRY_MS * (0.5 + Math.random()), this.closed);
+      const probe = this.driver.get("core/probe", "probe");
+      if (await answer(probe).then(isReached, isRefused)) this.#awaySince = undefined;
+    }
+    if (!this.closed.aborted) this.#log.info("the store answers again");
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+const isReached = (): boolean => true;
+const isRefused = (): boolean => false;
+
+async function answer<T>(work: Promise<T>): Promise<T> {
+  if (await within(work, ANSWER_MS)) return work;
+  work.catch(() => {});
+  throw new Error(`no answer within ${ANSWER_MS / 1_000} s`);
+}
+
+function away(cause: unknown): GatewayError {
+  return new GatewayError("unavailable", "The gateway's store does not answer.", {
+    cause,
+    hint: "Try again in a few seconds; the operator finds the cause in the gateway's log.",
+    headers: { "retry-after": "2" },
+  });
+}

@@ -1,0 +1,158 @@
+import type { Dialect } from "kysely";
+import type { Logger } from "pino";
+
+/**
+ * A value as a driver keeps it.
+ *
+ * @example const stored: StoredValue = { value: "{}", rev: 17 };
+ */
+export interface StoredValue {
+  readonly value: string;
+  /** Of its last write. Higher than that of any write before it, under whatever key. */
+  readonly rev: number;
+}
+
+/**
+ * A value with its key.
+ *
+ * @example const keys = entries.map(({ key }: StoredEntry) => key);
+ */
+export interface StoredEntry extends StoredValue {
+  readonly key: string;
+}
+
+/**
+ * How a driver writes a value.
+ *
+ * @example const onlyIfNew: PutOptions = { rev: 0, until: Date.now() + 60_000 };
+ */
+export interface PutOptions {
+  /** Writes only over this revision; 0: only where nothing is. Default: over whatever is there. */
+  readonly rev?: number | undefined;
+  /** When it ends, in milliseconds since 1970; from then on nothing is there. Default: never. */
+  readonly until?: number | undefined;
+}
+
+/**
+ * A part of a bucket.
+ *
+ * @example const next: ListOptions = { prefix: "task/", after: last.key, limit: 100 };
+ */
+export interface ListOptions {
+  /** How its keys begin. */
+  readonly prefix: string;
+  /** Only keys behind this one. Default: from the first. */
+  readonly after?: string | undefined;
+  /** At most so many. */
+  readonly limit: number;
+}
+
+/**
+ * An entry of a log as a driver keeps it.
+ *
+ * @example const last = entries.at(-1)?.seq ?? 0;
+ */
+export interface LoggedValue {
+  readonly value: string;
+  /** Its place: higher than that of every entry before it, with gaps where entries were never written. */
+  readonly seq: number;
+  /** When it was written, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/**
+ * How much of a log stays.
+ *
+ * @example const retention: LogRetention = { maxEntries: 10_000, before: Date.now() - 86_400_000 };
+ */
+export interface LogRetention {
+  /** The newest so many. */
+  readonly maxEntries: number;
+  /** Only those written at or after this moment, in milliseconds since 1970. Default: of any age. */
+  readonly before?: number | undefined;
+}
+
+/** Ends a subscription; safe to call twice. */
+export type Unsubscribe = () => void | Promise<void>;
+
+/**
+ * What keeps the state of a gateway: texts under keys, logs of texts, and messages between the gateways that use it. Everything
+ * else that plugins get (`gateway.store`) is made of this, once for all drivers. Every driver passes `testStore` of
+ * `propylon/testing`.
+ *
+ * Names of buckets, logs and topics are ASCII letters, digits and `._-/`, at most 128 characters. Keys are printable ASCII
+ * without spaces, at most 512 characters, and listed in the order of their characters. Values are texts of at most 4 MiB.
+ *
+ * A rejection means that it is not known whether the write happened. Rejections may be anything: the gateway tells clients
+ * `unavailable`, and logs the cause.
+ *
+ * @example const open: OpenStore = async (url) => new FileDriver(url);
+ */
+export interface StoreDriver {
+  /** Whether several gateways can use it at once. */
+  readonly shared: boolean;
+  /** Whether what is written is there after the process has ended. */
+  readonly durable: boolean;
+  /** Nothing for a key that ended. */
+  get(bucket: string, key: string): Promise<StoredValue | undefined>;
+  /** @returns the new revision; `undefined` when another revision is there than asked for, and nothing was written */
+  put(
+    bucket: string,
+    key: string,
+    value: string,
+    options?: PutOptions,
+  ): Promise<number | undefined>;
+  /**
+   * @param rev deletes only this revision
+   * @returns whether something was deleted
+   */
+  delete(bucket: string, key: string, rev?: number): Promise<boolean>;
+  /** Entries in the order of their keys. */
+  list(bucket: string, options: ListOptions): Promise<StoredEntry[]>;
+  /**
+   * Tells of every write and deletion in a bucket from now on, by whichever gateway. Several changes of one key may be told as one; a
+   * change is never told before it can be read.
+   *
+   * @param changed gets the key; `undefined` when anything may have changed, e.g. after the connection was lost
+   */
+  watch(bucket: string, changed: (key: string | undefined) => void): Promise<Unsubscribe>;
+  /**
+   * Adds entries to a log, all or none. Whoever reads up to one of them has seen all before it.
+   * @returns the place of the last
+   */
+  append(log: string, values: readonly string[]): Promise<number>;
+  /** Entries behind a place, oldest first. */
+  read(log: string, after: number, limit: number): Promise<LoggedValue[]>;
+  /** Drops what is not to stay. */
+  trim(log: string, retention: LogRetention): Promise<void>;
+  /** Tells that a log has new entries, by whichever gateway. */
+  follow(log: string, appended: () => void): Promise<Unsubscribe>;
+  /** Sends a message to every subscriber there is now, this gateway's own included: at most once, in order. At most 8 KB. */
+  publish(topic: string, message: string): Promise<void>;
+  subscribe(topic: string, listener: (message: string) => void): Promise<Unsubscribe>;
+  /** For relational data; absent where it cannot hold any. Asked once. */
+  dialect?(): Dialect;
+  /** Waits for what is under way, and gives everything back. */
+  close(): Promise<void>;
+}
+
+/**
+ * What a driver gets when it is opened.
+ *
+ * @example const open: OpenStore = (url, { folder }) => FileDriver.open(resolve(folder, url));
+ */
+export interface StoreHost {
+  /** Folder that relative paths start from: that of the config file. */
+  readonly folder: string;
+  /** Options of the plugin that brings the driver. */
+  readonly options: unknown;
+  readonly log: Logger;
+}
+
+/**
+ * Opens a driver by the URL in the config's `store`.
+ *
+ * @throws {GatewayError} saying what is wrong and what to do: the gateway does not start then
+ * @example export default definePlugin({ name: "file-store", stores: { file: (url, host) => FileDriver.open(url, host) }, setup() {} });
+ */
+export type OpenStore = (url: string, host: StoreHost) => Promise<StoreDriver>;

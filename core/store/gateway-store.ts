@@ -1,0 +1,82 @@
+import type { Logger } from "pino";
+import { Asking } from "./ask.ts";
+import { StoreConnection } from "./connection.ts";
+import { MemoryDriver } from "./memory.ts";
+import type { StoreDriver } from "./driver.ts";
+import { StoreKv } from "./kv.ts";
+import { Leases } from "./lease.ts";
+import { StoreLog } from "./log.ts";
+import { StoreMeter } from "./meter.ts";
+import { checkKey, scopedName, storeKey } from "./names.ts";
+import { Replicas } from "./replicas.ts";
+import type { Store } from "./store.ts";
+import { StoreTopic } from "./topic.ts";
+
+/** The store of a gateway, of which every plugin sees its own part. */
+export class GatewayStore {
+  readonly connection: StoreConnection;
+  readonly #log: Logger;
+  readonly #replicas: Replicas;
+  readonly #asking: Asking;
+
+  constructor(driver: StoreDriver, log: Logger) {
+    this.#log = log;
+    this.connection = new StoreConnection(driver, log);
+    this.#replicas = new Replicas(this.connection);
+    this.#asking = new Asking(this.connection);
+  }
+
+  /** The one that every gateway has without a word in its config. */
+  static inMemory(log: Logger): GatewayStore {
+    return new GatewayStore(new MemoryDriver(), log);
+  }
+
+  /** Shows the others of the store that this gateway uses it. */
+  join(): Promise<void> {
+    return this.#replicas.join();
+  }
+
+  async close(): Promise<void> {
+    await this.#replicas.leave();
+    await this.connection.close();
+  }
+
+  /** @param owner whose part it is: the name of a plugin */
+  scope(owner: string): Store {
+    const { connection } = this;
+    const { replica, driver } = connection;
+    const { shared, durable } = driver;
+    return {
+      replica,
+      shared,
+      durable,
+      kv: (name, options = {}) => {
+        const bucket = scopedName(owner, name);
+        return new StoreKv(connection, bucket, options, this.#tellOnce(bucket));
+      },
+      topic: (name) => new StoreTopic(connection, scopedName(owner, name)),
+      log: (name, options) => new StoreLog(connection, scopedName(owner, name), options),
+      meter: (name, options) =>
+        new StoreMeter(connection, scopedName(owner, "meters"), checkKey(storeKey(name)), options),
+      lease: (name, options) =>
+        new Leases(connection, scopedName(owner, "leases")).acquire(storeKey(name), options),
+      replicas: () => this.#replicas.list(),
+      ask: (to, topic, body, signal) =>
+        this.#asking.ask(to, scopedName(owner, topic), body, signal),
+      answer: (topic, handler) => this.#asking.answer(scopedName(owner, topic), handler as never),
+    };
+  }
+
+  /** A bucket of values that cannot be read fills no log. */
+  #tellOnce(bucket: string): (key: string, reason: string) => void {
+    let isTold = false;
+    return (key, reason) => {
+      if (isTold) return;
+      isTold = true;
+      this.#log.warn(
+        { bucket, key, reason },
+        "a value of the store cannot be read and is left alone",
+      );
+    };
+  }
+}

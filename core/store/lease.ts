@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import { pause } from "../timers.ts";
+import type { StoreConnection } from "./connection.ts";
+import { StoreKv } from "./kv.ts";
+import type { Entry, Lease, LeaseOptions } from "./store.ts";
+
+/** Who holds something, and when others may take over. */
+interface Claim {
+  readonly replica: string;
+  /** Tells two claims of one gateway apart, and finds a write again of which no answer came. */
+  readonly token: string;
+  readonly ttl: number;
+}
+
+/** What is held by one gateway of a store at a time. */
+export class Leases {
+  readonly #connection: StoreConnection;
+  readonly #kv: StoreKv<Claim>;
+  readonly #bucket: string;
+
+  constructor(connection: StoreConnection, bucket: string) {
+    this.#connection = connection;
+    this.#bucket = bucket;
+    this.#kv = new StoreKv(connection, bucket, {}, () => {});
+  }
+
+  async acquire(key: string, { ttl, signal }: LeaseOptions): Promise<Lease> {
+    const waiting = AbortSignal.any([this.#connection.closed, ...(signal ? [signal] : [])]);
+    const claim = { replica: this.#connection.replica, token: randomUUID(), ttl };
+    const turn = new Turn();
+    const stop = await this.#connection.again(
+      () => this.#connection.run((driver) => driver.watch(this.#bucket, () => turn.wake())),
+      waiting,
+    );
+    try {
+      return await this.#waitFor(key, claim, turn, waiting);
+    } finally {
+      await stop();
+    }
+  }
+
+  async #waitFor(key: string, claim: Claim, turn: Turn, waiting: AbortSignal): Promise<Lease> {
+    // A holder is dead when one revision stays for the holder's ttl, by this gateway's own clock.
+    let seen = { rev: 0, at: 0 };
+    for (;;) {
+      waiting.throwIfAborted();
+      const askedAt = performance.now();
+      const entry = await this.#connection.again(() => this.#kv.get(key), waiting);
+      if (entry?.value.token === claim.token) return this.#hold(key, claim, entry.rev, askedAt);
+      if (entry && entry.rev !== seen.rev) seen = { rev: entry.rev, at: performance.now() };
+      if (!entry || this.#isDead(entry, seen.at)) {
+        const take = (): Promise<number | undefined> =>
+          this.#kv.update(key, claim, entry?.rev ?? 0);
+        const rev = await this.#connection.again(take, waiting);
+        if (rev !== undefined) return this.#hold(key, claim, rev, askedAt);
+        continue;
+      }
+      await turn.next(Math.min(claim.ttl, entry.value.ttl) / 4, waiting);
+    }
+  }
+
+  #isDead({ value }: Entry<Claim>, seenAt: number): boolean {
+    // Nobody else uses a store that is not shared: who held it is a process of before.
+    const isOfBefore =
+      !this.#connection.driver.shared && value.replica !== this.#connection.replica;
+    return isOfBefore || performance.now() - seenAt >= value.ttl;
+  }
+
+  /** Shows life each third of the time. What is not renewed in time, counted from before the last renewal began, is lost. */
+  #hold(key: string, claim: Claim, fence: number, since: number): Lease {
+    const lost = new AbortController();
+    const released = new AbortController();
+    const over = AbortSignal.any([lost.signal, released.signal, this.#connection.closed]);
+    let rev = fence;
+    let renewedAt = since;
+    const watchdog = setInterval(() => {
+      if (performance.now() - renewedAt >= claim.ttl) lost.abort();
+      if (over.aborted) clearInterval(watchdog);
+    }, claim.ttl / 12).unref();
+    const renew = async (): Promise<void> => {
+      for (;;) {
+        await pause(claim.ttl / 3, over);
+        if (over.aborted) return;
+        const startedAt = performance.now();
+        const next = await this.#connection.again(() => this.#renew(key, claim, rev), over);
+        if (next === undefined) return lost.abort();
+        rev = next;
+        renewedAt = startedAt;
+      }
+    };
+    const renewing = renew().catch(() => lost.abort());
+    return {
+      fence,
+      signal: lost.signal,
+      release: async () => {
+        if (released.signal.aborted) return;
+        released.abort();
+        clearInterval(watchdog);
+        await renewing;
+        if (!lost.signal.aborted) await this.#kv.delete(key, rev).catch(() => {});
+      },
+    };
+  }
+
+  /** @returns the new revision; `undefined` when somebody else holds it */
+  async #renew(key: string, claim: Claim, rev: number): Promise<number | undefined> {
+    const next = await this.#kv.update(key, claim, rev);
+    if (next !== undefined) return next;
+    const entry = await this.#kv.get(key);
+    return entry?.value.token === claim.token ? entry.rev : undefined;
+  }
+}
+
+/** A wait that anyone may end. */
+class Turn {
+  #wake = (): void => {};
+  #isDue = false;
+
+  wake(): void {
+    this.#isDue = true;
+    this.#wake();
+  }
+
+  async next(ms: number, signal: AbortSignal): Promise<void> {
+    if (!this.#isDue) {
+      const woken = new AbortController();
+      this.#wake = () => woken.abort();
+      await pause(ms, AbortSignal.any([signal, woken.signal]));
+    }
+    this.#isDue = false;
+  }
+}

@@ -1,0 +1,172 @@
+import { GatewayError, isGatewayError } from "../errors.ts";
+import { pause } from "../timers.ts";
+import type { Entry, Kv, KvOptions, Store } from "./store.ts";
+
+/** Wait between attempts while the store is away, in milliseconds. */
+const RETRY_MS = 500;
+
+/**
+ * How things are recorded.
+ *
+ * @example const options: RecordsOptions<Job> = { schema: jobSchema, signal, owns: (job) => job.owner === store.replica };
+ */
+export interface RecordsOptions<T> extends KvOptions<T> {
+  /** Ends attempts that go on while the store is away; aborted when the plugin leaves. */
+  readonly signal: AbortSignal;
+  /** Whether what is in the store may still be written over by this gateway. Default: yes. */
+  owns?(there: T): boolean;
+}
+
+/** What is to be written under a key. */
+interface Slot<T> {
+  /** 0 before the first write. */
+  rev: number;
+  /** The state as it will be when the write begins; absent when nothing waits. */
+  render: (() => T) | undefined;
+  waiting: Waiting[];
+  working: boolean;
+}
+
+interface Waiting {
+  readonly persists: boolean;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Things that live in memory, and in the store for the time after a restart: the memory decides, the store follows. What changes while
+ * a write is under way is one more write, of the latest state. Where the store keeps nothing it does nothing.
+ *
+ * @example
+ * const jobs = new Records<JobRecord>(gateway.store, "jobs", { signal });
+ * for await (const { key, value } of jobs.load()) restore(key, value);
+ * await jobs.save(job.id, () => job.toRecord()); // it is there after a restart
+ */
+export class Records<T> {
+  readonly #kv: Kv<T>;
+  readonly #isKept: boolean;
+  readonly #options: RecordsOptions<T>;
+  readonly #slots = new Map<string, Slot<T>>();
+
+  constructor(store: Store, name: string, options: RecordsOptions<T>) {
+    this.#kv = store.kv(name, options);
+    this.#isKept = store.durable || store.shared;
+    this.#options = options;
+  }
+
+  /** What is there; for the start, before anything is saved. */
+  async *load(prefix = ""): AsyncIterable<Entry<T>> {
+    if (!this.#isKept) return;
+    for await (const entry of this.#kv.list(prefix)) {
+      this.adopt(entry);
+      yield entry;
+    }
+  }
+
+  /** Takes over what was read elsewhere, e.g. by `Kv.get`. */
+  adopt({ key, rev }: Pick<Entry<T>, "key" | "rev">): void {
+    this.#slot(key).rev = rev;
+  }
+
+  /**
+   * Writes the state of a thing. Resolves when a state at least as new as now is in the store.
+   *
+   * @param render tells the state when the write begins
+   * @param options.persists tries again while the store is away, until it answers; default: rejects then
+   * @throws {GatewayError} `unavailable`; `exists` when it belongs to another gateway by now
+   */
+  save(key: string, render: () => T, { persists = false } = {}): Promise<void> {
+    if (!this.#isKept) return Promise.resolve();
+    const slot = this.#slot(key);
+    slot.render = render;
+    return new Promise((resolve, reject) => {
+      slot.waiting.push({ persists, resolve, reject });
+      if (!slot.working) void this.#work(key, slot);
+    });
+  }
+
+  /** Removes it; what waits to be written is not written. Tries until the store answers. */
+  async delete(key: string): Promise<void> {
+    if (!this.#isKept) return;
+    const slot = this.#slots.get(key);
+    this.#slots.delete(key);
+    if (slot) slot.render = undefined;
+    await this.#again(() => this.#kv.delete(key));
+  }
+
+  /** Whether everything was written. */
+  get isSettled(): boolean {
+    return [...this.#slots.values()].every(({ working }) => !working);
+  }
+
+  #slot(key: string): Slot<T> {
+    const slot = this.#slots.get(key) ?? { rev: 0, render: undefined, waiting: [], working: false };
+    this.#slots.set(key, slot);
+    return slot;
+  }
+
+  async #work(key: string, slot: Slot<T>): Promise<void> {
+    slot.working = true;
+    // Several changes of one turn are one write.
+    await Promise.resolve();
+    while (slot.render && this.#slots.get(key) === slot) {
+      const waiting = slot.waiting.splice(0);
+      const { render } = slot;
+      slot.render = undefined;
+      try {
+        await this.#write(key, slot, render);
+        for (const each of waiting) each.resolve();
+      } catch (error) {
+        await this.#fail(slot, render, waiting, error);
+      }
+    }
+    slot.working = false;
+    // It was deleted meanwhile: nobody waits for its state any more.
+    for (const each of slot.waiting.splice(0)) each.resolve();
+  }
+
+  async #write(key: string, slot: Slot<T>, render: () => T): Promise<void> {
+    const rev = await this.#kv.update(key, render(), slot.rev);
+    if (rev !== undefined) {
+      slot.rev = rev;
+      return;
+    }
+    // A write of which no answer came, or another gateway.
+    const there = await this.#kv.get(key);
+    if (there && this.#options.owns?.(there.value) === false)
+      throw new GatewayError("exists", "Another gateway goes on with this.");
+    slot.rev = there?.rev ?? 0;
+    return this.#write(key, slot, render);
+  }
+
+  async #fail(
+    slot: Slot<T>,
+    render: () => T,
+    waiting: readonly Waiting[],
+    error: unknown,
+  ): Promise<void> {
+    const persistent = isAway(error) && !this.#options.signal.aborted;
+    for (const each of waiting)
+      if (persistent && each.persists) slot.waiting.push(each);
+      else each.reject(error);
+    if (!slot.waiting.some((each) => waiting.includes(each))) return;
+    slot.render ??= render;
+    await pause(RETRY_MS * (0.5 + Math.random()), this.#options.signal);
+  }
+
+  async #again(work: () => Promise<unknown>): Promise<void> {
+    for (;;) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        if (!isAway(error) || this.#options.signal.aborted) return;
+        await pause(RETRY_MS * (0.5 + Math.random()), this.#options.signal);
+      }
+    }
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return isGatewayError(error) && error.code === "unavailable";
+}

@@ -1,0 +1,245 @@
+import type { ZodType } from "zod";
+import type { Unsubscribe } from "./driver.ts";
+
+/**
+ * Where a plugin keeps what is to outlive its process, and what the gateways of one store share. Every plugin has names of its own.
+ *
+ * With `store: memory`, the default, everything works and nothing outlives the process.
+ *
+ * Everything rejects with `unavailable` (503) while the store is away, unless it says otherwise.
+ *
+ * @example
+ * const notes = gateway.store.kv<Note>("notes");
+ * await notes.put(id, note); // confirmed: it is there after a restart
+ */
+export interface Store {
+  /** This gateway among those that use the store; new with every start. */
+  readonly replica: string;
+  /** Whether several gateways can use it at once. */
+  readonly shared: boolean;
+  /** Whether what is written is there after the process has ended. */
+  readonly durable: boolean;
+  /**
+   * Values under keys.
+   * @example const notes = gateway.store.kv("notes", { schema: noteSchema, ttl: 86_400_000 });
+   */
+  kv<T>(name: string, options?: KvOptions<T>): Kv<T>;
+  /**
+   * Messages to every gateway of the store, this one included.
+   * @example await gateway.store.topic<string>("moved").publish(id);
+   */
+  topic<T>(name: string): Topic<T>;
+  /**
+   * Entries in order, the newest of which stay.
+   * @example const log = gateway.store.log<Visit>("visits", { maxEntries: 10_000 });
+   */
+  log<T>(name: string, options: LogOptions): Log<T>;
+  /**
+   * A bucket of tokens that all gateways of the store take from; it begins full.
+   * @example const { taken } = await gateway.store.meter("mail", { burst: 100, interval: 60_000 }).take(5);
+   */
+  meter(name: string, options: MeterOptions): Meter;
+  /**
+   * Waits until this gateway is the only one to hold something, however long that takes.
+   * @throws the signal's reason
+   * @example
+   * const lease = await gateway.store.lease("reports", { ttl: 10_000, signal });
+   * await writeReport({ fence: lease.fence, signal: lease.signal });
+   * await lease.release();
+   */
+  lease(name: string, options: LeaseOptions): Promise<Lease>;
+  /** The gateways that use the store now, oldest first; one that died is in it for up to 15 seconds. */
+  replicas(): Promise<readonly Replica[]>;
+  /**
+   * Asks one gateway of the store, and reads what its {@link answer} yields.
+   * @throws {GatewayError} `unavailable` when that gateway is gone or does not answer there; what the answer threw
+   * @example for await (const piece of gateway.store.ask<Status>(replica, "status", { id }, signal)) show(piece);
+   */
+  ask<T>(replica: string, topic: string, body: unknown, signal: AbortSignal): AsyncIterable<T>;
+  /**
+   * Answers what other gateways {@link ask} this one.
+   * @example const end = await gateway.store.answer("status", async function* ({ id }: { id: string }) { yield statusOf(id); });
+   */
+  answer(
+    topic: string,
+    handler: (body: never, signal: AbortSignal) => AsyncIterable<unknown>,
+  ): Promise<Unsubscribe>;
+}
+
+/**
+ * How values are kept.
+ *
+ * @example const options: KvOptions<Note> = { schema: noteSchema, version: 2, ttl: 3_600_000 };
+ */
+export interface KvOptions<T> {
+  /** Reads what is there; a value that it refuses is left alone and counts as absent. Default: anything. */
+  readonly schema?: ZodType<T>;
+  /** Of the values' form. One of a higher version is left alone: never shown, never replaced. Default: 1. */
+  readonly version?: number;
+  /** Milliseconds that a value stays after its last write. Default: forever. */
+  readonly ttl?: number;
+}
+
+/**
+ * A value with its key and revision.
+ *
+ * @example const { key, value, rev }: Entry<Note> = entry;
+ */
+export interface Entry<T> {
+  readonly key: string;
+  readonly value: T;
+  /** Of its last write; higher than that of every write before it, to whatever key. */
+  readonly rev: number;
+}
+
+/**
+ * Values under keys. Keys are made by `storeKey`, or are printable ASCII without spaces, at most 512 characters. Values are JSON of at
+ * most 4 MiB.
+ *
+ * @example const notes: Kv<Note> = gateway.store.kv("notes");
+ */
+export interface Kv<T> {
+  /** Absent when there is none, it ended, or it cannot be read. */
+  get(key: string): Promise<Entry<T> | undefined>;
+  /**
+   * Writes over whatever is there.
+   * @returns the new revision
+   * @throws {GatewayError} `exists` where a value of a later version is; `too_large`
+   */
+  put(key: string, value: T): Promise<number>;
+  /** Writes where nothing is. @returns the new revision; `undefined` when something is there */
+  create(key: string, value: T): Promise<number | undefined>;
+  /** Writes over one revision; 0: where nothing is. @returns the new revision; `undefined` when another is there */
+  update(key: string, value: T, rev: number): Promise<number | undefined>;
+  /** @param rev deletes only this revision @returns whether something was deleted */
+  delete(key: string, rev?: number): Promise<boolean>;
+  /** Values in the order of their keys, read a page at a time. @param prefix how their keys begin; default: all */
+  list(prefix?: string, options?: { readonly after?: string }): AsyncIterable<Entry<T>>;
+  /**
+   * Tells what is there, and then of every change, by whichever gateway: an entry, or the key of one that is gone. Changes that
+   * follow fast may be told as one; the last is always told. One whose `ttl` ended is told when something removes it.
+   * Resolves when all that is there was told.
+   */
+  watch(
+    prefix: string,
+    listener: (key: string, entry: Entry<T> | undefined) => void,
+  ): Promise<Unsubscribe>;
+}
+
+/**
+ * Messages to every gateway of a store: at most once, in order for each sender, each at most 8 KB of JSON.
+ *
+ * @example const moved: Topic<string> = gateway.store.topic("moved");
+ */
+export interface Topic<T> {
+  /** @throws {GatewayError} `too_large` */
+  publish(message: T): Promise<void>;
+  subscribe(listener: (message: T, from: string) => void): Promise<Unsubscribe>;
+}
+
+/**
+ * How much of a log stays; the rest is dropped now and then.
+ *
+ * @example const options: LogOptions = { maxEntries: 10_000, maxAge: 7 * 86_400_000 };
+ */
+export interface LogOptions {
+  readonly maxEntries: number;
+  /** Milliseconds. Default: of any age. */
+  readonly maxAge?: number;
+}
+
+/**
+ * An entry of a log.
+ *
+ * @example const { seq, at, value }: LogEntry<Visit> = entry;
+ */
+export interface LogEntry<T> {
+  readonly value: T;
+  /** Its place; later entries have higher ones, with gaps. */
+  readonly seq: number;
+  /** When it was written, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/**
+ * Entries in order.
+ *
+ * @example const visits: Log<Visit> = gateway.store.log("visits", { maxEntries: 10_000 });
+ */
+export interface Log<T> {
+  /** Adds entries, all or none. @returns the place of the last @throws {GatewayError} `too_large` for one above 4 MiB */
+  append(...values: readonly T[]): Promise<number>;
+  /** @param after place behind which to begin; default: from the oldest @param limit default: 100 */
+  read(options?: {
+    readonly after?: number;
+    readonly limit?: number;
+  }): Promise<readonly LogEntry<T>[]>;
+  /** Tells every entry behind a place, and then each that comes. */
+  follow(after: number, listener: (entry: LogEntry<T>) => void): Promise<Unsubscribe>;
+}
+
+/**
+ * How a meter fills.
+ *
+ * @example const options: MeterOptions = { burst: 100, interval: 60_000 }; // 100 at once, 100 a minute
+ */
+export interface MeterOptions {
+  /** Tokens it holds at most. */
+  readonly burst: number;
+  /** Milliseconds in which it fills from empty. */
+  readonly interval: number;
+}
+
+/**
+ * A bucket of tokens.
+ *
+ * @example const meter: Meter = gateway.store.meter("mail", { burst: 100, interval: 60_000 });
+ */
+export interface Meter {
+  /**
+   * Takes up to so many tokens.
+   * @returns how many it got, and milliseconds until there is one again
+   */
+  take(count: number): Promise<{ readonly taken: number; readonly retryAfter: number }>;
+  /** Gives back what was not used. */
+  give(count: number): Promise<void>;
+}
+
+/**
+ * How something is held.
+ *
+ * @example const options: LeaseOptions = { ttl: 10_000, signal };
+ */
+export interface LeaseOptions {
+  /** Milliseconds after which others may take over from a holder that shows no life. */
+  readonly ttl: number;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Something that one gateway holds.
+ *
+ * @example const lease: Lease = await gateway.store.lease("reports", { ttl: 10_000 });
+ */
+export interface Lease {
+  /** Higher than that of every holder before. Put it into what you write, and refuse to write over a higher one. */
+  readonly fence: number;
+  /** Aborts when it is lost: others may hold it from then on. */
+  readonly signal: AbortSignal;
+  /** Gives it back; safe to call twice. */
+  release(): Promise<void>;
+}
+
+/**
+ * A gateway that uses a store.
+ *
+ * @example const others = (await gateway.store.replicas()).filter(({ id }: Replica) => id !== gateway.store.replica);
+ */
+export interface Replica {
+  readonly id: string;
+  /** Version of Propylon. */
+  readonly version: string;
+  /** When it began, in milliseconds since 1970. */
+  readonly since: number;
+}
