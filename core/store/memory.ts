@@ -25,7 +25,8 @@ export class MemoryDriver implements StoreDriver {
   #seq = 0;
 
   get(bucket: string, key: string): Promise<StoredValue | undefined> {
-    return Promise.resolve(this.#find(bucket, key));
+    const held = this.#find(bucket, key);
+    return Promise.resolve(held && { value: held.value, rev: held.rev });
   }
 
   put(
