@@ -4,10 +4,16 @@ import { type Store, within } from "propylon/kit";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";
-import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../service.ts";
+import type {
+  TaskOwner,
+  RunningTask,
+  RuntimeService,
+  SendOptions,
+  TaskFilter,
+} from "../service.ts";
 import type { Skill } from "../skills.ts";
 import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
-import { ownerOf, type TaskRecord } from "./task-record.ts";
+import type { TaskRecord } from "./task-record.ts";
 import { TaskRecords } from "./task-records.ts";
 import {
   ABANDONED,
@@ -35,7 +41,7 @@ export interface TaskDependencies {
 /** How long the last step of a shutdown waits for what does not stop, in milliseconds; programs end with the process. */
 const LAST_MS = 1_000;
 
-type Watcher = (task: Task, event: StreamEvent, principal: Principal) => void;
+type Watcher = (task: Task, event: StreamEvent, owner: TaskOwner) => void;
 
 /** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
 export class RequestHandler implements RuntimeService {
@@ -69,7 +75,7 @@ export class RequestHandler implements RuntimeService {
     if (this.#isLoaded) return;
     this.#isLoaded = true;
     for await (const record of this.#records.load())
-      if (!this.#store.has(record.task.id, record.owner)) await this.#takeOver(record);
+      if (!this.#store.has(record.task.id, { ref: record.owner })) await this.#takeOver(record);
     this.#store.sweep(this.#current.options, this.#drop);
   }
 
@@ -91,7 +97,7 @@ export class RequestHandler implements RuntimeService {
     const live = this.#make({
       id: task.id,
       contextId: task.contextId!,
-      owner: ownerOf(record),
+      owner: { ref: record.owner },
       skill,
       record,
     });
@@ -181,7 +187,7 @@ export class RequestHandler implements RuntimeService {
     return this.send(message, options);
   }
 
-  get(id: string, principal: Principal): LiveTask {
+  get(id: string, principal: TaskOwner): LiveTask {
     const task = this.#store.find(id, principal);
     if (task) return task;
     throw new GatewayError("not_found", "There is no such task.", {

@@ -1,6 +1,6 @@
 import type { Principal } from "propylon";
 import type { Message, Task } from "propylon/contract";
-import type { TaskFilter } from "../service.ts";
+import type { TaskOwner, TaskFilter } from "../service.ts";
 import type { LiveTask } from "./live-task.ts";
 
 /** How much is kept. */
@@ -41,7 +41,7 @@ export class TaskStore {
     this.#tasks.set(keyOf(task.owner, task.id), task);
   }
 
-  find(id: string, owner: Principal): LiveTask | undefined {
+  find(id: string, owner: TaskOwner): LiveTask | undefined {
     return this.#tasks.get(keyOf(owner, id));
   }
 
@@ -86,7 +86,7 @@ export class TaskStore {
     this.#over.add(task);
   }
 
-  has(id: string, owner: Pick<Principal, "ref">): boolean {
+  has(id: string, owner: TaskOwner): boolean {
     return this.#tasks.has(keyOf(owner, id));
   }
 
@@ -127,7 +127,7 @@ export class TaskStore {
 }
 
 /** Ids are chosen by clients: no id of one principal looks like one of another. */
-function keyOf({ ref }: Pick<Principal, "ref">, own: string): string {
+function keyOf({ ref }: TaskOwner, own: string): string {
   return JSON.stringify([ref, own]);
 }
 
