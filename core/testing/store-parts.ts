@@ -85,10 +85,12 @@ export function testStoreParts(under: StoreUnderTest): void {
       await expect(kv.get(key)).rejects.toMatchObject({ code });
     });
 
-    it("above 4 MiB are refused", async () => {
-      await expect(store.kv(part()).put("key", "x".repeat(4 * 1024 * 1024))).rejects.toMatchObject({
-        code: "too_large",
-      });
+    it("above 32 MiB are refused", async () => {
+      await expect(store.kv(part()).put("key", "x".repeat(32 * 1024 * 1024))).rejects.toMatchObject(
+        {
+          code: "too_large",
+        },
+      );
     });
 
     it.each(["", "a b", "x".repeat(65), "ä"])("are refused in a bucket named %j", (name) => {

@@ -12,6 +12,8 @@ export interface SendOptions {
   readonly id?: string | undefined;
   /** Id of the skill; default: `metadata.skill` of the message or the request, else the first. */
   readonly skill?: string | undefined;
+  /** Whether the message answers a task that waits: without that task it fails, in place of being the first of a new one. */
+  readonly continues?: boolean | undefined;
   /** `_meta` for the call: trace context (`traceparent`, `tracestate`, `baggage`). */
   readonly meta?: Json | undefined;
   /** Metadata of the request around the message. */

@@ -86,12 +86,30 @@ export class TaskStore {
     this.#over.add(task);
   }
 
-  /** Drops what is kept no longer. */
-  sweep({ maxTasks, maxTotalSize, ttl }: TaskStoreLimits, now = Date.now()): void {
+  has(id: string, owner: Pick<Principal, "ref">): boolean {
+    return this.#tasks.has(keyOf(owner, id));
+  }
+
+  /** Forgets a task that is another gateway's, or never came to be. */
+  forget(task: LiveTask): void {
+    this.#over.add(task);
+    this.drop(task);
+  }
+
+  /**
+   * Drops what is kept no longer.
+   * @param dropped hears of each
+   */
+  sweep(
+    { maxTasks, maxTotalSize, ttl }: TaskStoreLimits,
+    dropped: (task: LiveTask) => void,
+    now = Date.now(),
+  ): void {
     for (const task of this.#over) {
       const isTooOld = now - task.changedAt > ttl;
       if (!isTooOld && this.#tasks.size <= maxTasks && this.#bytes <= maxTotalSize) return;
       this.drop(task);
+      dropped(task);
     }
   }
 
@@ -109,7 +127,7 @@ export class TaskStore {
 }
 
 /** Ids are chosen by clients: no id of one principal looks like one of another. */
-function keyOf({ ref }: Principal, own: string): string {
+function keyOf({ ref }: Pick<Principal, "ref">, own: string): string {
   return JSON.stringify([ref, own]);
 }
 
