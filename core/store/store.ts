@@ -48,7 +48,7 @@ export interface Store {
    * await lease.release();
    */
   lease(name: string, options: LeaseOptions): Promise<Lease>;
-  /** The gateways that use the store now, oldest first; one that died is in it for up to 15 seconds. */
+  /** The gateways that use the store now, oldest first; one that died is in it for up to 6 seconds. */
   replicas(): Promise<readonly Replica[]>;
   /**
    * Asks one gateway of the store, and reads what its {@link answer} yields.

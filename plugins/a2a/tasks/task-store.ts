@@ -86,10 +86,6 @@ export class TaskStore {
     this.#over.add(task);
   }
 
-  has(id: string, owner: TaskOwner): boolean {
-    return this.#tasks.has(keyOf(owner, id));
-  }
-
   /** Forgets a task that is another gateway's, or never came to be. */
   forget(task: LiveTask): void {
     this.#over.add(task);
