@@ -102,7 +102,8 @@ export type {
   StoreHost,
   Unsubscribe,
 } from "../store/driver.ts";
-export { storeKey } from "../store/names.ts";
+export { LocalEvents } from "../store/local-events.ts";
+export { storeKey } from "../store/store-key.ts";
 export { Records, type RecordsOptions } from "../store/records.ts";
 export type {
   Entry,

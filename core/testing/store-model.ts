@@ -1,7 +1,7 @@
+import assert from "node:assert/strict";
 import { expect, it } from "vitest";
 import type { StoreDriver } from "../store/driver.ts";
-import type { StoreUnderTest } from "./store-suite.ts";
-import { fresh } from "./fresh.ts";
+import { fresh, type StoreUnderTest } from "./store-under-test.ts";
 
 /** Steps between two comparisons of everything. */
 const COMPARE = 250;
@@ -23,11 +23,13 @@ export function testStoreModel(under: StoreUnderTest, steps: number, seed: numbe
         if (step % COMPARE === 0) await walk.compare();
       }
       await walk.compare();
+      expect(walk.steps).toBe(steps);
     },
   );
 }
 
 class Walk {
+  steps = 0;
   readonly #driver: StoreDriver;
   readonly #random: (below: number) => number;
   readonly #bucket = fresh();
@@ -42,26 +44,33 @@ class Walk {
   }
 
   step(): Promise<void> {
+    this.steps++;
     const steps = [
-      this.#put,
-      this.#update,
-      this.#create,
-      this.#delete,
-      this.#get,
-      this.#list,
-      this.#append,
-      this.#read,
-      this.#trim,
+      () => this.#put(),
+      () => this.#update(),
+      () => this.#create(),
+      () => this.#delete(),
+      () => this.#get(),
+      () => this.#list(),
+      () => this.#append(),
+      () => this.#read(),
+      () => this.#trim(),
     ];
-    return steps[this.#random(steps.length)]!.call(this);
+    return steps[this.#random(steps.length)]!();
   }
 
   async compare(): Promise<void> {
     const there = await this.#driver.list(this.#bucket, { prefix: "", limit: 10_000 });
     const entries = [...this.#entries].map(([key, entry]) => ({ key, ...entry }));
-    expect(there).toEqual(entries.toSorted((left, right) => (left.key < right.key ? -1 : 1)));
+    assert.deepEqual(
+      there,
+      entries.toSorted((left, right) => (left.key < right.key ? -1 : 1)),
+    );
     const logged = await this.#driver.read(this.#log, 0, 10_000);
-    expect(logged.map(({ value, seq }) => ({ value, seq }))).toEqual(this.#logged);
+    assert.deepEqual(
+      logged.map(({ value, seq }) => ({ value, seq })),
+      this.#logged,
+    );
   }
 
   get #key(): string {
@@ -92,9 +101,9 @@ class Walk {
       value,
       rev === undefined ? {} : { rev },
     );
-    expect(written !== undefined).toBe(isRight);
+    assert.equal(written !== undefined, isRight);
     if (written === undefined) return;
-    expect(written).toBeGreaterThan(this.#highest);
+    assert.ok(written > this.#highest);
     this.#highest = written;
     this.#entries.set(key, { value, rev: written });
   }
@@ -104,13 +113,13 @@ class Walk {
     const there = this.#entries.get(key);
     const rev = this.#random(2) === 0 ? undefined : (there?.rev ?? 0) + this.#random(2);
     const isRight = there !== undefined && (rev === undefined || rev === there.rev);
-    expect(await this.#driver.delete(this.#bucket, key, rev)).toBe(isRight);
+    assert.equal(await this.#driver.delete(this.#bucket, key, rev), isRight);
     if (isRight) this.#entries.delete(key);
   }
 
   async #get(): Promise<void> {
     const key = this.#key;
-    expect(await this.#driver.get(this.#bucket, key)).toEqual(this.#entries.get(key));
+    assert.deepEqual(await this.#driver.get(this.#bucket, key), this.#entries.get(key));
   }
 
   async #list(): Promise<void> {
@@ -121,7 +130,10 @@ class Walk {
       (key) => key.startsWith(prefix) && key > (after ?? ""),
     );
     const there = await this.#driver.list(this.#bucket, { prefix, after, limit });
-    expect(there.map(({ key }) => key)).toEqual(keys.toSorted().slice(0, limit));
+    assert.deepEqual(
+      there.map(({ key }) => key),
+      keys.toSorted().slice(0, limit),
+    );
   }
 
   async #append(): Promise<void> {
@@ -132,8 +144,11 @@ class Walk {
     const last = await this.#driver.append(this.#log, values);
     const after = this.#logged.at(-1)?.seq ?? 0;
     const added = await this.#driver.read(this.#log, after, 100);
-    expect(added.map(({ value }) => value)).toEqual(values);
-    expect(added.at(-1)!.seq).toBe(last);
+    assert.deepEqual(
+      added.map(({ value }) => value),
+      values,
+    );
+    assert.equal(added.at(-1)!.seq, last);
     this.#logged.push(...added.map(({ value, seq }) => ({ value, seq })));
   }
 
@@ -142,7 +157,10 @@ class Walk {
     const limit = 1 + this.#random(20);
     const there = await this.#driver.read(this.#log, after, limit);
     const entries = this.#logged.filter(({ seq }) => seq > after).slice(0, limit);
-    expect(there.map(({ value, seq }) => ({ value, seq }))).toEqual(entries);
+    assert.deepEqual(
+      there.map(({ value, seq }) => ({ value, seq })),
+      entries,
+    );
   }
 
   async #trim(): Promise<void> {
