@@ -55,12 +55,12 @@ export class Succession {
    * @throws {GatewayError} `unavailable`; `exists` for a message to a task that another gateway is at
    */
   async fetch(message: Message, options: SendOptions): Promise<void> {
-    const { records, store, waits } = this.#host;
+    const { records, store } = this.#host;
     const id = options.id ?? message.taskId;
     if (!records.isKept || id === undefined) return;
     const known = store.find(id, options.principal);
     if (!known) await this.#await(id, message, options);
-    else if (waits(known) && !known.isAsking && !known.hasTaken(message))
+    else if (this.#host.waits(known) && !known.isAsking && !known.hasTaken(message))
       await this.#claim(known, message, options);
   }
 
@@ -101,7 +101,7 @@ export class Succession {
 
   /** @returns whether it is this gateway's now */
   async #takeOver(record: TaskRecord): Promise<boolean> {
-    const { store, records, finish, tell } = this.#host;
+    const { store, records } = this.#host;
     const { isAsking, task } = record;
     const owner = { ref: record.owner };
     const { isFinal, isInterrupted } = STATES[task.status.state];
@@ -113,18 +113,18 @@ export class Succession {
     this.#elsewhere.delete(keyOf(task.id, owner));
     if (store.find(task.id, owner)) return true;
     const live = this.#restore(record);
-    if (!isSettled) finish(live, () => abandon(live));
+    if (!isSettled) this.#host.finish(live, () => abandon(live));
     else if (isFinal) store.file(live);
     store.weigh(live);
-    if (isSettled) tell(live, { task });
+    if (isSettled) this.#host.tell(live, { task });
     return true;
   }
 
   #restore(record: TaskRecord): LiveTask {
-    const { store, make } = this.#host;
+    const { store } = this.#host;
     const { task, skill, owner } = record;
     const contextId = task.contextId!;
-    const live = make({ id: task.id, contextId, owner: { ref: owner }, skill, record });
+    const live = this.#host.make({ id: task.id, contextId, owner: { ref: owner }, skill, record });
     store.add(live);
     for (const place of record.taken) {
       const message = task.history?.[place];
