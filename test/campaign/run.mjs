@@ -77,6 +77,23 @@ const CAMPAIGNS = {
     times: 1,
     each: "2,000 tasks, and 50 SIGKILL each of sidecar, runtime and nats-server",
   },
+  answers: {
+    args: vitest("test/e2e/answers.test.ts"),
+    env: { ANSWER_RUNS: "34" },
+    times: 1,
+    each: "238 questions answered behind a kill -9, over SQLite, PostgreSQL and NATS, with one to three gateways",
+  },
+  store: {
+    args: [
+      ...vitest("test/plugins/sqlite"),
+      "test/plugins/postgres",
+      "test/plugins/nats",
+      "test/core/store",
+    ],
+    env: { STORE_STEPS: "200000", STORE_KILLS: "200" },
+    times: 1,
+    each: "200,000 steps beside a model per store, and 200 writers killed with SIGKILL",
+  },
   chaos: {
     args: ["test/campaign/chaos/run.mjs"],
     times: 1,

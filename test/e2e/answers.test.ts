@@ -15,7 +15,9 @@ import { buildCommand, workFolder } from "./build.ts";
 import { Mortal } from "./queue-process.ts";
 
 /** Questions that are asked and answered; each third answer meets a gateway that dies with it. */
-const RUNS = Number(process.env["ANSWER_RUNS"] ?? 6);
+const RUNS = Number(process.env["ANSWER_RUNS"] ?? 3);
+/** Gateways on one store. */
+const COUNTS = RUNS > 3 ? [1, 2, 3] : [2];
 
 /** Longest wait for one step, in milliseconds. */
 const LIMIT = 30_000;
@@ -74,7 +76,8 @@ class Stage {
   }
 }
 
-async function setUp(count: number, store: string): Promise<Stage> {
+/** @param store default: the NATS server of the queue */
+async function setUp(count: number, store?: string): Promise<Stage> {
   const model = await startModel({
     script: ({ text, turn }) => {
       const [, run] = /^Delete database (\d+)\.$/.exec(text) ?? [];
@@ -91,7 +94,7 @@ async function setUp(count: number, store: string): Promise<Stage> {
   for (let at = 0; at < count; at++) {
     const port = await freePort();
     const config = join(folder, `gateway-${port}.json`);
-    await writeFile(config, JSON.stringify(configOf(port, nats.url, model.url, store)));
+    await writeFile(config, JSON.stringify(configOf(port, nats.url, model.url, store ?? nats.url)));
     const gateway = new Mortal(() => [main, "start", config]);
     onTestFinished(async () => void (await gateway.kill()));
     gateway.start();
@@ -159,7 +162,7 @@ async function askAndAnswer(stage: Stage, run: number): Promise<{ end: string; t
 }
 
 /** How each run ended, and what of the conversation the model was not told. */
-async function runAll(count: number, store: string): Promise<string[]> {
+async function runAll(count: number, store?: string): Promise<string[]> {
   const stage = await setUp(count, store);
   const wrong: string[] = [];
   for (let run = 0; run < RUNS; run++) {
@@ -183,12 +186,20 @@ describe("an answer through the queue meets its question, and the model sees all
     },
   );
 
-  it.each([1, 2, 3])(
+  it.each(COUNTS)(
     "over kill -9 of one of %i gateways, with PostgreSQL",
     { timeout: 120_000 + RUNS * 20_000 },
     async (count) => {
       const server = await startServer();
       expect(await runAll(count, server.url)).toEqual([]);
+    },
+  );
+
+  it.each(COUNTS)(
+    "over kill -9 of one of %i gateways, with NATS",
+    { timeout: 120_000 + RUNS * 20_000 },
+    async (count) => {
+      expect(await runAll(count)).toEqual([]);
     },
   );
 
