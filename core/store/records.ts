@@ -85,13 +85,18 @@ export class Records<T> {
     });
   }
 
-  /** Removes it; what waits to be written is not written. Tries until the store answers. */
-  async delete(key: string): Promise<void> {
+  /**
+   * Removes it; what waits to be written is not written.
+   *
+   * @param options.persists tries until the store answers; `false`: rejects while it is away, and nothing is removed. Default: true
+   */
+  async delete(key: string, { persists = true } = {}): Promise<void> {
     if (!this.#isKept) return;
+    if (!persists) await this.#kv.delete(key);
     const slot = this.#slots.get(key);
     this.#slots.delete(key);
     if (slot) slot.render = undefined;
-    await this.#again(() => this.#kv.delete(key));
+    if (persists || slot?.working) await this.#again(() => this.#kv.delete(key));
   }
 
   /** Whether everything was written. */
