@@ -226,6 +226,12 @@ export class FlagStore {
     this.#news = setTimeout(() => void this.#writeNews(), NEWS_MS).unref();
   }
 
+  #noteFailure({ code, cause, message }: GatewayError): void {
+    // A store that is away has said so itself, and comes back.
+    if (code === "unavailable") this.#postpone();
+    else this.#host.log.warn({ err: cause }, message);
+  }
+
   /** In the queue of the other writes; a failure costs nothing but the news. */
   async #writeNews(): Promise<void> {
     clearTimeout(this.#news);
@@ -234,7 +240,7 @@ export class FlagStore {
       try {
         await this.#write(this.#flags, (keeper, now) => keeper.follow(now));
       } catch (error) {
-        this.#host.log.warn({ err: toGatewayError(error).cause }, toGatewayError(error).message);
+        this.#noteFailure(toGatewayError(error));
       }
     };
     while (this.#working) await this.#working;

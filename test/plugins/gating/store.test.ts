@@ -101,6 +101,26 @@ it("while the store is away a switch is refused, nothing changed, and flags deci
   expect(second.service.isToolEnabled("house", "alpha")).toBe(true);
 });
 
+it("what was refused is not there after a restart, although the store took it", async () => {
+  const kept = new KeptStore();
+  const { url } = await serveEverything();
+  const first = await startOn(kept, url);
+  kept.writesLeft = 0;
+  await expect(first.service.set([OFF], "key:ci")).rejects.toMatchObject({ code: "unavailable" });
+  await kept.driver.put(
+    "gating/flags",
+    "house/alpha",
+    `1:${JSON.stringify({ ...OFF, by: "key:ci" })}`,
+  );
+  kept.writesLeft = Infinity;
+  kept.isAway = false;
+  await until(async () =>
+    (await kept.driver.get("gating/flags", "house/alpha"))?.value.includes("true"),
+  );
+  const second = await startOn(kept, url);
+  expect(second.service.isToolEnabled("house", "alpha")).toBe(true);
+});
+
 it("of several flags that cannot all be written none is set after a restart", async () => {
   const kept = new KeptStore();
   const { url } = await serveEverything();
