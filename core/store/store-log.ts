@@ -72,6 +72,10 @@ export class StoreLog<T> implements Log<T> {
     };
   }
 
+  clear(): Promise<void> {
+    return this.#connection.run((driver) => driver.trim(this.#log, { maxEntries: 0 }));
+  }
+
   /** Never fails what was written. */
   async #trimSometimes(): Promise<void> {
     const { maxEntries, maxAge } = this.#options;

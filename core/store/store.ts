@@ -176,6 +176,8 @@ export interface Log<T> {
   }): Promise<readonly LogEntry<T>[]>;
   /** Tells every entry behind a place, and then each that comes. */
   follow(after: number, listener: (entry: LogEntry<T>) => void): Promise<Unsubscribe>;
+  /** Drops every entry there is now. */
+  clear(): Promise<void>;
 }
 
 /**
