@@ -1,5 +1,6 @@
 import type { Call } from "../../../core/call/call.ts";
 import { Backlog } from "../../../core/http/backlog.ts";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { Leases } from "../../../core/http/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
@@ -174,6 +175,7 @@ function testHost(servers: readonly FakeServer[], config: GatewayConfig): TestHo
     callTimeout: 60_000,
     leases: new Leases(),
     backlog: new Backlog(config.limits, () => {}),
+    store: GatewayStore.inMemory(pino({ level: "silent" })).scope("mcp"),
     events,
     calls,
     current: {
