@@ -131,7 +131,7 @@ export interface StoreDriver {
   publish(topic: string, message: string): Promise<void>;
   subscribe(topic: string, listener: (message: string) => void): Promise<Unsubscribe>;
   /** For relational data; absent where it cannot hold any. Asked once. */
-  dialect?(): Dialect;
+  dialect?(): Promise<Dialect>;
   /** Waits for what is under way, and gives everything back. */
   close(): Promise<void>;
 }

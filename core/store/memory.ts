@@ -1,4 +1,3 @@
-import { EventEmitter } from "node:events";
 import type {
   ListOptions,
   LoggedValue,
@@ -9,6 +8,7 @@ import type {
   StoreDriver,
   Unsubscribe,
 } from "./driver.ts";
+import { LocalEvents } from "./local-events.ts";
 
 interface Held extends StoredValue {
   readonly until: number;
@@ -20,12 +20,13 @@ export class MemoryDriver implements StoreDriver {
   readonly durable = false;
   readonly #buckets = new Map<string, Map<string, Held>>();
   readonly #logs = new Map<string, LoggedValue[]>();
-  readonly #listeners = new EventEmitter().setMaxListeners(0);
+  readonly #events = new LocalEvents();
   #rev = 0;
   #seq = 0;
 
   get(bucket: string, key: string): Promise<StoredValue | undefined> {
-    return Promise.resolve(this.#find(bucket, key));
+    const held = this.#find(bucket, key);
+    return Promise.resolve(held && { value: held.value, rev: held.rev });
   }
 
   put(
@@ -38,7 +39,7 @@ export class MemoryDriver implements StoreDriver {
       return Promise.resolve(undefined);
     const held = { value, rev: ++this.#rev, until };
     this.#bucket(bucket).set(key, held);
-    this.#listeners.emit(`kv ${bucket}`, key);
+    this.#events.emit(`kv ${bucket}`, key);
     return Promise.resolve(held.rev);
   }
 
@@ -46,7 +47,7 @@ export class MemoryDriver implements StoreDriver {
     const held = this.#find(bucket, key);
     if (!held || (rev !== undefined && held.rev !== rev)) return Promise.resolve(false);
     this.#bucket(bucket).delete(key);
-    this.#listeners.emit(`kv ${bucket}`, key);
+    this.#events.emit(`kv ${bucket}`, key);
     return Promise.resolve(true);
   }
 
@@ -62,13 +63,13 @@ export class MemoryDriver implements StoreDriver {
   }
 
   watch(bucket: string, changed: (key: string | undefined) => void): Promise<Unsubscribe> {
-    return this.#listen(`kv ${bucket}`, changed);
+    return Promise.resolve(this.#events.listen(`kv ${bucket}`, changed));
   }
 
   append(log: string, values: readonly string[]): Promise<number> {
     const at = Date.now();
     this.#log(log).push(...values.map((value) => ({ value, seq: ++this.#seq, at })));
-    this.#listeners.emit(`log ${log}`);
+    this.#events.emit(`log ${log}`);
     return Promise.resolve(this.#seq);
   }
 
@@ -86,20 +87,20 @@ export class MemoryDriver implements StoreDriver {
   }
 
   follow(log: string, appended: () => void): Promise<Unsubscribe> {
-    return this.#listen(`log ${log}`, appended);
+    return Promise.resolve(this.#events.listen(`log ${log}`, appended));
   }
 
   publish(topic: string, message: string): Promise<void> {
-    this.#listeners.emit(`topic ${topic}`, message);
+    this.#events.emit(`topic ${topic}`, message);
     return Promise.resolve();
   }
 
   subscribe(topic: string, listener: (message: string) => void): Promise<Unsubscribe> {
-    return this.#listen(`topic ${topic}`, listener);
+    return Promise.resolve(this.#events.listen(`topic ${topic}`, listener));
   }
 
   close(): Promise<void> {
-    this.#listeners.removeAllListeners();
+    this.#events.close();
     return Promise.resolve();
   }
 
@@ -120,19 +121,5 @@ export class MemoryDriver implements StoreDriver {
     const log = this.#logs.get(name) ?? [];
     this.#logs.set(name, log);
     return log;
-  }
-
-  /** In a turn of its own: whoever writes is not held up, nor harmed, by who listens. */
-  #listen(name: string, listener: (what: string) => void): Promise<Unsubscribe> {
-    let isOver = false;
-    const later = (what: string): void =>
-      queueMicrotask(() => {
-        if (!isOver) listener(what);
-      });
-    this.#listeners.on(name, later);
-    return Promise.resolve(() => {
-      isOver = true;
-      this.#listeners.off(name, later);
-    });
   }
 }

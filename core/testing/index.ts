@@ -15,3 +15,4 @@ export {
   type FakeTool,
   type FakeUpstream,
 } from "./fake-upstream.ts";
+export { testStore, type StoreSuite } from "./store-suite.ts";

@@ -1,0 +1,383 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { z } from "zod";
+import { GatewayError } from "../errors.ts";
+import type { StoreDriver } from "../store/driver.ts";
+import { GatewayStore } from "../store/gateway-store.ts";
+import { Records } from "../store/records.ts";
+import type { Store } from "../store/store.ts";
+import { fresh } from "./fresh.ts";
+import type { StoreUnderTest } from "./store-suite.ts";
+
+const log = pino({ level: "silent" });
+
+/** What plugins get, over the driver under test. */
+export function testStoreParts(under: StoreUnderTest): void {
+  let gateway: GatewayStore;
+  let store: Store;
+  const part = (): string => fresh().slice(5, 28);
+
+  beforeAll(async () => {
+    gateway = new GatewayStore(unclosed(under.driver), log);
+    await gateway.join();
+    store = gateway.scope("tests");
+  });
+  afterAll(() => gateway.close());
+
+  describe("values of a plugin", () => {
+    it("are JSON", async () => {
+      const kv = store.kv<unknown>(part());
+      const value = { text: "Grüße \u0000 👋", list: [1, null, { deep: true }], none: null };
+      const rev = await kv.put("key", value);
+      expect(await kv.get("key")).toEqual({ key: "key", value, rev });
+    });
+
+    it("are apart from those of another plugin", async () => {
+      const name = part();
+      await store.kv(name).put("key", 1);
+      expect(await gateway.scope("others").kv(name).get("key")).toBeUndefined();
+    });
+
+    it("are created, updated and deleted by their revision", async () => {
+      const kv = store.kv<number>(part());
+      const rev = (await kv.create("key", 1))!;
+      expect(await kv.create("key", 2)).toBeUndefined();
+      const next = (await kv.update("key", 3, rev))!;
+      expect(await kv.update("key", 4, rev)).toBeUndefined();
+      expect(await kv.delete("key", rev)).toBe(false);
+      expect(await kv.delete("key", next)).toBe(true);
+    });
+
+    it("that the schema refuses are left alone and count as absent", async () => {
+      const name = part();
+      await store.kv(name).put("wrong", { count: "many" });
+      await store.kv(name).put("right", { count: 1 });
+      const kv = store.kv(name, { schema: z.strictObject({ count: z.number() }) });
+      expect(await kv.get("wrong")).toBeUndefined();
+      expect((await collect(kv.list())).map(({ key }) => key)).toEqual(["right"]);
+      expect(await store.kv(name).get("wrong")).toBeDefined();
+    });
+
+    it("of a later version are neither shown nor replaced", async () => {
+      const name = part();
+      await store.kv(name, { version: 2 }).put("key", "new form");
+      const older = store.kv(name, { version: 1 });
+      expect(await older.get("key")).toBeUndefined();
+      await expect(older.put("key", "old form")).rejects.toMatchObject({ code: "exists" });
+      expect(await older.create("key", "old form")).toBeUndefined();
+      expect((await store.kv(name, { version: 3 }).get("key"))?.value).toBe("new form");
+    });
+
+    it("end after their ttl", async () => {
+      const kv = store.kv<number>(part(), { ttl: 100 });
+      await kv.put("key", 1);
+      await vi.waitFor(async () => expect(await kv.get("key")).toBeUndefined(), 5_000);
+    });
+
+    it.each([
+      ["a key with a space", "a b", "invalid"],
+      ["an empty key", "", "invalid"],
+      ["a key of 513 characters", "k".repeat(513), "too_large"],
+      ["a key beyond ASCII", "ä", "invalid"],
+    ])("are refused under %s", async (_name, key, code) => {
+      const kv = store.kv<number>(part());
+      await expect(kv.put(key, 1)).rejects.toMatchObject({ code });
+      await expect(kv.get(key)).rejects.toMatchObject({ code });
+    });
+
+    it("above 4 MiB are refused", async () => {
+      await expect(store.kv(part()).put("key", "x".repeat(4 * 1024 * 1024))).rejects.toMatchObject({
+        code: "too_large",
+      });
+    });
+
+    it.each(["", "a b", "x".repeat(65), "ä"])("are refused in a bucket named %j", (name) => {
+      expect(() => store.kv(name)).toThrow(GatewayError);
+    });
+
+    it("are watched: what is there, then every change, the last always", async () => {
+      const kv = store.kv<number>(part());
+      await kv.put("a/1", 1);
+      await kv.put("b/1", 1);
+      const told: [string, number | undefined][] = [];
+      const stop = await kv.watch("a/", (key, entry) => told.push([key, entry?.value]));
+      expect(told).toEqual([["a/1", 1]]);
+      for (let step = 2; step <= 20; step++) await kv.put("a/1", step);
+      await kv.put("b/1", 2);
+      await kv.put("a/2", 7);
+      await vi.waitFor(() => expect(told).toContainEqual(["a/2", 7]), 5_000);
+      await vi.waitFor(() => expect(told).toContainEqual(["a/1", 20]), 5_000);
+      await kv.delete("a/2");
+      await vi.waitFor(() => expect(told.at(-1)).toEqual(["a/2", undefined]), 5_000);
+      expect(told.filter(([key]) => key === "b/1")).toEqual([]);
+      const values = told.flatMap(([key, value]) => (key === "a/1" ? [value!] : []));
+      expect(values).toEqual(values.toSorted((left, right) => left - right));
+      await stop();
+    });
+  });
+
+  describe("records of a plugin", () => {
+    const signal = new AbortController().signal;
+    const kept = (): boolean => store.durable || store.shared;
+
+    it("follow what is in memory, the latest state last", async (context) => {
+      if (!kept()) context.skip();
+      const name = part();
+      const records = new Records<number>(store, name, { signal });
+      let state = 0;
+      const saves: Promise<void>[] = [];
+      for (state = 1; state <= 50; state++) saves.push(records.save("key", () => state));
+      await Promise.all(saves);
+      expect((await store.kv<number>(name).get("key"))?.value).toBe(51);
+      expect(records.isSettled).toBe(true);
+    });
+
+    it("are loaded, and go on from there", async (context) => {
+      if (!kept()) context.skip();
+      const name = part();
+      await new Records<number>(store, name, { signal }).save("key", () => 1);
+      const next = new Records<number>(store, name, { signal });
+      expect((await collect(next.load())).map(({ key, value }) => [key, value])).toEqual([
+        ["key", 1],
+      ]);
+      await next.save("key", () => 2);
+      await next.delete("key");
+      expect(await collect(store.kv(name).list())).toEqual([]);
+    });
+
+    it("of another gateway are not written over", async (context) => {
+      if (!kept()) context.skip();
+      const name = part();
+      const mine = new Records<{ by: string }>(store, name, {
+        signal,
+        owns: ({ by }) => by === "me",
+      });
+      await mine.save("key", () => ({ by: "me" }));
+      await store.kv<{ by: string }>(name).put("key", { by: "other" });
+      await expect(mine.save("key", () => ({ by: "me" }))).rejects.toMatchObject({
+        code: "exists",
+      });
+      expect((await store.kv<{ by: string }>(name).get("key"))?.value).toEqual({ by: "other" });
+    });
+
+    it("cost nothing where nothing is kept", async (context) => {
+      if (kept()) context.skip();
+      const records = new Records<number>(store, part(), { signal });
+      await records.save("key", () => expect.unreachable());
+      expect(await collect(records.load())).toEqual([]);
+    });
+  });
+
+  describe("logs of a plugin", () => {
+    it("are read in pages and followed", async () => {
+      const visits = store.log<number>(part(), { maxEntries: 1_000 });
+      await visits.append(1, 2, 3);
+      const [first] = await visits.read({ limit: 1 });
+      expect((await visits.read({ after: first!.seq })).map(({ value }) => value)).toEqual([2, 3]);
+      const told: number[] = [];
+      const stop = await visits.follow(first!.seq, ({ value }) => told.push(value));
+      expect(told).toEqual([2, 3]);
+      for (let step = 4; step <= 20; step++) await visits.append(step);
+      await vi.waitFor(
+        () => expect(told).toEqual(Array.from({ length: 19 }, (_, index) => index + 2)),
+        5_000,
+      );
+      await stop();
+    });
+
+    it("stay within their bound", async () => {
+      const visits = store.log<number>(part(), { maxEntries: 10 });
+      for (let step = 0; step < 100; step++) await visits.append(step);
+      const values = (await visits.read({ limit: 100 })).map(({ value }) => value);
+      expect(values.length).toBeLessThanOrEqual(12);
+      expect(values.at(-1)).toBe(99);
+    });
+
+    it("show nothing that is too old", async () => {
+      const visits = store.log<number>(part(), { maxEntries: 10, maxAge: 100 });
+      await visits.append(1);
+      await vi.waitFor(async () => expect(await visits.read()).toEqual([]), 5_000);
+    });
+  });
+
+  describe("meters", () => {
+    it("give no more than they hold, then fill", async () => {
+      const meter = store.meter(part(), { burst: 10, interval: 3_600_000 });
+      expect(await meter.take(4)).toEqual({ taken: 4, retryAfter: 0 });
+      expect((await meter.take(40)).taken).toBe(6);
+      const empty = await meter.take(1);
+      expect(empty.taken).toBe(0);
+      expect(empty.retryAfter).toBeGreaterThan(300_000);
+      expect(empty.retryAfter).toBeLessThanOrEqual(360_000);
+      await meter.give(3);
+      expect((await meter.take(9)).taken).toBe(3);
+    });
+
+    it("give the same tokens to nobody twice", async () => {
+      const name = part();
+      const meters = Array.from({ length: 4 }, () =>
+        store.meter(name, { burst: 50, interval: 3_600_000 }),
+      );
+      const takes = meters.flatMap((meter) => Array.from({ length: 10 }, () => meter.take(2)));
+      const taken = (await Promise.all(takes)).reduce((sum, each) => sum + each.taken, 0);
+      expect(taken).toBe(50);
+    });
+
+    it("fill with time", async () => {
+      const meter = store.meter(part(), { burst: 10, interval: 500 });
+      await meter.take(10);
+      await vi.waitFor(async () => expect((await meter.take(1)).taken).toBe(1), 5_000);
+    });
+  });
+
+  describe("leases", () => {
+    it("have one holder at a time, and fences that rise", async () => {
+      const name = part();
+      const fences: number[] = [];
+      let holders = 0;
+      const hold = async (): Promise<void> => {
+        const lease = await store.lease(name, { ttl: 2_000 });
+        expect(++holders).toBe(1);
+        fences.push(lease.fence);
+        await store.kv(name).put("work", lease.fence);
+        holders--;
+        await lease.release();
+        await lease.release();
+      };
+      await Promise.all([hold(), hold(), hold(), hold()]);
+      expect(fences).toHaveLength(4);
+      expect(fences).toEqual([...new Set(fences)].toSorted((left, right) => left - right));
+    });
+
+    it("are renewed as long as they are held", async () => {
+      const lease = await store.lease(part(), { ttl: 300 });
+      const first = performance.now();
+      await vi.waitFor(() => expect(performance.now() - first).toBeGreaterThan(900), 5_000);
+      expect(lease.signal.aborted).toBe(false);
+      await lease.release();
+    });
+
+    it("are waited for until the signal aborts", async () => {
+      const name = part();
+      const lease = await store.lease(name, { ttl: 60_000 });
+      const waiting = new AbortController();
+      const second = store.lease(name, { ttl: 60_000, signal: waiting.signal });
+      waiting.abort(new Error("enough"));
+      await expect(second).rejects.toThrow("enough");
+      await lease.release();
+    });
+
+    it("of a gateway that is gone are taken over", async (context) => {
+      if (!under.driver.shared) context.skip();
+      const name = part();
+      const dead = new GatewayStore(unclosed(under.driver), log);
+      const first = await dead.scope("tests").lease(name, { ttl: 300 });
+      await dead.close();
+      const second = await store.lease(name, { ttl: 300 });
+      expect(second.fence).toBeGreaterThan(first.fence);
+      await second.release();
+    });
+  });
+
+  describe("gateways of one store", () => {
+    it("know each other, and forget who left", async () => {
+      expect((await store.replicas()).map(({ id }) => id)).toContain(store.replica);
+      const second = new GatewayStore(unclosed(under.driver), log);
+      await second.join();
+      const { replica } = second.scope("tests");
+      expect((await store.replicas()).map(({ id }) => id)).toContain(replica);
+      await second.close();
+      expect((await store.replicas()).map(({ id }) => id)).not.toContain(replica);
+    });
+
+    it("send each other messages", async () => {
+      const name = part();
+      const heard: [string, string][] = [];
+      const stop = await store
+        .topic<string>(name)
+        .subscribe((message, from) => heard.push([message, from]));
+      await store.topic<string>(name).publish("hello");
+      await vi.waitFor(() => expect(heard).toEqual([["hello", store.replica]]), 5_000);
+      await expect(store.topic(name).publish("x".repeat(9_000))).rejects.toMatchObject({
+        code: "too_large",
+      });
+      await stop();
+    });
+
+    const answering = async (
+      handler: (body: never, signal: AbortSignal) => AsyncIterable<unknown>,
+    ): Promise<{ replica: string; name: string }> => {
+      const other = new GatewayStore(unclosed(under.driver), log);
+      onTestFinished(() => other.close());
+      const scoped = other.scope("tests");
+      const name = part();
+      await scoped.answer(name, handler);
+      return { replica: scoped.replica, name };
+    };
+    const signal = new AbortController().signal;
+
+    it("answer each other in pieces of any size", async () => {
+      const long = "ü".repeat(20_000);
+      const { replica, name } = await answering(async function* (body: { text: string }) {
+        yield body.text.length;
+        yield { long };
+        yield null;
+      });
+      const pieces = await collect(store.ask(replica, name, { text: long }, signal));
+      expect(pieces).toEqual([20_000, { long }, null]);
+    });
+
+    it("tell each other what failed", async () => {
+      const { replica, name } = await answering(async function* () {
+        yield 1;
+        throw new GatewayError("not_found", "There is no such task.");
+      });
+      const read = collect(store.ask(replica, name, {}, signal));
+      await expect(read).rejects.toMatchObject({
+        code: "not_found",
+        message: "There is no such task.",
+      });
+      const none = collect(store.ask(replica, part(), {}, signal));
+      await expect(none).rejects.toMatchObject({ code: "unavailable" });
+    });
+
+    it("stop answering whoever stopped listening", async () => {
+      let isStopped = false;
+      const { replica, name } = await answering(async function* (
+        _body: unknown,
+        stop: AbortSignal,
+      ) {
+        stop.addEventListener("abort", () => (isStopped = true));
+        for (let step = 0; !stop.aborted; step++) {
+          yield step;
+          await new Promise((resolve) => void setImmediate(resolve));
+        }
+      });
+      for await (const piece of store.ask<number>(replica, name, {}, signal))
+        if (piece === 3) break;
+      await vi.waitFor(() => expect(isStopped).toBe(true), 5_000);
+    });
+
+    it("give up on one that is gone", { timeout: 20_000 }, async () => {
+      const gone = collect(store.ask("00000000-0000-0000-0000-000000000000", part(), {}, signal));
+      await expect(gone).rejects.toMatchObject({ code: "unavailable" });
+    });
+  });
+}
+
+/** The driver for one gateway more: it outlives that one. */
+function unclosed(driver: StoreDriver): StoreDriver {
+  return new Proxy(driver, {
+    get(target, name) {
+      if (name === "close") return () => Promise.resolve();
+      const value = Reflect.get(target, name, target) as unknown;
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

@@ -1,0 +1,55 @@
+import type { Dialect } from "kysely";
+import { createFile } from "./file.ts";
+import { type Engine, openEngine, type SqlValue, type Statement } from "./engine.ts";
+
+/** What kysely calls a database of SQLite. */
+interface KyselyDatabase {
+  prepare(sql: string): KyselyStatement;
+  close(): void;
+}
+
+interface KyselyStatement {
+  readonly reader: boolean;
+  all(values: readonly unknown[]): unknown[];
+  run(values: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint };
+  iterate(values: readonly unknown[]): IterableIterator<unknown>;
+}
+
+/** kysely's dialect over the same engine as the store. */
+export async function createDialect(path: string): Promise<Dialect> {
+  const { SqliteDialect } = await import("kysely");
+  return new SqliteDialect({
+    database: async () => {
+      await createFile(path);
+      const engine = await openEngine(path);
+      engine.exec("PRAGMA journal_mode = WAL");
+      engine.exec("PRAGMA foreign_keys = ON");
+      return toDatabase(engine);
+    },
+  });
+}
+
+function toDatabase(engine: Engine): KyselyDatabase {
+  return {
+    prepare: (sql) => toStatement(engine.prepare(sql)),
+    close: () => void engine.close(),
+  };
+}
+
+function toStatement(statement: Statement): KyselyStatement {
+  const all = (values: readonly unknown[]): unknown[] =>
+    statement.all(...(values as readonly SqlValue[])).map((row) => withoutMetadata(row));
+  return {
+    reader: statement.reader ?? statement.columns!().length > 0,
+    all,
+    run: (values) =>
+      statement.run(...(values as readonly SqlValue[])) as ReturnType<KyselyStatement["run"]>,
+    iterate: (values) => all(values).values(),
+  };
+}
+
+/** libsql says with each row how long it took. */
+function withoutMetadata(row: Readonly<Record<string, unknown>>): unknown {
+  const { _metadata, ...columns } = row;
+  return columns;
+}

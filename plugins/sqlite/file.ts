@@ -1,0 +1,83 @@
+import { mkdir, open } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { GatewayError } from "propylon";
+import type { StoreHost } from "propylon/kit";
+import { type Engine, openEngine } from "./engine.ts";
+import type { SqliteOptions } from "./options.ts";
+
+/** Version of the tables; a file with a later one is left alone. */
+const VERSION = 1;
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS kv (
+    bucket TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    rev INTEGER NOT NULL, until INTEGER NOT NULL
+  );
+  CREATE UNIQUE INDEX IF NOT EXISTS kv_key ON kv (bucket, key);
+  CREATE INDEX IF NOT EXISTS kv_until ON kv (until);
+  CREATE TABLE IF NOT EXISTS log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, log TEXT NOT NULL, at INTEGER NOT NULL, value TEXT NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS log_seq ON log (log, seq);
+`;
+
+/** The file that a store's URL names: `sqlite:./data/gateway.db`. */
+export function pathOf(url: string, { folder }: Pick<StoreHost, "folder">): string {
+  const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
+  if (path !== "" && !path.startsWith("//") && !path.startsWith(":")) return resolve(folder, path);
+  throw new GatewayError("invalid", `"${url}" names no file.`, {
+    hint: "Write sqlite:./data/gateway.db, or store: memory to keep nothing.",
+  });
+}
+
+/** Makes an empty file that only its owner can read; one that is there stays as it is. */
+export async function createFile(path: string): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await (await open(path, "a", 0o600)).close();
+  } catch (cause) {
+    throw unusable(path, (cause as NodeJS.ErrnoException).code ?? "unknown error", cause);
+  }
+}
+
+/**
+ * Opens the tables of the store.
+ *
+ * @throws {GatewayError} `io_error` for a file that is no database, or one that a later version made
+ */
+export async function openTables(path: string, options: SqliteOptions): Promise<Engine> {
+  const engine = await openEngine(path);
+  try {
+    prepareTables(engine, path, options);
+    return engine;
+  } catch (cause) {
+    engine.close();
+    if (cause instanceof GatewayError) throw cause;
+    throw unusable(path, (cause as Error).message, cause);
+  }
+}
+
+function prepareTables(engine: Engine, path: string, options: SqliteOptions): void {
+  engine.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  engine.exec("PRAGMA journal_mode = WAL");
+  engine.exec(`PRAGMA synchronous = ${options.synchronous}`);
+  engine.exec("PRAGMA journal_size_limit = 16777216");
+  const version = Number(engine.prepare("PRAGMA user_version").get()?.["user_version"]);
+  if (version > VERSION)
+    throw new GatewayError(
+      "io_error",
+      `The store ${basename(path)} is of version ${version}, and this gateway knows versions up to ${VERSION}.`,
+      { hint: "Update the gateway, or name another file in store." },
+    );
+  engine.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${VERSION}; COMMIT`);
+  const pageSize = Number(engine.prepare("PRAGMA page_size").get()?.["page_size"]);
+  engine.exec(`PRAGMA max_page_count = ${Math.ceil(options.maxSize / pageSize)}`);
+}
+
+function unusable(path: string, reason: string, cause: unknown): GatewayError {
+  return new GatewayError("io_error", `The store ${basename(path)} cannot be used (${reason}).`, {
+    cause,
+    hint: "Check that its folder is writable, and that the file is one that a gateway made.",
+  });
+}

@@ -1,0 +1,151 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pino } from "pino";
+import { createGateway } from "propylon";
+import { expect, it, onTestFinished } from "vitest";
+import { openDriver, type SqliteDriver } from "../../../plugins/sqlite/driver.ts";
+import { openEngine } from "../../../plugins/sqlite/engine.ts";
+import { optionsSchema } from "../../../plugins/sqlite/options.ts";
+
+const log = pino({ level: "silent" });
+const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
+const KILLS = Number(process.env["STORE_KILLS"] ?? 8);
+
+function createFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "propylon-sqlite-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const openIn = (folder: string, options: object = {}): Promise<SqliteDriver> =>
+  openDriver("sqlite:gateway.db", { folder, options: optionsSchema.parse(options), log });
+
+it("belongs to one process, and the second is told whose it is", async () => {
+  const folder = createFolder();
+  const config = { store: "sqlite:data/gateway.db", listeners: { main: { port: 0 } } };
+  const first = await createGateway(config, { cwd: folder, log });
+  await expect(createGateway(config, { cwd: folder, log })).rejects.toMatchObject({
+    code: "exists",
+    message: expect.stringContaining(`process ${process.pid} on`) as string,
+    place: expect.objectContaining({ path: "store" }) as object,
+  });
+  await first.close();
+  const third = await createGateway(config, { cwd: folder, log });
+  await third.close();
+});
+
+it("can be read by its owner only", async () => {
+  const folder = createFolder();
+  const driver = await openIn(folder);
+  await driver.put("bucket", "key", "value");
+  for (const name of readdirSync(folder))
+    expect([name, statSync(join(folder, name)).mode & 0o077]).toEqual([name, 0]);
+  await driver.close();
+});
+
+it("of a later version is refused, and stays as it is", async () => {
+  const folder = createFolder();
+  await (await openIn(folder)).close();
+  const engine = await openEngine(join(folder, "gateway.db"));
+  engine.exec("PRAGMA user_version = 7");
+  engine.close();
+  await expect(openIn(folder)).rejects.toMatchObject({
+    code: "io_error",
+    message: "The store gateway.db is of version 7, and this gateway knows versions up to 1.",
+  });
+});
+
+it("that is no database is refused, and nothing holds it", async () => {
+  const folder = createFolder();
+  writeFileSync(join(folder, "gateway.db"), "this is a text, and a long one at that. ".repeat(100));
+  await expect(openIn(folder)).rejects.toMatchObject({ code: "io_error" });
+  rmSync(join(folder, "gateway.db"));
+  await (await openIn(folder)).close();
+});
+
+it.each(["sqlite:", "sqlite::memory:", "sqlite://host/file"])(
+  "named %j is refused",
+  async (url) => {
+    const host = { folder: createFolder(), options: optionsSchema.parse({}), log };
+    await expect(openDriver(url, host)).rejects.toMatchObject({ code: "invalid" });
+  },
+);
+
+it("that is full refuses writes, and is read and deleted from", async () => {
+  const driver = await openIn(createFolder(), { maxSize: "256KB" });
+  await driver.put("bucket", "first", "x");
+  const fill = async (): Promise<void> => {
+    for (let step = 0; step < 100; step++)
+      await driver.put("bucket", `${step}`, "x".repeat(20_000));
+  };
+  await expect(fill()).rejects.toMatchObject({
+    code: "unavailable",
+    message: "The gateway's store is full.",
+  });
+  expect((await driver.get("bucket", "first"))?.value).toBe("x");
+  expect(await driver.delete("bucket", "0")).toBe(true);
+  expect(await driver.delete("bucket", "1")).toBe(true);
+  expect(await driver.put("bucket", "again", "x".repeat(20_000))).toBeGreaterThan(0);
+  await driver.close();
+});
+
+it(
+  `keeps what was confirmed through ${KILLS} kill -9`,
+  { timeout: 30_000 + KILLS * 5_000 },
+  async () => {
+    const folder = createFolder();
+    let last = { step: 0, rev: 0, seq: 0 };
+    for (let kill = 0; kill < KILLS; kill++) {
+      const confirmed = await writeUntilKilled(folder, last.step, 50 + kill * 37);
+      expect(confirmed.rev).toBeGreaterThan(last.rev);
+      expect(confirmed.seq).toBeGreaterThan(last.seq);
+      last = await check(folder, confirmed);
+    }
+  },
+);
+
+interface Confirmed {
+  readonly step: number;
+  readonly rev: number;
+  readonly seq: number;
+}
+
+/** Kills the writer when it has confirmed so many steps. */
+async function writeUntilKilled(folder: string, from: number, steps: number): Promise<Confirmed> {
+  const child = spawn(process.execPath, [WRITER, folder, String(from)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+    if (output.split("\n").length > steps) child.kill("SIGKILL");
+  });
+  await once(child, "close");
+  const lines = output.slice(0, output.lastIndexOf("\n")).split("\n");
+  const [step, rev, seq] = lines.at(-1)!.split(" ").map(Number);
+  return { step: step!, rev: rev!, seq: seq! };
+}
+
+/** Everything that was confirmed is there, and at most the step after it. */
+async function check(folder: string, { step, rev, seq }: Confirmed): Promise<Confirmed> {
+  const driver = await openIn(folder);
+  const entries = await driver.read("steps", 0, 1_000_000);
+  const values = entries.map(({ value }) => value);
+  const written = values.length / 2;
+  expect([step, step + 1]).toContain(written);
+  expect(values).toEqual(
+    Array.from({ length: written }, (_, index) => [`${index + 1}a`, `${index + 1}b`]).flat(),
+  );
+  expect(entries[step * 2 - 1]!.seq).toBe(seq);
+  const stored = await driver.list("counts", { prefix: "", limit: 100 });
+  const highest = Math.max(...stored.map(({ value }) => Number(value)));
+  expect([step, step + 1, step + 2]).toContain(highest);
+  const there = stored.find(({ value }) => Number(value) === step);
+  if (there) expect(there.rev).toBe(rev);
+  await driver.close();
+  return { step: written, rev, seq };
+}
