@@ -56,11 +56,7 @@ export function createParts(first: Config, options: GatewayOptions, log: Logger)
 }
 
 /** The gateway as its endpoints see it: always the current generation. */
-function createEndpointHost(
-  log: Logger,
-  plugin: string,
-  parts: () => GatewayParts,
-): EndpointHost {
+function createEndpointHost(log: Logger, plugin: string, parts: () => GatewayParts): EndpointHost {
   return {
     log,
     get serverInfo() {
