@@ -103,7 +103,7 @@ export type {
   Unsubscribe,
 } from "../store/driver.ts";
 export { LocalEvents } from "../store/local-events.ts";
-export { storeKey } from "../store/names.ts";
+export { storeKey } from "../store/store-key.ts";
 export { Records, type RecordsOptions } from "../store/records.ts";
 export type {
   Entry,

@@ -72,7 +72,13 @@ export interface LogRetention {
   readonly before?: number | undefined;
 }
 
-/** Ends a subscription; safe to call twice. */
+/**
+ * Ends a subscription; safe to call twice.
+ *
+ * @example
+ * const stop: Unsubscribe = await notes.watch("", show);
+ * gateway.onDispose(stop);
+ */
 export type Unsubscribe = () => void | Promise<void>;
 
 /**
@@ -81,7 +87,7 @@ export type Unsubscribe = () => void | Promise<void>;
  * `propylon/testing`.
  *
  * Names of buckets, logs and topics are ASCII letters, digits and `._-/`, at most 128 characters. Keys are printable ASCII
- * without spaces, at most 512 characters, and listed in the order of their characters. Values are texts of at most 4 MiB.
+ * without spaces, at most 512 characters, and listed in the order of their characters. Values are texts of at most 32 MiB.
  *
  * A rejection means that it is not known whether the write happened. Rejections may be anything: the gateway tells clients
  * `unavailable`, and logs the cause.

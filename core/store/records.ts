@@ -47,6 +47,7 @@ export class Records<T> {
   readonly #isKept: boolean;
   readonly #options: RecordsOptions<T>;
   readonly #slots = new Map<string, Slot<T>>();
+  readonly #working = new Set<Promise<void>>();
 
   constructor(store: Store, name: string, options: RecordsOptions<T>) {
     this.#kv = store.kv(name, options);
@@ -81,7 +82,7 @@ export class Records<T> {
     slot.render = render;
     return new Promise((resolve, reject) => {
       slot.waiting.push({ persists, resolve, reject });
-      if (!slot.working) void this.#work(key, slot);
+      if (!slot.working) this.#track(this.#work(key, slot));
     });
   }
 
@@ -91,18 +92,40 @@ export class Records<T> {
     const slot = this.#slots.get(key);
     this.#slots.delete(key);
     if (slot) slot.render = undefined;
-    await this.#again(() => this.#kv.delete(key));
+    const deleting = this.#again(() => this.#kv.delete(key));
+    this.#track(deleting);
+    await deleting;
+  }
+
+  /** Forgets a thing that stays in the store. */
+  forget(key: string): void {
+    if (!this.#slots.get(key)?.working) this.#slots.delete(key);
+  }
+
+  /** Resolves when nothing waits to be written. */
+  async settled(): Promise<void> {
+    while (!this.isSettled) await Promise.allSettled(this.#working);
+  }
+
+  /** Whether it follows at all. */
+  get isKept(): boolean {
+    return this.#isKept;
   }
 
   /** Whether everything was written. */
   get isSettled(): boolean {
-    return [...this.#slots.values()].every(({ working }) => !working);
+    return this.#working.size === 0;
   }
 
   #slot(key: string): Slot<T> {
     const slot = this.#slots.get(key) ?? { rev: 0, render: undefined, waiting: [], working: false };
     this.#slots.set(key, slot);
     return slot;
+  }
+
+  #track(work: Promise<void>): void {
+    this.#working.add(work);
+    void work.finally(() => this.#working.delete(work));
   }
 
   async #work(key: string, slot: Slot<T>): Promise<void> {

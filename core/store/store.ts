@@ -94,7 +94,7 @@ export interface Entry<T> {
 
 /**
  * Values under keys. Keys are made by `storeKey`, or are printable ASCII without spaces, at most 512 characters. Values are JSON of at
- * most 4 MiB.
+ * most 32 MiB.
  *
  * @example const notes: Kv<Note> = gateway.store.kv("notes");
  */
@@ -167,7 +167,7 @@ export interface LogEntry<T> {
  * @example const visits: Log<Visit> = gateway.store.log("visits", { maxEntries: 10_000 });
  */
 export interface Log<T> {
-  /** Adds entries, all or none. @returns the place of the last @throws {GatewayError} `too_large` for one above 4 MiB */
+  /** Adds entries, all or none. @returns the place of the last @throws {GatewayError} `too_large` for one above 32 MiB */
   append(...values: readonly T[]): Promise<number>;
   /** @param after place behind which to begin; default: from the oldest @param limit default: 100 */
   read(options?: {

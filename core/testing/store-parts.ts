@@ -6,8 +6,7 @@ import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { Records } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { fresh } from "./fresh.ts";
-import type { StoreUnderTest } from "./store-suite.ts";
+import { fresh, type StoreUnderTest } from "./store-under-test.ts";
 
 const log = pino({ level: "silent" });
 
@@ -85,10 +84,12 @@ export function testStoreParts(under: StoreUnderTest): void {
       await expect(kv.get(key)).rejects.toMatchObject({ code });
     });
 
-    it("above 4 MiB are refused", async () => {
-      await expect(store.kv(part()).put("key", "x".repeat(4 * 1024 * 1024))).rejects.toMatchObject({
-        code: "too_large",
-      });
+    it("above 32 MiB are refused", async () => {
+      await expect(store.kv(part()).put("key", "x".repeat(32 * 1024 * 1024))).rejects.toMatchObject(
+        {
+          code: "too_large",
+        },
+      );
     });
 
     it.each(["", "a b", "x".repeat(65), "ä"])("are refused in a bucket named %j", (name) => {
@@ -341,7 +342,7 @@ export function testStoreParts(under: StoreUnderTest): void {
       await expect(none).rejects.toMatchObject({ code: "unavailable" });
     });
 
-    it("stop answering whoever stopped listening", async () => {
+    it("stop answering a gateway that stopped listening", async () => {
       let isStopped = false;
       const { replica, name } = await answering(async function* (
         _body: unknown,

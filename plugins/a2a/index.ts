@@ -18,7 +18,7 @@ export default definePlugin({
   async setup(gateway) {
     const handler = gateway.keep(
       "handler",
-      () => new RequestHandler(),
+      () => new RequestHandler(gateway.store),
       (kept) => kept.close(),
     );
     // Without skills it serves nothing, as in configs that have it for servers of type a2a.

@@ -27,7 +27,11 @@ export async function serveRuntime(
   agents: AgentsService | undefined,
 ): Promise<void> {
   const { config } = gateway;
-  const conversations = gateway.keep("conversations", () => new Conversations());
+  const conversations = gateway.keep(
+    "conversations",
+    () => new Conversations(gateway.store),
+    (kept) => kept.close(),
+  );
   const folder = config.workDir ?? readVariable(environment, "WORK_DIR") ?? "/workspace";
   const workDir = resolve(gateway.files.folder, folder);
   const place = placeRuntime(gateway);
@@ -40,6 +44,8 @@ export async function serveRuntime(
     if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);
     const call: PluginContext["call"] = (input) => gateway.call(input);
     const giveBack = handler.adopt({ options: config.tasks, skills, call, log: gateway.log });
+    await conversations.load(config.sessions);
+    await handler.load();
     const stop = sweepNowAndThen(config, handler, conversations);
     return () => {
       stop();

@@ -1,6 +1,9 @@
 import { defineService, type Json, type Principal } from "propylon";
 import type { Message, StreamEvent, Task, TaskState } from "propylon/contract";
 
+/** Whose something is. */
+export type TaskOwner = Pick<Principal, "ref">;
+
 /** How a message is handed to the runtime. */
 export interface SendOptions {
   readonly principal: Principal;
@@ -12,6 +15,8 @@ export interface SendOptions {
   readonly id?: string | undefined;
   /** Id of the skill; default: `metadata.skill` of the message or the request, else the first. */
   readonly skill?: string | undefined;
+  /** Whether the message answers a task that waits: without that task it fails, in place of being the first of a new one. */
+  readonly continues?: boolean | undefined;
   /** `_meta` for the call: trace context (`traceparent`, `tracestate`, `baggage`). */
   readonly meta?: Json | undefined;
   /** Metadata of the request around the message. */
@@ -59,7 +64,7 @@ export interface RuntimeService {
    */
   send(message: Message, options: SendOptions): Promise<RunningTask>;
   /** @throws {GatewayError} `not_found` */
-  get(id: string, principal: Principal): RunningTask;
+  get(id: string, principal: TaskOwner): RunningTask;
   /** The newest first. */
   list(filter: TaskFilter, principal: Principal): readonly Task[];
   /**
@@ -68,7 +73,7 @@ export interface RuntimeService {
    */
   cancel(id: string, principal: Principal): Promise<Task>;
   /** Tells of every event of every task, e.g. for push notifications. @returns stops telling */
-  watchAll(listener: (task: Task, event: StreamEvent, principal: Principal) => void): () => void;
+  watchAll(listener: (task: Task, event: StreamEvent, owner: TaskOwner) => void): () => void;
 }
 
 /** Service token of the a2a plugin. */

@@ -1,6 +1,6 @@
 import { isGatewayError } from "propylon";
 import { backoffDelay, setTicker } from "propylon/kit";
-import type { SendMessageRequest, Task } from "propylon/contract";
+import { CONTINUES_HEADER, type SendMessageRequest, type Task } from "propylon/contract";
 import { lettersOf } from "./dead.ts";
 import { Failure } from "./failure.ts";
 import { headerOf, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
@@ -152,7 +152,7 @@ export class Execution {
       const task = await step.run(() =>
         runtime.send(withIds(order), {
           id: order.id,
-          headers,
+          headers: { ...headers, ...(this.#replaces && { [CONTINUES_HEADER]: "true" }) },
           signal,
           tell: (event) => transport.tell(order.id, event, headers),
         }),

@@ -27,6 +27,10 @@ const MEANING: Readonly<Record<ErrorCode, readonly [meaning: string, guidance: s
     "The answer exists only in a form that the request does not accept.",
     "Send the Accept or Accept-Encoding header that the message names.",
   ],
+  unavailable: [
+    "The gateway's store does not answer, so nothing was changed.",
+    "Try again in a few seconds; calls that change nothing go on.",
+  ],
   io_error: [
     "A file could not be written.",
     "Check disk space and permissions; nothing was changed.",

@@ -8,6 +8,7 @@ export {
   type Manifest,
 } from "./manifest.ts";
 export {
+  CONTINUES_HEADER,
   MAX_DEPTH,
   messageSchema,
   partSchema,

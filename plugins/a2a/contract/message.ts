@@ -3,6 +3,12 @@ import { z } from "zod";
 /** Deepest nesting of what is sent and read, as at the MCP endpoints: whatever walks it recurses. */
 export const MAX_DEPTH = 64;
 
+/**
+ * Header of a message that answers a task which waits, by a sender that knows: a runtime that has nothing of such a task fails it,
+ * since the answer alone ("no") means something else without the question.
+ */
+export const CONTINUES_HEADER = "a2a-task-continues";
+
 /** Anything a sender may add; kept and handed back, never interpreted unless a key is documented. */
 const metadata = z.record(z.string(), z.unknown());
 

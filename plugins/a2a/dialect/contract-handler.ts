@@ -14,6 +14,8 @@ export interface MessageRequest extends Envelope {
   readonly meta: Json | undefined;
   /** Aborts when the client goes away. */
   readonly gone: AbortSignal;
+  /** Whether it answers a task that waits. */
+  readonly continues: boolean;
   /** Whether the client wants events. */
   readonly isStream: boolean;
 }
@@ -41,12 +43,13 @@ export class ContractHandler {
         failedContractTask(request, "The message is empty: none of its parts has content."),
         request,
       );
-    const { id, principal, gone, message, meta, metadata } = request;
+    const { id, principal, gone, message, meta, metadata, continues } = request;
     const client = this.#waiting.enter(JSON.stringify([principal.ref, id]), gone);
     let running: RunningTask;
     try {
       const { signal } = client;
-      running = await this.#runtime.send(message, { id, principal, meta, metadata, signal });
+      const options = { id, principal, meta, metadata, signal, continues };
+      running = await this.#runtime.send(message, options);
     } catch (error) {
       client.end();
       if (!isGatewayError(error) || !OUTCOMES.has(error.code)) throw error;

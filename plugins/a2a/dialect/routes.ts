@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
 import { prefersEvents, traceOf } from "propylon/kit";
+import { CONTINUES_HEADER } from "../contract/message.ts";
 import type { Card } from "../card.ts";
 import type { A2aOptions } from "../options.ts";
 import type { RuntimeService } from "../service.ts";
@@ -41,6 +42,7 @@ export function contractRoutes(
       principal: context.principal,
       meta: traceOf(req.headers),
       gone: req.signal,
+      continues: req.headers.get(CONTINUES_HEADER) === "true",
       isStream: prefersEvents(req.headers.get("accept")),
     });
   });

@@ -1,5 +1,5 @@
 import { GatewayError, type Call } from "propylon";
-import { timeoutSignal, traceOf } from "propylon/kit";
+import { storeKey, timeoutSignal, traceOf } from "propylon/kit";
 import { textOf } from "propylon/contract";
 import type { AgentsService, ChatMessage, RunResult, RunTool } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
@@ -42,7 +42,7 @@ export function agentExecutor(input: AgentSkillInput): AgentExecutor {
     run: (work, call) =>
       // Another's conversation is not found, whatever context they name.
       conversations.use(
-        JSON.stringify([call.principal.ref, work.contextId, name]),
+        storeKey(call.principal.ref, work.contextId, name),
         sessions,
         call.signal,
         (conversation) => converse(conversation, work, call, input),

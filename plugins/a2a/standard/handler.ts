@@ -160,7 +160,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
     const message = messageFromStandard(sdk.Message.toJSON(request.message) as Json);
     const { runtime } = this.#dependencies;
     const running = await runtime.send(message, { principal, meta, metadata: request.metadata });
-    if (config) this.#pushes.addWith(config, running, this.#context);
+    if (config) await this.#pushes.addWith(config, running, this.#context);
     return { running, task: running.task };
   }
 

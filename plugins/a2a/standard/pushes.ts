@@ -2,10 +2,11 @@ import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { Counter } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
 import { STATES, type StreamEvent } from "propylon/contract";
-import type { RunningTask, RuntimeService } from "../service.ts";
+import type { TaskOwner, RunningTask, RuntimeService } from "../service.ts";
 import { eventToStandard } from "../contract/standard.ts";
 import { stateOf } from "../contract/task.ts";
 import type { PushOptions } from "./push/options.ts";
+import type { PushNotification } from "./push/outbox.ts";
 import { PushNotificationSender } from "./push/sender.ts";
 
 /** Whose task it is. */
@@ -43,18 +44,22 @@ export class Pushes {
   /** Adds a webhook to a task. */
   add(
     config: TaskPushNotificationConfig,
-    { id }: RunningTask,
+    { id }: Pick<RunningTask, "id">,
     { principal }: Owned,
-  ): TaskPushNotificationConfig {
+  ): Promise<TaskPushNotificationConfig> {
     this.#notifications.sweep((taskId, whose) => this.#isThere(taskId, whose));
     return this.#notifications.add(config, id, principal);
   }
 
   /** Adds one that was named with a message, which is told of the task at once. */
-  addWith(config: TaskPushNotificationConfig, running: RunningTask, owned: Owned): void {
+  async addWith(
+    config: TaskPushNotificationConfig,
+    running: RunningTask,
+    owned: Owned,
+  ): Promise<void> {
     const { id: taskId, task } = running;
     const { principal: owner } = owned;
-    const { id } = this.add(this.#known(config, taskId, owner), running, owned);
+    const { id } = await this.add(this.#known(config, taskId, owner), running, owned);
     this.#notifications.tell({ taskId, owner, only: id }, notificationOf({ task }));
   }
 
@@ -62,7 +67,7 @@ export class Pushes {
   #known(
     config: TaskPushNotificationConfig,
     taskId: string,
-    owner: Principal,
+    owner: TaskOwner,
   ): TaskPushNotificationConfig {
     if (config.id !== "") return config;
     const known = this.#notifications.of(taskId, owner).find(({ url }) => url === config.url);
@@ -83,8 +88,9 @@ export class Pushes {
     const { watchers } = this.#notifications;
     watchers.add(this);
     const unwatch = this.#runtime.watchAll(({ id: taskId }, event, owner) => {
-      if ([...watchers].at(-1) === this && this.#notifications.wants(taskId, owner))
-        this.#notifications.tell({ taskId, owner }, notificationOf(event));
+      if ([...watchers].at(-1) !== this || !this.#notifications.wants(taskId, owner)) return;
+      if ("task" in event) this.#notifications.catchUp(taskId, owner, notificationOf(event));
+      else this.#notifications.tell({ taskId, owner }, notificationOf(event));
     });
     return () => {
       unwatch();
@@ -92,7 +98,7 @@ export class Pushes {
     };
   }
 
-  #isThere(id: string, owner: Principal): boolean {
+  #isThere(id: string, owner: TaskOwner): boolean {
     try {
       return this.#runtime.get(id, owner).id === id;
     } catch {
@@ -109,12 +115,13 @@ export function createPushes(
   const { push } = gateway.config;
   const notifications = gateway.keep(
     "push",
-    () => new PushNotificationSender(),
+    () => new PushNotificationSender(gateway.store),
     (kept) => kept.close(),
   );
   const pushes = new Pushes(push.enabled, notifications, runtime);
-  gateway.onStart(() => {
+  gateway.onStart(async () => {
     notifications.use(push, gateway.log);
+    if (push.enabled) await notifications.load();
     return push.enabled ? pushes.watch() : undefined;
   });
   if (push.enabled) registerMetric(gateway, notifications);
@@ -140,8 +147,14 @@ function registerMetric(
 }
 
 /** A notification as the webhook receives it: one item of a stream (A2A 1.0, 4.3.3). */
-function notificationOf(event: StreamEvent): { body: string; isLast: boolean } {
+function notificationOf(event: StreamEvent): PushNotification {
   const state = stateOf(event);
   const isLast = state !== undefined && STATES[state].isFinal;
-  return { body: JSON.stringify(eventToStandard(event)), isLast };
+  return { body: JSON.stringify(eventToStandard(event)), isLast, status: statusOf(event) };
+}
+
+function statusOf(event: StreamEvent): string | undefined {
+  if ("artifactUpdate" in event) return undefined;
+  const { state, timestamp } = "task" in event ? event.task.status : event.statusUpdate.status;
+  return `${state} ${timestamp}`;
 }

@@ -1,10 +1,15 @@
 import type { ChatMessage } from "propylon/plugins/agents";
+import { Records, type Store, within } from "propylon/kit";
+import { z, type ZodType } from "zod";
 import { jsonSize } from "./size.ts";
 
 /** What an agent and one principal said to each other in one context. */
 export interface Conversation {
   readonly messages: readonly ChatMessage[];
 }
+
+/** How long the end waits for what is being written, in milliseconds. */
+const LAST_MS = 2_000;
 
 /** How many are kept, and how long. */
 export interface ConversationLimits {
@@ -14,6 +19,20 @@ export interface ConversationLimits {
   /** Milliseconds since it was used last. */
   readonly ttl: number;
 }
+
+/** A conversation as the store keeps it. */
+interface ConversationRecord {
+  readonly messages: readonly ChatMessage[];
+  readonly usedAt: number;
+}
+
+const recordSchema = z.object({
+  messages: z.array(z.looseObject({ role: z.string(), parts: z.array(z.looseObject({})) })),
+  usedAt: z.number(),
+}) as unknown as ZodType<ConversationRecord>;
+
+/** After so long without a sign of life another gateway may take a conversation over, in milliseconds. */
+const LEASE_MS = 15_000;
 
 interface Entry {
   messages: readonly ChatMessage[];
@@ -28,7 +47,42 @@ interface Entry {
 export class Conversations {
   /** The longest unused first. */
   readonly #entries = new Map<string, Entry>();
+  readonly #store: Store;
+  readonly #records: Records<ConversationRecord>;
+  readonly #end = new AbortController();
   #bytes = 0;
+  #isLoaded = false;
+
+  /** @param store where they outlive the process, if they do */
+  constructor(store: Store) {
+    this.#store = store;
+    this.#records = new Records(store, "conversations", {
+      schema: recordSchema,
+      signal: this.#end.signal,
+      // Whoever writes has read what is there, and holds the lease: another revision is a gateway that lost its own.
+      owns: () => !store.shared,
+    });
+  }
+
+  /** Takes over those of a process before this one. */
+  async load(limits: ConversationLimits): Promise<void> {
+    if (this.#isLoaded) return;
+    this.#isLoaded = true;
+    const found: [string, ConversationRecord][] = [];
+    for await (const { key, value } of this.#records.load()) found.push([key, value]);
+    for (const [key, { messages, usedAt }] of found.toSorted(
+      ([, a], [, b]) => a.usedAt - b.usedAt,
+    )) {
+      this.#keep(this.#enter(key), messages);
+      Object.assign(this.#entries.get(key)!, { usedAt, users: 0 });
+    }
+    this.sweep(limits);
+  }
+
+  async close(): Promise<void> {
+    await within(this.#records.settled(), LAST_MS);
+    this.#end.abort();
+  }
 
   get size(): number {
     return this.#entries.size;
@@ -52,13 +106,42 @@ export class Conversations {
     entry.queue = Promise.all([before, new Promise<void>((resolve) => (leave = resolve))]);
     try {
       await orAborted(before, signal);
-      this.#keep(entry, (await turn({ messages: entry.messages })).messages);
+      await this.#alone(key, signal, async () => {
+        if (this.#store.shared) await this.#refresh(key, entry);
+        this.#keep(entry, (await turn({ messages: entry.messages })).messages);
+        await this.#save(key, entry);
+      });
     } finally {
       leave();
       entry.users--;
       this.#touch(key, entry);
       this.sweep(limits);
     }
+  }
+
+  /** No other gateway of a shared store goes on with it meanwhile. */
+  async #alone(key: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    if (!this.#store.shared) return work();
+    const lease = await this.#store.lease(key, { ttl: LEASE_MS, signal });
+    try {
+      await work();
+    } finally {
+      await lease.release();
+    }
+  }
+
+  /** Another gateway may have gone on with it. */
+  async #refresh(key: string, entry: Entry): Promise<void> {
+    const kv = this.#store.kv("conversations", { schema: recordSchema });
+    const there = await kv.get(key);
+    this.#records.adopt({ key, rev: there?.rev ?? 0 });
+    this.#keep(entry, there?.value.messages ?? []);
+  }
+
+  /** What was said is in the store before anybody is told how the turn ended. */
+  #save(key: string, entry: Entry): Promise<void> {
+    const render = (): ConversationRecord => ({ messages: entry.messages, usedAt: Date.now() });
+    return this.#records.save(key, render, { persists: true });
   }
 
   /** Drops what is kept no longer; those in use stay. */
@@ -68,6 +151,7 @@ export class Conversations {
       if (users > 0 || (!isTooMuch && now - usedAt <= ttl && messages.length > 0)) continue;
       this.#entries.delete(key);
       this.#bytes -= size;
+      void this.#records.delete(key);
     }
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { GatewayError, type Json, type Principal } from "propylon";
+import { GatewayError, type Json } from "propylon";
 import { Cancellation } from "propylon/kit";
 import {
   applyEvent,
@@ -12,8 +12,9 @@ import {
   type TaskState,
 } from "propylon/contract";
 import type { SkillArtifact } from "../define.ts";
-import type { RunningTask } from "../service.ts";
+import type { TaskOwner, RunningTask } from "../service.ts";
 import { Artifacts, type Update } from "./artifacts.ts";
+import type { TaskRecord } from "./task-record.ts";
 import { TaskQuestion } from "./question.ts";
 import { jsonSize } from "./size.ts";
 import { isSettled, mayFollow } from "./transitions.ts";
@@ -22,18 +23,22 @@ import { isSettled, mayFollow } from "./transitions.ts";
 export interface LiveTaskOptions {
   readonly id: string;
   readonly contextId: string;
-  readonly owner: Principal;
+  readonly owner: TaskOwner;
   /** Id of the skill that works on it. */
   readonly skill: string;
   /** Most bytes that its messages and artifacts may take as JSON. */
   readonly most: number;
   /** Hears every event for as long as the task lives, those after a wait included. */
   readonly hear?: (event: StreamEvent) => void;
+  /** Puts a state in which nobody works on it into the store; nobody is told of it before. Absent: there is none to wait for. */
+  readonly confirm?: () => Promise<void>;
+  /** What the store has of it. Default: it is new. */
+  readonly record?: TaskRecord;
 }
 
 /** A task under way or over: its snapshots, who watches, and what may follow. Its final states are sticky. */
 export class LiveTask implements RunningTask {
-  readonly owner: Principal;
+  readonly owner: TaskOwner;
   readonly skill: string;
   /** Milliseconds of `performance.now()`: when the work on the last message began. */
   begunAt = performance.now();
@@ -45,6 +50,8 @@ export class LiveTask implements RunningTask {
   isUnwanted = false;
   /** Why what the skill made cannot be kept. The work ends with it, and what else comes is lost: code that writes must not be thrown at. */
   fault: GatewayError | undefined;
+  /** Whether its gateway ended while it was under way. */
+  isAbandoned = false;
   /** Whether it was ended because whoever waited for it went away. */
   isForsaken = false;
   /** What the skill answered when it had but a word to say. */
@@ -56,23 +63,59 @@ export class LiveTask implements RunningTask {
   readonly #accepted: Message[] = [];
   readonly #watchers = new Set<(event: StreamEvent) => void>();
   readonly #hear: LiveTaskOptions["hear"];
+  readonly #confirm: LiveTaskOptions["confirm"];
   #task: Task;
+  /** What others may know of it. */
+  #told: Task;
+  /** Resolves when what is to be told was confirmed, and told. */
+  #telling: Promise<void> | undefined;
   #settled = deferred<Task>();
   /** That of a call under way, which waits for the next message. */
   #question: TaskQuestion | undefined;
 
-  constructor({ id, contextId, owner, skill, most, hear }: LiveTaskOptions) {
+  constructor({ id, contextId, owner, skill, most, hear, confirm, record }: LiveTaskOptions) {
     this.owner = owner;
     this.skill = skill;
     this.#most = most;
     this.#hear = hear;
-    this.#task = {
+    this.#confirm = confirm;
+    this.#task = this.#told = record?.task ?? {
       id,
       contextId,
       status: { state: "submitted", timestamp: new Date().toISOString() },
       artifacts: [],
       history: [],
       metadata: { skill },
+    };
+    if (record) this.#restore(record);
+  }
+
+  #restore({ task, taken, reply, isAbandoned, changedAt }: TaskRecord): void {
+    const { history = [], artifacts = [] } = task;
+    this.#said = jsonSize(history) ?? 0;
+    for (const { artifactId = "result", ...artifact } of artifacts)
+      this.#made.resize(artifactId, jsonSize(artifact) ?? 0);
+    this.#accepted.push(...taken.flatMap((place) => history[place] ?? []));
+    this.reply = reply;
+    this.isAbandoned = isAbandoned;
+    this.changedAt = changedAt;
+    if (this.isSettled) this.#settled.resolve(task);
+  }
+
+  /** What the store keeps of it. @param replica the gateway that goes on with it */
+  toRecord(replica: string): TaskRecord {
+    const { owner, skill, reply, isAsking, isAbandoned, changedAt } = this;
+    const history = this.#task.history ?? [];
+    return {
+      owner: owner.ref,
+      skill,
+      task: this.#task,
+      taken: this.#accepted.map((message) => history.indexOf(message)).filter((at) => at >= 0),
+      ...(reply && { reply }),
+      isAsking,
+      isAbandoned,
+      changedAt,
+      replica,
     };
   }
 
@@ -84,8 +127,9 @@ export class LiveTask implements RunningTask {
     return this.#task.contextId!;
   }
 
+  /** As others know it: behind what is, as long as that is not confirmed. */
   get task(): Task {
-    return this.#task;
+    return this.#told;
   }
 
   get state(): TaskState {
@@ -105,6 +149,11 @@ export class LiveTask implements RunningTask {
     return this.#question !== undefined;
   }
 
+  /** Resolves when everything that happened so far is known to others. */
+  get confirmed(): Promise<void> | undefined {
+    return this.#telling;
+  }
+
   get settled(): Promise<Task> {
     return this.#settled.promise;
   }
@@ -115,8 +164,8 @@ export class LiveTask implements RunningTask {
   }
 
   watch(listener: (event: StreamEvent) => void): () => void {
-    listener({ task: this.#task });
-    if (!this.isSettled) this.#watchers.add(listener);
+    listener({ task: this.#told });
+    if (!isSettled(this.#told.status.state)) this.#watchers.add(listener);
     return () => void this.#watchers.delete(listener);
   }
 
@@ -158,6 +207,7 @@ export class LiveTask implements RunningTask {
     this.#said += size;
     this.#accepted.push(message);
     this.#task = { ...this.#task, history: [...history, ...more] };
+    if (!this.#telling) this.#told = this.#task;
     this.begunAt = performance.now();
     if (!this.isSettled) return;
     if (!this.isAsking) {
@@ -263,15 +313,45 @@ export class LiveTask implements RunningTask {
   #emit(event: StreamEvent): void {
     this.#task = applyEvent(this.#task, event);
     if ("statusUpdate" in event) this.changedAt = Date.now();
-    const { isSettled: isOver } = this;
-    this.#hear?.(event);
-    for (const watcher of this.#watchers) watcher(event);
-    if (!isOver) return;
-    this.#watchers.clear();
-    this.#settled.resolve(this.#task);
+    const confirmed = this.isSettled ? this.#confirm?.() : undefined;
+    const tell = this.#teller(event);
+    if (!confirmed && !this.#telling) return tell();
+    const done = (): void => {
+      if (this.#telling === telling) this.#telling = undefined;
+    };
+    const telling = Promise.all([confirmed, this.#telling])
+      .then(tell, () => this.#lose())
+      .finally(done);
+    this.#telling = telling;
+  }
+
+  /** What it came to is not in the store, so nobody may rely on it. */
+  #lose(): void {
+    const message = this.say([{ text: LOST }]);
+    const status = { state: "failed" as const, timestamp: new Date().toISOString(), message };
+    this.#task = this.#told;
+    const event = { statusUpdate: { ...this.#ids, status } };
+    this.#task = applyEvent(this.#task, event);
+    this.#teller(event)();
+  }
+
+  /** Tells of the task as it is now, when that may be told. */
+  #teller(event: StreamEvent): () => void {
+    const task = this.#task;
+    const settled = this.#settled;
+    return () => {
+      this.#told = task;
+      this.#hear?.(event);
+      for (const watcher of this.#watchers) watcher(event);
+      if (!isSettled(task.status.state)) return;
+      this.#watchers.clear();
+      settled.resolve(task);
+    };
   }
 }
 
+/** Why a task that is done failed all the same. */
+const LOST = "What this task came to could not be stored. Send the message again.";
 const NO_JSON = new GatewayError("internal", "The skill made something that JSON cannot hold.");
 
 function tooLarge(most: number): GatewayError {

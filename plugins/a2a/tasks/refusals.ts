@@ -3,6 +3,8 @@ import type { LiveTask } from "./live-task.ts";
 
 /** Why a task that waited for somebody failed. */
 export const NO_ANSWER = "No answer came in time.";
+/** Why a task failed that was under way when its gateway ended. */
+export const ABANDONED = "The gateway ended while this task was under way. Send the message again.";
 /** Why work ends with the gateway. */
 export const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting down.");
 
@@ -21,6 +23,15 @@ export function refuseReuse(): GatewayError {
   return new GatewayError("exists", "This messageId was used for another message.", {
     hint: "Give every message an id of its own; only the very same message may be sent again.",
   });
+}
+
+/** An answer to a task of which nothing is left: without what was said before, an answer means something else. */
+export function refuseLost(): GatewayError {
+  return new GatewayError(
+    "not_found",
+    "Nothing is left of the task that this message answers, so it cannot go on.",
+    { hint: "Begin a new task, and say everything again." },
+  );
 }
 
 /** A cancel of a task that ended. */

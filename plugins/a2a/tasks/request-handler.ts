@@ -1,13 +1,29 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, type PluginContext, type Principal } from "propylon";
-import { within } from "propylon/kit";
+import { GatewayError, isGatewayError, type PluginContext, type Principal } from "propylon";
+import { type Store, within } from "propylon/kit";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";
-import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../service.ts";
+import type {
+  TaskOwner,
+  RunningTask,
+  RuntimeService,
+  SendOptions,
+  TaskFilter,
+} from "../service.ts";
 import type { Skill } from "../skills.ts";
-import { LiveTask } from "./live-task.ts";
-import { NO_ANSWER, refuseCancel, refuseMessage, refuseReuse, SHUTDOWN } from "./refusals.ts";
+import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
+import type { TaskRecord } from "./task-record.ts";
+import { TaskRecords } from "./task-records.ts";
+import {
+  ABANDONED,
+  NO_ANSWER,
+  refuseCancel,
+  refuseLost,
+  refuseMessage,
+  refuseReuse,
+  SHUTDOWN,
+} from "./refusals.ts";
 import { TaskStore } from "./task-store.ts";
 import { TaskCounts } from "./task-counts.ts";
 import { callSkill, follow } from "./turn.ts";
@@ -25,22 +41,73 @@ export interface TaskDependencies {
 /** How long the last step of a shutdown waits for what does not stop, in milliseconds; programs end with the process. */
 const LAST_MS = 1_000;
 
-type Watcher = (task: Task, event: StreamEvent, principal: Principal) => void;
+type Watcher = (task: Task, event: StreamEvent, owner: TaskOwner) => void;
 
 /** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
 export class RequestHandler implements RuntimeService {
   /** How tasks ended, since the process started. */
   readonly counts = new TaskCounts();
   readonly #store = new TaskStore();
+  readonly #records: TaskRecords;
   /** At work now, with what resolves when nothing of it goes on any more. */
   readonly #busy = new Map<LiveTask, Promise<void>>();
   /** The work that calls of our own tools are about, by the key of their peer. */
   readonly #works = new Map<string, Work>();
   /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.maxRunning`. */
   readonly #asking = new Set<LiveTask>();
+  /** Messages that are not in the store yet. */
+  readonly #arriving = new Map<LiveTask, Promise<void>>();
   readonly #watchers = new Set<Watcher>();
   #dependencies: TaskDependencies | undefined;
   #draining = false;
+  #isLoaded = false;
+
+  /** @param store where tasks outlive the process, if they do */
+  constructor(store: Store) {
+    this.#records = new TaskRecords(store);
+  }
+
+  /**
+   * Takes over the tasks of a process before this one: those that ended, and those that wait for somebody. What it was at when it
+   * ended has failed.
+   */
+  async load(): Promise<void> {
+    if (this.#isLoaded) return;
+    this.#isLoaded = true;
+    for await (const record of this.#records.load())
+      if (!this.#store.has(record.task.id, { ref: record.owner })) await this.#takeOver(record);
+    this.#store.sweep(this.#current.options, this.#drop);
+  }
+
+  async #takeOver(record: TaskRecord): Promise<void> {
+    const { isAsking, task } = record;
+    const isWaiting = STATES[task.status.state].isInterrupted && !isAsking;
+    const isOver = STATES[task.status.state].isFinal || isWaiting;
+    // Another gateway may be at it; if that dies, whoever asks for the task finds out.
+    if (!isOver && !(await this.#records.isAbandoned(record))) return;
+    const live = this.#restore(record);
+    if (!isOver) this.#finish(live, () => abandon(live));
+    else if (live.isFinal) this.#store.file(live);
+    this.#store.weigh(live);
+    if (isOver) this.#tell(live, { task });
+  }
+
+  #restore(record: TaskRecord): LiveTask {
+    const { task, skill } = record;
+    const live = this.#make({
+      id: task.id,
+      contextId: task.contextId!,
+      owner: { ref: record.owner },
+      skill,
+      record,
+    });
+    this.#store.add(live);
+    for (const place of record.taken) {
+      const message = task.history?.[place];
+      if (message) this.#store.note(live, message);
+    }
+    return live;
+  }
 
   /** Works with these from now on; the returned function goes back, for a reload that fails. */
   adopt(dependencies: TaskDependencies): () => void {
@@ -67,24 +134,60 @@ export class RequestHandler implements RuntimeService {
 
   async send(message: Message, options: SendOptions): Promise<RunningTask> {
     if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
+    if (this.#records.isKept) await this.#fetch(message, options);
     const known = this.#findFor(message, options);
-    if (known?.hasTaken(message))
-      return known.isForsaken ? this.#redo(known, message, options) : known;
+    if (known?.hasTaken(message)) {
+      await this.#arriving.get(known);
+      const mayRedo = known.isForsaken || known.isAbandoned;
+      return mayRedo ? this.#redo(known, message, options) : known;
+    }
     if (known && !this.#waits(known))
       throw known.knowsIdOf(message) ? refuseReuse() : refuseMessage(known);
+    if (!known && options.continues) throw refuseLost();
     this.#admit(known === undefined);
     return this.#begin(known ?? this.#create(message, options), message, options);
+  }
+
+  /**
+   * Before anything is done about a message: finds its task in the store, where another gateway may have left it, and makes sure
+   * that the store is there and the task still this gateway's.
+   * @throws {GatewayError} `unavailable`
+   */
+  async #fetch(message: Message, options: SendOptions): Promise<void> {
+    const id = options.id ?? message.taskId;
+    if (id === undefined) return;
+    const known = this.#store.find(id, options.principal);
+    if (!known) {
+      const record = await this.#records.find(id, options.principal);
+      if (record && !this.#store.has(id, options.principal)) await this.#takeOver(record);
+    } else if (this.#waits(known) && !known.isAsking && !known.hasTaken(message))
+      await this.#claim(known, message, options);
+  }
+
+  async #claim(task: LiveTask, message: Message, options: SendOptions): Promise<void> {
+    try {
+      await this.#records.save(task);
+    } catch (error) {
+      if (!isGatewayError(error) || error.code !== "exists") throw error;
+      // Another gateway went on with it: what is here is of before.
+      this.#store.forget(task);
+      this.#records.forget(task);
+      await this.#fetch(message, options);
+    }
   }
 
   /** Somebody who went away without an answer is back: a queue delivers again what it has no result of. */
   async #redo(task: LiveTask, message: Message, options: SendOptions): Promise<RunningTask> {
     await task.settled;
-    if (task.state !== "canceled") return task;
+    if (!task.isAbandoned && task.state !== "canceled") return task;
+    const before = task.isAbandoned ? this.#records.rewind(task) : undefined;
     this.#store.drop(task);
+    if (before) this.#restore(before);
+    else await this.#records.drop(task);
     return this.send(message, options);
   }
 
-  get(id: string, principal: Principal): LiveTask {
+  get(id: string, principal: TaskOwner): LiveTask {
     const task = this.#store.find(id, principal);
     if (task) return task;
     throw new GatewayError("not_found", "There is no such task.", {
@@ -101,6 +204,7 @@ export class RequestHandler implements RuntimeService {
     if (task.isFinal) throw refuseCancel(task);
     await this.#end(task);
     if (task.state !== "canceled") throw refuseCancel(task);
+    await task.confirmed;
     return task.task;
   }
 
@@ -120,6 +224,7 @@ export class RequestHandler implements RuntimeService {
     this.drain();
     for (const { cancellation } of this.#busy.keys()) cancellation.abort(SHUTDOWN);
     await Promise.all(this.#busy.values());
+    await this.#records.close();
   }
 
   /** Drops what is kept no longer; who waited too long for an answer fails. */
@@ -130,7 +235,7 @@ export class RequestHandler implements RuntimeService {
       if (task.isAsking) task.cancellation.abort(new GatewayError("timeout", NO_ANSWER));
       else this.#finish(task, () => task.move("failed", [{ text: NO_ANSWER }]));
     }
-    this.#store.sweep(options, now);
+    this.#store.sweep(options, this.#drop, now);
   }
 
   /** @throws {GatewayError} `disabled` before there was any skill */
@@ -168,7 +273,7 @@ export class RequestHandler implements RuntimeService {
   #admit(isNew: boolean): void {
     const { options } = this.#current;
     const { maxRunning, maxTasks, maxTotalSize } = options;
-    this.#store.sweep(options);
+    this.#store.sweep(options, this.#drop);
     const atWork = this.#busy.size - this.#asking.size;
     // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
     const hasRoom = this.#store.live - atWork < maxTasks && this.#store.bytes <= maxTotalSize;
@@ -187,13 +292,21 @@ export class RequestHandler implements RuntimeService {
   #create(message: Message, { id, principal, skill, metadata }: SendOptions): LiveTask {
     const wanted = skill ?? message.metadata?.["skill"] ?? metadata?.["skill"];
     const { options } = this.#skill(wanted, principal);
-    const task: LiveTask = new LiveTask({
+    return this.#make({
       id: id ?? randomUUID(),
       contextId: message.contextId ?? randomUUID(),
       owner: principal,
       skill: options.id,
+    });
+  }
+
+  #make(given: Omit<LiveTaskOptions, "most" | "hear" | "confirm">): LiveTask {
+    const { isKept } = this.#records;
+    const task: LiveTask = new LiveTask({
+      ...given,
       most: this.#current.options.maxTaskSize,
       hear: (event) => this.#hear(task, event),
+      ...(isKept && { confirm: () => this.#records.save(task, { persists: true }) }),
     });
     return task;
   }
@@ -207,15 +320,41 @@ export class RequestHandler implements RuntimeService {
     });
   }
 
-  #begin(task: LiveTask, message: Message, options: SendOptions): LiveTask {
+  async #begin(task: LiveTask, message: Message, options: SendOptions): Promise<LiveTask> {
     const { isAsking } = task;
+    const isNew = task.state === "submitted";
     task.take(message);
     this.#store.add(task);
     this.#store.note(task, message);
-    if (task.state === "submitted") this.#tell(task, { task: task.task });
+    if (!isAsking) this.#reserve(task);
+    if (this.#records.isKept) await this.#confirm(task, isNew);
+    if (isNew) this.#tell(task, { task: task.task });
+    // It may have been cancelled meanwhile.
+    if (task.isFinal) this.#busy.delete(task);
+    if (task.isFinal) return task;
     if (isAsking) this.#goOn(task, message, options);
     else this.#start(task, message, options);
     return task;
+  }
+
+  /** Whoever sends a message is told that it was taken when it is in the store. One that cannot be there was never sent. */
+  async #confirm(task: LiveTask, isNew: boolean): Promise<void> {
+    const saving = this.#records.save(task, { persists: !isNew });
+    this.#arriving.set(task, saving);
+    try {
+      await saving;
+    } catch (error) {
+      this.#busy.delete(task);
+      this.#store.forget(task);
+      throw error;
+    } finally {
+      this.#arriving.delete(task);
+    }
+  }
+
+  /** It takes a place from now on, whatever is to be done before the work begins. */
+  #reserve(task: LiveTask): void {
+    this.#busy.set(task, Promise.resolve());
   }
 
   #start(task: LiveTask, message: Message, options: SendOptions): void {
@@ -263,7 +402,7 @@ export class RequestHandler implements RuntimeService {
     if (!task.isFinal) return;
     this.counts.count(task);
     this.#store.file(task);
-    this.#store.sweep(this.#current.options);
+    this.#store.sweep(this.#current.options, this.#drop);
   }
 
   /** Ends a task as its owner wants. */
@@ -277,6 +416,8 @@ export class RequestHandler implements RuntimeService {
     if (!task.isFinal) this.#finish(task, () => task.move("canceled"));
   }
 
+  readonly #drop = (task: LiveTask): void => void this.#records.drop(task);
+
   #hear(task: LiveTask, event: StreamEvent): void {
     this.#asking.delete(task);
     if (task.isAsking && task.isSettled) {
@@ -289,4 +430,10 @@ export class RequestHandler implements RuntimeService {
   #tell(task: LiveTask, event: StreamEvent): void {
     for (const watcher of this.#watchers) watcher(task.task, event, task.owner);
   }
+}
+
+/** Nobody works on it any more. */
+function abandon(task: LiveTask): void {
+  task.isAbandoned = true;
+  task.move("failed", [{ text: ABANDONED }], { code: "cancelled" });
 }

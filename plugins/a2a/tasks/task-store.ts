@@ -1,6 +1,6 @@
 import type { Principal } from "propylon";
 import type { Message, Task } from "propylon/contract";
-import type { TaskFilter } from "../service.ts";
+import type { TaskOwner, TaskFilter } from "../service.ts";
 import type { LiveTask } from "./live-task.ts";
 
 /** How much is kept. */
@@ -41,7 +41,7 @@ export class TaskStore {
     this.#tasks.set(keyOf(task.owner, task.id), task);
   }
 
-  find(id: string, owner: Principal): LiveTask | undefined {
+  find(id: string, owner: TaskOwner): LiveTask | undefined {
     return this.#tasks.get(keyOf(owner, id));
   }
 
@@ -86,12 +86,30 @@ export class TaskStore {
     this.#over.add(task);
   }
 
-  /** Drops what is kept no longer. */
-  sweep({ maxTasks, maxTotalSize, ttl }: TaskStoreLimits, now = Date.now()): void {
+  has(id: string, owner: TaskOwner): boolean {
+    return this.#tasks.has(keyOf(owner, id));
+  }
+
+  /** Forgets a task that is another gateway's, or never came to be. */
+  forget(task: LiveTask): void {
+    this.#over.add(task);
+    this.drop(task);
+  }
+
+  /**
+   * Drops what is kept no longer.
+   * @param dropped hears of each
+   */
+  sweep(
+    { maxTasks, maxTotalSize, ttl }: TaskStoreLimits,
+    dropped: (task: LiveTask) => void,
+    now = Date.now(),
+  ): void {
     for (const task of this.#over) {
       const isTooOld = now - task.changedAt > ttl;
       if (!isTooOld && this.#tasks.size <= maxTasks && this.#bytes <= maxTotalSize) return;
       this.drop(task);
+      dropped(task);
     }
   }
 
@@ -109,7 +127,7 @@ export class TaskStore {
 }
 
 /** Ids are chosen by clients: no id of one principal looks like one of another. */
-function keyOf({ ref }: Principal, own: string): string {
+function keyOf({ ref }: TaskOwner, own: string): string {
   return JSON.stringify([ref, own]);
 }
 

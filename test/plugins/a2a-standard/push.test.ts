@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Task, TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { pino } from "pino";
@@ -342,4 +345,43 @@ describe("T7: a webhook", () => {
       error: { code: -32603, message: expect.stringContaining("16") },
     });
   });
+});
+
+it("goes on behind a restart: what was not delivered is told again, under its id, and what comes is told", async () => {
+  let isUp = false;
+  const receiver = await startReceiver(() => (isUp ? 204 : 503));
+  const folder = await mkdtemp(join(tmpdir(), "a2a-push-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const start = () =>
+    startTck({
+      options: { push: { ...ALLOWED.push, retries: 10 } },
+      config: { store: `sqlite:${folder}/gateway.db` },
+    });
+  const first = await start();
+  const client = await connect(first.url, "JSONRPC");
+  const request = sending(say("tck-input-required"), {
+    taskPushNotificationConfig: webhook(receiver.url, { token: "kept" }),
+  });
+  const { id: taskId } = (await client.sendMessage(request)) as Task;
+  await expect.poll(() => receiver.received.length).toBeGreaterThan(0);
+  await first.gateway.close();
+  const before = receiver.received.length;
+  isUp = true;
+  const second = await start();
+  await expect.poll(() => receiver.states().slice(before)).toEqual(["TASK_STATE_INPUT_REQUIRED"]);
+  const next = await connect(second.url, "JSONRPC");
+  await next.sendMessage(sending(say("tck-complete-task", { taskId })));
+  await receiver.end();
+  const ids = (state: string) =>
+    receiver.received.flatMap(({ headers, body }) =>
+      stateOf(body) === state ? [headers["webhook-id"]] : [],
+    );
+  expect(new Set(ids("TASK_STATE_COMPLETED")).size).toBe(1);
+  expect(
+    receiver.received.every(({ headers }) => headers["x-a2a-notification-token"] === "kept"),
+  ).toBe(true);
+  await second.gateway.close();
+  const told = receiver.received.length;
+  await start();
+  expect(receiver.received.length).toBe(told);
 });

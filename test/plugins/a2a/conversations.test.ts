@@ -1,10 +1,14 @@
+import { pino } from "pino";
 import { expect, it } from "vitest";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { Conversations } from "../../../plugins/a2a/tasks/conversations.ts";
 
 const LIMITS = { maxSessions: 10, maxTotalSize: 2_000, ttl: 60_000 };
 
 it("conversations have room together: the longest unused goes first, one in use stays", async () => {
-  const conversations = new Conversations();
+  const conversations = new Conversations(
+    GatewayStore.inMemory(pino({ level: "silent" })).scope("a2a"),
+  );
   const { signal } = new AbortController();
   const say = async (key: string, text: string): Promise<number> => {
     let before = 0;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { isGatewayError } from "propylon";
 import { backoffDelay, pause } from "propylon/kit";
 
@@ -12,6 +13,10 @@ export interface PushNotification {
   readonly body: string;
   /** Whether it tells of the end of a task: it is never left out. */
   readonly isLast: boolean;
+  /** Which status of the task it tells of, if it does: a later gateway need not tell it again. */
+  readonly status?: string | undefined;
+  /** The same for every attempt, whichever gateway makes it. Default: made up. */
+  readonly id?: string;
 }
 
 /** What all outboxes share. */
@@ -27,20 +32,32 @@ export interface OutboxLimits {
 }
 
 /** Posts once and tells the status of the answer. */
-export type Post = (body: string, signal: AbortSignal) => Promise<number>;
+export type Post = (
+  notification: { readonly body: string; readonly id: string },
+  signal: AbortSignal,
+) => Promise<number>;
 
 /** The notifications for one URL about one task, delivered one after the other in their order. */
 export class Outbox {
   readonly #limits: () => OutboxLimits;
   readonly #post: Post;
+  readonly #ended: (notification: PushNotification) => void;
   readonly #waiting: PushNotification[] = [];
   readonly #closing = new AbortController();
   #work: Promise<void> | undefined;
 
-  /** @param limits read at each step, since a reload changes the limits */
-  constructor(limits: () => OutboxLimits, post: Post) {
+  /**
+   * @param limits read at each step, since a reload changes the limits
+   * @param ended hears of each that was delivered or failed for good; not of what a shutdown left
+   */
+  constructor(
+    limits: () => OutboxLimits,
+    post: Post,
+    ended: (notification: PushNotification) => void = () => {},
+  ) {
     this.#limits = limits;
     this.#post = post;
+    this.#ended = ended;
   }
 
   /** Takes a notification; drops it when too many wait, unless it is the last. */
@@ -84,22 +101,25 @@ export class Outbox {
     limits.size -= body.length;
   }
 
-  async #deliver({ body }: PushNotification): Promise<void> {
+  async #deliver(notification: PushNotification): Promise<void> {
+    const { body, id = randomUUID() } = notification;
     for (let attempt = 0; ; attempt++) {
-      const { isDelivered, mayRetry, reason } = await this.#attempt(body);
+      const { isDelivered, mayRetry, reason } = await this.#attempt({ body, id });
       const limits = this.#limits();
-      if (isDelivered) return limits.report("delivered");
-      if (this.#closing.signal.aborted) return limits.report("dropped");
-      if (!mayRetry || attempt >= limits.retries) return limits.report("failed", reason);
+      if (!isDelivered && this.#closing.signal.aborted) return limits.report("dropped");
+      if (isDelivered || !mayRetry || attempt >= limits.retries) {
+        this.#ended(notification);
+        return limits.report(isDelivered ? "delivered" : "failed", reason);
+      }
       await pause(backoffDelay(attempt + 1, RETRY_MS), this.#closing.signal);
     }
   }
 
   async #attempt(
-    body: string,
+    notification: Parameters<Post>[0],
   ): Promise<{ isDelivered: boolean; mayRetry: boolean; reason: string }> {
     try {
-      const status = await this.#post(body, this.#closing.signal);
+      const status = await this.#post(notification, this.#closing.signal);
       const isDelivered = status >= 200 && status < 300;
       const mayRetry = status >= 500 || PASSING_STATUS.has(status);
       return { isDelivered, mayRetry, reason: `status ${status}` };

@@ -1,10 +1,12 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { GatewayError, type PluginContext, type Principal } from "propylon";
-import { within, type Resolve } from "propylon/kit";
+import { GatewayError, type PluginContext } from "propylon";
+import { Records, type Resolve, type Store, storeKey, within } from "propylon/kit";
+import { z } from "zod";
+import type { TaskOwner } from "../../service.ts";
 import type { PushOptions } from "./options.ts";
-import { Outbox, type OutboxLimits } from "./outbox.ts";
+import { Outbox, type OutboxLimits, type PushNotification } from "./outbox.ts";
 import { Webhooks } from "./webhook.ts";
 
 /** Webhooks of one task. */
@@ -13,6 +15,8 @@ const MOST_PER_TASK = 16;
 const SWEEP_ABOVE = 1_000;
 /** Header of the token (A2A 1.0, 4.3.3), where there are no credentials for `Authorization`. */
 const TOKEN_HEADER = "x-a2a-notification-token";
+/** Header of the id of a notification (Standard Webhooks 1.0): every attempt has the same, so that receivers can tell. */
+const ID_HEADER = "webhook-id";
 const CONTENT_TYPE = "application/a2a+json";
 const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const VISIBLE = /^[\x20-\x7e]{0,8192}$/;
@@ -21,11 +25,26 @@ const VISIBLE = /^[\x20-\x7e]{0,8192}$/;
 interface Hook {
   readonly config: TaskPushNotificationConfig;
   readonly outbox: Outbox;
+  /** The status of the task that it was told last. */
+  told?: string | undefined;
 }
+
+/** The webhooks of a task as the store keeps them. */
+const recordSchema = z.object({
+  owner: z.string(),
+  taskId: z.string(),
+  hooks: z.array(
+    z.object({
+      config: z.looseObject({ id: z.string(), url: z.string(), token: z.string() }),
+      told: z.string().optional(),
+    }),
+  ),
+});
+type WebhookRecord = z.output<typeof recordSchema>;
 
 interface Owned {
   readonly taskId: string;
-  readonly owner: Principal;
+  readonly owner: TaskOwner;
   readonly hooks: Map<string, Hook>;
 }
 
@@ -46,11 +65,40 @@ export class PushNotificationSender implements OutboxLimits {
   size = 0;
   readonly #tasks = new Map<string, Owned>();
   readonly #resolve: Resolve | undefined;
+  readonly #end = new AbortController();
+  readonly #records: Records<WebhookRecord>;
+  #isLoaded = false;
   #dependencies: Dependencies | undefined;
 
-  /** @param resolve finds the addresses of names; default: that of the system */
-  constructor(resolve?: Resolve) {
+  /**
+   * @param store where webhooks outlive the process, if they do
+   * @param resolve finds the addresses of names; default: that of the system
+   */
+  constructor(store: Store, resolve?: Resolve) {
     this.#resolve = resolve;
+    this.#records = new Records(store, "webhooks", {
+      schema: recordSchema,
+      signal: this.#end.signal,
+    });
+  }
+
+  /** Takes over the webhooks of a process before this one. */
+  async load(): Promise<void> {
+    if (this.#isLoaded) return;
+    this.#isLoaded = true;
+    for await (const { key, value } of this.#records.load()) {
+      const { taskId, hooks } = value;
+      const owned = {
+        taskId,
+        owner: { ref: value.owner },
+        hooks: new Map<string, Hook>(),
+      };
+      for (const { config, told } of hooks) {
+        const known = config as unknown as TaskPushNotificationConfig;
+        owned.hooks.set(known.id, { config: known, outbox: this.#openOutbox(known, owned), told });
+      }
+      this.#tasks.set(key, owned);
+    }
   }
 
   get most(): number {
@@ -92,7 +140,7 @@ export class PushNotificationSender implements OutboxLimits {
    * Checks that a task has room for a webhook, or has it already.
    * @throws {GatewayError} `rate_limited`
    */
-  checkRoom({ id }: TaskPushNotificationConfig, taskId: string, owner: Principal): void {
+  checkRoom({ id }: TaskPushNotificationConfig, taskId: string, owner: TaskOwner): void {
     const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
     if (!hooks || hooks.has(id) || hooks.size < MOST_PER_TASK) return;
     throw new GatewayError("rate_limited", `A task has ${MOST_PER_TASK} webhooks at most.`, {
@@ -103,13 +151,13 @@ export class PushNotificationSender implements OutboxLimits {
   /**
    * Adds a webhook to a task, or replaces the one with its id; what waits for one that is the same goes on waiting.
    * @returns the webhook with its id, which is made up when it has none
-   * @throws {GatewayError} `invalid` for a URL or credentials that cannot be; `rate_limited` for too many
+   * @throws {GatewayError} `invalid` for a URL or credentials that cannot be; `rate_limited` for too many; `unavailable`
    */
-  add(
+  async add(
     given: TaskPushNotificationConfig,
     taskId: string,
-    owner: Principal,
-  ): TaskPushNotificationConfig {
+    owner: TaskOwner,
+  ): Promise<TaskPushNotificationConfig> {
     this.check(given);
     this.checkRoom(given, taskId, owner);
     const owned = this.#tasks.get(keyOf(taskId, owner)) ?? { taskId, owner, hooks: new Map() };
@@ -117,27 +165,55 @@ export class PushNotificationSender implements OutboxLimits {
     const before = owned.hooks.get(config.id);
     if (isDeepStrictEqual(before?.config, config)) return config;
     before?.outbox.close();
-    owned.hooks.set(config.id, { config, outbox: this.#openOutbox(config) });
+    owned.hooks.set(config.id, { config, outbox: this.#openOutbox(config, owned) });
     this.#tasks.set(keyOf(taskId, owner), owned);
+    try {
+      await this.#save(owned);
+    } catch (error) {
+      this.remove(config.id, taskId, owner);
+      throw error;
+    }
     return config;
   }
 
   /** The webhooks of a task, in the order in which they were added. */
-  of(taskId: string, owner: Principal): readonly TaskPushNotificationConfig[] {
+  of(taskId: string, owner: TaskOwner): readonly TaskPushNotificationConfig[] {
     const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
     return hooks ? [...hooks.values()].map(({ config }) => config) : [];
   }
 
   /** Removes a webhook and what waits for it; does nothing when there is none. */
-  remove(id: string, taskId: string, owner: Principal): void {
+  remove(id: string, taskId: string, owner: TaskOwner): void {
     const owned = this.#tasks.get(keyOf(taskId, owner));
     owned?.hooks.get(id)?.outbox.close();
     owned?.hooks.delete(id);
-    if (owned?.hooks.size === 0) this.#tasks.delete(keyOf(taskId, owner));
+    if (!owned) return;
+    if (owned.hooks.size > 0) void this.#save(owned, { persists: true });
+    else this.#forget(keyOf(taskId, owner));
+  }
+
+  #forget(key: string): void {
+    this.#tasks.delete(key);
+    void this.#records.delete(key);
+  }
+
+  async #save(owned: Owned, options?: { readonly persists: boolean }): Promise<void> {
+    const { taskId, owner, hooks } = owned;
+    const render = (): WebhookRecord => ({
+      owner: owner.ref,
+      taskId,
+      hooks: [...hooks.values()].map(({ config, told }) => ({
+        config: { ...config },
+        ...(told !== undefined && { told }),
+      })),
+    });
+    const saving = this.#records.save(keyOf(taskId, owner), render, options);
+    // Nobody waits for one that persists: it ends with the gateway.
+    await (options?.persists ? saving.catch(() => {}) : saving);
   }
 
   /** Whether anybody wants to hear of a task. */
-  wants(taskId: string, owner: Principal): boolean {
+  wants(taskId: string, owner: TaskOwner): boolean {
     return this.#tasks.has(keyOf(taskId, owner));
   }
 
@@ -146,21 +222,27 @@ export class PushNotificationSender implements OutboxLimits {
    * @param only the one webhook to tell; default: all
    */
   tell(
-    { taskId, owner, only }: { taskId: string; owner: Principal; only?: string },
-    notification: { readonly body: string; readonly isLast: boolean },
+    { taskId, owner, only }: { taskId: string; owner: TaskOwner; only?: string },
+    notification: PushNotification,
   ): void {
     const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [];
     for (const [id, { outbox }] of hooks)
-      if (only === undefined || id === only) outbox.put(notification);
+      if (only === undefined || id === only) outbox.put(withId(notification, taskId, id));
+  }
+
+  /** Tells a task as it is to those of its webhooks that a gateway of before has not told of this status. */
+  catchUp(taskId: string, owner: TaskOwner, notification: PushNotification): void {
+    for (const [id, { told }] of this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [])
+      if (told !== notification.status) this.tell({ taskId, owner, only: id }, notification);
   }
 
   /** Forgets the webhooks of tasks that are no more, once there are many. */
-  sweep(isThere: (taskId: string, owner: Principal) => boolean): void {
+  sweep(isThere: (taskId: string, owner: TaskOwner) => boolean): void {
     if (this.#tasks.size <= SWEEP_ABOVE) return;
     for (const [key, { taskId, owner, hooks }] of this.#tasks) {
       if (isThere(taskId, owner)) continue;
       for (const { outbox } of hooks.values()) outbox.close();
-      this.#tasks.delete(key);
+      this.#forget(key);
     }
   }
 
@@ -181,13 +263,16 @@ export class PushNotificationSender implements OutboxLimits {
     await within(Promise.all(outboxes.map((outbox) => outbox.idle())), options.timeout);
     for (const outbox of outboxes) outbox.close();
     await webhooks.close();
+    await within(this.#records.settled(), options.timeout);
+    this.#end.abort();
   }
 
   get #given(): Dependencies {
     return this.#dependencies!;
   }
 
-  #openOutbox({ url, token, authentication }: TaskPushNotificationConfig): Outbox {
+  #openOutbox(config: TaskPushNotificationConfig, owned: Owned): Outbox {
+    const { id: hookId, url, token, authentication } = config;
     const headers = {
       "content-type": CONTENT_TYPE,
       ...(token !== "" && { [TOKEN_HEADER]: token }),
@@ -197,11 +282,28 @@ export class PushNotificationSender implements OutboxLimits {
     };
     return new Outbox(
       () => this,
-      (body, signal) => this.#given.webhooks.post({ url, headers, body, signal }),
+      ({ body, id }, signal) => {
+        const own = { ...headers, [ID_HEADER]: id };
+        return this.#given.webhooks.post({ url, headers: own, body, signal });
+      },
+      ({ status }) => {
+        const hook = owned.hooks.get(hookId);
+        if (!hook || status === undefined) return;
+        hook.told = status;
+        void this.#save(owned, { persists: true });
+      },
     );
   }
 }
 
-function keyOf(taskId: string, { ref }: Principal): string {
-  return JSON.stringify([ref, taskId]);
+/** A status that is told again after a restart has the id that it had before. */
+function withId(notification: PushNotification, taskId: string, hookId: string): PushNotification {
+  const { status } = notification;
+  if (status === undefined) return notification;
+  const digest = createHash("sha256").update(JSON.stringify([taskId, hookId, status]));
+  return { ...notification, id: digest.digest("base64url") };
+}
+
+function keyOf(taskId: string, { ref }: TaskOwner): string {
+  return storeKey(ref, taskId);
 }

@@ -1,19 +1,23 @@
+import { createHash } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 
 const NAME = /^[\w./-]{1,64}$/;
 const KEY = /^[\x21-\x7e]{1,512}$/;
-/** Longest value, in UTF-16 code units: what no value of 4 MiB has more of. */
-const MAX_VALUE = 4 * 1024 * 1024;
+const MAX_KEY = 512;
+/** Longest value in bytes: that of a task at its default bound, and some. */
+const MAX_VALUE = 32 * 1024 * 1024;
 const MAX_MESSAGE = 8_000;
 
 /**
- * A key of anything: its parts, in which whatever keys cannot hold is encoded, with slashes between. No two lists of parts make one
- * key.
+ * A key of anything: its parts, in which whatever keys cannot hold is encoded, with slashes between; a digest of all that where it
+ * would be too long. No two lists of parts make one key.
  *
  * @example storeKey("jwt:https://login.example#anna", "inbox"); // "jwt:https:%2f%2flogin.example#anna/inbox"
  */
 export function storeKey(...parts: readonly string[]): string {
-  return parts.map((part) => encodePart(part)).join("/");
+  const key = parts.map((part) => encodePart(part)).join("/");
+  // Ids of clients and names of principals may be longer than a key can be.
+  return key.length <= MAX_KEY ? key : `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
 function encodePart(part: string): string {
@@ -34,7 +38,7 @@ export function scopedName(owner: string, name: string): string {
 /** @throws {GatewayError} `too_large`, `invalid` */
 export function checkKey(key: string): string {
   if (KEY.test(key)) return key;
-  if (key.length > 512)
+  if (key.length > MAX_KEY)
     throw new GatewayError("too_large", "A key of the store has at most 512 characters.");
   throw new GatewayError("invalid", `${JSON.stringify(key)} cannot be a key of the store.`, {
     hint: "Make keys with storeKey of propylon/kit.",
@@ -45,7 +49,7 @@ export function checkKey(key: string): string {
 export function encodeValue(value: unknown, version: number): string {
   const text = `${version}:${JSON.stringify(value)}`;
   if (text.length <= MAX_VALUE && Buffer.byteLength(text) <= MAX_VALUE) return text;
-  throw new GatewayError("too_large", "A value of the store has at most 4 MiB.", {
+  throw new GatewayError("too_large", "A value of the store has at most 32 MiB.", {
     data: { bytes: Buffer.byteLength(text) },
   });
 }

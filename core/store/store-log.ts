@@ -1,6 +1,6 @@
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
-import { encodeValue } from "./names.ts";
+import { encodeValue } from "./store-key.ts";
 import type { Log, LogEntry, LogOptions } from "./store.ts";
 
 const PAGE = 100;

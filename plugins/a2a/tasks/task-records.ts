@@ -1,0 +1,83 @@
+import type { TaskOwner } from "../service.ts";
+import { Records, type Store, storeKey, within } from "propylon/kit";
+import type { LiveTask } from "./live-task.ts";
+import { rewind, type TaskRecord, taskRecordSchema } from "./task-record.ts";
+
+/** How long the end waits for what is being written, in milliseconds. */
+const LAST_MS = 2_000;
+
+/** The tasks in the gateway's store. Where that keeps nothing, nothing is done. */
+export class TaskRecords {
+  readonly #store: Store;
+  readonly #end = new AbortController();
+  readonly #records: Records<TaskRecord>;
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#records = new Records(store, "tasks", {
+      schema: taskRecordSchema,
+      signal: this.#end.signal,
+      owns: ({ replica }) => !store.shared || replica === store.replica,
+    });
+  }
+
+  /** Whether tasks survive the process. */
+  get isKept(): boolean {
+    return this.#records.isKept;
+  }
+
+  /** All that are there, for the start. */
+  async *load(): AsyncIterable<TaskRecord> {
+    for await (const { value } of this.#records.load()) yield value;
+  }
+
+  /** One that was made elsewhere since. */
+  async find(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
+    if (!this.#store.shared) return undefined;
+    const entry = await this.#store
+      .kv<TaskRecord>("tasks", { schema: taskRecordSchema })
+      .get(keyOf(owner, id));
+    if (entry) this.#records.adopt(entry);
+    return entry?.value;
+  }
+
+  /**
+   * Writes what a task is now.
+   * @param options.persists tries until the store answers; default: rejects when it is away
+   * @throws {GatewayError} `unavailable`; `exists` when another gateway goes on with it
+   */
+  save(task: LiveTask, options?: { readonly persists: boolean }): Promise<void> {
+    const render = (): TaskRecord => task.toRecord(this.#store.replica);
+    return this.#records.save(keyOf(task.owner, task.id), render, options);
+  }
+
+  /** Whether the gateway that worked on a task is gone. */
+  async isAbandoned({ replica }: TaskRecord): Promise<boolean> {
+    if (!this.#store.shared) return replica !== this.#store.replica;
+    return !(await this.#store.replicas()).some(({ id }) => id === replica);
+  }
+
+  /** Removes a task for good. */
+  drop({ owner, id }: LiveTask): Promise<void> {
+    return this.#records.delete(keyOf(owner, id));
+  }
+
+  /** An abandoned task as it was before its last message. */
+  rewind(task: LiveTask): TaskRecord | undefined {
+    return rewind(task.toRecord(this.#store.replica));
+  }
+
+  /** Forgets what another gateway goes on with. */
+  forget({ owner, id }: LiveTask): void {
+    this.#records.forget(keyOf(owner, id));
+  }
+
+  async close(): Promise<void> {
+    await within(this.#records.settled(), LAST_MS);
+    this.#end.abort();
+  }
+}
+
+function keyOf({ ref }: TaskOwner, id: string): string {
+  return storeKey(ref, id);
+}
