@@ -90,13 +90,14 @@ export class LegacySessions {
     work(session);
   }
 
-  /** The same after a wait, in which the endpoint may have closed and the credential may have been taken away. */
+  /** The same after a wait: client, endpoint and credential may be gone. */
   #useLate(
     given: string | undefined,
     request: SessionRequest,
     work: (session: Session) => void,
   ): void {
     const { host, closed } = this.#context;
+    if (request.res.destroyed) return;
     const fault = closed
       ? closedFault(host.draining)
       : host.leases.isWithdrawn(request.principal)

@@ -142,6 +142,26 @@ it("many requests that name one session at the same time open it once", async ()
   expect(rig.kept.asked.filter((line) => line.startsWith("get")).length).toBe(1);
 });
 
+it("a client that goes away while its session is looked for leaves nothing open", async () => {
+  const rig = await Rig.start();
+  const headers = await rig.open();
+  await rig.restart();
+  let go!: () => void;
+  rig.kept.hold = new Promise((resolve) => (go = resolve));
+  const asked = rig.kept.asked.length;
+  const abort = new AbortController();
+  const stream = { ...headers, accept: "text/event-stream" };
+  const opened = fetch(rig.url, { headers: stream, signal: abort.signal }).catch(() => {});
+  await until(() => rig.kept.asked.length > asked);
+  const open = rig.served.sockets();
+  abort.abort();
+  await opened;
+  await until(() => rig.served.sockets() < open);
+  go();
+  expect(await rig.ping(headers)).toBe(200);
+  expect(rig.served.host.leases.evict(() => true, "over")).toBe(0);
+});
+
 it("a deleted session does not come back", async () => {
   const rig = await Rig.start();
   const [one, two] = [await rig.open(), await rig.open()];

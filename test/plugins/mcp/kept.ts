@@ -16,7 +16,7 @@ export interface Kept {
   write(key: string, text: string): Promise<void>;
   /** Whether it rejects everything. */
   away: boolean;
-  /** What a write waits for before it is done. */
+  /** What everything waits for before it is done. */
   hold: Promise<void> | undefined;
   /** It, as a gateway that has just started gets it. */
   open(): Store;
@@ -52,7 +52,7 @@ function watched(
 ): StoreDriver {
   const ask = async <T>(method: string, key: string, work: () => Promise<T>): Promise<T> => {
     kept.asked.push(`${method} ${key}`);
-    if (method !== "get") await kept.hold;
+    await kept.hold;
     if (kept.away) throw new Error("away");
     return work();
   };

@@ -107,6 +107,8 @@ export interface Served {
   readonly requests: () => number;
   /** Content with these servers and settings, for `endpoint.update`. */
   content(servers: readonly Server[], config?: Partial<EndpointContent["config"]>): EndpointContent;
+  /** Connections that are open. */
+  readonly sockets: () => number;
   close(): Promise<void>;
   /** Ends it as a kill would: connections break, and nothing is said on them. */
   kill(): Promise<void>;
@@ -162,12 +164,18 @@ export async function serve(
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
   const requests = (): number => arrived;
+  let open = 0;
+  server.on("connection", (socket) => {
+    open++;
+    socket.once("close", () => open--);
+  });
+  const sockets = (): number => open;
   const close = (): Promise<void> => stop(server, endpoint);
   const kill = async (): Promise<void> => {
     server.closeAllConnections();
     await close();
   };
-  return { url, endpoint, host, servers, requests, content, close, kill };
+  return { url, endpoint, host, servers, requests, sockets, content, close, kill };
 }
 
 async function stop(server: HttpServer, endpoint: Endpoint): Promise<void> {
