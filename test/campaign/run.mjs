@@ -64,6 +64,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 gateways killed with SIGKILL while they edit their config",
   },
+  sessions: {
+    args: vitest("test/e2e/kept-sessions.test.ts"),
+    env: { SESSION_KILLS: "200" },
+    times: 1,
+    each: "200 gateways killed with SIGKILL while official clients call through their sessions",
+  },
   templates: {
     args: vitest("test/e2e/templates-projects.test.ts"),
     env: { TEMPLATES_ALL: "1" },
