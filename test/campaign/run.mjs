@@ -89,6 +89,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "238 questions answered behind a kill -9, over SQLite, PostgreSQL and NATS, with one to three gateways",
   },
+  "store-kill": {
+    args: vitest("test/e2e/store-kill.test.ts"),
+    env: { GATEWAY_KILLS: "200" },
+    times: 1,
+    each: "200 gateways killed with SIGKILL under load, and everything that they had said looked at",
+  },
   store: {
     args: [
       ...vitest("test/plugins/sqlite"),
