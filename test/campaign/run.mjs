@@ -95,6 +95,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "200 gateways killed with SIGKILL under load, and everything that they had said looked at",
   },
+  deploys: {
+    args: [...vitest("test/plugins/a2a/restart.test.ts"), "test/e2e/store-sigterm.test.ts"],
+    env: { DEPLOYS: "50", DEPLOY_SHARE: "1" },
+    times: 1,
+    each: "a conversation over 50 restarts, and a SIGTERM with 100 conversations, 50 agents and 20 webhooks",
+  },
   store: {
     args: [
       ...vitest("test/plugins/sqlite"),

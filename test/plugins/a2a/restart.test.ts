@@ -7,6 +7,8 @@ import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer, Script } from "../../fixtures/model/types.ts";
 import { ALICE, BOB, folder, gate, say, startRuntime, type TestRuntime } from "./kit.ts";
 
+const DEPLOYS = Number(process.env["DEPLOYS"] ?? 4);
+
 /** Gateways that follow each other on one store, with an agent whose model is scripted. */
 async function createStage(
   script: Script,
@@ -19,6 +21,7 @@ async function createStage(
       cwd,
       config: { store: "sqlite:./data/gateway.db" },
       skills: [{ id: "work", agent: "worker" }],
+      options: { sessions: { compaction: false } },
       plugins: [
         [
           agents,
@@ -88,18 +91,33 @@ describe("behind a restart", () => {
     expect(told(stage.model)).toContain("Really delete the production database?");
   });
 
-  it("a conversation goes on in the same context", async () => {
-    const stage = await createStage(({ text }) => ({ text: `heard ${text}` }));
-    let runtime = await stage.start();
-    for (const text of ["one", "two", "three", "four"]) {
-      await send(runtime, say(text, { contextId: "c" }));
-      await runtime.gateway.close();
-      runtime = await stage.start();
-    }
-    await send(runtime, say("five", { contextId: "c" }));
-    for (const text of ["one", "two", "three", "four"])
-      expect(told(stage.model)).toContain(`heard ${text}`);
-  });
+  it(
+    `a conversation goes on over ${DEPLOYS} restarts, through A2A and through a tool`,
+    { timeout: 30_000 + DEPLOYS * 10_000 },
+    async () => {
+      const stage = await createStage(({ text }) => ({ text: `heard ${text}` }));
+      let runtime = await stage.start();
+      const ask = (message: string) =>
+        runtime.gateway.call({ server: "a2a", name: "work", args: { message, contextId: "tool" } });
+      const texts: string[] = [];
+      for (let deploy = 1; deploy <= DEPLOYS; deploy++) {
+        const text = `number ${deploy}.`;
+        await send(runtime, say(text, { contextId: "c" }));
+        await ask(text);
+        texts.push(text);
+        await runtime.gateway.close();
+        runtime = await stage.start();
+      }
+      await send(runtime, say("the last", { contextId: "c" }));
+      const overA2a = told(stage.model);
+      await ask("the last");
+      const overTool = told(stage.model);
+      for (const text of texts) {
+        expect(overA2a).toContain(`heard ${text}`);
+        expect(overTool).toContain(`heard ${text}`);
+      }
+    },
+  );
 
   it("work that the shutdown ended has failed, and says why", async () => {
     const until = gate();

@@ -1,0 +1,195 @@
+import { randomUUID } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../core/testing/index.ts";
+import { startModel } from "../fixtures/model/model.mjs";
+import { until } from "../fixtures/until.ts";
+import { buildCommand, workFolder } from "./build.ts";
+import { Mortal } from "./queue-process.ts";
+
+/** Of this: 100 conversations, 50 agents and 20 webhooks in the campaign. */
+const SHARE = Number(process.env["DEPLOY_SHARE"] ?? 0.1);
+const CONVERSATIONS = 100 * SHARE;
+const AGENTS = 50 * SHARE;
+const WEBHOOKS = 20 * SHARE;
+const LIMIT = 60_000;
+
+let folder: string;
+let main: string;
+beforeAll(async () => {
+  folder = await workFolder();
+  main = await buildCommand(folder);
+}, 120_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** What stands at a place of an answer. */
+function dig(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce((part, name) => (part as Record<string, unknown> | undefined)?.[name], value);
+}
+
+/** A receiver that is down until it is told otherwise. */
+async function startReceiver() {
+  const received: { id: string; task: string; state: string }[] = [];
+  const receiver = { isUp: false, received, url: "" };
+  const server = createServer((request, response) => {
+    let text = "";
+    request.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    request.on("end", () => {
+      const body = JSON.parse(text) as Record<string, unknown>;
+      const told = body["task"] ?? body["statusUpdate"];
+      if (receiver.isUp && told)
+        received.push({
+          id: String(request.headers["webhook-id"]),
+          task: String(dig(told, "id") ?? dig(told, "taskId")),
+          state: String(dig(told, "status", "state")),
+        });
+      response.writeHead(receiver.isUp ? 204 : 503).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  return receiver;
+}
+
+it(
+  "behind a SIGTERM everything goes on or has ended with a reason",
+  { timeout: 300_000 },
+  async () => {
+    const model = await startModel({
+      script: ({ text }) =>
+        text.startsWith("long") ? { text: "late", delay: 60_000 } : { text: `heard ${text}` },
+    });
+    onTestFinished(() => model.close());
+    const receiver = await startReceiver();
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const config = join(folder, "gateway.json");
+    await writeFile(config, JSON.stringify(configOf(port, model.url)));
+    const gateway = new Mortal(() => [main, "start", config]);
+    onTestFinished(async () => void (await gateway.kill()));
+    const start = async (): Promise<void> => {
+      gateway.start();
+      await until(
+        () =>
+          fetch(`${url}/health`).then(
+            ({ ok }) => ok,
+            () => false,
+          ),
+        LIMIT,
+      );
+    };
+    const post = async (path: string, body: unknown): Promise<unknown> => {
+      const response = await fetch(url + path, {
+        method: "POST",
+        headers: { "content-type": "application/json", "a2a-version": "1.0" },
+        body: JSON.stringify(body),
+      });
+      return await response.json();
+    };
+    const send = (text: string, contextId: string, rest: object = {}): Promise<unknown> =>
+      post("/a2a", {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "SendMessage",
+        params: {
+          message: { messageId: randomUUID(), contextId, role: "ROLE_USER", parts: [{ text }] },
+          configuration: { returnImmediately: text.startsWith("long"), ...rest },
+        },
+      });
+    const hook = { taskPushNotificationConfig: { url: receiver.url } };
+
+    await start();
+    const contexts = Array.from({ length: CONVERSATIONS }, (_, at) => `c-${at}`);
+    await Promise.all(contexts.map((context) => send(`I am ${context}.`, context)));
+    const running = await Promise.all(
+      Array.from({ length: WEBHOOKS }, async (_, at) =>
+        String(dig(await send(`long ${at}`, `w-${at}`, hook), "result", "task", "id")),
+      ),
+    );
+    const agents = await Promise.all(
+      Array.from({ length: AGENTS }, async () =>
+        String(dig(await post("/api/agents", { contract: "long work", start: true }), "agent_id")),
+      ),
+    );
+    expect(await gateway.kill("SIGTERM")).toBe(0);
+
+    receiver.isUp = true;
+    await start();
+    // Conversations go on.
+    await Promise.all(contexts.map((context) => send(`Who is ${context}?`, context)));
+    const told = model.requests.map(({ body }) => JSON.stringify(body["messages"]));
+    const forgotten = contexts.filter(
+      (context) =>
+        !told.some(
+          (text) => text.includes(`Who is ${context}?`) && text.includes(`I am ${context}.`),
+        ),
+    );
+    expect(forgotten).toEqual([]);
+    // What was under way has ended, and says why.
+    const ends = await Promise.all(
+      running.map(async (id) => {
+        const answer = await post("/a2a", {
+          jsonrpc: "2.0",
+          id: 1,
+          method: "GetTask",
+          params: { id },
+        });
+        const status = dig(answer, "result", "status");
+        return `${String(dig(status, "state"))}: ${JSON.stringify(dig(status, "message", "parts"))}`;
+      }),
+    );
+    expect(new Set(ends)).toEqual(
+      new Set(['TASK_STATE_FAILED: [{"text":"canceled by shutdown"}]']),
+    );
+    const stops = await Promise.all(
+      agents.map(async (id) => {
+        const status = await (await fetch(`${url}/api/agents/${id}`)).json();
+        return `${String(dig(status, "status"))}: ${String(dig(status, "stop_reason"))}`;
+      }),
+    );
+    expect(new Set(stops)).toEqual(new Set(["stopped: shutdown"]));
+    // Webhooks are told the end, each under one id.
+    const isTold = (id: string): boolean =>
+      receiver.received.some(({ task, state }) => task === id && state === "TASK_STATE_FAILED");
+    await until(() => running.every(isTold), LIMIT);
+    const ids = running.map(
+      (id) =>
+        new Set(
+          receiver.received
+            .filter(({ task, state }) => task === id && state === "TASK_STATE_FAILED")
+            .map((each) => each.id),
+        ).size,
+    );
+    expect(new Set(ids)).toEqual(new Set([1]));
+  },
+);
+
+function configOf(port: number, model: string): object {
+  return {
+    store: "sqlite:./data/gateway.db",
+    listeners: { main: { port } },
+    timeouts: { grace: "500ms" },
+    plugins: {
+      agents: {
+        providers: { scripted: { type: "openai-compatible", baseUrl: model } },
+        model: "scripted/scripted",
+        agents: { worker: { description: "Works." } },
+      },
+      a2a: {
+        listener: "main",
+        path: "/a2a",
+        skills: [{ id: "work", agent: "worker" }],
+        push: { enabled: true, allow: ["127.0.0.0/8"], retries: 10, timeout: "1s" },
+        tasks: { cancelTimeout: "500ms" },
+      },
+      lifecycle: { concurrency: 100 },
+    },
+  };
+}
