@@ -27,7 +27,7 @@ export const sessionRecordSchema = z.object({
 export type SessionRecord = z.infer<typeof sessionRecordSchema>;
 
 /** A session as it is now. */
-export function toRecord(session: Session): SessionRecord {
+export function toSessionRecord(session: Session): SessionRecord {
   const { principal, version, capabilities, logLevel, subscriptions = [], changed } = session;
   const lists = digestsOf(session.view!);
   return {

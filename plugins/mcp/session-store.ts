@@ -9,7 +9,7 @@ import {
   storeKey,
 } from "propylon/kit";
 import type { Session, SessionEnd, SessionTable } from "./session.ts";
-import { type SessionRecord, sessionRecordSchema, toRecord } from "./session-record.ts";
+import { type SessionRecord, sessionRecordSchema, toSessionRecord } from "./session-record.ts";
 
 /** Longest record, in characters of JSON: clients decide how many there are, and what they subscribe to. */
 const MAX_RECORD = 65_536;
@@ -132,7 +132,7 @@ export class SessionStore {
 
   async #write(session: Session, key: string): Promise<void> {
     if (this.#gone.has(session)) return;
-    const record = toRecord(session);
+    const record = toSessionRecord(session);
     if (JSON.stringify(record).length > MAX_RECORD)
       throw new GatewayError("too_large", "The session would be too large to be kept.", {
         hint: "Subscribe to fewer resources.",

@@ -78,9 +78,9 @@ export async function startGateway(config, { key, expect = [] }) {
     );
     await ready(`${origin}/mcp`, key, expect);
   }
-  async function stop() {
-    if (child.exitCode === null) {
-      child.kill("SIGTERM");
+  async function stop(signal = "SIGTERM") {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill(signal);
       await once(child, "exit");
     }
   }
@@ -93,8 +93,8 @@ export async function startGateway(config, { key, expect = [] }) {
       return child.pid;
     },
     write,
-    async restart() {
-      await stop();
+    async restart(signal) {
+      await stop(signal);
       await start();
     },
     async close() {

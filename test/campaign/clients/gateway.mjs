@@ -2,7 +2,7 @@ import { freePort, startGateway as start } from "../gateway.mjs";
 
 export const KEY = "a-key-of-the-campaign";
 
-/** A gateway with one server, and with an agent behind A2A where there is a model. */
+/** A gateway with one server, and with an agent behind A2A where there is a model. It finds its sessions again after a restart. */
 export async function startGateway({ servers, model }) {
   const a2aPort = await freePort();
   const team = model && {
@@ -17,7 +17,8 @@ export async function startGateway({ servers, model }) {
       },
     },
   };
-  const gateway = await start({ auth: { apiKey: KEY }, servers, ...team }, { key: KEY });
+  const config = { auth: { apiKey: KEY }, store: "sqlite:gateway.db", servers, ...team };
+  const gateway = await start(config, { key: KEY });
   return Object.assign(gateway, {
     card: `http://127.0.0.1:${a2aPort}/.well-known/agent-card.json`,
   });

@@ -2,7 +2,8 @@
  * npm run campaign -- clients
  *
  * Official SDKs and agent frameworks in their real loops against the gateway, and servers of the SDKs behind it. Installs
- * from the registries into a folder of its own. `CLIENTS_ONLY=client:go,rust` tries some of them. What each row saw is kept beside
+ * from the registries into a folder of its own. `CLIENTS_ONLY=client:go,rust` tries some of them, `CLIENTS_RESTART=SIGKILL` kills the
+ * gateway where it would restart it. What each row saw is kept beside
  * what was installed; docs/reference/compatibility.md is written from the last results as soon as every row has one.
  */
 import { spawn } from "node:child_process";
@@ -17,6 +18,9 @@ const LIMIT_MS = 300_000;
 const only = process.env.CLIENTS_ONLY?.split(",");
 const chosen = (list, kind) =>
   list.filter(({ id }) => !only || only.includes(id) || only.includes(`${kind}:${id}`));
+
+/** How the gateway ends before it starts again: SIGTERM, or SIGKILL for a crash. */
+const RESTART = process.env.CLIENTS_RESTART ?? "SIGTERM";
 
 /** Runs a client's program; `gateway.restart()` whenever it asks for it. Resolves with its cells. */
 async function runClient(command, env, gateway) {
@@ -35,7 +39,7 @@ async function runClient(command, env, gateway) {
     }
     if (told.cell) cells[told.cell] = told;
     if (told.restart) {
-      await gateway.restart();
+      await gateway.restart(RESTART);
       child.stdin.write("go on\n");
     }
   }
