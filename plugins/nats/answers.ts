@@ -1,3 +1,4 @@
+import { isObject } from "propylon/kit";
 import { z } from "zod";
 
 /** Every answer: an error, or what follows. */
@@ -23,7 +24,8 @@ export const stateSchema = z.object({
   total: z.int().default(0),
   state: z.object({
     last_seq: z.int(),
-    subjects: z.record(z.string(), z.int()).nullish(),
+    // Looked at as a whole: there may be a hundred thousand.
+    subjects: z.custom<Readonly<Record<string, number>>>(isObject).nullish(),
   }),
 });
 

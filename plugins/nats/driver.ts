@@ -13,11 +13,11 @@ import type {
 import { setTicker } from "propylon/kit";
 import { Link } from "./link.ts";
 import type { Opened } from "./linking.ts";
-import { Listeners, type Listener } from "./listeners.ts";
+import { Listening, type Listener } from "./listening.ts";
 import { Logs } from "./logs.ts";
 import { Parts } from "./parts.ts";
 import { apiErrorOf } from "./refusal.ts";
-import { Request } from "./request.ts";
+import { StoreRequest } from "./request.ts";
 import type { NatsSettings } from "./settings.ts";
 import { provideStore } from "./streams.ts";
 import { Subjects } from "./subjects.ts";
@@ -49,7 +49,7 @@ export class NatsDriver implements StoreDriver {
   readonly #values: Values;
   readonly #logs: Logs;
   readonly #sweeper: Sweeper;
-  readonly #listeners = new Listeners();
+  readonly #listeners = new Listening();
   readonly #pending = new Set<Promise<unknown>>();
   readonly #tickers: readonly NodeJS.Timeout[];
   #opened: Opened | undefined;
@@ -59,7 +59,7 @@ export class NatsDriver implements StoreDriver {
   private constructor(nats: NatsSettings, prefix: string, log: Logger, timing: Timing) {
     const subjects = new Subjects(prefix);
     const parts = new Parts(subjects);
-    const later = (work: (request: Request) => Promise<unknown>): void => this.#later(work);
+    const later = (work: (request: StoreRequest) => Promise<unknown>): void => this.#later(work);
     const broken = tellOnce(log);
     this.#timing = timing;
     this.#subjects = subjects;
@@ -184,7 +184,7 @@ export class NatsDriver implements StoreDriver {
     return this.#run((request) => this.#listeners.add(listener, request));
   }
 
-  async #run<T>(work: (request: Request) => Promise<T>): Promise<T> {
+  async #run<T>(work: (request: StoreRequest) => Promise<T>): Promise<T> {
     // Whoever tries again at once leaves room for the connection to come back.
     if (!this.#link.status.isConnected) await setImmediate();
     const running = work(this.#request());
@@ -199,7 +199,7 @@ export class NatsDriver implements StoreDriver {
   }
 
   /** What need not be waited for, and may fail. */
-  #later(work: (request: Request) => Promise<unknown>): void {
+  #later(work: (request: StoreRequest) => Promise<unknown>): void {
     if (this.#link.status.isConnected) this.#track(work(this.#request()).catch(() => {}));
   }
 
@@ -209,10 +209,10 @@ export class NatsDriver implements StoreDriver {
   }
 
   /** @throws while there is no connection: nothing is said later */
-  #request(): Request {
+  #request(): StoreRequest {
     const { isConnected, reason } = this.#link.status;
     if (isConnected && this.#opened && !this.#isClosing)
-      return new Request(this.#opened, this.#timing.call);
+      return new StoreRequest(this.#opened, this.#timing.call);
     throw new Error(reason ?? "NATS cannot be reached.");
   }
 

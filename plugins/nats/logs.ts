@@ -2,7 +2,7 @@ import { z } from "zod";
 import { GatewayError } from "propylon";
 import type { LoggedValue, LogRetention } from "propylon/kit";
 import { placeOf, type Parts } from "./parts.ts";
-import type { Kept, Request } from "./request.ts";
+import type { Kept, StoreRequest } from "./request.ts";
 import { scan, type Seen } from "./scan.ts";
 import type { Subjects } from "./subjects.ts";
 import type { Later } from "./values.ts";
@@ -41,7 +41,7 @@ export class Logs {
     this.#onBroken = onBroken;
   }
 
-  async append(request: Request, log: string, values: readonly string[]): Promise<number> {
+  async append(request: StoreRequest, log: string, values: readonly string[]): Promise<number> {
     if (values.length === 0) return placeOfLast(await request.lastOf(this.#stream));
     if (values.length > MAX_ENTRIES)
       throw new GatewayError("too_large", `A log takes ${MAX_ENTRIES} entries at a time.`, {
@@ -53,7 +53,12 @@ export class Logs {
     return placeOfLast(seq!);
   }
 
-  async read(request: Request, log: string, after: number, limit: number): Promise<LoggedValue[]> {
+  async read(
+    request: StoreRequest,
+    log: string,
+    after: number,
+    limit: number,
+  ): Promise<LoggedValue[]> {
     const entries: LoggedValue[] = [];
     let from = Math.max(after, await this.#floor(request, log));
     while (entries.length < limit) {
@@ -69,7 +74,7 @@ export class Logs {
   }
 
   async trim(
-    request: Request,
+    request: StoreRequest,
     log: string,
     { maxEntries, before = -Infinity }: LogRetention,
   ): Promise<void> {
@@ -95,7 +100,7 @@ export class Logs {
     return this.#subjects.logStream;
   }
 
-  async #entriesOf(request: Request, message: Kept): Promise<LoggedValue[]> {
+  async #entriesOf(request: StoreRequest, message: Kept): Promise<LoggedValue[]> {
     for (let attempt = 0; attempt < 2; attempt++) {
       const data = await this.#parts.read(request, this.#stream, message);
       const values = data && unpack(data);
@@ -114,13 +119,13 @@ export class Logs {
   }
 
   /** How many additions there are, by their number of entries. */
-  async #counts(request: Request, log: string): Promise<ReadonlyMap<number, number>> {
+  async #counts(request: StoreRequest, log: string): Promise<ReadonlyMap<number, number>> {
     const filter = this.#subjects.entries(log, "*");
     const { subjects } = await request.subjects(this.#stream, filter);
     return new Map([...subjects].map(([subject, messages]) => [countOf(subject), messages]));
   }
 
-  async #cut(request: Request, filter: string, excess: number, before: number): Promise<Cut> {
+  async #cut(request: StoreRequest, filter: string, excess: number, before: number): Promise<Cut> {
     let cut: Cut = { before: 0, floor: undefined, dropped: 0, isByCount: false, parts: [] };
     for await (const message of scan(() => request, this.#stream, filter)) {
       const { seq, at, subject, fields } = message;
@@ -143,7 +148,7 @@ export class Logs {
     return cut;
   }
 
-  async #drop(request: Request, log: string, { before, floor, parts }: Cut): Promise<void> {
+  async #drop(request: StoreRequest, log: string, { before, floor, parts }: Cut): Promise<void> {
     if (floor !== undefined) await this.#raise(request, log, floor);
     if (before === 0) return;
     await request.purge(this.#stream, this.#subjects.entries(log, "*"), { seq: before });
@@ -151,14 +156,14 @@ export class Logs {
   }
 
   /** Entries up to this place are dropped although their message stays. */
-  async #raise(request: Request, log: string, floor: number): Promise<void> {
+  async #raise(request: StoreRequest, log: string, floor: number): Promise<void> {
     const subject = this.#subjects.floor(log);
     const there = await request.find(this.#subjects.kvStream, { last_by_subj: subject });
     if (there && readFloor(there) >= floor) return;
     await request.publish(subject, String(floor), {}, there?.seq ?? 0);
   }
 
-  async #floor(request: Request, log: string): Promise<number> {
+  async #floor(request: StoreRequest, log: string): Promise<number> {
     const query = { last_by_subj: this.#subjects.floor(log) };
     const there = await request.find(this.#subjects.kvStream, query);
     return there ? readFloor(there) : 0;

@@ -1,4 +1,4 @@
-import type { Request } from "./request.ts";
+import type { StoreRequest } from "./request.ts";
 import type { Subjects } from "./subjects.ts";
 
 /** Lists that may be under way at a time. */
@@ -28,7 +28,7 @@ export class Pages {
 
   /** Keys behind one, in order, and the place in the stream up to which they were looked for. */
   async keys(
-    request: Request,
+    request: StoreRequest,
     bucket: string,
     prefix: string,
     after: string,
@@ -56,7 +56,7 @@ export class Pages {
 
   /** Adds what was written since; what was deleted since is found to be gone when it is read. */
   async #renew(
-    request: Request,
+    request: StoreRequest,
     { keys, seq: before }: Rest,
     filter: string,
     isWanted: (key: string) => boolean,

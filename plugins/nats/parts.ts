@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Kept, Request, Fields } from "./request.ts";
+import type { Kept, StoreRequest, Fields } from "./request.ts";
 import type { Subjects } from "./subjects.ts";
 
 /** Name of the field that says where the body is: an id and a count. */
@@ -10,13 +10,13 @@ const FIELDS = 8 * 1024;
 const MAX_BODY = 1024 * 1024;
 
 /** A body as a message has it: itself, or where its parts are. */
-export interface Body {
+export interface StoredBody {
   readonly data: Buffer;
   readonly fields: Fields;
 }
 
 /** Where the parts of a body are. */
-export interface Place {
+export interface PartsPlace {
   readonly id: string;
   readonly count: number;
 }
@@ -29,7 +29,7 @@ export class Parts {
     this.#subjects = subjects;
   }
 
-  async write(request: Request, stream: string, data: Buffer): Promise<Body> {
+  async write(request: StoreRequest, stream: string, data: Buffer): Promise<StoredBody> {
     const size = Math.min(request.room, MAX_BODY + FIELDS) - FIELDS;
     if (data.length <= size) return { data, fields: {} };
     const id = randomUUID();
@@ -47,7 +47,7 @@ export class Parts {
 
   /** @returns `undefined` when a part is missing: somebody has replaced the message */
   async read(
-    request: Request,
+    request: StoreRequest,
     stream: string,
     { data, fields }: Kept,
   ): Promise<Buffer | undefined> {
@@ -63,7 +63,7 @@ export class Parts {
     return bodies.length === place.count ? Buffer.concat(bodies) : undefined;
   }
 
-  async remove(request: Request, stream: string, id: string): Promise<void> {
+  async remove(request: StoreRequest, stream: string, id: string): Promise<void> {
     await request.purge(stream, this.#subjects.part(stream, id, ">"));
   }
 }
@@ -71,7 +71,7 @@ export class Parts {
 /** More parts than any body of ours has are none of ours. */
 const MAX_PARTS = 100_000;
 
-export function placeOf(fields: Fields): Place | undefined {
+export function placeOf(fields: Fields): PartsPlace | undefined {
   const [, id, count] = /^([0-9a-f-]{36}) (\d{1,6})$/.exec(fields[PARTS] ?? "") ?? [];
   if (id === undefined || Number(count) > MAX_PARTS) return undefined;
   return { id, count: Number(count) };

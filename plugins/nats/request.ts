@@ -1,6 +1,7 @@
 import type { Msg, MsgHdrs } from "@nats-io/transport-node";
 import { ackSchema, answerOf, keptSchema, readFields, stateSchema } from "./answers.ts";
 import { apiErrorOf, forbiddenOf } from "./refusal.ts";
+import { setTimer } from "propylon/kit";
 import type { Opened } from "./linking.ts";
 
 /** JetStream's codes for a write over another revision than it expected. */
@@ -28,7 +29,7 @@ export type Query =
   | { readonly seq: number; readonly next_by_subj: string };
 
 /** What one call of the driver asks of the server, all within one time limit. Nothing is asked twice. */
-export class Request {
+export class StoreRequest {
   readonly #opened: Opened;
   readonly #end: number;
 
@@ -171,7 +172,7 @@ export class Request {
   async within<T>(work: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(timeout()), this.#left());
+      timer = setTimer(() => reject(timeout()), this.#left());
     });
     try {
       return await Promise.race([work, late]);
@@ -191,7 +192,7 @@ export class Request {
       const reply = await this.#opened.connection.request(subject, data, options);
       return answerOf(reply.json());
     } catch (error) {
-      throw forbiddenWords(error) ?? error;
+      throw worded(error);
     }
   }
 
@@ -210,10 +211,11 @@ export class Request {
   }
 }
 
-/** A call that fails for it is as one that finds no store: what clients hear names no subject. */
-function forbiddenWords(error: unknown): Error | undefined {
+/** What is not allowed is as if there were no store: what clients hear names no subject. */
+function worded(error: unknown): unknown {
   const forbidden = forbiddenOf(error);
-  return forbidden && new Error(forbidden.message, { cause: forbidden });
+  if (forbidden) return new Error(forbidden.message, { cause: forbidden });
+  return (error as { readonly name?: unknown }).name === "TimeoutError" ? timeout() : error;
 }
 
 function timeout(): Error {

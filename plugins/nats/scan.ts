@@ -1,7 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import { z } from "zod";
 import { factsOf, readHeaders } from "./facts.ts";
-import type { Fields, Request } from "./request.ts";
+import type { Fields, StoreRequest } from "./request.ts";
 
 /** Messages that are asked for at a time. */
 const BATCH = 500;
@@ -25,7 +25,7 @@ const consumerSchema = z.object({ name: z.string(), num_pending: z.int().default
  * @param request for each of its steps
  */
 export async function* scan(
-  request: () => Request,
+  request: () => StoreRequest,
   stream: string,
   filter: string,
 ): AsyncGenerator<Seen, void> {
@@ -55,7 +55,7 @@ export async function* scan(
 }
 
 /** Without it the server does so a while later. */
-async function remove(request: () => Request, stream: string, name: string): Promise<void> {
+async function remove(request: () => StoreRequest, stream: string, name: string): Promise<void> {
   try {
     await request().ask(`CONSUMER.DELETE.${stream}.${name}`, {});
   } catch {

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { GatewayError } from "propylon";
-import type { NatsAccess } from "./options.ts";
+import type { NatsAccess } from "./access.ts";
 
 /**
  * How to reach NATS, with options, addresses and environment put together.
  *
- * @example const settings: NatsSettings | undefined = natsOf(config.nats, process.env, gateway.files.folder);
+ * @example const settings: NatsSettings | undefined = natsOf(config.nats, environment, gateway.files.folder);
  */
 export interface NatsSettings extends Pick<NatsAccess, "provision" | "replicas"> {
   /** Without credentials. */
@@ -48,7 +48,7 @@ const SERVER = /^(?:([a-z]+):\/\/)?(?:([^@/]*)@)?([^@/]+)\/?$/i;
  * @param cwd where relative files start from
  * @returns `undefined` when nobody names a server
  * @throws {GatewayError} `invalid` for servers that are none, two identities at once, or half of a pair
- * @example const settings = natsOf({ ...config.nats, url: "nats://127.0.0.1:4222" }, process.env, folder);
+ * @example const settings = natsOf({ ...config.nats, url: "nats://127.0.0.1:4222" }, environment, folder);
  */
 export function natsOf(
   options: NatsAccess,

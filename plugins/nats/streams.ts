@@ -2,7 +2,7 @@ import { GatewayError, isGatewayError } from "propylon";
 import type { Jetstream, Opened } from "./linking.ts";
 import { provideStream, type StreamPlan } from "./provision.ts";
 import { forbiddenOf } from "./refusal.ts";
-import { Request } from "./request.ts";
+import { StoreRequest } from "./request.ts";
 import type { NatsSettings } from "./settings.ts";
 import type { Subjects } from "./subjects.ts";
 
@@ -76,7 +76,7 @@ function checkPayload({ connection }: Opened): void {
 /** @throws {GatewayError} `forbidden` naming the subject */
 async function probeStore(opened: Opened, subjects: Subjects): Promise<void> {
   const { kvStream, logStream } = subjects;
-  const request = new Request(opened, PROBE_MS);
+  const request = new StoreRequest(opened, PROBE_MS);
   const writes = [
     subjects.value(NOTHING, NOTHING),
     subjects.floor(NOTHING),
@@ -107,7 +107,7 @@ function forbiddenIn(reason: unknown): GatewayError | undefined {
   return isGatewayError(cause) ? cause : forbiddenOf(reason);
 }
 
-async function hear({ connection }: Opened, request: Request, subject: string): Promise<void> {
+async function hear({ connection }: Opened, request: StoreRequest, subject: string): Promise<void> {
   let refused: Error | undefined;
   const subscription = connection.subscribe(subject, {
     callback: (error) => {

@@ -1,5 +1,5 @@
 import { placeOf, type Parts } from "./parts.ts";
-import type { Request } from "./request.ts";
+import type { StoreRequest } from "./request.ts";
 import { scan, type Seen } from "./scan.ts";
 import type { Subjects } from "./subjects.ts";
 import { hasEnded, isGone, type Values } from "./values.ts";
@@ -26,7 +26,7 @@ export class Sweeper {
   }
 
   /** @param request makes one for each of its steps */
-  async sweep(request: () => Request): Promise<void> {
+  async sweep(request: () => StoreRequest): Promise<void> {
     const { kvStream, logStream, allValues, allLogs } = this.#subjects;
     const ended = await this.#sweepStream(request, kvStream, allValues);
     await this.#sweepStream(request, logStream, allLogs);
@@ -38,26 +38,29 @@ export class Sweeper {
 
   /** @returns values that have ended, and deletions, which their makers remove unless they are killed */
   async #sweepStream(
-    request: () => Request,
+    request: () => StoreRequest,
     stream: string,
     filter: string,
   ): Promise<readonly Seen[]> {
-    const unnamed = new Set<string>();
+    const unnamed = new Map<string, number>();
     const ended: Seen[] = [];
     const now = Date.now();
+    let newest = 0;
     // Parts come before the message that names them.
     for await (const message of scan(request, stream, filter)) {
+      newest = message.at;
       const kind = this.#subjects.kindOf(message.subject);
       if (kind === "part") {
-        if (message.at < now - this.#partAge && unnamed.size < MAX_SWEPT)
-          unnamed.add(this.#subjects.idOf(message.subject));
+        if (unnamed.size < MAX_SWEPT) unnamed.set(this.#subjects.idOf(message.subject), message.at);
         continue;
       }
       const place = placeOf(message.fields);
       if (place) unnamed.delete(place.id);
       if (kind === "value" && ended.length < MAX_SWEPT && isOver(message, now)) ended.push(message);
     }
-    for (const id of unnamed) await this.#parts.remove(request(), stream, id);
+    // By the server's clock: ours may be another one.
+    for (const [id, at] of unnamed)
+      if (at < newest - this.#partAge) await this.#parts.remove(request(), stream, id);
     return ended;
   }
 }

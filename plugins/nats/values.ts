@@ -1,7 +1,7 @@
 import type { ListOptions, PutOptions, StoredEntry, StoredValue } from "propylon/kit";
 import { Pages } from "./pages.ts";
 import { placeOf, type Parts } from "./parts.ts";
-import type { Fields, Kept, Request } from "./request.ts";
+import type { Fields, Kept, StoreRequest } from "./request.ts";
 import type { Subjects } from "./subjects.ts";
 
 /** Name of the field with the moment from which nothing is there, in milliseconds since 1970. */
@@ -16,7 +16,7 @@ const AT_A_TIME = 64;
 const MAX_KNOWN = 1_000;
 
 /** Where to put what need not be waited for. */
-export type Later = (work: (request: Request) => Promise<unknown>) => void;
+export type Later = (work: (request: StoreRequest) => Promise<unknown>) => void;
 
 /** Values under keys: each is the last message of a subject, and its revision is the place of that message in the stream. */
 export class Values {
@@ -35,7 +35,7 @@ export class Values {
     this.#onBroken = onBroken;
   }
 
-  async get(request: Request, bucket: string, key: string): Promise<StoredValue | undefined> {
+  async get(request: StoreRequest, bucket: string, key: string): Promise<StoredValue | undefined> {
     const subject = this.#subjects.value(bucket, key);
     for (let last = 0; ;) {
       const head = await this.#find(request, subject);
@@ -50,7 +50,7 @@ export class Values {
   }
 
   async put(
-    request: Request,
+    request: StoreRequest,
     bucket: string,
     key: string,
     value: string,
@@ -69,7 +69,7 @@ export class Values {
     return seq;
   }
 
-  async delete(request: Request, bucket: string, key: string, rev?: number): Promise<boolean> {
+  async delete(request: StoreRequest, bucket: string, key: string, rev?: number): Promise<boolean> {
     const subject = this.#subjects.value(bucket, key);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const head = await this.#find(request, subject);
@@ -80,7 +80,10 @@ export class Values {
   }
 
   /** Writes a deletion over a message, unless another is there by now. */
-  async bury(request: Request, { subject, seq, fields }: Omit<Kept, "data">): Promise<boolean> {
+  async bury(
+    request: StoreRequest,
+    { subject, seq, fields }: Omit<Kept, "data">,
+  ): Promise<boolean> {
     const mark = await request.publish(subject, "", { [GONE]: "1" }, seq);
     if (mark === undefined) return false;
     this.#later((then) => then.remove(this.#stream, mark));
@@ -89,7 +92,7 @@ export class Values {
   }
 
   async list(
-    request: Request,
+    request: StoreRequest,
     bucket: string,
     { prefix, after = "", limit }: ListOptions,
   ): Promise<StoredEntry[]> {
@@ -114,12 +117,16 @@ export class Values {
     return this.#subjects.kvStream;
   }
 
-  async #entry(request: Request, bucket: string, key: string): Promise<StoredEntry | undefined> {
+  async #entry(
+    request: StoreRequest,
+    bucket: string,
+    key: string,
+  ): Promise<StoredEntry | undefined> {
     const found = await this.get(request, bucket, key);
     return found && { key, ...found };
   }
 
-  async #find(request: Request, subject: string): Promise<Kept | undefined> {
+  async #find(request: StoreRequest, subject: string): Promise<Kept | undefined> {
     const head = await request.find(this.#stream, { last_by_subj: subject });
     if (head) this.#know(head.seq, head.fields);
     return head;
@@ -127,7 +134,7 @@ export class Values {
 
   /** Fields of what is written over, of which parts may be left to remove. What has ended is not there. */
   async #before(
-    request: Request,
+    request: StoreRequest,
     subject: string,
     rev: number | undefined,
   ): Promise<Fields | undefined | "another"> {
@@ -141,7 +148,7 @@ export class Values {
 
   /** What has ended, or is a deletion, is written over as if nothing were there. */
   async #create(
-    request: Request,
+    request: StoreRequest,
     subject: string,
     write: (expected: number) => Promise<number | undefined>,
   ): Promise<number | undefined> {

@@ -2,8 +2,8 @@ import { jetstream, type JetStreamManager } from "@nats-io/jetstream";
 import { connect, createInbox, headers, type NatsConnection } from "@nats-io/transport-node";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Opened } from "../../../plugins/nats/linking.ts";
-import { Listeners } from "../../../plugins/nats/listeners.ts";
-import { Request } from "../../../plugins/nats/request.ts";
+import { Listening } from "../../../plugins/nats/listening.ts";
+import { StoreRequest } from "../../../plugins/nats/request.ts";
 import { Subjects } from "../../../plugins/nats/subjects.ts";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
 import { until, useDriver, useServer } from "./kit.ts";
@@ -167,10 +167,10 @@ describe("changes", () => {
     const { server, connection } = await useBus();
     const driver = await useDriver(server.url);
     const told: string[] = [];
-    const listeners = new Listeners();
+    const listeners = new Listening();
     listeners.adopt(connection);
     const opened = { connection, createHeaders: headers, createInbox } as unknown as Opened;
-    const request = (): Request => new Request(opened, 5_000);
+    const request = (): StoreRequest => new StoreRequest(opened, 5_000);
     const subjects = new Subjects("propylon");
     for (const bucket of ["b", "quiet"])
       await listeners.add(
@@ -329,7 +329,7 @@ describe("two drivers", () => {
       }
     };
     await Promise.all(drivers.map(step));
-    expect((await drivers[0]!.get("b", "count"))?.value).toBe(`10 ${filler}`);
+    expect((await drivers[0].get("b", "count"))?.value).toBe(`10 ${filler}`);
   });
 
   it("that drop the oldest entries of a log at once drop none too many", async () => {
@@ -338,7 +338,7 @@ describe("two drivers", () => {
     for (let step = 0; step < 30; step++)
       await drivers[step % 2]!.append("log", [`${step}`, `${step}'`]);
     await Promise.all(drivers.map((driver) => driver.trim("log", { maxEntries: 7 })));
-    const values = (await drivers[0]!.read("log", 0, 99)).map(({ value }) => value);
+    const values = (await drivers[0].read("log", 0, 99)).map(({ value }) => value);
     expect(values).toEqual(["26'", "27", "27'", "28", "28'", "29", "29'"]);
   });
 });

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import { NatsDriver } from "../../../plugins/nats/driver.ts";
-import { optionsSchema, settingsOf } from "../../../plugins/nats/options.ts";
+import { optionsSchema, natsSettingsOf } from "../../../plugins/nats/options.ts";
 import type { Timing } from "../../../plugins/nats/timing.ts";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
@@ -21,7 +21,7 @@ export function openDriver(
 ): Promise<NatsDriver> {
   const all = optionsSchema.parse(options);
   const log = pino({ level: "debug" }, { write: (line: string) => void lines.push(line) });
-  return NatsDriver.open(settingsOf(all, url, process.cwd()), all.prefix, log, timing);
+  return NatsDriver.open(natsSettingsOf(all, url, process.cwd()), all.prefix, log, timing);
 }
 
 /** A driver of this test. */

@@ -28,7 +28,9 @@ it("finds a nats-server", () => {
   expect(hasProgram("nats-server")).toBe(true);
 });
 
-describe.skipIf(!hasProgram("nats-server"))("nats-server", () => testOver("nats"));
-describe.skipIf(CURRENT === "")("the nats-server of NATS_SERVER_CURRENT", () =>
-  testOver("nats", CURRENT),
-);
+describe.skipIf(!hasProgram("nats-server"))("nats-server", () => {
+  testOver("nats");
+});
+describe.skipIf(CURRENT === "")("the nats-server of NATS_SERVER_CURRENT", () => {
+  testOver("nats", CURRENT);
+});

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import type { Request } from "./request.ts";
+import type { StoreRequest } from "./request.ts";
 
 /** What is listened to, over however many connections. */
 export interface Listener {
@@ -24,8 +24,8 @@ const SETTLE_MS = 250;
 /** What the server says with a message that it has stored: its place. */
 const SEQUENCE = "Nats-Sequence";
 
-/** Subscriptions that outlive their connection. */
-export class Listeners {
+/** Listening that outlive their connection. */
+export class Listening {
   readonly #active = new Set<Active>();
   #connection: NatsConnection | undefined;
 
@@ -41,7 +41,7 @@ export class Listeners {
   }
 
   /** @returns ends it; safe to call twice */
-  async add(listener: Listener, request: Request): Promise<() => void> {
+  async add(listener: Listener, request: StoreRequest): Promise<() => void> {
     const { stored } = listener;
     const active: Active = { ...listener, subscription: undefined, last: 0 };
     if (stored) active.last = await request.lastOf(stored.stream);
@@ -60,7 +60,7 @@ export class Listeners {
   }
 
   /** Finds what was stored and not told: a server that dies in between tells nobody. */
-  async check(request: Request): Promise<void> {
+  async check(request: StoreRequest): Promise<void> {
     const missed = new Map<Active, number>();
     const ends = new Map<string, number>();
     for (const listener of this.#active) {
@@ -85,7 +85,7 @@ export class Listeners {
     listener: Active,
     { stream, filter }: NonNullable<Listener["stored"]>,
     end: number,
-    request: Request,
+    request: StoreRequest,
   ): Promise<number | undefined> {
     const { last } = listener;
     if (end >= last) {
