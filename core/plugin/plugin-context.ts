@@ -1,5 +1,6 @@
 import type { Control } from "./control.ts";
 import type { Call, CallInput, Middleware } from "../call/call.ts";
+import type { Kysely } from "kysely";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { Answer } from "../call/answer.ts";
@@ -29,6 +30,7 @@ import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentica
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "../http/route.ts";
+import type { Migration } from "../store/database.ts";
 import type { Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
 import type { Json, Principal } from "../call/types.ts";
@@ -56,6 +58,23 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly files: PluginFiles;
   /** Keeps what is to outlive the process, and what gateways of one store share. */
   readonly store: Store;
+  /**
+   * Opens tables of the plugin's own in the database of the store, SQLite or PostgreSQL: for what people search and administer. Call
+   * it in `onStart`. Tables and indexes are called `<plugin>__<name>` there (`team_auth__users`); queries say the name alone, and
+   * those written as SQL say `sql.table("users")`.
+   *
+   * @param migrations steps that were not made yet run here, all in one transaction, by one gateway at a time. Their places are their
+   * numbers: add new ones at the end, and never change one that was released
+   * @returns a kysely instance, which the gateway closes
+   * @throws {GatewayError} `invalid` with another store, and for tables that a later version of the plugin made; `unavailable` while
+   * the database is away, as every query
+   * @example
+   * const db = await gateway.database<{ notes: { id: string; text: string } }>([
+   *   (old) => old.schema.createTable("notes").addColumn("id", "text", (id) => id.primaryKey()).addColumn("text", "text").execute(),
+   * ]);
+   * await db.insertInto("notes").values({ id, text }).execute();
+   */
+  database<T>(migrations: readonly Migration[]): Promise<Kysely<T>>;
   /** The gateway as a whole: its servers, what it is and shows, and for `onStart` and later how to change it. */
   readonly control: Control;
   /**
