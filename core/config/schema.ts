@@ -111,7 +111,7 @@ export const configObject = z.strictObject({
     .min(1)
     .default("memory")
     .describe(
-      "Where the gateway keeps what is to outlive it: memory keeps nothing; sqlite:./data/gateway.db, postgres://... and nats://... do.",
+      "Where the gateway keeps its state: sqlite:./data/gateway.db, postgres://... or nats://... With memory a restart loses it.",
     ),
   servers: z
     .record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), serverSchema)

@@ -56,7 +56,7 @@ export function createParts(first: Config, options: GatewayOptions, log: Logger)
 }
 
 /** The gateway as its endpoints see it: always the current generation. */
-function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHost {
+function createEndpointHost(log: Logger, plugin: string, parts: () => GatewayParts): EndpointHost {
   return {
     log,
     get serverInfo() {
@@ -81,6 +81,9 @@ function createEndpointHost(log: Logger, parts: () => GatewayParts): EndpointHos
     get backlog() {
       return parts().backlog;
     },
+    get store() {
+      return parts().store.scope(plugin);
+    },
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
   };
 }
@@ -91,7 +94,7 @@ function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): S
   return {
     log,
     cwd,
-    endpointHost: createEndpointHost(log, parts),
+    endpointHost: (plugin) => createEndpointHost(log, plugin, parts),
     relist: () => parts().generation.compiled.endpointServer.relist(),
     audit: (action) => write(toPluginMutation(action, [...(parts().file?.secrets ?? [])])),
     control: createControl(parts),

@@ -8,6 +8,7 @@ import type { GatewayHooks } from "../plugin/hooks.ts";
 import type { Listed, PrincipalFilters } from "../plugin/filters.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Server } from "../server/server.ts";
+import type { Store } from "../store/store.ts";
 import type { Json, Principal } from "../call/types.ts";
 import type { NodeHandler } from "../http/route.ts";
 import type { GatewayWarning } from "../plugin/description.ts";
@@ -49,6 +50,8 @@ export interface EndpointHost {
   readonly leases: Leases;
   /** What clients asked for and do not read. */
   readonly backlog: Backlog;
+  /** The store, as the plugin that serves the endpoints has it. */
+  readonly store: Store;
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
 }
 

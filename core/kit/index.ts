@@ -104,7 +104,7 @@ export type {
 } from "../store/driver.ts";
 export type { Migration } from "../store/database.ts";
 export { LocalEvents } from "../store/local-events.ts";
-export { storeKey } from "../store/names.ts";
+export { storeKey } from "../store/store-key.ts";
 export { Records, type RecordsOptions } from "../store/records.ts";
 export type {
   Entry,

@@ -83,7 +83,7 @@ export interface CoreHooks {
   "reload:done": (report: ReloadReport) => void;
   /** A new configuration was refused; the old one serves on. */
   "reload:failed": (error: GatewayError) => void;
-  /** A legacy MCP session opened; `id` is a non-secret digest. */
+  /** A legacy MCP session opened, or was found in the store after a restart; `id` is a non-secret digest. */
   "session:open": (endpoint: string, id: string) => void;
   /** A legacy MCP session ended, and why. */
   "session:close": (

@@ -44,7 +44,9 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       import: (path) => sources.import(path),
     },
     control: host.control,
-    store: host.store(name),
+    get store() {
+      return host.store(name);
+    },
     database: (migrations) => host.database(name, migrations),
     tool: (tool, definition) => register(scope, "tool", tool, definition, scope.tools),
     resource: (resource, definition) => registerResource(scope, resource, definition),

@@ -97,7 +97,8 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control"> & {
   /** Folder that relative paths in the config start from. */
   readonly cwd: string;
   readonly log: Logger;
-  readonly endpointHost: EndpointHost;
+  /** The gateway as the endpoints that a plugin serves see it. */
+  endpointHost(plugin: string): EndpointHost;
   /** Builds the lists of every face anew, because a filter changed its answers. */
   relist(): void;
   /** Writes a line of the audit. */

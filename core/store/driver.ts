@@ -72,7 +72,13 @@ export interface LogRetention {
   readonly before?: number | undefined;
 }
 
-/** Ends a subscription; safe to call twice. */
+/**
+ * Ends a subscription; safe to call twice.
+ *
+ * @example
+ * const stop: Unsubscribe = await notes.watch("", show);
+ * gateway.onDispose(stop);
+ */
 export type Unsubscribe = () => void | Promise<void>;
 
 /**

@@ -7,10 +7,10 @@ import type { Migration, RelationalData } from "./database.ts";
 import { MemoryDriver } from "./memory.ts";
 import type { StoreDriver } from "./driver.ts";
 import { StoreKv } from "./kv.ts";
-import { Leases } from "./lease.ts";
-import { StoreLog } from "./log.ts";
+import { StoreLeases } from "./lease.ts";
+import { StoreLog } from "./store-log.ts";
 import { StoreMeter } from "./meter.ts";
-import { checkKey, scopedName, storeKey } from "./names.ts";
+import { checkKey, scopedName, storeKey } from "./store-key.ts";
 import { Replicas } from "./replicas.ts";
 import type { Store } from "./store.ts";
 import { StoreTopic } from "./topic.ts";
@@ -64,7 +64,7 @@ export class GatewayStore {
       meter: (name, options) =>
         new StoreMeter(connection, scopedName(owner, "meters"), checkKey(storeKey(name)), options),
       lease: (name, options) =>
-        new Leases(connection, scopedName(owner, "leases")).acquire(storeKey(name), options),
+        new StoreLeases(connection, scopedName(owner, "leases")).acquire(storeKey(name), options),
       replicas: () => this.#replicas.list(),
       ask: (to, topic, body, signal) =>
         this.#asking.ask(to, scopedName(owner, topic), body, signal),

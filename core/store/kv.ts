@@ -1,9 +1,9 @@
 import { GatewayError } from "../errors.ts";
 import type { StoredEntry, StoredValue, Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
-import { checkKey, encodeValue } from "./names.ts";
+import { checkKey, encodeValue } from "./store-key.ts";
 import type { Entry, Kv, KvOptions } from "./store.ts";
-import { Watch } from "./watch.ts";
+import { Watch } from "./kv-watch.ts";
 
 /** Entries that are read at once. */
 const PAGE = 256;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { pause } from "../timers.ts";
+import { pause, setTicker } from "../timers.ts";
 import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
 import type { Entry, Lease, LeaseOptions } from "./store.ts";
@@ -13,7 +13,7 @@ interface Claim {
 }
 
 /** What is held by one gateway of a store at a time. */
-export class Leases {
+export class StoreLeases {
   readonly #connection: StoreConnection;
   readonly #kv: StoreKv<Claim>;
   readonly #bucket: string;
@@ -73,7 +73,7 @@ export class Leases {
     const over = AbortSignal.any([lost.signal, released.signal, this.#connection.closed]);
     let rev = fence;
     let renewedAt = since;
-    const watchdog = setInterval(() => {
+    const watchdog = setTicker(() => {
       if (performance.now() - renewedAt >= claim.ttl) lost.abort();
       if (over.aborted) clearInterval(watchdog);
     }, claim.ttl / 12).unref();

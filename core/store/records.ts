@@ -86,12 +86,18 @@ export class Records<T> {
     });
   }
 
-  /** Removes it; what waits to be written is not written. Tries until the store answers. */
-  async delete(key: string): Promise<void> {
+  /**
+   * Removes it; what waits to be written is not written.
+   *
+   * @param options.persists tries until the store answers; `false`: rejects while it is away, and nothing is removed. Default: true
+   */
+  async delete(key: string, { persists = true } = {}): Promise<void> {
     if (!this.#isKept) return;
+    if (!persists) await this.#kv.delete(key);
     const slot = this.#slots.get(key);
     this.#slots.delete(key);
     if (slot) slot.render = undefined;
+    if (!persists && !slot?.working) return;
     const deleting = this.#again(() => this.#kv.delete(key));
     this.#track(deleting);
     await deleting;

@@ -5,7 +5,7 @@ import { StoreKv } from "./kv.ts";
 import type { Replica } from "./store.ts";
 
 /** How long a gateway that shows no life is still listed, in milliseconds. */
-const TTL_MS = 15_000;
+const TTL_MS = 6_000;
 
 /** The gateways of a store: each shows life by writing its entry again. */
 export class Replicas {

@@ -48,7 +48,7 @@ export interface Store {
    * await lease.release();
    */
   lease(name: string, options: LeaseOptions): Promise<Lease>;
-  /** The gateways that use the store now, oldest first; one that died is in it for up to 15 seconds. */
+  /** The gateways that use the store now, oldest first; one that died is in it for up to 6 seconds. */
   replicas(): Promise<readonly Replica[]>;
   /**
    * Asks one gateway of the store, and reads what its {@link answer} yields.
@@ -176,6 +176,8 @@ export interface Log<T> {
   }): Promise<readonly LogEntry<T>[]>;
   /** Tells every entry behind a place, and then each that comes. */
   follow(after: number, listener: (entry: LogEntry<T>) => void): Promise<Unsubscribe>;
+  /** Drops every entry there is now. */
+  clear(): Promise<void>;
 }
 
 /**

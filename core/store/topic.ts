@@ -1,6 +1,6 @@
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
-import { encodeMessage } from "./names.ts";
+import { encodeMessage } from "./store-key.ts";
 import type { Topic } from "./store.ts";
 
 interface Envelope<T> {

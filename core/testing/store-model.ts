@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { expect, it } from "vitest";
 import type { StoreDriver } from "../store/driver.ts";
-import type { StoreUnderTest } from "./store-suite.ts";
-import { fresh } from "./fresh.ts";
+import { fresh, type StoreUnderTest } from "./store-under-test.ts";
 
 /** Steps between two comparisons of everything. */
 const COMPARE = 250;

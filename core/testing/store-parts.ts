@@ -6,8 +6,7 @@ import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { Records } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { fresh } from "./fresh.ts";
-import type { StoreUnderTest } from "./store-suite.ts";
+import { fresh, type StoreUnderTest } from "./store-under-test.ts";
 
 const log = pino({ level: "silent" });
 
@@ -343,7 +342,7 @@ export function testStoreParts(under: StoreUnderTest): void {
       await expect(none).rejects.toMatchObject({ code: "unavailable" });
     });
 
-    it("stop answering whoever stopped listening", async () => {
+    it("stop answering a gateway that stopped listening", async () => {
       let isStopped = false;
       const { replica, name } = await answering(async function* (
         _body: unknown,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { StoreDriver } from "../store/driver.ts";
-import { fresh } from "./fresh.ts";
+import { fresh, type StoreUnderTest } from "./store-under-test.ts";
 import { testStoreModel } from "./store-model.ts";
 import { testStoreParts } from "./store-parts.ts";
 
@@ -16,12 +16,6 @@ export interface StoreSuite {
   readonly steps?: number;
   /** Of the test against a model, to repeat one. Default: random; failures name it. */
   readonly seed?: number;
-}
-
-/** A store under test, opened once for all cases. */
-export interface StoreUnderTest {
-  readonly driver: StoreDriver;
-  open(): Promise<StoreDriver>;
 }
 
 /**
@@ -43,7 +37,11 @@ export function testStore(name: string, suite: StoreSuite): void {
     testLogs(under);
     testTopics(under);
     testStoreParts(under);
-    testStoreModel(under, suite.steps ?? 2_000, suite.seed ?? Math.floor(Math.random() * 2 ** 31));
+    testStoreModel(
+      under,
+      suite.steps ?? 2_000,
+      suite.seed ?? Math.floor(Math.random() * 0x8000_0000),
+    );
     testAfterwards(under);
   });
 }

@@ -13,7 +13,14 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   {
     text: "Guides",
     items: [
-      group("Run", "guide/config", "guide/access", "guide/deploy", "guide/tracing"),
+      group(
+        "Run",
+        "guide/config",
+        "guide/access",
+        "guide/deploy",
+        "guide/survive",
+        "guide/tracing",
+      ),
       group(
         "Agents",
         "guide/agents",

@@ -1,6 +1,9 @@
 import { defineService, type Json, type Principal } from "propylon";
 import type { Message, StreamEvent, Task, TaskState } from "propylon/contract";
 
+/** Whose something is. */
+export type TaskOwner = Pick<Principal, "ref">;
+
 /** How a message is handed to the runtime. */
 export interface SendOptions {
   readonly principal: Principal;
@@ -61,7 +64,7 @@ export interface RuntimeService {
    */
   send(message: Message, options: SendOptions): Promise<RunningTask>;
   /** @throws {GatewayError} `not_found` */
-  get(id: string, principal: Principal): RunningTask;
+  get(id: string, principal: TaskOwner): RunningTask;
   /** The newest first. */
   list(filter: TaskFilter, principal: Principal): readonly Task[];
   /**
@@ -70,7 +73,7 @@ export interface RuntimeService {
    */
   cancel(id: string, principal: Principal): Promise<Task>;
   /** Tells of every event of every task, e.g. for push notifications. @returns stops telling */
-  watchAll(listener: (task: Task, event: StreamEvent, principal: Principal) => void): () => void;
+  watchAll(listener: (task: Task, event: StreamEvent, owner: TaskOwner) => void): () => void;
 }
 
 /** Service token of the a2a plugin. */

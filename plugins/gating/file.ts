@@ -1,9 +1,11 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { GatewayError, isGatewayError } from "propylon";
 import { lockFile, type FileLock } from "propylon/kit";
-import { parseState, STATE_VERSION, type Remembered } from "./state.ts";
+import type { Snapshot, StateKeeper } from "./keeper.ts";
+import type { FlagChange } from "./service.ts";
+import { parseState, STATE_VERSION, toState, type Remembered } from "./state.ts";
 
 /** What follows the prefix in the name of a draft: process id, random digits. */
 const DRAFT_END = /^(\d+)\.[0-9a-f]{12}\.tmp$/;
@@ -12,17 +14,28 @@ const DRAFT_END = /^(\d+)\.[0-9a-f]{12}\.tmp$/;
 const UNWRITABLE: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]);
 
 /** The state file: locked and read once at the start, replaced as a whole afterwards. */
-export class StateFile {
+export class StateFile implements StateKeeper {
   readonly path: string;
+  readonly isShared = false;
   readonly #isReadOnly: boolean;
   #lock: FileLock | undefined;
   /** Version of what is there; a later one than ours is never overwritten. */
   #version = 0;
+  #digest: string | undefined;
 
   /** @param isReadOnly for a gateway that is only looked at: nothing is locked, swept or written */
   constructor(path: string, isReadOnly = false) {
     this.path = path;
     this.#isReadOnly = isReadOnly;
+  }
+
+  get place(): string {
+    return this.path;
+  }
+
+  /** Of the content that was read. */
+  get digest(): string | undefined {
+    return this.#digest;
   }
 
   /**
@@ -66,6 +79,7 @@ export class StateFile {
       if (codeOf(error) === "ENOENT") return undefined;
       throw this.#unreadable(`it cannot be read (${codeOf(error)})`, error);
     }
+    this.#digest = createHash("sha256").update(text).digest("hex");
     try {
       const remembered = parseState(text);
       this.#version = remembered.version;
@@ -79,6 +93,15 @@ export class StateFile {
   /** Whether a later version of the gateway wrote it, so that this one must leave it alone. */
   get isForeign(): boolean {
     return this.#version > STATE_VERSION;
+  }
+
+  async change(_: readonly FlagChange[], now: Snapshot): Promise<() => void> {
+    await this.follow(now);
+    return () => {};
+  }
+
+  follow({ flags, history, updatedAt }: Snapshot): Promise<void> {
+    return this.write(`${JSON.stringify(toState(flags, history, updatedAt), null, 2)}\n`);
   }
 
   /**

@@ -1,8 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { GatewayError, toGatewayError, type PluginContext } from "propylon";
-import { StateFile } from "./file.ts";
-import { withFlags, withoutStaleServers, withoutStaleTools, type FlagMap } from "./flags.ts";
-import type { Flag, GatingState } from "./service.ts";
+import {
+  flagsOf,
+  withFlags,
+  withoutStaleServers,
+  withoutStaleTools,
+  type FlagMap,
+} from "./flags.ts";
+import type { Snapshot, StateKeeper } from "./keeper.ts";
+import type { Flag, FlagChange, GatingState } from "./service.ts";
 import { NO_HISTORY, toState, type ConnectionHistory } from "./state.ts";
 
 /** How long news about connections waits to be written, in milliseconds: a storm of them is one write. */
@@ -25,21 +31,21 @@ interface FlagRequest {
   reject(error: unknown): void;
 }
 
-/** One use of a state file; the latest counts. */
+/** One use of a keeper; the latest counts. */
 interface Opening {
-  readonly file: StateFile | undefined;
+  readonly keeper: StateKeeper | undefined;
   /** Whether who opened it is gone, so that there is no way back to it. */
   isOver: boolean;
 }
 
 /**
- * The flags in memory, which alone decide, and the file that follows them. Changes are made one batch at a time: first on
- * the disk, then in memory, so that what was confirmed is never forgotten. Lives through reloads of the plugin.
+ * The flags in memory, which alone decide, and the file or store that follows them. Changes are made one batch at a time: first
+ * written down, then in memory, so that what was confirmed is never forgotten. Lives through reloads of the plugin.
  */
 export class FlagStore {
   readonly #host: FlagStoreHost;
   readonly #history = new Map<string, ConnectionHistory>();
-  /** Servers from the file whose tools were not compared with the live ones yet. */
+  /** Servers from before the start whose tools were not compared with the live ones yet. */
   readonly #uncompared = new Set<string>();
   #flags: FlagMap = new Map();
   #updatedAt = new Date(0).toISOString();
@@ -59,41 +65,55 @@ export class FlagStore {
   }
 
   /**
-   * Uses a state file from now on; `undefined` = memory only. The first one is read, for later ones memory is the truth.
+   * Writes down to a keeper from now on; `undefined` = memory only. The first one is read; for later ones memory is the truth, unless
+   * other gateways write there, too.
    *
-   * @param isReadOnly for a gateway that is only looked at: the file is read and nothing else
    * @returns undoes it, unless another was opened since
-   * @throws {GatewayError} `exists` for a file that another gateway uses, `io_error` for one that cannot be used
+   * @throws {GatewayError} as `StateKeeper.load`
    */
-  async open(path: string | undefined, isReadOnly = false): Promise<() => Promise<void>> {
+  async open(wanted: StateKeeper | undefined): Promise<() => Promise<void>> {
     const before = this.#opening;
-    const file =
-      before?.file?.path === path ? before?.file : path && new StateFile(path, isReadOnly);
-    const opening: Opening = { file: file || undefined, isOver: false };
-    if (opening.file !== before?.file) await this.#read(opening.file, before === undefined);
+    const keeper = before?.keeper?.place === wanted?.place ? before?.keeper : wanted;
+    const opening: Opening = { keeper, isOver: false };
+    if (keeper !== before?.keeper) await this.#read(keeper, before === undefined);
     this.#opening = opening;
     return async () => {
       opening.isOver = true;
       if (this.#opening === opening && before && !before.isOver) this.#opening = before;
-      // Without another use this was the last: what waits is written before the file is given up.
-      if (this.#opening?.file !== opening.file) await opening.file?.release();
+      // Without another use this was the last: what waits is written before it is given up.
+      if (this.#opening?.keeper !== opening.keeper) await opening.keeper?.release();
     };
   }
 
-  async #read(file: StateFile | undefined, isFirst: boolean): Promise<void> {
-    const remembered = await file?.load();
-    if (!isFirst) return this.#postpone();
+  async #read(keeper: StateKeeper | undefined, isFirst: boolean): Promise<void> {
+    const remembered = await keeper?.load();
+    if (!isFirst) {
+      if (remembered && keeper?.isShared)
+        this.#flags = withFlags(this.#flags, [...flagsOf(remembered.flags)]).flags;
+      return this.#postpone();
+    }
     if (!remembered) return;
     this.#flags = remembered.flags;
     for (const [server, history] of remembered.history) this.#history.set(server, history);
     for (const server of remembered.flags.keys()) this.#uncompared.add(server);
   }
 
+  /** Takes over what another gateway changed and wrote down. */
+  adopt(changes: readonly FlagChange[]): void {
+    for (const { by, ...flag } of changes) {
+      const { flags, changed } = withFlags(this.#flags, [flag]);
+      if (changed.length === 0) continue;
+      this.#flags = flags;
+      this.#host.relist();
+      this.#host.changed(changed, by);
+    }
+  }
+
   /**
    * Sets flags, all or none.
    *
-   * @returns those that changed, once they are on the disk and in force
-   * @throws {GatewayError} `io_error` when they cannot be written, `draining` at the end; then nothing changed
+   * @returns those that changed, once they are written down and in force
+   * @throws {GatewayError} `io_error` or `unavailable` when they cannot be written, `draining` at the end; then nothing changed
    */
   set(flags: readonly Flag[], by: string): Promise<readonly Flag[]> {
     if (this.#isClosed)
@@ -136,7 +156,7 @@ export class FlagStore {
     this.#isClosed = true;
     await this.#working;
     if (this.#news !== undefined) await this.#writeNews();
-    await this.#opening?.file?.release();
+    await this.#opening?.keeper?.release();
   }
 
   #drop(flags: FlagMap): void {
@@ -165,11 +185,13 @@ export class FlagStore {
       return { request, changed: result.changed };
     });
     try {
-      await this.#commit(
-        done.flatMap(({ changed }) => changed),
-        flags,
+      const changes = done.flatMap(({ request, changed }) =>
+        changed.map((flag) => ({ ...flag, by: request.by })),
       );
+      await this.#commit(changes, flags);
     } catch (error) {
+      // Some of it may have been written.
+      this.#postpone();
       for (const { request } of done) request.reject(error);
       return;
     }
@@ -179,27 +201,35 @@ export class FlagStore {
     }
   }
 
-  async #commit(changed: readonly Flag[], flags: FlagMap): Promise<void> {
+  async #commit(changed: readonly FlagChange[], flags: FlagMap): Promise<void> {
     if (changed.length === 0) return;
-    await this.#write(flags);
+    const settle = await this.#write(flags, (keeper, now) => keeper.change(changed, now));
     // Servers may have been dropped meanwhile, so the change is made again on what is there now.
     this.#flags = withFlags(this.#flags, changed).flags;
+    settle?.();
     this.#host.relist();
   }
 
-  async #write(flags: FlagMap): Promise<void> {
-    // News up to here goes with it; what comes while it is written waits for the next one.
-    clearTimeout(this.#news);
-    this.#news = undefined;
-    const updatedAt = new Date().toISOString();
-    const state = toState(flags, this.#history, updatedAt);
-    await this.#opening?.file?.write(`${JSON.stringify(state, null, 2)}\n`);
-    this.#updatedAt = updatedAt;
+  async #write<T>(
+    flags: FlagMap,
+    write: (keeper: StateKeeper, now: Snapshot) => Promise<T>,
+  ): Promise<T | undefined> {
+    const now = { flags, history: this.#history, updatedAt: new Date().toISOString() };
+    const keeper = this.#opening?.keeper;
+    const written = keeper && (await write(keeper, now));
+    this.#updatedAt = now.updatedAt;
+    return written;
   }
 
   #postpone(): void {
-    if (this.#isClosed || this.#news !== undefined || this.#opening?.file?.isForeign) return;
+    if (this.#isClosed || this.#news !== undefined || this.#opening?.keeper?.isForeign) return;
     this.#news = setTimeout(() => void this.#writeNews(), NEWS_MS).unref();
+  }
+
+  #noteFailure({ code, cause, message }: GatewayError): void {
+    // A store that is away has said so itself, and comes back.
+    if (code === "unavailable") this.#postpone();
+    else this.#host.log.warn({ err: cause }, message);
   }
 
   /** In the queue of the other writes; a failure costs nothing but the news. */
@@ -208,9 +238,9 @@ export class FlagStore {
     this.#news = undefined;
     const write = async (): Promise<void> => {
       try {
-        await this.#write(this.#flags);
+        await this.#write(this.#flags, (keeper, now) => keeper.follow(now));
       } catch (error) {
-        this.#host.log.warn({ err: toGatewayError(error).cause }, toGatewayError(error).message);
+        this.#noteFailure(toGatewayError(error));
       }
     };
     while (this.#working) await this.#working;

@@ -22,6 +22,14 @@ export function isToolOn(flags: FlagMap, server: string, tool: string): boolean 
   return flags.get(server)?.tools.get(tool) ?? true;
 }
 
+/** Every flag that is set, whichever way. */
+export function* flagsOf(flags: FlagMap): Iterable<Flag> {
+  for (const [server, { enabled, tools }] of flags) {
+    yield { server, enabled };
+    for (const [tool, on] of tools) yield { server, tool, enabled: on };
+  }
+}
+
 /** What refuses a call: the server, its tool, or nothing. Asked for every call: two look-ups in memory, no I/O. */
 export function refusing(flags: FlagMap, call: Call): "server" | "tool" | undefined {
   const own = flags.get(call.server);

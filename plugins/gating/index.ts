@@ -1,10 +1,10 @@
 import { definePlugin, type Handle } from "propylon";
 import { FlagStore } from "./flag-store.ts";
+import { createKeeper } from "./create-keeper.ts";
 import { isShown } from "./flags.ts";
 import { followServers } from "./follow.ts";
 import { createGate } from "./gate.ts";
 import { optionsSchema } from "./options.ts";
-import { statePath } from "./path.ts";
 import { reserveTools } from "./reserved.ts";
 import { Gating } from "./service.ts";
 import { createService } from "./switches.ts";
@@ -18,7 +18,7 @@ export default definePlugin({
   config: optionsSchema,
   provides: Gating,
   setup(gateway) {
-    const { config, control, files } = gateway;
+    const { config } = gateway;
     const shown: Handle = gateway.filter((item) => isShown(store.flags, item));
     const store = gateway.keep(
       "store",
@@ -40,9 +40,7 @@ export default definePlugin({
     gateway.use("deadline", { limit: deadlineOf });
     reserveTools(gateway, config.reserved);
     followServers(gateway, store);
-    gateway.onStart(() =>
-      store.open(statePath(config.state, files.folder, control.configFile), control.dryRun),
-    );
+    gateway.onStart(() => store.open(createKeeper(gateway, (changes) => store.adopt(changes))));
     return createService(gateway, store, deadlineOf);
   },
 });

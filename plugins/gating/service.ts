@@ -40,7 +40,7 @@ export interface EffectiveDeadline extends Deadline {
   readonly clamped: boolean;
 }
 
-/** Which servers and tools are switched on: one map in memory decides, the state file follows it. */
+/** Which servers and tools are switched on: one map in memory decides, the state file or the store follows it. */
 export interface GatingService {
   /** A server's own flag. */
   isServerEnabled(server: string): boolean;
@@ -51,7 +51,7 @@ export interface GatingService {
    * the config leaves out (`enabled: false`) is switched on there.
    * @param by `ref` of the principal, or the name of a plugin
    * @returns the flags that changed
-   * @throws {GatewayError} `not_found` for a server or tool that does not exist; `io_error` when the state cannot be written,
+   * @throws {GatewayError} `not_found` for a server or tool that does not exist; `io_error` or `unavailable` when the state cannot be written,
    * and then nothing changed; `no_config_mode` and others of `control.edit` for a server that the config leaves out
    */
   set(flags: readonly Flag[], by: string): Promise<readonly Flag[]>;

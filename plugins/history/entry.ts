@@ -1,5 +1,5 @@
 import type { CallEnd, CallSource } from "propylon/kit";
-import { FLAGS, readHead, type Head } from "./head.ts";
+import { checkHead, FLAGS, readHead, type Head } from "./head.ts";
 import { showResult, withoutHalf, type ShownResult } from "./result.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -8,6 +8,24 @@ const LINE_FEED = 10;
 /** The text of a record: head, arguments as JSON, and result. JSON has line feeds only between tokens; ours has none, so a result comes last. */
 export function toRecord(head: string, args: string, result: string): string {
   return `${head}\n${args}\n${result}`;
+}
+
+/** The id of the call in a record that was written elsewhere; `undefined` when it is no record. */
+export function idOf(record: string): string | undefined {
+  const headEnd = record.indexOf("\n");
+  const argumentsEnd = record.indexOf("\n", headEnd + 1);
+  if (headEnd < 0 || argumentsEnd < 0) return undefined;
+  const args = record.slice(headEnd + 1, argumentsEnd);
+  return args === "" || isJson(args) ? checkHead(record.slice(0, headEnd)) : undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** One tool call as remembered. Arguments and result are read when somebody asks, and only until the ring goes on. */

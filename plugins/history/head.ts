@@ -1,4 +1,5 @@
 import type { CallEnd, CallSource } from "propylon/kit";
+import { z } from "zod";
 
 /** What is written down of a call besides its arguments and its result. */
 export interface Head extends CallEnd {
@@ -68,6 +69,38 @@ export function writeHead(head: Head): string {
 export function readHead(line: string): Head {
   const values = JSON.parse(line) as unknown[];
   return Object.fromEntries(MEMBERS.map((name, at) => [name, values[at]])) as unknown as Head;
+}
+
+const text = z.string();
+const time = z.number();
+
+/** A line as {@link writeHead} writes it, member by member. */
+const lineSchema = z.tuple([
+  text,
+  time,
+  text,
+  text,
+  text,
+  text,
+  text,
+  text,
+  text.nullable(),
+  text.nullable(),
+  time,
+  time.nullable(),
+  time,
+  text.nullable(),
+  time,
+  time.nullable(),
+]);
+
+/** The id in a line that was written elsewhere; `undefined` when it is no such line. */
+export function checkHead(line: string): string | undefined {
+  try {
+    return lineSchema.parse(JSON.parse(line))[0];
+  } catch {
+    return undefined;
+  }
 }
 
 /** How the line of a call begins. */

@@ -1,4 +1,6 @@
 import { definePlugin } from "propylon";
+import { Journal } from "./journal.ts";
+import { registerMetrics } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { Ring } from "./ring.ts";
@@ -15,11 +17,22 @@ export default definePlugin({
     const limits = { entries: maxEntries, memory: maxMemory };
     const ring = gateway.keep("ring", () => new Ring(limits));
     const secrets = new Secrets(gateway.config.redact);
-    const { config: options, log } = gateway;
-    const recorder = new Recorder({ ring, options, secrets, log });
+    const { config: options, log, store } = gateway;
+    const journal = store.durable
+      ? gateway.keep(
+          "journal",
+          () => new Journal({ ring, store, log }),
+          (kept) => kept.close(),
+        )
+      : undefined;
+    const recorder = new Recorder({ ring: journal ?? ring, options, secrets, log });
     gateway.use("observe", recorder.watch);
     gateway.use("dispatch", recorder.note);
-    registerRoutes(gateway, { ring, secrets, recorder });
+    registerRoutes(gateway, { ring, secrets, recorder, journal });
+    registerMetrics(gateway.metrics, () => journal?.dropped ?? 0);
+    // Not before: whoever waits for the start does not wait for old calls.
+    gateway.hook("gateway:ready", () => void journal?.fill());
+    gateway.hook("reload:done", () => void journal?.fill());
     gateway.onStart(() => {
       const before = ring.limits;
       ring.limits = limits;

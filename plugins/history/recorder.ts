@@ -20,7 +20,8 @@ const NONE: readonly string[] = [];
 
 /** What a {@link Recorder} is made of. */
 export interface RecorderParts {
-  readonly ring: Ring;
+  /** Where records go. */
+  readonly ring: Pick<Ring, "push">;
   readonly options: HistoryOptions;
   readonly secrets: Secrets;
   readonly log: PluginContext["log"];
@@ -28,7 +29,7 @@ export interface RecorderParts {
 
 /** Watches calls and writes them down once they are over, many at a time, so that no caller waits for it. */
 export class Recorder {
-  readonly #ring: Ring;
+  readonly #ring: Pick<Ring, "push">;
   readonly #options: HistoryOptions;
   readonly #secrets: Secrets;
   readonly #log: PluginContext["log"];

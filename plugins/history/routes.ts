@@ -2,6 +2,7 @@ import { admits, GatewayError, type Access, type PluginContext, type RouteEvent 
 import { checkInput } from "propylon/kit";
 import { showEntry, type Entry } from "./entry.ts";
 import { exportLines } from "./export.ts";
+import type { Journal } from "./journal.ts";
 import { filterSchema, findEntry, findPage, pageSchema } from "./query.ts";
 import type { Recorder } from "./recorder.ts";
 import { replay } from "./replay.ts";
@@ -13,12 +14,14 @@ export interface History {
   readonly ring: Ring;
   readonly secrets: Secrets;
   readonly recorder: Recorder;
+  /** Where calls outlive the process, if they do. */
+  readonly journal: Journal | undefined;
 }
 
 /** Registers the history API below `/_meta/history`. */
 export function registerRoutes(
   gateway: Pick<PluginContext, "route" | "call">,
-  { ring, secrets, recorder }: History,
+  { ring, secrets, recorder, journal }: History,
 ): void {
   const route = (
     method: "GET" | "POST" | "DELETE",
@@ -27,8 +30,9 @@ export function registerRoutes(
     answer: (event: RouteEvent) => unknown,
   ): void => {
     const options = { access, mutates: method !== "GET", management: true };
-    gateway.route(method, `/_meta/history${path}`, options, (event) => {
+    gateway.route(method, `/_meta/history${path}`, options, async (event) => {
       recorder.flush();
+      await journal?.fill();
       return answer(event);
     });
   };
@@ -58,7 +62,10 @@ export function registerRoutes(
   route("POST", "/:id/replay", "admin", (event) =>
     replay(find(ring, event), event, gateway, recorder),
   );
-  route("DELETE", "", "admin", () => ({ ok: true, cleared: ring.clear() }));
+  route("DELETE", "", "admin", async () => ({
+    ok: true,
+    cleared: await (journal ?? ring).clear(),
+  }));
 }
 
 function queryOf({ url }: RouteEvent): object {

@@ -8,7 +8,7 @@ export type Status = "ready" | "running" | "stopped" | "completed";
 
 /**
  * Why an agent was stopped: by `agent_stop`; by the end of the gateway or of this plugin; because it said that it failed;
- * by an error; because it ended without a word about its contract; or by the budget that ran out.
+ * by an error; because it ended without a word about its contract; by the end of its process; or by the budget that ran out.
  */
 export type StopReason =
   | "requested"
@@ -16,6 +16,7 @@ export type StopReason =
   | "failed"
   | "error"
   | "unfinished"
+  | "restarted"
   | "turns"
   | "calls"
   | "tokens"
@@ -52,32 +53,53 @@ export interface ManagedAgentOptions {
   readonly meta?: Json | undefined;
 }
 
+/** What is known of an agent of a process before. */
+export interface Origin {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly startedAt?: string | undefined;
+  readonly output: string;
+}
+
 /** One agent at work on one contract. Its final states are sticky. */
 export class ManagedAgent {
   /** Nobody can guess it: whoever knows an id has seen it. */
-  readonly id = randomUUID();
+  readonly id: string;
   readonly contract: string;
   readonly name: string;
   readonly owner: Principal;
   readonly output: Output;
   readonly key: string | undefined;
   readonly meta: Json;
-  readonly createdAt = new Date().toISOString();
+  readonly createdAt: string;
   /** Ends its run at once, requests in flight included. */
   readonly cut = new AbortController();
   /** Set while a payload is stored on the way to its end: whoever comes next waits. */
   ending: Promise<unknown> | undefined;
+  /** The end that is being written down and does not count yet. */
+  nextEnd: { readonly end: End; readonly endedAt: string } | undefined;
+  /** Whether it is to run, be it that it waits for a place. */
+  isWanted = false;
+  /** Settles when the store has it; absent where nothing is stored. */
+  stored: Promise<void> | undefined;
   #status: Status = "ready";
   #startedAt: string | undefined;
   #endedAt: string | undefined;
   #end: End | undefined;
   readonly #watchers = new Set<(news: News) => void>();
 
-  constructor({ contract, name, owner, output, key, meta = {} }: ManagedAgentOptions) {
+  constructor(
+    { contract, name, owner, output, key, meta = {} }: ManagedAgentOptions,
+    origin?: Origin,
+  ) {
+    this.id = origin?.id ?? randomUUID();
+    this.createdAt = origin?.createdAt ?? new Date().toISOString();
+    this.#startedAt = origin?.startedAt;
     this.contract = contract;
     this.name = name;
     this.owner = owner;
     this.output = new Output(output);
+    this.output.add(origin?.output ?? "");
     this.key = key;
     this.meta = meta;
   }
@@ -118,10 +140,10 @@ export class ManagedAgent {
   }
 
   /** Takes its final state. The caller knows that it has none, or one that may still change. */
-  finish(end: End): void {
+  finish(end: End, endedAt = new Date().toISOString()): void {
     this.#end = end;
     this.#status = end.status;
-    this.#endedAt = new Date().toISOString();
+    this.#endedAt = endedAt;
     this.#tell({ type: "state" });
   }
 

@@ -24,7 +24,7 @@ export default definePlugin({
     const { agents, payloads } = services;
     const lifecycle = gateway.keep(
       "lifecycle",
-      () => new Lifecycle(),
+      () => new Lifecycle(gateway.store),
       (kept) => kept.close(),
     );
     registerTools(gateway, lifecycle, payloads !== undefined);
@@ -36,11 +36,16 @@ export default definePlugin({
       signal.addEventListener("abort", () => void lifecycle.close(), { once: true });
       waitUntil(lifecycle.drain());
     });
-    gateway.onStart(() => {
+    gateway.onStart(async () => {
       const takers = takersOf(options, agents);
       const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
+      await lifecycle.load();
       const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.retention.ttl));
-      const timer = setTicker(() => lifecycle.sweep(), every);
+      const timer = setTicker(() => {
+        lifecycle.sweep();
+        // The store is away: the next time will do.
+        lifecycle.takeOver().catch(() => {});
+      }, every);
       timer.unref();
       return () => {
         clearInterval(timer);

@@ -1,8 +1,9 @@
 import type { Dependencies } from "./dependencies.ts";
 import { GatewayError, type Principal } from "propylon";
-import { within } from "propylon/kit";
+import { within, type Store } from "propylon/kit";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./agent.ts";
+import { AgentArchive, type Restored } from "./archive.ts";
 import { ownTools } from "./own-tools.ts";
 import { Roster } from "./roster.ts";
 import { runContract } from "./run.ts";
@@ -17,11 +18,20 @@ const SHUTDOWN: End = {
   error: "The gateway shut down.",
 };
 
+const RESTARTED: End = {
+  status: "stopped",
+  reason: "restarted",
+  error: "The gateway was restarted while the agent was running.",
+};
+
 /** What is asked for with a new agent. */
 export interface StartRequest extends Omit<ManagedAgentOptions, "output"> {
   /** Whether it runs as soon as there is a place. */
   readonly start: boolean;
 }
+
+/** What two requests with one key must agree in. */
+type KnownRequest = Pick<StartRequest, "contract" | "name" | "start">;
 
 /** The agents of this gateway, for MCP, HTTP and WebSocket alike. Lives through reloads of the plugin. */
 export class Lifecycle {
@@ -34,11 +44,18 @@ export class Lifecycle {
   /** Agents by owner and the key that the owner gave the request. */
   readonly #keys = new Map<
     string,
-    { readonly agent: ManagedAgent; readonly request: StartRequest }
+    { readonly agent: ManagedAgent; readonly request: KnownRequest }
   >();
+  readonly #archive: AgentArchive | undefined;
+  #isLoaded = false;
   #turns = Promise.resolve();
   #dependencies: Dependencies | undefined;
   #draining = false;
+
+  /** @param store where agents outlive the process, if it does */
+  constructor(store?: Store) {
+    this.#archive = store?.durable ? new AgentArchive(store) : undefined;
+  }
 
   get dependencies(): Dependencies {
     return this.#dependencies!;
@@ -62,6 +79,13 @@ export class Lifecycle {
     return () => {
       if (this.#dependencies === dependencies && before) this.#use(before);
     };
+  }
+
+  /** Takes in the agents of the process before, once: those that ran then have ended, those that waited go on to wait. */
+  async load(): Promise<void> {
+    if (this.#isLoaded || !this.#archive) return;
+    this.#take(await this.#archive.load(this.dependencies.options.maxOutput));
+    this.#isLoaded = true;
   }
 
   /** Every agent that a principal may see, in the order in which they were made. */
@@ -91,22 +115,34 @@ export class Lifecycle {
     this.#roster.add(agent);
     this.#ready.add(agent);
     if (key !== undefined) this.#keys.set(key, { agent, request });
-    if (request.start) this.start(agent);
+    agent.isWanted = request.start;
+    if (this.#archive) agent.stored = this.#confirm(agent, request, this.#archive);
+    else if (request.start) this.#queue(agent);
     return agent;
   }
 
-  /** Lets an agent run as soon as there is a place; `false` when it was started before. */
-  start(agent: ManagedAgent): boolean {
-    if (agent.status !== "ready" || this.#slots.isWaiting(agent)) return false;
-    this.#slots.ask(agent);
-    this.#fill();
+  /**
+   * Lets an agent run as soon as there is a place; `false` when it was started before.
+   *
+   * @throws {GatewayError} `unavailable` when that cannot be written down: it stays as it was
+   */
+  async start(agent: ManagedAgent): Promise<boolean> {
+    if (agent.status !== "ready" || agent.isWanted) return false;
+    agent.isWanted = true;
+    try {
+      if (this.#archive) await this.#archive.save(agent, false);
+    } catch (error) {
+      agent.isWanted = false;
+      throw error;
+    }
+    this.#queue(agent);
     return true;
   }
 
   /**
    * Completes an agent, once; `false` when it had ended before, which stays as it is.
    *
-   * @throws {GatewayError} `too_large` for a payload that does not fit: the agent stays as it was
+   * @throws {GatewayError} `too_large` for a payload that does not fit, `unavailable`: the agent stays as it was
    */
   async complete(agent: ManagedAgent, summary: string, payload?: string): Promise<boolean> {
     const end: End = { status: "completed", summary };
@@ -115,15 +151,20 @@ export class Lifecycle {
     if (!this.#takes(agent, end)) return false;
     await this.#keepPayload(agent, payload);
     // The gateway may have been shut down meanwhile; nothing else passes who is on its way to the end.
-    if (this.#takes(agent, end)) return this.#finish(agent, end);
+    if (this.#takes(agent, end)) return this.#conclude(agent, end, false);
     await this.dependencies.payloads?.delete(agent.id);
     return false;
   }
 
-  /** Ends an agent, once; `false` when it had ended before. Waits for one that is about to. */
-  async end(agent: ManagedAgent, end: End): Promise<boolean> {
+  /**
+   * Ends an agent, once; `false` when it had ended before. Waits for one that is about to.
+   *
+   * @param persists tries to write it down until the store answers
+   * @throws {GatewayError} `unavailable`: the agent stays as it was
+   */
+  async end(agent: ManagedAgent, end: End, persists = false): Promise<boolean> {
     while (agent.ending) await agent.ending.catch(() => {});
-    return this.#takes(agent, end) && this.#finish(agent, end);
+    return this.#takes(agent, end) && this.#conclude(agent, end, persists);
   }
 
   /** Adds to the payload of an agent that has not ended; `undefined` when it has. */
@@ -134,10 +175,11 @@ export class Lifecycle {
       : this.dependencies.payloads?.append(agent.id, payload, { owner: agent.owner.ref });
   }
 
-  /** @throws {GatewayError} `exists` for one that runs */
-  delete(agent: ManagedAgent): void {
+  /** @throws {GatewayError} `exists` for one that runs, `unavailable` */
+  async delete(agent: ManagedAgent): Promise<void> {
     if (agent.status === "running")
       throw new GatewayError("exists", "The agent is running.", { hint: "Stop it first." });
+    await this.#archive?.delete(agent, false);
     this.#roster.drop(agent);
   }
 
@@ -147,22 +189,34 @@ export class Lifecycle {
     this.#roster.sweep(retention);
     const before = new Date(Date.now() - retention.ttl).toISOString();
     for (const agent of this.#ready)
-      if (agent.createdAt < before && !this.#slots.isWaiting(agent)) this.#roster.drop(agent);
+      if (agent.createdAt < before && !agent.isWanted) this.#roster.drop(agent);
   }
 
-  /** Takes no more, and stops those that wait for a place. Resolves when none runs any more: those that do go on to their end. */
+  /** Takes in agents of other gateways of the store that have ended since. */
+  async takeOver(): Promise<void> {
+    if (this.#draining || !this.#isLoaded || !this.#archive) return;
+    this.#take(await this.#archive.takeOver(this.dependencies.options.maxOutput));
+  }
+
+  /**
+   * Takes no more, and stops those that wait for a place, unless they can wait for the next process. Resolves when none runs any
+   * more: those that do go on to their end.
+   */
   async drain(): Promise<void> {
     this.#draining = true;
-    for (const agent of this.#ready) this.#finish(agent, SHUTDOWN);
+    if (!this.#archive) for (const agent of this.#ready) this.#finish(agent, SHUTDOWN);
     await Promise.all([...this.#runs].flatMap(([agent, run]) => (agent.isOver ? [] : [run])));
   }
 
   /** Stops every agent and ends every run at once, requests in flight included. */
   async close(): Promise<void> {
     void this.drain();
-    for (const agent of this.#runs.keys()) if (!agent.isOver) this.#finish(agent, SHUTDOWN);
+    const ended = [...this.#runs.keys()].filter((agent) => !agent.isOver);
+    for (const agent of ended) this.#finish(agent, SHUTDOWN);
+    const saved = ended.map((agent) => this.#archive?.save(agent, true).catch(() => {}));
     for (const agent of this.#runs.keys()) agent.cut.abort();
-    await within(Promise.all(this.#runs.values()), CUT_MS);
+    await within(Promise.all([...saved, ...this.#runs.values()]), CUT_MS);
+    this.#archive?.close();
   }
 
   #use(dependencies: Dependencies): void {
@@ -182,6 +236,45 @@ export class Lifecycle {
     });
   }
 
+  /** It is there for good, and may begin. */
+  async #confirm(
+    agent: ManagedAgent,
+    { start }: StartRequest,
+    archive: AgentArchive,
+  ): Promise<void> {
+    try {
+      await archive.add(agent, start);
+    } catch (error) {
+      this.#roster.drop(agent);
+      throw error;
+    }
+    if (start && !agent.isOver) this.#queue(agent);
+  }
+
+  #queue(agent: ManagedAgent): void {
+    this.#slots.ask(agent);
+    this.#fill();
+  }
+
+  #take(restored: readonly Restored[]): void {
+    for (const { agent, record } of restored) {
+      this.#roster.add(agent);
+      const { contract, name, starts: start } = record;
+      if (agent.key !== undefined)
+        this.#keys.set(agent.key, { agent, request: { contract, name, start } });
+      if (agent.isOver) continue;
+      if (record.isRunning) this.#finish(agent, RESTARTED);
+      else this.#ready.add(agent);
+      if (agent.isOver) this.#archive?.save(agent, true).catch(() => {});
+      else if (agent.isWanted) this.#slots.ask(agent);
+    }
+    const ended = restored.map(({ agent }) => agent).filter(({ isOver }) => isOver);
+    for (const agent of ended.toSorted((a, b) => (a.endedAt! < b.endedAt! ? -1 : 1)))
+      this.#roster.file(agent);
+    this.sweep();
+    this.#fill();
+  }
+
   #fill(): void {
     if (this.#draining) return;
     for (let agent = this.#slots.next(); agent; agent = this.#slots.next()) this.#run(agent);
@@ -196,13 +289,42 @@ export class Lifecycle {
   async #work(agent: ManagedAgent): Promise<void> {
     await this.#turn();
     this.#cutLeftovers();
-    if (!agent.isOver)
+    // What is not known to run would run again after a restart.
+    if (this.#archive && !agent.isOver) await this.#archive.save(agent, true).catch(() => {});
+    if (!agent.isOver) {
+      const unwatch = agent.watch((news) => news.type === "output" && this.#archive?.note(agent));
       await runContract(agent, {
         ...this.dependencies,
         tools: ownTools(this, agent),
-        end: (end) => this.end(agent, end),
+        end: (end) => this.#endItself(agent, end),
       });
+      unwatch();
+    }
     this.#runs.delete(agent);
+  }
+
+  /** Never rejects: what cannot be written down when everything ends is told by the next process. */
+  async #endItself(agent: ManagedAgent, end: End): Promise<void> {
+    try {
+      await this.end(agent, end, true);
+    } catch {
+      if (this.#takes(agent, end)) this.#finish(agent, end);
+    }
+  }
+
+  /** Writes an end down, and then lets it count. */
+  async #conclude(agent: ManagedAgent, end: End, persists: boolean): Promise<boolean> {
+    if (!this.#archive) return this.#finish(agent, end);
+    const endedAt = new Date().toISOString();
+    agent.nextEnd = { end, endedAt };
+    agent.ending = this.#archive.save(agent, persists);
+    try {
+      await agent.ending;
+    } finally {
+      agent.ending = undefined;
+      agent.nextEnd = undefined;
+    }
+    return this.#takes(agent, end) && this.#finish(agent, end, endedAt);
   }
 
   /**
@@ -246,10 +368,10 @@ export class Lifecycle {
     return isLate && this.dependencies.options.completeAfterStop === "accept";
   }
 
-  #finish(agent: ManagedAgent, end: End): true {
+  #finish(agent: ManagedAgent, end: End, endedAt?: string): true {
     this.#slots.leave(agent);
     this.#ready.delete(agent);
-    agent.finish(end);
+    agent.finish(end, endedAt);
     this.ends[end.status]++;
     this.#roster.file(agent);
     this.#roster.sweep(this.dependencies.options.retention);
@@ -263,6 +385,7 @@ export class Lifecycle {
     this.#ready.delete(agent);
     if (agent.key !== undefined) this.#keys.delete(agent.key);
     agent.leave();
+    void this.#archive?.delete(agent, true);
     const { payloads, log } = this.dependencies;
     payloads
       ?.delete(agent.id)
@@ -272,7 +395,7 @@ export class Lifecycle {
 
 /** @throws {GatewayError} `invalid` when the request was another one */
 function sameRequest(
-  { agent, request }: { readonly agent: ManagedAgent; readonly request: StartRequest },
+  { agent, request }: { readonly agent: ManagedAgent; readonly request: KnownRequest },
   { contract, name, start }: StartRequest,
 ): ManagedAgent {
   if (request.contract === contract && request.name === name && request.start === start)

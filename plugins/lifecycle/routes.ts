@@ -50,6 +50,7 @@ function registerAll(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
       meta: traceOf(event.req.headers),
     });
     event.context.target = targetOf(agent);
+    await agent.stored;
     return Response.json(startedOf(agent), {
       status: 201,
       headers: { location: `/api/agents/${agent.id}` },
@@ -76,17 +77,17 @@ function registerOne(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
       output: output.text,
     };
   });
-  gateway.route("POST", "/api/agents/:id/start", CHANGE, (event) => {
+  gateway.route("POST", "/api/agents/:id/start", CHANGE, async (event) => {
     const agent = found(lifecycle, event);
-    const starts = lifecycle.start(agent);
+    const starts = await lifecycle.start(agent);
     if (agent.isOver)
       throw new GatewayError("exists", `The agent is ${agent.status} already.`, {
         hint: "Make a new one.",
       });
     return { ...startedOf(agent), ...(!starts && { already: true }) };
   });
-  gateway.route("DELETE", "/api/agents/:id", CHANGE, (event) => {
-    lifecycle.delete(found(lifecycle, event));
+  gateway.route("DELETE", "/api/agents/:id", CHANGE, async (event) => {
+    await lifecycle.delete(found(lifecycle, event));
     return new Response(null, { status: 204 });
   });
 }

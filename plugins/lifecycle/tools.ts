@@ -36,7 +36,7 @@ function registerStart(gateway: PluginContext<LifecycleOptions>, lifecycle: Life
       "Starts an agent on a contract and returns at once. Ask agent_status how it is doing. Status `ready`: it starts when there is a place.",
     input: contractSchema([gateway.config.agent ?? []].flat()),
     output: startedSchema,
-    run({ contract, agent: name }, call) {
+    async run({ contract, agent: name }, call) {
       const agent = lifecycle.create({
         contract,
         name: chosen(name, lifecycle.dependencies.takers),
@@ -44,6 +44,7 @@ function registerStart(gateway: PluginContext<LifecycleOptions>, lifecycle: Life
         start: true,
         meta: traceOf(call.meta ?? {}),
       });
+      await agent.stored;
       gateway.audit("start", targetOf(agent), undefined, call);
       return startedOf(agent);
     },

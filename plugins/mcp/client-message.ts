@@ -36,11 +36,11 @@ export function readClientMessage(value: unknown): ClientMessage | undefined {
   if (typeof method !== "string") return method === undefined ? readResponse(value) : undefined;
   if (params !== undefined && !isObject(params)) return undefined;
   if (id === undefined) return { kind: "notification", method, params };
-  return isId(id) ? { kind: "request", id, method, params } : undefined;
+  return isRpcId(id) ? { kind: "request", id, method, params } : undefined;
 }
 
 function readResponse({ id, result, error }: Json): ClientMessage | undefined {
-  if (!isId(id)) return undefined;
+  if (!isRpcId(id)) return undefined;
   if (error === undefined) return isObject(result) ? { kind: "response", id, result } : undefined;
   if (result !== undefined || !isObject(error)) return undefined;
   if (typeof error["code"] !== "number" || typeof error["message"] !== "string") return undefined;
@@ -51,13 +51,14 @@ function readResponse({ id, result, error }: Json): ClientMessage | undefined {
   };
 }
 
-function isId(value: unknown): value is RpcId {
+/** Whether a value can be the id of a request. */
+export function isRpcId(value: unknown): value is RpcId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }
 
 /** The id to answer a broken message with: its own if it can be read, else null (JSON-RPC 2.0 section 5). */
 export function readableId(value: unknown): RpcId | null {
-  return isObject(value) && typeof value["method"] === "string" && isId(value["id"])
+  return isObject(value) && typeof value["method"] === "string" && isRpcId(value["id"])
     ? value["id"]
     : null;
 }

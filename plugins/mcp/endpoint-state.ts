@@ -7,6 +7,7 @@ import { LogLevels } from "./log-levels.ts";
 import { type ListenStream, Listeners } from "./listen.ts";
 import { notification } from "./reply.ts";
 import { type Session, type SessionEnd, CHANGED, SessionTable } from "./session.ts";
+import { SessionStore } from "./session-store.ts";
 import { ResourceWatchers } from "./resource-watchers.ts";
 import { View, ViewChanges } from "./view.ts";
 
@@ -21,6 +22,8 @@ export class EndpointState {
   readonly watchers: ResourceWatchers<Session>;
   readonly levels: LogLevels;
   readonly listeners: Listeners;
+  /** Where sessions are kept; absent where they end with the process. */
+  readonly store: SessionStore | undefined;
   readonly #context: EndpointContext;
   readonly #watch = new ServerWatch((server, event) => this.#onEvent(server, event));
   #content: EndpointContent | undefined;
@@ -35,6 +38,7 @@ export class EndpointState {
       idle: limits.sessionIdle,
       onEnd: (session, reason) => this.#endSession(session, reason),
     });
+    this.store = openStore(context, this.sessions);
     this.levels = new LogLevels((level) => {
       for (const server of context.views.base.servers) server.setLogLevel?.(level, this);
     });
@@ -79,10 +83,16 @@ export class EndpointState {
   close(): void {
     this.#watch.set([]);
     this.#context.firstConnect.end();
+    this.store?.close();
     this.sessions.close();
     this.#context.early.retry();
     this.listeners.close();
     this.#context.streams.pulse.close();
+  }
+
+  /** Tells a session's client which lists changed, if it has a stream and was not told. */
+  tellChanges(session: Session): void {
+    if (session.tellChanges()) this.store?.saveLater(session);
   }
 
   #onEvent(server: Server, event: ServerEvent): void {
@@ -170,7 +180,7 @@ export class EndpointState {
       for (const list of changes.between(session.view ?? view, view))
         session.changed |= CHANGED[list];
       session.view = view;
-      session.tellChanges();
+      this.tellChanges(session);
     }
     for (const listener of this.listeners) {
       const view = views.of(listener.principal);
@@ -212,6 +222,7 @@ export class EndpointState {
     // Calls of a revoked credential are ended, or left to finish, where all calls in flight are.
     if (reason !== "revoked") for (const call of session.calls) call.cancel(why);
     session.stream?.end();
+    if (reason !== "deleted" && reason !== "shutdown") this.store?.deleteLater(session, reason);
     // A client that gave its session up reads nothing of it any more.
     host.backlog.drop((answer) => sessionOf(answer) === session.id);
     this.#context.journals.drop(session);
@@ -219,6 +230,16 @@ export class EndpointState {
     this.levels.change(session.logLevel, -1);
     host.emit("session:close", name, session.key, reason);
   }
+}
+
+/** A gateway that keeps nothing beyond its process keeps no sessions. */
+function openStore(
+  { host, name }: EndpointContext,
+  sessions: SessionTable,
+): SessionStore | undefined {
+  const { store, log, limits } = host;
+  if (!store.durable && !store.shared) return undefined;
+  return new SessionStore({ store, endpoint: name, idle: limits.sessionIdle, sessions, log });
 }
 
 /** Whether nothing differs, so that a reload need not build the lists anew; an entry whose tools are others is another server. */

@@ -4,7 +4,6 @@ import {
   type EndpointContent,
   type EndpointHost,
   type NodeHandler,
-  WITHDRAWN,
   inexactWords,
   parseInexact,
   takeBody,
@@ -17,10 +16,9 @@ import { EndpointState } from "./endpoint-state.ts";
 import { ModernFace } from "./modern.ts";
 import { sendPage } from "./page.ts";
 import type { Fault } from "./protocol.ts";
-import { GONE, isModernVersion, RPC } from "./protocol.ts";
+import { closedFault, CREDENTIAL_GONE, DRAINING, isModernVersion, RPC } from "./protocol.ts";
 import type { Accepts } from "./reply.ts";
 import { readAccept, sendFault } from "./reply.ts";
-import { SessionMethods } from "./session-methods.ts";
 
 /**
  * One MCP endpoint towards clients, both eras on one path. It outlives reloads: sessions and
@@ -36,8 +34,7 @@ export class Endpoint {
   constructor(name: string, host: EndpointHost) {
     this.#context = new EndpointContext(name, host);
     this.#live = new EndpointState(this.#context);
-    const methods = new SessionMethods(this.#context, this.#live.watchers, this.#live.levels);
-    this.#legacy = new LegacyFace(this.#context, this.#live.sessions, methods);
+    this.#legacy = new LegacyFace(this.#context, this.#live);
     this.#modern = new ModernFace(this.#context, this.#live.listeners);
     this.handle = (req, res, principal) => this.#handle(req, res, principal);
   }
@@ -116,7 +113,7 @@ export class Endpoint {
     accepts: Accepts,
   ): void {
     // A reload may take the endpoint away while a body is still coming in.
-    if (this.#context.closed) return sendFault(res, GONE, null);
+    if (this.#context.closed) return sendFault(res, closedFault(this.#context.host.draining), null);
     if (this.#context.host.leases.isWithdrawn(principal))
       return sendFault(res, CREDENTIAL_GONE, null);
     const { value, inexact } = parseInexact(body, this.#context.host.limits.depth);
@@ -205,19 +202,6 @@ const NOT_A_BATCH: Fault = {
   status: 400,
   code: RPC.invalidRequest,
   message: "The body is not a batch of JSON-RPC 2.0 messages of a revision that has batches.",
-};
-/** For a request whose body took longer than the life of its credential. */
-const CREDENTIAL_GONE: Fault = {
-  status: 401,
-  code: RPC.server,
-  message: WITHDRAWN,
-  data: { code: "unauthorized" },
-};
-const DRAINING: Fault = {
-  status: 503,
-  code: RPC.server,
-  message: "The gateway is shutting down.",
-  data: { code: "draining" },
 };
 
 /** What is wrong with the head of a POST, if anything. */

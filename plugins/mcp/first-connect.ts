@@ -1,8 +1,8 @@
 import { GatewayError, type Principal, type Server, toGatewayError } from "propylon";
-import { type Cancellation, type EndpointHost, setTimer, toRpcError } from "propylon/kit";
+import { type Cancellation, type EndpointHost, setTimer } from "propylon/kit";
 import type { View } from "./view.ts";
 import { type Forward, isFault, isUnknown } from "./forward.ts";
-import type { Fault } from "./protocol.ts";
+import { type Fault, toFault } from "./protocol.ts";
 import { FairQuota } from "./fair-quota.ts";
 
 /** How long the first requests wait for servers that are still connecting for the first time. */
@@ -135,13 +135,13 @@ export class EarlyCalls {
       const outcome = find();
       if (!isFault(outcome) || !this.concerns(outcome)) end(outcome);
     };
-    const abort = (): void => end(toFault(cancellation.reason));
+    const abort = (): void => end(toAnswer(cancellation.reason));
     const timer = setTimer(() => end(this.#starting()), host.callTimeout);
     // Who takes the credential away, or shuts down, ends calls in flight; this one is in no pipeline yet.
     const release = host.current.hold({
       slot: -1,
       principal,
-      abort: (reason) => end(toFault(reason)),
+      abort: (reason) => end(toAnswer(reason)),
     });
     cancellation.addEventListener("abort", abort);
     this.#waiting.add(again);
@@ -151,10 +151,10 @@ export class EarlyCalls {
     const names = this.#context.views.base.servers.filter(isSettling).map(({ name }) => name);
     const some = names.slice(0, 5).join(", ") + (names.length > 5 ? ", ..." : "");
     const message = `Nobody has this name yet, and servers are still connecting (${some}): try again.`;
-    return toFault(new GatewayError("upstream_error", message));
+    return toAnswer(new GatewayError("upstream_error", message));
   }
 }
 
-function toFault(reason: unknown): Fault {
-  return { status: 200, ...toRpcError(toGatewayError(reason)) };
+function toAnswer(reason: unknown): Fault {
+  return { ...toFault(toGatewayError(reason)), status: 200 };
 }

@@ -2,6 +2,7 @@ import { bytesOf, faultPieces, type Pieces } from "./stream.ts";
 import { RPC } from "./protocol.ts";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "propylon/kit";
+import { isRpcId } from "./client-message.ts";
 
 /** Kept bytes of one session, and of all sessions of an endpoint; the oldest events go first. */
 const MAX_SESSION_BYTES = 1024 * 1024;
@@ -15,6 +16,30 @@ const NOT_KEPT = {
   code: RPC.server,
   message: "The answer was too large to be kept for a client that had lost its stream.",
 };
+
+/** Stream, its count, its request; number of the event. */
+const EVENT_ID = /^(([0-9a-z]{1,10})(?:-([\w-]{1,100}))?)\.(\d{1,10})$/;
+
+/** A stream of another process. */
+export interface LostStream {
+  /** Of the request that it answered; `undefined` where that is not known. */
+  readonly id: RpcId | undefined;
+}
+
+/** A request's id as part of an event id; nothing for a long one. */
+function encodeRequest(id: RpcId): string {
+  const text = Buffer.from(JSON.stringify(id)).toString("base64url");
+  return text.length > 100 ? "" : `-${text}`;
+}
+
+function decodeRequest(text: string): RpcId | undefined {
+  try {
+    const id = JSON.parse(Buffer.from(text, "base64url").toString()) as unknown;
+    return isRpcId(id) ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** A reply whose client may read on over another connection. */
 export interface ResumableReply {
@@ -35,6 +60,8 @@ export interface Resumable {
 export interface ResumableSession {
   /** Its protocol version. */
   readonly version: string;
+  /** When it came from another process, in milliseconds since 1970; 0: it began in this one. */
+  readonly restoredAt: number;
   resumable: Resumable | undefined;
 }
 
@@ -46,7 +73,8 @@ interface Kept {
 
 /**
  * What was sent on the event stream of one call, so that its client can read on after a broken connection (2025-11-25,
- * "Resumability and Redelivery"). Event ids are `<stream>.<number>`, counted within the session.
+ * "Resumability and Redelivery"). Event ids are `<stream>.<number>`, counted within the session; a stream is named by its own count
+ * and the id of its request.
  */
 export class Journal {
   readonly reply: ResumableReply;
@@ -147,8 +175,10 @@ export class Journals {
 
   /** Begins to keep what is sent on a stream. */
   begin(reply: ResumableReply, session: ResumableSession, id: RpcId): Journal {
-    const resumable = (session.resumable ??= { journals: new Map(), count: 0, bytes: 0 });
-    const stream = (resumable.count++).toString(36);
+    // A session counts on from the time it was restored, so no stream is called as one of another process was.
+    const count = session.restoredAt;
+    const resumable = (session.resumable ??= { journals: new Map(), count, bytes: 0 });
+    const stream = `${(resumable.count++).toString(36)}${encodeRequest(id)}`;
     const journal = new Journal({ reply, session, id, stream }, this);
     resumable.journals.set(stream, journal);
     this.#sessions.add(session);
@@ -159,9 +189,16 @@ export class Journals {
 
   /** The stream of an event id and the number of the event in it. */
   find(session: ResumableSession, eventId: string): { journal: Journal; seq: number } | undefined {
-    const [, stream, seq] = /^([0-9a-z]{1,10})\.(\d{1,10})$/.exec(eventId) ?? [];
+    const [, stream, , , seq] = EVENT_ID.exec(eventId) ?? [];
     const journal = session.resumable?.journals.get(stream ?? "");
     return journal && { journal, seq: Number(seq) };
+  }
+
+  /** The request whose stream was lost with another process; `undefined` for one of this process, and for what is no event id. */
+  lost(session: ResumableSession, eventId: string): LostStream | undefined {
+    const [, , count, request] = EVENT_ID.exec(eventId) ?? [];
+    if (count === undefined || Number.parseInt(count, 36) >= session.restoredAt) return undefined;
+    return { id: request === undefined ? undefined : decodeRequest(request) };
   }
 
   /** A journal grew. */

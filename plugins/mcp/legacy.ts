@@ -1,9 +1,9 @@
 import { faultPieces, EventStream } from "./stream.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import type { Json, Principal } from "propylon";
-import { isObject } from "propylon/kit";
+import type { Principal } from "propylon";
 import { BatchReply } from "./batch.ts";
 import type { EndpointContext } from "./context.ts";
+import type { EndpointState } from "./endpoint-state.ts";
 import { type ClientMessage, type Request, headerValue } from "./client-message.ts";
 import {
   type CallRequest,
@@ -15,7 +15,8 @@ import {
 } from "./forward.ts";
 import { LegacyCall } from "./legacy-call.ts";
 import { isListMethod, type ListMethod } from "./list.ts";
-import { type Fault, GONE, LEGACY_CLIENT_VERSIONS, RPC } from "./protocol.ts";
+import { LegacySessions } from "./legacy-sessions.ts";
+import { type Fault, RPC } from "./protocol.ts";
 import {
   type Accepts,
   type Reply,
@@ -24,9 +25,8 @@ import {
   resultPieces,
   sendFault,
 } from "./reply.ts";
-import { NOT_RESUMABLE, sessionFault, type SessionMethods } from "./session-methods.ts";
-import type { Session, SessionTable } from "./session.ts";
-import type { View } from "./view.ts";
+import { LOST_CALL, NOT_RESUMABLE, SessionMethods } from "./session-methods.ts";
+import type { Session } from "./session.ts";
 
 /** Batches above this are refused. */
 const MAX_BATCH = 100;
@@ -34,13 +34,15 @@ const MAX_BATCH = 100;
 /** Revisions up to 2025-11-25: sessions, a standalone stream per session, requests in both directions. */
 export class LegacyFace {
   readonly #context: EndpointContext;
-  readonly #sessions: SessionTable;
+  readonly #sessions: LegacySessions;
   readonly #methods: SessionMethods;
+  readonly #live: EndpointState;
 
-  constructor(context: EndpointContext, sessions: SessionTable, methods: SessionMethods) {
+  constructor(context: EndpointContext, live: EndpointState) {
     this.#context = context;
-    this.#sessions = sessions;
-    this.#methods = methods;
+    this.#live = live;
+    this.#sessions = new LegacySessions(context, live);
+    this.#methods = new SessionMethods(context, live);
   }
 
   /** Serves one posted message. */
@@ -52,30 +54,21 @@ export class LegacyFace {
     accepts: Accepts,
   ): void {
     if (message.kind === "request" && message.method === "initialize") {
-      void this.#initialize(
-        message,
-        res,
-        principal,
-        new HttpReply(res, accepts, this.#context.streams),
-      );
+      const reply = new HttpReply(res, accepts, this.#context.streams);
+      void this.#sessions.initialize(message, res, principal, reply);
       return;
     }
-    const session = this.#session(
-      req,
-      res,
-      principal,
-      message.kind === "request" ? message.id : null,
-    );
-    if (session === undefined) return;
-    if (message.kind === "request") {
-      const { journals } = this.#context;
-      const answered = isCallRequest(message) ? { session, id: message.id, journals } : undefined;
-      const reply = new HttpReply(res, accepts, this.#context.streams, answered);
-      this.#request(session, message, reply, principal, req.headers);
-      return;
-    }
-    this.#methods.oneWay(session, message);
-    res.writeHead(202).end();
+    const id = message.kind === "request" ? message.id : null;
+    this.#sessions.use({ req, res, principal, id }, (session) => {
+      if (message.kind === "request") {
+        const { journals } = this.#context;
+        const answered = isCallRequest(message) ? { session, id: message.id, journals } : undefined;
+        const reply = new HttpReply(res, accepts, this.#context.streams, answered);
+        return this.#request(session, message, reply, principal, req.headers);
+      }
+      this.#methods.oneWay(session, message);
+      res.writeHead(202).end();
+    });
   }
 
   /** Serves a JSON-RPC batch, which revisions before 2025-06-18 know. */
@@ -86,32 +79,37 @@ export class LegacyFace {
     principal: Principal,
     accepts: Accepts,
   ): void {
-    const session = this.#session(req, res, principal, null);
-    if (session === undefined) return;
-    const problem = batchProblem(session, messages);
-    if (problem !== undefined)
-      return sendFault(res, { status: 400, code: RPC.invalidRequest, message: problem }, null);
-    const requests = messages.filter((message) => message.kind === "request");
-    for (const message of messages)
-      if (message.kind !== "request") this.#methods.oneWay(session, message);
-    if (requests.length === 0) {
-      res.writeHead(202).end();
-      return;
-    }
-    const batch = new BatchReply(
-      new HttpReply(res, accepts, this.#context.streams),
-      requests.length,
-    );
-    for (const request of requests)
-      this.#request(session, request, batch.item(), principal, req.headers);
+    this.#sessions.use({ req, res, principal, id: null }, (session) => {
+      const problem = batchProblem(session, messages);
+      if (problem !== undefined)
+        return sendFault(res, { status: 400, code: RPC.invalidRequest, message: problem }, null);
+      const requests = messages.filter((message) => message.kind === "request");
+      for (const message of messages)
+        if (message.kind !== "request") this.#methods.oneWay(session, message);
+      if (requests.length === 0) return void res.writeHead(202).end();
+      const whole = new HttpReply(res, accepts, this.#context.streams);
+      const batch = new BatchReply(whole, requests.length);
+      for (const request of requests)
+        this.#request(session, request, batch.item(), principal, req.headers);
+    });
   }
 
-  /** Opens the standalone stream of a session. */
+  /** Opens the standalone stream of a session, or reads on where the stream of a call broke off. */
   get(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
-    const session = this.#session(req, res, principal, null);
-    if (session === undefined) return;
-    const last = headerValue(req.headers["last-event-id"]);
-    if (last !== undefined) return this.#resume(session, last, res);
+    this.#sessions.use({ req, res, principal, id: null }, (session) => {
+      const last = headerValue(req.headers["last-event-id"]);
+      if (last === undefined) this.#openStream(session, res, principal);
+      else this.#resume(session, last, res, principal);
+    });
+  }
+
+  /** Ends a session. */
+  delete(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
+    const request = { req, res, principal, id: null };
+    this.#sessions.use(request, (session) => this.#sessions.end(session, request));
+  }
+
+  #openStream(session: Session, res: ServerResponse, principal: Principal): void {
     if (session.stream?.open) {
       return sendFault(
         res,
@@ -132,84 +130,17 @@ export class LegacyFace {
       release();
       if (session.stream === stream) session.stream = undefined;
     });
-    session.tellChanges();
+    this.#live.tellChanges(session);
   }
 
-  /** Reads on where the stream of a call broke off. */
-  #resume(session: Session, lastEventId: string, res: ServerResponse): void {
-    const found = this.#context.journals.find(session, lastEventId);
-    if (found) found.journal.reply.resume(res, found.seq);
-    else sendFault(res, NOT_RESUMABLE, null);
-  }
-
-  /** Ends a session. */
-  delete(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
-    const session = this.#session(req, res, principal, null);
-    if (session === undefined) return;
-    this.#sessions.delete(session);
-    res.writeHead(200).end();
-  }
-
-  #session(
-    req: IncomingMessage,
-    res: ServerResponse,
-    principal: Principal,
-    id: string | number | null,
-  ): Session | undefined {
-    const { headers } = req;
-    const given = headerValue(headers["mcp-session-id"]);
-    const version = headerValue(headers["mcp-protocol-version"]);
-    const session = given === undefined ? undefined : this.#sessions.find(given, principal.ref);
-    if (
-      session !== undefined &&
-      (version === undefined || LEGACY_CLIENT_VERSIONS.includes(version))
-    ) {
-      session.viewer = principal;
-      return session;
-    }
-    sendFault(res, sessionFault(given, session, version), id);
-    return undefined;
-  }
-
-  async #initialize(
-    { id, params = {} }: Request,
-    res: ServerResponse,
-    principal: Principal,
-    reply: Reply,
-  ): Promise<void> {
-    const { capabilities = {}, protocolVersion } = params;
-    if (!isObject(capabilities) || typeof protocolVersion !== "string") {
-      return reply.end(
-        faultPieces(invalid("initialize needs protocolVersion and capabilities."), id),
-      );
-    }
-    // What the servers can do is only known once they have answered.
-    await this.#context.settling;
-    if (res.destroyed) return;
-    if (this.#context.closed) return reply.end(faultPieces(GONE, id), GONE.status);
-    const version = LEGACY_CLIENT_VERSIONS.includes(protocolVersion)
-      ? protocolVersion
-      : LEGACY_CLIENT_VERSIONS[0]!;
-    const session = this.#sessions.open(principal.ref, version, capabilities);
-    if (session === undefined)
-      return reply.end(faultPieces(invalid("The declared capabilities are too large."), id));
-    session.owner = principal;
-    session.viewer = principal;
-    session.view = this.#context.views.of(principal);
-    this.#context.host.emit("session:open", this.#context.name, session.key);
-    reply.end(resultPieces(this.#initializeResult(version, session.view), id), 200, {
-      "Mcp-Session-Id": session.id,
-    });
-  }
-
-  #initializeResult(protocolVersion: string, { capabilities, instructions }: View): Json {
-    const { serverInfo } = this.#context.host;
-    return {
-      protocolVersion,
-      capabilities,
-      serverInfo,
-      ...(instructions !== undefined && { instructions }),
-    };
+  #resume(session: Session, eventId: string, res: ServerResponse, principal: Principal): void {
+    const { journals, streams } = this.#context;
+    const found = journals.find(session, eventId);
+    if (found) return found.journal.reply.resume(res, found.seq);
+    const lost = journals.lost(session, eventId);
+    if (lost === undefined) return sendFault(res, NOT_RESUMABLE, null);
+    if (lost.id === undefined) return this.#openStream(session, res, principal);
+    new EventStream(res, streams).end(faultPieces(LOST_CALL, lost.id));
   }
 
   #request(

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Era, Json } from "propylon";
 import type { RpcId } from "propylon/kit";
 import { META_SERVER_INFO } from "./protocol.ts";
@@ -33,6 +34,7 @@ export class List {
   readonly #key: string;
   readonly #fragments: readonly Fragment[];
   readonly #bytes: { legacy?: Buffer; modern?: Buffer } = {};
+  #digest: string | undefined;
 
   constructor(method: ListMethod, fragments: readonly Fragment[]) {
     this.#key = LIST_KEY[method];
@@ -56,6 +58,14 @@ export class List {
     return this.#fragments.every(
       (fragment, index) => fragment === theirs[index] || fragment.modern === theirs[index]!.modern,
     );
+  }
+
+  /** The same for lists that are {@link equals}, in whatever process. */
+  get digest(): string {
+    return (this.#digest ??= this.#fragments
+      .reduce((hash, { modern }) => hash.update(modern).update("\n"), createHash("sha256"))
+      .digest("base64url")
+      .slice(0, 22));
   }
 
   /** The result object with the closing brace of the message. */

@@ -1,4 +1,5 @@
-import type { Json } from "propylon";
+import type { GatewayError, Json } from "propylon";
+import { toRpcError, WITHDRAWN } from "propylon/kit";
 
 /** Revisions with `initialize`, newest first; the first is offered to clients that ask for one we do not know. */
 export const LEGACY_CLIENT_VERSIONS: readonly string[] = [
@@ -56,7 +57,33 @@ export interface Fault {
 }
 
 /** For a request that was under way when a reload took its endpoint away. */
-export const GONE: Fault = { status: 404, code: RPC.server, message: "This endpoint is gone." };
+const GONE: Fault = { status: 404, code: RPC.server, message: "This endpoint is gone." };
+
+/** For what comes while the gateway shuts down. */
+export const DRAINING: Fault = {
+  status: 503,
+  code: RPC.server,
+  message: "The gateway is shutting down.",
+  data: { code: "draining" },
+};
+
+/** For a request whose body, or whose session, took longer than the life of its credential. */
+export const CREDENTIAL_GONE: Fault = {
+  status: 401,
+  code: RPC.server,
+  message: WITHDRAWN,
+  data: { code: "unauthorized" },
+};
+
+/** For a request that finds its endpoint closed: a client whose sessions are kept comes again after a restart. */
+export function closedFault(draining: boolean): Fault {
+  return draining ? DRAINING : GONE;
+}
+
+/** The refusal of a request by an error. */
+export function toFault(error: GatewayError): Fault {
+  return { status: error.status, ...toRpcError(error) };
+}
 
 /** Whether a protocol version belongs to the stateless era. Versions are dates, so they compare as text. */
 export function isModernVersion(version: string): boolean {

@@ -12,7 +12,7 @@ interface Entry<S> {
 }
 
 /** One subscriber may watch so many resources. */
-const MAX_PER_SUBSCRIBER = 1_000;
+export const MAX_PER_SUBSCRIBER = 1_000;
 
 /** Who watches which resource. The servers see one subscription per resource, however many clients watch it. */
 export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefined }> {
@@ -51,6 +51,20 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
         data: { uri },
       };
     }
+  }
+
+  /** Adds a subscriber as it was in another process, with what no server has at the moment. */
+  restore(subscriber: S, uris: readonly string[]): void {
+    for (const uri of uris) {
+      (subscriber.subscriptions ??= new Set()).add(uri);
+      this.#bind(this.#entry(uri), subscriber, uri);
+    }
+  }
+
+  #bind(entry: Entry<S>, subscriber: S, uri: string): void {
+    const server = this.#serverOf(subscriber, uri);
+    entry.subscribers.set(subscriber, server);
+    if (server) watch(entry, server, uri).catch(ignore);
   }
 
   #entry(uri: string): Entry<S> {
@@ -97,11 +111,7 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
   /** Moves subscriptions whose resource now belongs to another server object (a reload replaced it), or to none (it was hidden). */
   rebind(): void {
     for (const [uri, entry] of this.#entries) {
-      for (const subscriber of entry.subscribers.keys()) {
-        const server = this.#serverOf(subscriber, uri);
-        entry.subscribers.set(subscriber, server);
-        if (server) watch(entry, server, uri).catch(ignore);
-      }
+      for (const subscriber of entry.subscribers.keys()) this.#bind(entry, subscriber, uri);
       release(entry, uri);
     }
   }

@@ -1,13 +1,12 @@
-import type { Json } from "propylon";
+import { GatewayError, type Json, toGatewayError } from "propylon";
 import { SEVERITIES } from "propylon/kit";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
 import type { ClientMessage } from "./client-message.ts";
 import { invalid } from "./forward.ts";
-import type { LogLevels } from "./log-levels.ts";
-import { type Fault, RPC, LEGACY_CLIENT_VERSIONS } from "./protocol.ts";
+import type { EndpointState } from "./endpoint-state.ts";
+import { type Fault, RPC, LEGACY_CLIENT_VERSIONS, toFault } from "./protocol.ts";
 import type { Session } from "./session.ts";
-import type { ResourceWatchers } from "./resource-watchers.ts";
 
 const METHOD_NOT_FOUND: Fault = {
   status: 200,
@@ -18,17 +17,14 @@ const METHOD_NOT_FOUND: Fault = {
 /** What a legacy session does without a server: its answers are an empty result or a fault. */
 export class SessionMethods {
   readonly #context: EndpointContext;
-  readonly #subscriptions: ResourceWatchers<Session>;
-  readonly #levels: LogLevels;
+  readonly #live: Pick<EndpointState, "watchers" | "levels" | "store">;
 
   constructor(
     context: EndpointContext,
-    subscriptions: ResourceWatchers<Session>,
-    levels: LogLevels,
+    live: Pick<EndpointState, "watchers" | "levels" | "store">,
   ) {
     this.#context = context;
-    this.#subscriptions = subscriptions;
-    this.#levels = levels;
+    this.#live = live;
   }
 
   /** Serves a request; a promise only where a server is asked. */
@@ -43,11 +39,11 @@ export class SessionMethods {
       case "logging/setLevel":
         return this.#setLevel(session, params["level"]);
       case "resources/subscribe":
-        return this.#watch(params["uri"], (uri) => this.#subscriptions.add(session, uri));
+        return this.#onUri(params["uri"], (uri) => this.#subscribe(session, uri));
       case "resources/unsubscribe":
-        return this.#watch(params["uri"], (uri) => {
-          this.#subscriptions.remove(session, uri);
-          return undefined;
+        return this.#onUri(params["uri"], (uri) => {
+          this.#live.watchers.remove(session, uri);
+          return this.#keep(session);
         });
       default:
         return METHOD_NOT_FOUND;
@@ -65,15 +61,39 @@ export class SessionMethods {
     }
   }
 
-  #setLevel(session: Session, level: unknown): Fault | undefined {
+  #setLevel(session: Session, level: unknown): Fault | undefined | Promise<Fault | undefined> {
     const index = SEVERITIES.indexOf(String(level));
     if (index < 0) return invalid(`params.level must be one of ${SEVERITIES.join(", ")}.`);
-    this.#levels.change(session.logLevel, index);
-    session.logLevel = index;
-    return undefined;
+    const before = session.logLevel;
+    this.#changeLevel(session, index);
+    return this.#keep(session, () => this.#changeLevel(session, before));
   }
 
-  #watch<T>(uri: unknown, act: (uri: string) => T): T | Fault {
+  #changeLevel(session: Session, index: number): void {
+    this.#live.levels.change(session.logLevel, index);
+    session.logLevel = index;
+  }
+
+  async #subscribe(session: Session, uri: string): Promise<Fault | undefined> {
+    const { watchers } = this.#live;
+    const isKnown = session.subscriptions?.has(uri);
+    const fault = await watchers.add(session, uri);
+    if (fault !== undefined || isKnown) return fault;
+    return this.#keep(session, () => watchers.remove(session, uri));
+  }
+
+  /** Has a change of a session in the store before its client is told, where sessions are kept; undoes it where that fails. */
+  #keep(session: Session, undo?: () => void): Promise<Fault | undefined> | undefined {
+    return this.#live.store?.save(session).then(
+      () => undefined,
+      (error: unknown) => {
+        undo?.();
+        return { ...toFault(toGatewayError(error)), status: 200 };
+      },
+    );
+  }
+
+  #onUri<T>(uri: unknown, act: (uri: string) => T): T | Fault {
     return typeof uri === "string"
       ? act(uri)
       : invalid("params.uri must be the URI of a resource.");
@@ -86,6 +106,13 @@ export const NOT_RESUMABLE: Fault = {
   code: RPC.server,
   message: "The stream of this Last-Event-ID is not known, or is not kept any more.",
 };
+
+/** For a call that ran when the gateway's process ended. Its session lives on, and its client waits. */
+export const LOST_CALL: Fault = toFault(
+  new GatewayError("unavailable", "The gateway was started anew while this call ran.", {
+    hint: "It is not known whether the call did its work. Make it again where that does no harm.",
+  }),
+);
 
 /**
  * For a session that ended, e.g. with the gateway's process. Clients tell it from other refusals: those of the Python SDK by this

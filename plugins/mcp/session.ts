@@ -41,6 +41,8 @@ const MAX_SHAPES = 256;
  */
 export class Session {
   readonly id: string;
+  /** When it was read from the store, in milliseconds since 1970; 0 for one that was opened here. */
+  restoredAt = 0;
   /** Ref of the principal that opened it; nobody else can use it. */
   readonly principal: string;
   readonly version: string;
@@ -66,8 +68,8 @@ export class Session {
   newer: Session | undefined = undefined;
   #key: string | undefined = undefined;
 
-  constructor(principal: string, version: string, capabilities: Json) {
-    this.id = randomUUID();
+  constructor(principal: string, version: string, capabilities: Json, id: string = randomUUID()) {
+    this.id = id;
     this.principal = principal;
     this.version = version;
     this.capabilities = capabilities;
@@ -75,17 +77,18 @@ export class Session {
 
   /** Names the session without giving it away. */
   get key(): string {
-    return (this.#key ??= createHash("sha256").update(this.id).digest("base64url"));
+    return (this.#key ??= sessionKey(this.id));
   }
 
-  /** Tells the client which lists changed, now or as soon as it has a stream. */
-  tellChanges(): void {
-    if (this.changed === 0 || !this.stream?.open) return;
+  /** Tells the client which lists changed, now or as soon as it has a stream; tells whether it did. */
+  tellChanges(): boolean {
+    if (this.changed === 0 || !this.stream?.open) return false;
     for (const list of LISTS) {
       if ((this.changed & CHANGED[list]) === 0) continue;
       this.stream.send(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`);
     }
     this.changed = 0;
+    return true;
   }
 
   /** Whether something of it is open: such a session is in use however long its client says nothing. */
@@ -124,6 +127,11 @@ export class Session {
   }
 }
 
+/** What a session of this id is called where its id is not to be seen. */
+export function sessionKey(id: string): string {
+  return createHash("sha256").update(id).digest("base64url");
+}
+
 /** Bounds and the end of sessions. */
 export interface SessionTableOptions {
   readonly max: number;
@@ -156,20 +164,21 @@ export class SessionTable {
     yield* this.#sessions.values();
   }
 
-  /**
-   * Opens a session; at the limit the longest idle one of whoever has most makes way. `undefined` when the capabilities are
-   * too large.
-   */
-  open(principal: string, version: string, capabilities: Json): Session | undefined {
+  /** Makes a session that is yet to be added; `undefined` when the capabilities are too large. */
+  create(principal: string, version: string, capabilities: Json, id?: string): Session | undefined {
     const shared = this.#share(capabilities);
-    if (shared === undefined) return undefined;
+    return shared && new Session(principal, version, shared, id);
+  }
+
+  /** Opens a session; at the limit the longest idle one of whoever has most makes way. */
+  add(session: Session): void {
+    const { principal } = session;
     while (this.#sessions.size >= this.#options.max) this.#end(this.#surplus(principal), "evicted");
-    const session = new Session(principal, version, shared);
+    session.usedAt = Date.now();
     this.#sessions.set(session.id, session);
     this.#shares.add(principal);
     this.#append(session);
     this.#sweep ??= setTicker(() => this.#endIdle(), this.#sweepPeriod()).unref();
-    return session;
   }
 
   /** Clients of one make declare the same, so their sessions share one object. */
@@ -192,6 +201,10 @@ export class SessionTable {
     if (session === undefined || session.principal !== principal) return undefined;
     this.#touch(session);
     return session;
+  }
+
+  has(id: string): boolean {
+    return this.#sessions.has(id);
   }
 
   /** Ends a session on its client's wish. */

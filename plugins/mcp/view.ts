@@ -115,6 +115,19 @@ function isSeen({ name: server, catalogue }: Server, exists: (item: Listed) => b
   return items.length === 0 || items.some(exists);
 }
 
+/** What tells apart, for each list that clients are told of, what they see. */
+export type ListDigests = Readonly<Record<ListName, string>>;
+
+/** Those of a view; they are the same for views that show the same, in whatever process. */
+export function digestsOf({ lists }: View): ListDigests {
+  const { digest: templates } = lists["resources/templates/list"];
+  return {
+    tools: lists["tools/list"].digest,
+    resources: `${lists["resources/list"].digest} ${templates}`,
+    prompts: lists["prompts/list"].digest,
+  };
+}
+
 /** What differs between views, found out once for all clients that saw the one and see the other. */
 export class ViewChanges {
   readonly #known = new Map<View, Map<View, readonly ListName[]>>();

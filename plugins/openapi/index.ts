@@ -19,13 +19,16 @@ export default definePlugin({
     const { config, services } = gateway;
     const jobs = gateway.keep(
       "jobs",
-      () => new Jobs(config.jobs),
-      (kept) => kept.clear(),
+      () => new Jobs(config.jobs, gateway.store),
+      (kept) => kept.close(),
     );
     if (config.serverTiming) timeStages(gateway);
     if (config.validate || config.coerce) validateCalls(gateway, config);
     registerRoutes(gateway, { ...services, options: config, jobs });
     gateway.hook("gateway:drain", () => jobs.cancelAll());
-    gateway.onStart(() => void (jobs.limits = config.jobs));
+    gateway.onStart(() => {
+      jobs.limits = config.jobs;
+      return jobs.load();
+    });
   },
 });

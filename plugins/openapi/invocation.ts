@@ -8,17 +8,11 @@ import {
   type Progress,
   type RouteEvent,
 } from "propylon";
-import {
-  amendError,
-  Cancellation,
-  clientGone,
-  prefersEvents,
-  toEnvelope,
-  traceOf,
-} from "propylon/kit";
+import { amendError, Cancellation, clientGone, prefersEvents, traceOf } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { forwardedHeaders } from "./headers.ts";
+import { toCompletion } from "./job-record.ts";
 import { renderJob, type Completion, type Jobs } from "./jobs.ts";
 import { FORMATS, type Format, type OpenapiOptions } from "./options.ts";
 import { limitHeaders } from "./limits.ts";
@@ -114,10 +108,10 @@ export class Invocation {
     return stream.response;
   }
 
-  #later(): Response {
+  async #later(): Promise<Response> {
     const { server, tool } = this.#target;
     const { jobs } = this.#host;
-    const job = jobs.start(
+    const job = await jobs.start(
       { server: server.name, tool: tool.name },
       this.#event.context.principal,
       (signal, progress) => this.#complete(signal, progress),
@@ -181,8 +175,4 @@ function cancelWhenGone({ req }: RouteEvent): Cancellation {
   if (res?.destroyed) cancellation.abort(clientGone());
   else res?.once("close", () => res.writableFinished || cancellation.abort(clientGone()));
   return cancellation;
-}
-
-function toCompletion(error: GatewayError): Completion {
-  return { status: error.status, body: JSON.stringify(toEnvelope(error)) };
 }

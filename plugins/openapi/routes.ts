@@ -31,13 +31,13 @@ export function registerRoutes(
 }
 
 function routeJobs(gateway: Pick<PluginContext, "route">, jobs: Jobs): void {
-  gateway.route("GET", "/_jobs/:id", CALLER, ({ context }) => {
-    const job = jobs.get(context.params!["id"]!, context.principal);
+  gateway.route("GET", "/_jobs/:id", CALLER, async ({ context }) => {
+    const job = await jobs.get(context.params!["id"]!, context.principal);
     return respond(200, renderJob(job), job.status === "running" ? { "retry-after": "1" } : {});
   });
-  gateway.route("DELETE", "/_jobs/:id", CALLER, ({ context }) => {
-    const job = jobs.get(context.params!["id"]!, context.principal);
-    jobs.remove(job);
+  gateway.route("DELETE", "/_jobs/:id", CALLER, async ({ context }) => {
+    const job = await jobs.get(context.params!["id"]!, context.principal);
+    await jobs.remove(job);
     return respond(200, renderJob(job));
   });
 }

@@ -1,11 +1,13 @@
 import { resolve } from "node:path";
 import { definePlugin } from "propylon";
+import type { Store as GatewayStore } from "propylon/kit";
 import { registerMetrics } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { storeResults } from "./results.ts";
 import { registerRoutes, urlMaker } from "./routes.ts";
 import { Payloads } from "./service.ts";
-import { FolderStorage, MemoryStorage } from "./storage.ts";
+import { FolderStorage, MemoryStorage, type PayloadStorage } from "./storage.ts";
+import { StoreStorage } from "./store-storage.ts";
 import { Store } from "./store.ts";
 
 export * from "./service.ts";
@@ -23,7 +25,7 @@ export default definePlugin({
       config.store === undefined ? undefined : resolve(gateway.files.folder, config.store);
     const store = gateway.keep(
       `store ${folder ?? ""}`,
-      () => new Store(folder === undefined ? new MemoryStorage() : new FolderStorage(folder)),
+      () => new Store(createStorage(gateway.store, folder)),
       (kept) => kept.close(),
     );
     store.configure({ ...config, urlOf: urlMaker(gateway) });
@@ -34,3 +36,8 @@ export default definePlugin({
     return store;
   },
 });
+
+function createStorage(store: GatewayStore, folder: string | undefined): PayloadStorage {
+  if (store.durable) return new StoreStorage(store, folder);
+  return folder === undefined ? new MemoryStorage() : new FolderStorage(folder);
+}

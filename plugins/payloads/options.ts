@@ -20,7 +20,7 @@ export const optionsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Folder that keeps payloads through a restart, relative to the config; made with mode 0700 when it is missing. Default: memory only.",
+      "Folder that keeps payloads through a restart, relative to the config; made with mode 0700 when it is missing. Where the gateway's store outlives the process: only those above 64 KiB, the others are in the store. Default: all in the store, which may be memory.",
     ),
   results: z
     .strictObject({

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import {
   Answer,
   GatewayError,
+  isGatewayError,
   type Call,
   type Json,
   type Middleware,
@@ -9,7 +10,7 @@ import {
 } from "propylon";
 import { z } from "zod";
 import type { PayloadsOptions } from "./options.ts";
-import { findOwn } from "./routes.ts";
+import { findOwn, isPersistent } from "./routes.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 
 type ResultOptions = NonNullable<PayloadsOptions["results"]>;
@@ -32,7 +33,7 @@ export function storeResults(
   options: ResultOptions,
 ): void {
   const find = (id: string, call: Call): PayloadInfo =>
-    findOwn(store, id, call.principal, gateway.config.store !== undefined);
+    findOwn(store, id, call.principal, isPersistent(gateway));
   gateway.use("dispatch", replaceLarge(store, options));
   gateway.tool(READ_TOOL, {
     description:
@@ -79,7 +80,13 @@ function replaceLarge(store: PayloadStore, options: ResultOptions): Middleware {
       return answer;
     if (sizeOf(answer) <= options.above || answer.isRpcError || answer.isError || answer.inexact)
       return answer;
-    return replace(call, answer.result!, store, options);
+    try {
+      return await replace(call, answer.result!, store, options);
+    } catch (error) {
+      // A store that is away fails no call.
+      if (isGatewayError(error) && error.code === "unavailable") return answer;
+      throw error;
+    }
   };
 }
 

@@ -7,13 +7,21 @@ import type { PayloadInfo, PayloadStore } from "./service.ts";
 export function registerRoutes(gateway: PluginContext<PayloadsOptions>, store: PayloadStore): void {
   const read = async (event: RouteEvent): Promise<Response> => {
     const id = pathParameter(event, "id");
-    const info = findOwn(store, id, event.context.principal, gateway.config.store !== undefined);
+    const info = findOwn(store, id, event.context.principal, isPersistent(gateway));
     // 404 comes before 406: whether there is anything does not depend on how it is asked for.
     if (!acceptsGzip(event.req.headers.get("accept-encoding"))) throw notAcceptable();
     return respond(event, await store.gzip(id), info);
   };
   for (const method of ["GET", "HEAD"] as const)
     gateway.route(method, "/api/agents/:id/payload", { access: "caller", mutates: false }, read);
+}
+
+/** Whether payloads are there after a restart. */
+export function isPersistent({
+  config,
+  store,
+}: Pick<PluginContext<PayloadsOptions>, "config" | "store">): boolean {
+  return config.store !== undefined || store.durable;
 }
 
 /**
@@ -25,14 +33,14 @@ export function findOwn(
   store: PayloadStore,
   id: string,
   { ref, roles }: Principal,
-  isPersistent: boolean,
+  outlivesProcess: boolean,
 ): PayloadInfo {
   const info = store.info(id);
   if (info && (info.owner === ref || roles.has("operator") || roles.has("admin"))) return info;
   throw new GatewayError("not_found", "There is no such payload.", {
-    hint: isPersistent
+    hint: outlivesProcess
       ? "It was never stored, or its time is over."
-      : "It was never stored, its time is over, or the gateway was restarted: payloads are in memory unless plugins.payloads.store names a folder.",
+      : "It was never stored, its time is over, or the gateway was restarted: payloads are in memory unless the gateway has a store, or plugins.payloads.store names a folder.",
   });
 }
 

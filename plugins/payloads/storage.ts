@@ -1,8 +1,5 @@
-import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { GatewayError } from "propylon";
-import { lockFile, type FileLock } from "propylon/kit";
+import { createHash } from "node:crypto";
+import { PayloadFolder } from "./folder.ts";
 import type { PayloadInfo } from "./service.ts";
 
 /** Where compressed bytes lie. */
@@ -41,102 +38,74 @@ export class MemoryStorage implements PayloadStorage {
   async close(): Promise<void> {}
 }
 
-/** Name of the lock in a folder, without its ending. */
-const LOCK = ".payloads";
+/** A payload as a folder describes it. */
+export interface FolderEntry {
+  readonly id: string;
+  readonly info: PayloadInfo;
+}
 
 /** In a folder: one `.gz` with the bytes and one `.json` with what is known of them, which appears last. */
 export class FolderStorage implements PayloadStorage {
-  readonly #folder: string;
-  #lock: FileLock | undefined;
+  readonly #folder: PayloadFolder;
 
   constructor(folder: string) {
-    this.#folder = folder;
+    this.#folder = new PayloadFolder(folder);
   }
 
   async load(): Promise<ReadonlyMap<string, PayloadInfo>> {
-    await this.#guard(() => mkdir(this.#folder, { recursive: true, mode: 0o700 }));
-    // What another gateway is just writing would look like what a crash left behind.
-    this.#lock ??= await lockFile(join(this.#folder, LOCK), "The folder of the payloads");
-    const names = await this.#guard(() => readdir(this.#folder));
+    const names = await this.#folder.open();
     const known = new Map<string, PayloadInfo>();
-    for (const name of names.filter((each) => each.endsWith(".json"))) {
-      const entry = await readEntry(join(this.#folder, name));
-      if (entry) known.set(entry.id, entry.info);
-    }
+    for await (const { id, info } of readEntries(this.#folder, names)) known.set(id, info);
     const wanted = new Set(
       [...known.keys()].flatMap((id) => [nameOf(id, "gz"), nameOf(id, "json")]),
     );
     // What a crash left behind: temporary files, and bytes whose description never appeared.
-    for (const name of names.filter((each) => OWN_FILE.test(each) && !wanted.has(each)))
-      await rm(join(this.#folder, name), { force: true });
+    for (const name of names.filter((each) => !wanted.has(each))) await this.#folder.remove(name);
     return known;
   }
 
   async read(id: string): Promise<readonly Uint8Array[]> {
-    return [await this.#guard(() => readFile(join(this.#folder, nameOf(id, "gz"))))];
+    return [await this.#folder.read(nameOf(id, "gz"))];
   }
 
   async write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {
-    await this.#replace(nameOf(id, "gz"), members);
-    await this.#replace(nameOf(id, "json"), [Buffer.from(JSON.stringify({ id, info }))]);
+    await this.#folder.write(nameOf(id, "gz"), members);
+    await this.#folder.write(nameOf(id, "json"), [Buffer.from(JSON.stringify({ id, info }))]);
   }
 
   async remove(id: string): Promise<void> {
-    for (const ending of ["json", "gz"])
-      await this.#guard(() => rm(join(this.#folder, nameOf(id, ending)), { force: true }));
+    for (const ending of ["json", "gz"] as const) await this.#folder.remove(nameOf(id, ending));
   }
 
-  async close(): Promise<void> {
-    await this.#lock?.release();
-    this.#lock = undefined;
-  }
-
-  /** By a rename, so that no reader and no crash ever meets half of it. */
-  async #replace(name: string, pieces: readonly Uint8Array[]): Promise<void> {
-    const temporary = join(this.#folder, `${name}.${randomUUID()}.tmp`);
-    await this.#guard(async () => {
-      try {
-        const file = await open(temporary, "wx", 0o600);
-        try {
-          for (const piece of pieces) await file.writeFile(piece);
-          await file.sync();
-        } finally {
-          await file.close();
-        }
-        await rename(temporary, join(this.#folder, name));
-      } catch (error) {
-        await rm(temporary, { force: true });
-        throw error;
-      }
-    });
-  }
-
-  async #guard<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (cause) {
-      const code = (cause as NodeJS.ErrnoException).code ?? "unknown error";
-      throw new GatewayError("io_error", `The folder of the payloads cannot be used (${code}).`, {
-        hint: "Check plugins.payloads.store: its permissions and the room on its disk.",
-        cause,
-      });
-    }
+  close(): Promise<void> {
+    return this.#folder.close();
   }
 }
 
-/** Files this storage writes, temporary ones included; nobody else's are touched. */
-const OWN_FILE = /^[0-9a-f]{64}\.(?:gz|json)(?:\.[0-9a-f-]{36}\.tmp)?$/;
-
-/** Ids come from clients, so no id may become a path. */
-function nameOf(id: string, ending: string): string {
-  return `${createHash("sha256").update(id).digest("hex")}.${ending}`;
+/** Name of a file of a payload: ids come from clients, so no id may become a path. */
+export function nameOf(id: string, ending: "gz" | "json"): string {
+  return `${digestOf(id)}.${ending}`;
 }
 
-async function readEntry(
-  file: string,
-): Promise<{ readonly id: string; readonly info: PayloadInfo } | undefined> {
+/** What stands for an id where not everything can stand. */
+export function digestOf(id: string): string {
+  return createHash("sha256").update(id).digest("hex");
+}
+
+/** The payloads that a folder describes. */
+export async function* readEntries(
+  folder: PayloadFolder,
+  names: readonly string[],
+): AsyncIterable<FolderEntry> {
+  for (const name of names.filter((each) => each.endsWith(".json"))) {
+    const entry = await readEntry(folder, name);
+    if (entry) yield entry;
+  }
+}
+
+async function readEntry(folder: PayloadFolder, name: string): Promise<FolderEntry | undefined> {
   try {
-    return JSON.parse(await readFile(file, "utf8")) as { id: string; info: PayloadInfo };
+    return JSON.parse((await folder.read(name)).toString("utf8")) as FolderEntry;
   } catch {
     return undefined;
   }

@@ -12,6 +12,8 @@ const EPSILON_MS = 1e-6;
  */
 export class Buckets {
   readonly burst: number;
+  /** Counts what changes a level. */
+  changes = 0;
   readonly #interval: number;
   readonly #limit: number;
   readonly #buckets = new Map<string, Bucket>();
@@ -35,6 +37,7 @@ export class Buckets {
 
   /** Takes a token if there is one: 0 = taken, else the milliseconds until there is. */
   take(key: string, now: number): number {
+    this.changes++;
     const bucket = this.#buckets.get(key);
     if (!bucket) {
       if (this.#buckets.size >= this.#limit) this.#makeRoom(now);
@@ -63,6 +66,17 @@ export class Buckets {
   untilFull(key: string, now: number): number {
     const bucket = this.#buckets.get(key);
     return bucket ? Math.max(0, bucket.fullAt - now) : 0;
+  }
+
+  /** The buckets that are not full: keys, and when they will be. */
+  *levels(now: number): Iterable<readonly [key: string, fullAt: number]> {
+    for (const [key, { fullAt }] of this.#buckets) if (fullAt > now) yield [key, fullAt];
+  }
+
+  /** Sets a bucket to a level of before, unless it was used since. */
+  restore(key: string, fullAt: number, now: number): void {
+    if (fullAt <= now || this.#buckets.has(key) || this.#buckets.size >= this.#limit) return;
+    this.#buckets.set(key, { fullAt: Math.min(fullAt, now + this.fillTime) });
   }
 
   /** Drops full buckets, at most once in the time it takes to fill one, or else the oldest. */

@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
@@ -19,6 +20,15 @@ export default definePlugin({
     // Who waits has not started, and shall not when everything else ends.
     gateway.hook("gateway:drain", () => limits.close());
     gateway.onDispose(() => limits.close());
+    const { store, log } = gateway;
+    if (store.durable) {
+      const levels = gateway.keep(
+        "levels",
+        () => new Levels(store, log),
+        (kept) => kept.close(),
+      );
+      gateway.onStart(() => levels.follow(limits.rates));
+    }
     return limits;
   },
 });

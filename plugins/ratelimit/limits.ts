@@ -25,7 +25,7 @@ interface Rules {
 /** All limits: what a call needs to run, and what is left of it. */
 export class Limits implements RateLimitsService {
   readonly caps: readonly Cap[];
-  readonly #rates: readonly Rate[];
+  readonly rates: readonly Rate[];
   readonly #rejected: (rule: string) => void;
   /** Rules by server, then by name. */
   readonly #rules = new Map<string, Map<string, Rules>>();
@@ -33,7 +33,7 @@ export class Limits implements RateLimitsService {
 
   /** @param rejected told the rule of every call that is refused */
   constructor({ rates, concurrency }: RatelimitOptions, rejected: (rule: string) => void) {
-    this.#rates = Object.entries(rates).map(([name, options]) => new Rate(name, options));
+    this.rates = Object.entries(rates).map(([name, options]) => new Rate(name, options));
     this.caps = Object.entries(concurrency).map(([name, options]) => new Cap(name, options));
     this.#rejected = rejected;
   }
@@ -120,7 +120,7 @@ export class Limits implements RateLimitsService {
       this.#names = 1;
     }
     const rules: Rules = {
-      rates: this.#rates
+      rates: this.rates
         .filter(({ selector }) => selector.covers(call))
         .map((rate) => ({ rate, key: rate.selector.commonKeyOf(call) })),
       caps: this.caps.filter(({ selector }) => selector.covers(call)),

@@ -7,48 +7,48 @@ import { Selector, type Limited } from "./selector.ts";
 export class Rate {
   readonly name: string;
   readonly selector: Selector;
-  readonly #buckets: Buckets;
+  readonly buckets: Buckets;
 
   constructor(name: string, options: RateOptions) {
     const { rate, interval, burst = Math.max(1, Math.floor(rate)) } = options;
     this.name = name;
     this.selector = new Selector(options);
-    this.#buckets = new Buckets(burst, interval / rate);
+    this.buckets = new Buckets(burst, interval / rate);
   }
 
   /** Takes a token of the bucket with a key: 0 = taken, else the milliseconds until there is one. */
   take(key: string, now: number): number {
-    return this.#buckets.take(key, now);
+    return this.buckets.take(key, now);
   }
 
   /** Puts back a token that was just taken. */
   giveBack(key: string): void {
-    this.#buckets.giveBack(key);
+    this.buckets.giveBack(key);
   }
 
   /** An item of `RateLimit-Policy`: quota and the seconds in which an empty bucket fills. */
   get policy(): string {
-    return `"${this.name}";q=${this.#buckets.burst};w=${toSeconds(this.#buckets.fillTime)}`;
+    return `"${this.name}";q=${this.buckets.burst};w=${toSeconds(this.buckets.fillTime)}`;
   }
 
   /** An item of `RateLimit`: calls left, and the seconds until the bucket is full. */
   state(call: Limited, now: number): string {
     const key = this.selector.keyOf(call);
-    const full = toSeconds(this.#buckets.untilFull(key, now));
-    return `"${this.name}";r=${this.#buckets.remaining(key, now)};t=${full}`;
+    const full = toSeconds(this.buckets.untilFull(key, now));
+    return `"${this.name}";r=${this.buckets.remaining(key, now)};t=${full}`;
   }
 
   /** The refusal of a call that must wait that long. */
   refusal(call: Limited, wait: number, now: number): GatewayError {
     const retryAfter = toSeconds(wait);
-    const { burst } = this.#buckets;
+    const { burst } = this.buckets;
     return new GatewayError(
       "rate_limited",
       `Too many calls: the limit "${this.name}" is used up.`,
       {
         data: {
           limit: burst,
-          remaining: this.#buckets.remaining(this.selector.keyOf(call), now),
+          remaining: this.buckets.remaining(this.selector.keyOf(call), now),
           retryAfter,
           rule: this.name,
         },

@@ -1,6 +1,6 @@
 import { definePlugin } from "propylon";
 import { commands } from "./commands.ts";
-import { PACKAGES } from "./jetstream/packages.ts";
+import { PACKAGES } from "propylon/plugins/nats";
 import { run } from "./life.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";

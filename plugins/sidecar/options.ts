@@ -1,4 +1,5 @@
 import { durationSchema, sizeSchema } from "propylon";
+import { natsAccess } from "propylon/plugins/nats";
 import { z } from "zod";
 
 const token = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, - and _");
@@ -14,30 +15,7 @@ const natsSchema = z.strictObject({
     .describe(
       "Servers, e.g. nats://nats:4222; tls:// demands TLS. Default: $NATS_URL; without it the queue is kept in memory.",
     ),
-  credentials: file
-    .optional()
-    .describe("File with the user's credentials (.creds). Default: $NATS_CREDS."),
-  nkey: file
-    .optional()
-    .describe("File with the seed of the user's nkey (SU...). Default: $NATS_NKEY."),
-  token: z.string().min(1).optional().describe("Token. Default: $NATS_TOKEN."),
-  user: z.string().min(1).optional().describe("User. Default: $NATS_USER."),
-  password: z.string().min(1).optional().describe("Password. Default: $NATS_PASSWORD."),
-  tls: z
-    .strictObject({
-      ca: file.optional().describe("File with the authority's certificate. Default: $NATS_CA."),
-      cert: file.optional().describe("File with our certificate. Default: $NATS_CERT."),
-      key: file.optional().describe("File with our private key. Default: $NATS_KEY."),
-    })
-    .prefault({})
-    .describe("Certificates; files are relative to the config file. Any of them demands TLS."),
-  provision: z
-    .enum(["create", "verify"])
-    .default("create")
-    .describe(
-      "Whether missing streams and consumers are created, or are an error. What is there is never changed.",
-    ),
-  replicas: z.int().min(1).max(5).default(1).describe("Copies of each stream that is created."),
+  ...natsAccess,
 });
 
 const runtimeSchema = z.strictObject({

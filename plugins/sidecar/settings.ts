@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { readDuration, readPort, readVariable, unreadableVariable } from "propylon/kit";
-import { natsOf, type NatsSettings } from "./nats.ts";
+import { natsOf, type NatsSettings } from "propylon/plugins/nats";
 import type { SidecarOptions } from "./options.ts";
 
 /** What the contract and NATS set by environment. */

@@ -1,5 +1,5 @@
-import type { GatewayError } from "propylon";
 import type { StreamEvent, Task } from "propylon/contract";
+import type { LinkStatus } from "propylon/plugins/nats";
 
 /** Headers of a message, by the name they came under. */
 export type Headers = Readonly<Record<string, string>>;
@@ -55,15 +55,8 @@ export interface Parcel {
 }
 
 /** How the queue is. */
-export interface TransportStatus {
+export interface TransportStatus extends LinkStatus {
   readonly kind: "jetstream" | "memory";
-  readonly isConnected: boolean;
-  /** Why not, or why it stores nothing although it is connected, as a sentence; absent while all is well. */
-  readonly reason?: string;
-  /** Address and version of the server, without credentials. */
-  readonly server?: string;
-  /** Set when waiting does not help: a stream or consumer is not as it must be. */
-  readonly fault?: GatewayError;
 }
 
 /**

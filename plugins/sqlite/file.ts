@@ -27,7 +27,7 @@ export function pathOf(url: string, { folder }: Pick<StoreHost, "folder">): stri
   const path = url.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
   if (path !== "" && !path.startsWith("//") && !path.startsWith(":")) return resolve(folder, path);
   throw new GatewayError("invalid", `"${url}" names no file.`, {
-    hint: "Write sqlite:./data/gateway.db, or store: memory to keep nothing.",
+    hint: "Write sqlite:./data/gateway.db, or leave store out.",
   });
 }
 

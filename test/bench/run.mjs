@@ -21,6 +21,7 @@ import { progress } from "./groups/progress.mjs";
 import { relay } from "./groups/relay.mjs";
 import { sidecar } from "./groups/sidecar.mjs";
 import { start } from "./groups/start.mjs";
+import { store } from "./groups/store.mjs";
 import { stdio } from "./groups/stdio.mjs";
 import { telemetry } from "./groups/telemetry.mjs";
 import { installPeers, peerVersions } from "./peers.mjs";
@@ -42,6 +43,7 @@ const GROUPS = {
   sidecar,
   memory,
   start,
+  store,
 };
 
 const { values } = parseArgs({

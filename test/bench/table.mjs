@@ -17,6 +17,16 @@ export const GOALS = {
   contract_send_cpu: ["<=", 4, "CPU per message of contract v1 to it / an MCP call of it"],
   a2a_growth_cpu: ["<=", 1.2, "CPU per A2A message, 300 servers in the config / one"],
   contract_growth_cpu: ["<=", 1.2, "the same in contract v1"],
+  store_relay_cpu_sqlite: ["<=", 1.05, "CPU per relayed call with store sqlite / with memory"],
+  store_relay_cpu_postgres: ["<=", 1.05, "the same with PostgreSQL"],
+  store_relay_cpu_nats: ["<=", 1.05, "the same with NATS"],
+  store_a2a_cpu_sqlite: [
+    undefined,
+    undefined,
+    "CPU per A2A message with store sqlite / with memory",
+  ],
+  store_a2a_cpu_postgres: [undefined, undefined, "the same with PostgreSQL"],
+  store_a2a_cpu_nats: [undefined, undefined, "the same with NATS"],
   relay_full_cpu: [
     "<=",
     1.6,

@@ -82,6 +82,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 gateways killed with SIGKILL while they edit their config",
   },
+  sessions: {
+    args: vitest("test/e2e/kept-sessions.test.ts"),
+    env: { SESSION_KILLS: "200" },
+    times: 1,
+    each: "200 gateways killed with SIGKILL while official clients call through their sessions",
+  },
   templates: {
     args: vitest("test/e2e/templates-projects.test.ts"),
     env: { TEMPLATES_ALL: "1" },
@@ -94,6 +100,23 @@ const CAMPAIGNS = {
     env: { QUEUE_TASKS: "2000", QUEUE_KILLS: "50", QUEUE_OUTAGE: "30" },
     times: 1,
     each: "2,000 tasks, and 50 SIGKILL each of sidecar, runtime and nats-server",
+  },
+  answers: {
+    args: vitest("test/e2e/answers.test.ts"),
+    env: { ANSWER_RUNS: "34" },
+    times: 1,
+    each: "238 questions answered behind a kill -9, over SQLite, PostgreSQL and NATS, with one to three gateways",
+  },
+  store: {
+    args: [
+      ...vitest("test/plugins/sqlite"),
+      "test/plugins/postgres",
+      "test/plugins/nats",
+      "test/core/store",
+    ],
+    env: { STORE_STEPS: "200000", STORE_KILLS: "200" },
+    times: 1,
+    each: "200,000 steps beside a model per store, and 200 writers killed with SIGKILL",
   },
   chaos: {
     args: ["test/campaign/chaos/run.mjs"],

@@ -182,6 +182,14 @@ it("the files of a folder that other folders import are these", () => {
         "status",
         "tool-call",
       ],
+      "store": [
+        "driver",
+        "gateway-store",
+        "local-events",
+        "records",
+        "store",
+        "store-key",
+      ],
       "testing": [
         "index",
       ],

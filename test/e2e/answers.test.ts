@@ -3,26 +3,21 @@ import { join } from "node:path";
 import { jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { taskSchema, textOf, type Task } from "propylon/contract";
-import {
-  afterAll,
-  beforeAll,
-  describe,
-  expect,
-  it,
-  onTestFinished,
-  type TestContext,
-} from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { startModel } from "../fixtures/model/model.mjs";
 import type { ModelServer } from "../fixtures/model/types.ts";
 import { startNats } from "../fixtures/nats/nats.mjs";
+import { startServer } from "../plugins/postgres/kit.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 import { until } from "../fixtures/until.ts";
 import { buildCommand, workFolder } from "./build.ts";
 import { Mortal } from "./queue-process.ts";
 
 /** Questions that are asked and answered; each third answer meets a gateway that dies with it. */
-const RUNS = Number(process.env["ANSWER_RUNS"] ?? 6);
+const RUNS = Number(process.env["ANSWER_RUNS"] ?? 3);
+/** Gateways on one store. */
+const COUNTS = RUNS > 3 ? [1, 2, 3] : [2];
 
 /** Longest wait for one step, in milliseconds. */
 const LIMIT = 30_000;
@@ -81,7 +76,8 @@ class Stage {
   }
 }
 
-async function setUp(count: number, store: string): Promise<Stage> {
+/** @param store default: the NATS server of the queue */
+async function setUp(count: number, store?: string): Promise<Stage> {
   const model = await startModel({
     script: ({ text, turn }) => {
       const [, run] = /^Delete database (\d+)\.$/.exec(text) ?? [];
@@ -98,7 +94,7 @@ async function setUp(count: number, store: string): Promise<Stage> {
   for (let at = 0; at < count; at++) {
     const port = await freePort();
     const config = join(folder, `gateway-${port}.json`);
-    await writeFile(config, JSON.stringify(configOf(port, nats.url, model.url, store)));
+    await writeFile(config, JSON.stringify(configOf(port, nats.url, model.url, store ?? nats.url)));
     const gateway = new Mortal(() => [main, "start", config]);
     onTestFinished(async () => void (await gateway.kill()));
     gateway.start();
@@ -166,8 +162,7 @@ async function askAndAnswer(stage: Stage, run: number): Promise<{ end: string; t
 }
 
 /** How each run ended, and what of the conversation the model was not told. */
-async function runAll(context: TestContext, count: number, store: string): Promise<string[]> {
-  requireProgram("nats-server", context);
+async function runAll(count: number, store?: string): Promise<string[]> {
   const stage = await setUp(count, store);
   const wrong: string[] = [];
   for (let run = 0; run < RUNS; run++) {
@@ -180,32 +175,46 @@ async function runAll(context: TestContext, count: number, store: string): Promi
   return wrong;
 }
 
+beforeEach((context) => requireProgram("nats-server", context));
+
 describe("an answer through the queue meets its question, and the model sees all that was said", () => {
   it(
     "over kill -9 of the one gateway, with SQLite",
     { timeout: 60_000 + RUNS * 20_000 },
-    async (context) => {
-      expect(await runAll(context, 1, `sqlite:${join(folder, "one.db")}`)).toEqual([]);
+    async () => {
+      expect(await runAll(1, `sqlite:${join(folder, "one.db")}`)).toEqual([]);
     },
   );
 
-  it(
-    "or fails and says why, with a store that keeps nothing",
-    { timeout: 60_000 },
-    async (context) => {
-      requireProgram("nats-server", context);
-      const stage = await setUp(1, "memory");
-      await stage.publish("t-0", "q-0", "Delete database 0.");
-      await stage.result("t-0", ({ status }) => status.state === "input-required");
-      await restart(stage.gateways[0]!);
-      const asked = stage.model.requests.length;
-      await stage.publish("t-0", "a-0", "No.");
-      const done = await stage.result("t-0", ({ status }) => status.state !== "input-required");
-      expect(done.status.state).toBe("failed");
-      expect(textOf(done.status.message?.parts ?? [])).toBe(
-        "Nothing is left of the task that this message answers, so it cannot go on.",
-      );
-      expect(stage.model.requests).toHaveLength(asked);
+  it.each(COUNTS)(
+    "over kill -9 of one of %i gateways, with PostgreSQL",
+    { timeout: 120_000 + RUNS * 20_000 },
+    async (count) => {
+      const server = await startServer();
+      expect(await runAll(count, server.url)).toEqual([]);
     },
   );
+
+  it.each(COUNTS)(
+    "over kill -9 of one of %i gateways, with NATS",
+    { timeout: 120_000 + RUNS * 20_000 },
+    async (count) => {
+      expect(await runAll(count)).toEqual([]);
+    },
+  );
+
+  it("or fails and says why, with a store that keeps nothing", { timeout: 60_000 }, async () => {
+    const stage = await setUp(1, "memory");
+    await stage.publish("t-0", "q-0", "Delete database 0.");
+    await stage.result("t-0", ({ status }) => status.state === "input-required");
+    await restart(stage.gateways[0]!);
+    const asked = stage.model.requests.length;
+    await stage.publish("t-0", "a-0", "No.");
+    const done = await stage.result("t-0", ({ status }) => status.state !== "input-required");
+    expect(done.status.state).toBe("failed");
+    expect(textOf(done.status.message?.parts ?? [])).toBe(
+      "Nothing is left of the task that this message answers, so it cannot go on.",
+    );
+    expect(stage.model.requests).toHaveLength(asked);
+  });
 });

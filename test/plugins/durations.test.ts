@@ -54,6 +54,8 @@ const OPTIONS: Readonly<Record<string, Options>> = {
 const BOUNDED = ["events", "telemetry"];
 /** These have no times; those of servers stand in the entries of `servers`. */
 const TIMELESS = [
+  "postgres",
+  "sqlite",
   "conformance",
   "admin",
   "history",

@@ -2,7 +2,7 @@ import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { Counter } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
 import { STATES, type StreamEvent } from "propylon/contract";
-import type { RunningTask, RuntimeService } from "../service.ts";
+import type { TaskOwner, RunningTask, RuntimeService } from "../service.ts";
 import { eventToStandard } from "../contract/standard.ts";
 import { stateOf } from "../contract/task.ts";
 import type { PushOptions } from "./push/options.ts";
@@ -67,7 +67,7 @@ export class Pushes {
   #known(
     config: TaskPushNotificationConfig,
     taskId: string,
-    owner: Principal,
+    owner: TaskOwner,
   ): TaskPushNotificationConfig {
     if (config.id !== "") return config;
     const known = this.#notifications.of(taskId, owner).find(({ url }) => url === config.url);
@@ -98,9 +98,9 @@ export class Pushes {
     };
   }
 
-  #isThere(id: string, owner: Pick<Principal, "id" | "kind" | "ref">): boolean {
+  #isThere(id: string, owner: TaskOwner): boolean {
     try {
-      return this.#runtime.get(id, { ...owner, roles: new Set() }).id === id;
+      return this.#runtime.get(id, owner).id === id;
     } catch {
       return false;
     }

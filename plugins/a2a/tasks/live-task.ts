@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { GatewayError, type Json, type Principal } from "propylon";
+import { GatewayError, type Json } from "propylon";
 import { Cancellation } from "propylon/kit";
 import {
   applyEvent,
@@ -12,7 +12,7 @@ import {
   type TaskState,
 } from "propylon/contract";
 import type { SkillArtifact } from "../define.ts";
-import type { RunningTask } from "../service.ts";
+import type { TaskOwner, RunningTask } from "../service.ts";
 import { Artifacts, type Update } from "./artifacts.ts";
 import type { TaskRecord } from "./task-record.ts";
 import { TaskQuestion } from "./question.ts";
@@ -23,7 +23,7 @@ import { isSettled, mayFollow } from "./transitions.ts";
 export interface LiveTaskOptions {
   readonly id: string;
   readonly contextId: string;
-  readonly owner: Principal;
+  readonly owner: TaskOwner;
   /** Id of the skill that works on it. */
   readonly skill: string;
   /** Most bytes that its messages and artifacts may take as JSON. */
@@ -38,7 +38,7 @@ export interface LiveTaskOptions {
 
 /** A task under way or over: its snapshots, who watches, and what may follow. Its final states are sticky. */
 export class LiveTask implements RunningTask {
-  readonly owner: Principal;
+  readonly owner: TaskOwner;
   readonly skill: string;
   /** Milliseconds of `performance.now()`: when the work on the last message began. */
   begunAt = performance.now();
@@ -105,10 +105,9 @@ export class LiveTask implements RunningTask {
   /** What the store keeps of it. @param replica the gateway that goes on with it */
   toRecord(replica: string): TaskRecord {
     const { owner, skill, reply, isAsking, isAbandoned, changedAt } = this;
-    const { id, kind, ref } = owner;
     const history = this.#task.history ?? [];
     return {
-      owner: { id, kind, ref },
+      owner: owner.ref,
       skill,
       task: this.#task,
       taken: this.#accepted.map((message) => history.indexOf(message)).filter((at) => at >= 0),

@@ -1,16 +1,21 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, isGatewayError, type PluginContext, type Principal } from "propylon";
+import { GatewayError, type PluginContext, type Principal } from "propylon";
 import { type Store, within } from "propylon/kit";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";
-import type { RunningTask, RuntimeService, SendOptions, TaskFilter } from "../service.ts";
+import type {
+  TaskOwner,
+  RunningTask,
+  RuntimeService,
+  SendOptions,
+  TaskFilter,
+} from "../service.ts";
 import type { Skill } from "../skills.ts";
 import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
-import { ownerOf, type TaskRecord } from "./task-record.ts";
+import { Succession } from "./succession.ts";
 import { TaskRecords } from "./task-records.ts";
 import {
-  ABANDONED,
   NO_ANSWER,
   refuseCancel,
   refuseLost,
@@ -35,7 +40,7 @@ export interface TaskDependencies {
 /** How long the last step of a shutdown waits for what does not stop, in milliseconds; programs end with the process. */
 const LAST_MS = 1_000;
 
-type Watcher = (task: Task, event: StreamEvent, principal: Principal) => void;
+type Watcher = (task: Task, event: StreamEvent, owner: TaskOwner) => void;
 
 /** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
 export class RequestHandler implements RuntimeService {
@@ -43,6 +48,7 @@ export class RequestHandler implements RuntimeService {
   readonly counts = new TaskCounts();
   readonly #store = new TaskStore();
   readonly #records: TaskRecords;
+  readonly #succession: Succession;
   /** At work now, with what resolves when nothing of it goes on any more. */
   readonly #busy = new Map<LiveTask, Promise<void>>();
   /** The work that calls of our own tools are about, by the key of their peer. */
@@ -54,53 +60,24 @@ export class RequestHandler implements RuntimeService {
   readonly #watchers = new Set<Watcher>();
   #dependencies: TaskDependencies | undefined;
   #draining = false;
-  #isLoaded = false;
 
   /** @param store where tasks outlive the process, if they do */
   constructor(store: Store) {
     this.#records = new TaskRecords(store);
-  }
-
-  /**
-   * Takes over the tasks of a process before this one: those that ended, and those that wait for somebody. What it was at when it
-   * ended has failed.
-   */
-  async load(): Promise<void> {
-    if (this.#isLoaded) return;
-    this.#isLoaded = true;
-    for await (const record of this.#records.load())
-      if (!this.#store.has(record.task.id, record.owner)) await this.#takeOver(record);
-    this.#store.sweep(this.#current.options, this.#drop);
-  }
-
-  async #takeOver(record: TaskRecord): Promise<void> {
-    const { isAsking, task } = record;
-    const isWaiting = STATES[task.status.state].isInterrupted && !isAsking;
-    const isOver = STATES[task.status.state].isFinal || isWaiting;
-    // Another gateway may be at it; if that dies, whoever asks for the task finds out.
-    if (!isOver && !(await this.#records.isAbandoned(record))) return;
-    const live = this.#restore(record);
-    if (!isOver) this.#finish(live, () => abandon(live));
-    else if (live.isFinal) this.#store.file(live);
-    this.#store.weigh(live);
-    if (isOver) this.#tell(live, { task });
-  }
-
-  #restore(record: TaskRecord): LiveTask {
-    const { task, skill } = record;
-    const live = this.#make({
-      id: task.id,
-      contextId: task.contextId!,
-      owner: ownerOf(record),
-      skill,
-      record,
+    this.#succession = new Succession({
+      store: this.#store,
+      records: this.#records,
+      make: (given) => this.#make(given),
+      finish: (task, move) => this.#finish(task, move),
+      tell: (task, event) => this.#tell(task, event),
+      waits: (task) => this.#waits(task),
     });
-    this.#store.add(live);
-    for (const place of record.taken) {
-      const message = task.history?.[place];
-      if (message) this.#store.note(live, message);
-    }
-    return live;
+  }
+
+  /** Takes over the tasks of a process before this one; see {@link Succession}. */
+  async load(): Promise<void> {
+    await this.#succession.load();
+    this.#store.sweep(this.#current.options, this.#drop);
   }
 
   /** Works with these from now on; the returned function goes back, for a reload that fails. */
@@ -128,7 +105,7 @@ export class RequestHandler implements RuntimeService {
 
   async send(message: Message, options: SendOptions): Promise<RunningTask> {
     if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
-    if (this.#records.isKept) await this.#fetch(message, options);
+    await this.#succession.fetch(message, options);
     const known = this.#findFor(message, options);
     if (known?.hasTaken(message)) {
       await this.#arriving.get(known);
@@ -142,46 +119,16 @@ export class RequestHandler implements RuntimeService {
     return this.#begin(known ?? this.#create(message, options), message, options);
   }
 
-  /**
-   * Before anything is done about a message: finds its task in the store, where another gateway may have left it, and makes sure
-   * that the store is there and the task still this gateway's.
-   * @throws {GatewayError} `unavailable`
-   */
-  async #fetch(message: Message, options: SendOptions): Promise<void> {
-    const id = options.id ?? message.taskId;
-    if (id === undefined) return;
-    const known = this.#store.find(id, options.principal);
-    if (!known) {
-      const record = await this.#records.find(id, options.principal);
-      if (record && !this.#store.has(id, options.principal)) await this.#takeOver(record);
-    } else if (this.#waits(known) && !known.isAsking && !known.hasTaken(message))
-      await this.#claim(known, message, options);
-  }
-
-  async #claim(task: LiveTask, message: Message, options: SendOptions): Promise<void> {
-    try {
-      await this.#records.save(task);
-    } catch (error) {
-      if (!isGatewayError(error) || error.code !== "exists") throw error;
-      // Another gateway went on with it: what is here is of before.
-      this.#store.forget(task);
-      this.#records.forget(task);
-      await this.#fetch(message, options);
-    }
-  }
-
   /** Somebody who went away without an answer is back: a queue delivers again what it has no result of. */
   async #redo(task: LiveTask, message: Message, options: SendOptions): Promise<RunningTask> {
     await task.settled;
     if (!task.isAbandoned && task.state !== "canceled") return task;
-    const before = task.isAbandoned ? this.#records.rewind(task) : undefined;
-    this.#store.drop(task);
-    if (before) this.#restore(before);
-    else await this.#records.drop(task);
+    if (!task.isAbandoned) this.#store.drop(task);
+    if (!task.isAbandoned || !this.#succession.rewind(task)) await this.#records.drop(task);
     return this.send(message, options);
   }
 
-  get(id: string, principal: Principal): LiveTask {
+  get(id: string, principal: TaskOwner): LiveTask {
     const task = this.#store.find(id, principal);
     if (task) return task;
     throw new GatewayError("not_found", "There is no such task.", {
@@ -230,6 +177,8 @@ export class RequestHandler implements RuntimeService {
       else this.#finish(task, () => task.move("failed", [{ text: NO_ANSWER }]));
     }
     this.#store.sweep(options, this.#drop, now);
+    // The store may be away: the next time will do.
+    this.#succession.sweep().catch(() => {});
   }
 
   /** @throws {GatewayError} `disabled` before there was any skill */
@@ -424,10 +373,4 @@ export class RequestHandler implements RuntimeService {
   #tell(task: LiveTask, event: StreamEvent): void {
     for (const watcher of this.#watchers) watcher(task.task, event, task.owner);
   }
-}
-
-/** Nobody works on it any more. */
-function abandon(task: LiveTask): void {
-  task.isAbandoned = true;
-  task.move("failed", [{ text: ABANDONED }], { code: "cancelled" });
 }

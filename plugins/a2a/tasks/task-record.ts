@@ -1,10 +1,10 @@
-import type { Principal } from "propylon";
 import { messageSchema, taskSchema } from "propylon/contract";
 import { z } from "zod";
 
 /** A task as the store keeps it: what is needed to show it, to go on with it, and to tell whose it is. */
 export const taskRecordSchema = z.object({
-  owner: z.object({ id: z.string(), kind: z.string(), ref: z.string() }),
+  /** `ref` of its owner. */
+  owner: z.string(),
   skill: z.string(),
   task: taskSchema,
   /** Places in the history of the messages that it took. */
@@ -41,9 +41,4 @@ export function rewind(record: TaskRecord): TaskRecord | undefined {
     taken: taken.slice(0, -1),
     isAbandoned: false,
   };
-}
-
-/** The owner of a task of before: no right of it is needed any more, since every request brings its own. */
-export function ownerOf({ owner }: TaskRecord): Principal {
-  return { ...owner, kind: owner.kind as Principal["kind"], roles: new Set() };
 }

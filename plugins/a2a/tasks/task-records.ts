@@ -1,4 +1,4 @@
-import type { Principal } from "propylon";
+import type { TaskOwner } from "../service.ts";
 import { Records, type Store, storeKey, within } from "propylon/kit";
 import type { LiveTask } from "./live-task.ts";
 import { rewind, type TaskRecord, taskRecordSchema } from "./task-record.ts";
@@ -32,7 +32,7 @@ export class TaskRecords {
   }
 
   /** One that was made elsewhere since. */
-  async find(id: string, owner: Principal): Promise<TaskRecord | undefined> {
+  async find(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
     if (!this.#store.shared) return undefined;
     const entry = await this.#store
       .kv<TaskRecord>("tasks", { schema: taskRecordSchema })
@@ -78,6 +78,6 @@ export class TaskRecords {
   }
 }
 
-function keyOf({ ref }: Pick<Principal, "ref">, id: string): string {
+function keyOf({ ref }: TaskOwner, id: string): string {
   return storeKey(ref, id);
 }

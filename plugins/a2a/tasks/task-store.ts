@@ -1,6 +1,6 @@
 import type { Principal } from "propylon";
 import type { Message, Task } from "propylon/contract";
-import type { TaskFilter } from "../service.ts";
+import type { TaskOwner, TaskFilter } from "../service.ts";
 import type { LiveTask } from "./live-task.ts";
 
 /** How much is kept. */
@@ -41,7 +41,7 @@ export class TaskStore {
     this.#tasks.set(keyOf(task.owner, task.id), task);
   }
 
-  find(id: string, owner: Principal): LiveTask | undefined {
+  find(id: string, owner: TaskOwner): LiveTask | undefined {
     return this.#tasks.get(keyOf(owner, id));
   }
 
@@ -86,10 +86,6 @@ export class TaskStore {
     this.#over.add(task);
   }
 
-  has(id: string, owner: Pick<Principal, "ref">): boolean {
-    return this.#tasks.has(keyOf(owner, id));
-  }
-
   /** Forgets a task that is another gateway's, or never came to be. */
   forget(task: LiveTask): void {
     this.#over.add(task);
@@ -127,7 +123,7 @@ export class TaskStore {
 }
 
 /** Ids are chosen by clients: no id of one principal looks like one of another. */
-function keyOf({ ref }: Pick<Principal, "ref">, own: string): string {
+function keyOf({ ref }: TaskOwner, own: string): string {
   return JSON.stringify([ref, own]);
 }
 

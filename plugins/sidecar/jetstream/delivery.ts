@@ -1,4 +1,5 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { factsOf, readHeaders } from "propylon/plugins/nats";
 import type { Delivery, Headers } from "../transport.ts";
 
 /** Longest wait for the confirmation of an ack, in milliseconds. */
@@ -30,13 +31,13 @@ export class NatsDelivery implements Delivery {
   constructor(message: Msg, line: Line) {
     this.data = message.data;
     this.subject = message.subject;
-    this.headers = headersOf(() => message.headers);
+    this.headers = readHeaders(() => message.headers);
     this.#line = line;
     this.#reply = message.reply ?? "";
-    const [attempt, sequence, , nanoseconds] = factsOf(this.#reply);
-    this.attempt = Number(attempt);
-    this.sequence = Number(sequence);
-    this.storedAt = Number(BigInt(nanoseconds ?? "0") / 1_000_000n);
+    const { attempt, sequence, storedAt } = factsOf(this.#reply);
+    this.attempt = attempt;
+    this.sequence = sequence;
+    this.storedAt = storedAt;
   }
 
   keep(): void {
@@ -64,27 +65,5 @@ export class NatsDelivery implements Delivery {
     } catch {
       // The connection was closed: silence says the same after ackWait.
     }
-  }
-}
-
-/**
- * Attempt, stream sequence, consumer sequence and time of `$JS.ACK.<stream>.<consumer>.` ..., which newer servers write with domain
- * and account in front, and something random behind.
- */
-function factsOf(reply: string): readonly (string | undefined)[] {
-  const tokens = reply.split(".");
-  return tokens.slice(tokens.length === 9 ? 4 : 6);
-}
-
-/** Of a header that came more than once, the first counts. Headers that the client cannot read are none: anybody may write them. */
-export function headersOf(
-  read: () => { keys(): string[]; get(name: string): string } | undefined,
-): Headers {
-  try {
-    const headers = read();
-    if (!headers) return {};
-    return Object.fromEntries(headers.keys().map((name) => [name, headers.get(name)]));
-  } catch {
-    return {};
   }
 }

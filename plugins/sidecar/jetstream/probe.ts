@@ -1,7 +1,7 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { forbiddenOf } from "propylon/plugins/nats";
 import type { Settings } from "../settings.ts";
-import { forbiddenOf } from "./refusal.ts";
 
 /** No stream has this name: what expects to be stored there is refused, and nothing is stored. */
 const NOWHERE = { expect: { streamName: "~" } };

@@ -1,6 +1,7 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { GatewayError, isGatewayError } from "propylon";
 import { pause } from "propylon/kit";
+import { Link, readHeaders, type Jetstream, type Opened, type Said } from "propylon/plugins/nats";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
 import type { Settings } from "../settings.ts";
 import { tokenOf } from "../subjects.ts";
@@ -13,16 +14,23 @@ import type {
   Transport,
   TransportStatus,
 } from "../transport.ts";
-import { Link, type Opened, type Said } from "./link.ts";
-import { headersOf } from "./delivery.ts";
 import { Puller } from "./puller.ts";
+import { probe } from "./probe.ts";
 import { refusedStore } from "./refusal.ts";
+import { provision } from "./streams.ts";
 import { MESSAGE_ID, OWNER } from "../headers.ts";
 
 /** Longest wait for the queue's word that it has stored something, in milliseconds. */
 const STORE_MS = 5_000;
 /** Pause between two looks whether the queue takes something again, in milliseconds. */
 const LOOK_MS = 500;
+
+const LINK = {
+  lacking: "no queue",
+  retry: { initial: 500, max: 10_000 },
+  reconnects: 1,
+  ping: 10_000,
+} as const;
 
 type NewParcel = Omit<Parcel, "key"> & { readonly key: string | undefined };
 
@@ -43,7 +51,10 @@ export class JetstreamTransport implements Transport {
   constructor(settings: Settings, said: Said) {
     this.#settings = settings;
     this.#said = said;
-    this.#link = new Link(settings, said, {
+    const { name, nats } = settings;
+    const options = { ...LINK, nats: nats!, name: `propylon-sidecar ${name}` };
+    this.#link = new Link(options, said, {
+      provide: (jetstream) => this.#provide(jetstream),
       opened: (opened) => this.#adopt(opened),
       interrupted: () => this.#means?.puller.interrupt(),
       forbidden: (error) => this.#forbid(error),
@@ -51,7 +62,7 @@ export class JetstreamTransport implements Transport {
   }
 
   get status(): TransportStatus {
-    return this.#link.status;
+    return { kind: "jetstream", ...this.#link.status };
   }
 
   /** Kept while the connection is down: what the server takes is not less for it. */
@@ -68,8 +79,9 @@ export class JetstreamTransport implements Transport {
   }
 
   async pull(signal: AbortSignal): Promise<Delivery | undefined> {
-    if (!this.status.isConnected && !(await this.#link.whenConnected(signal))) return undefined;
-    if (this.status.reason !== undefined) {
+    if (!this.#link.status.isConnected && !(await this.#link.whenConnected(signal)))
+      return undefined;
+    if (this.#link.status.reason !== undefined) {
       await pause(LOOK_MS, signal);
       return undefined;
     }
@@ -82,7 +94,7 @@ export class JetstreamTransport implements Transport {
     const query = { last_by_subj: `${subjects.results}.${tokenOf(id)}` };
     const found = await this.#minding(manager.streams.getMessage(streams.results, query));
     if (!found) return undefined;
-    const { [MESSAGE_ID]: message, [OWNER]: owner } = headersOf(() => found.header);
+    const { [MESSAGE_ID]: message, [OWNER]: owner } = readHeaders(() => found.header);
     return { task: readTask(id, found.string()), message, owner, sequence: found.seq };
   }
 
@@ -106,7 +118,7 @@ export class JetstreamTransport implements Transport {
   }
 
   tell(id: string, event: StreamEvent, headers: Headers): void {
-    if (!this.#means || !this.status.isConnected) return;
+    if (!this.#means || !this.#link.status.isConnected) return;
     const subject = `${this.#settings.subjects.status}.${tokenOf(id)}`;
     const options = { headers: this.#write(headers) };
     try {
@@ -161,12 +173,17 @@ export class JetstreamTransport implements Transport {
     await this.#link.close();
   }
 
+  async #provide({ connection, client, manager }: Jetstream): Promise<void> {
+    if (await provision(manager, this.#settings)) this.#means?.puller.interrupt();
+    if (this.#settings.work) await probe(connection, client, this.#settings);
+  }
+
   #adopt(opened: Opened): void {
     const puller = new Puller({
       connection: opened.connection,
       line: {
         connection: () => this.#means!.connection,
-        isConnected: () => this.status.isConnected,
+        isConnected: () => this.#link.status.isConnected,
         onGone: () => this.#link.verify(),
       },
       stream: this.#settings.streams.tasks,
@@ -184,7 +201,7 @@ export class JetstreamTransport implements Transport {
     try {
       return await this.#store(subject, parcel);
     } catch (error) {
-      if (isGatewayError(error) && error.code !== "too_large" && this.status.isConnected)
+      if (isGatewayError(error) && error.code !== "too_large" && this.#link.status.isConnected)
         this.#link.complain(error.message);
       throw error;
     }
@@ -236,10 +253,14 @@ export class JetstreamTransport implements Transport {
   }
 
   #connected(): Means {
-    if (this.#means && this.status.isConnected) return this.#means;
-    throw new GatewayError("upstream_error", this.status.reason ?? "The queue cannot be reached.", {
-      hint: "Try again later.",
-    });
+    if (this.#means && this.#link.status.isConnected) return this.#means;
+    throw new GatewayError(
+      "upstream_error",
+      this.#link.status.reason ?? "The queue cannot be reached.",
+      {
+        hint: "Try again later.",
+      },
+    );
   }
 }
 

@@ -36,6 +36,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "openResources",
       "setupGateway",
       "testPlugin",
+      "testStore",
     ]
   `);
 });

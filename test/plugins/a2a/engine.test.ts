@@ -271,8 +271,8 @@ describe("tasks", () => {
   it("are told to everybody who watches them all", async () => {
     const { runtime } = await functions(["echo"]);
     const seen: string[] = [];
-    const stop = runtime().watchAll(({ status }, _event, { id }) =>
-      seen.push(`${id} ${status.state}`),
+    const stop = runtime().watchAll(({ status }, _event, { ref }) =>
+      seen.push(`${ref} ${status.state}`),
     );
     await (
       await runtime().send(say("x"), { principal: ALICE })
@@ -281,8 +281,8 @@ describe("tasks", () => {
     await (
       await runtime().send(say("y"), { principal: BOB })
     ).settled;
-    expect(seen[0]).toBe("alice submitted");
-    expect(seen.at(-1)).toBe("alice completed");
+    expect(seen[0]).toBe("key:alice submitted");
+    expect(seen.at(-1)).toBe("key:alice completed");
   });
 
   it("are counted", async () => {

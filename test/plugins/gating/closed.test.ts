@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { StateFile } from "../../../plugins/gating/file.ts";
 import { FlagStore } from "../../../plugins/gating/flag-store.ts";
 import { temporaryFolder } from "./kit.ts";
 
@@ -10,7 +11,7 @@ it("a store that is closed takes its file no more, whatever it hears then", asyn
   onTestFinished(() => void vi.useRealTimers());
   const log = { warn() {} } as never;
   const store = new FlagStore({ log, relist() {}, changed() {} });
-  const release = await store.open(path);
+  const release = await store.open(new StateFile(path));
   await release();
   await store.close();
   store.note("house", { lastError: "gone" });

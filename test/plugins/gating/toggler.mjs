@@ -2,12 +2,14 @@
 import { createJiti } from "jiti";
 
 const [module, file] = process.argv.slice(2);
-const { FlagStore } = await createJiti(import.meta.url, {
+const jiti = createJiti(import.meta.url, {
   fsCache: `${file}.cache`,
   alias: JSON.parse(process.env.ALIAS),
-}).import(module);
+});
+const { FlagStore } = await jiti.import(module);
+const { StateFile } = await jiti.import(module.replace("flag-store", "file"));
 const store = new FlagStore({ log: { warn() {} }, relist() {}, changed() {} });
-await store.open(file);
+await store.open(new StateFile(file));
 process.send("ready");
 process.once("message", () => void run());
 

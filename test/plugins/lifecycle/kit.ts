@@ -9,6 +9,7 @@ import {
   type RunOptions,
   type RunResult,
 } from "../../../plugins/agents/index.ts";
+import type { KeptStore } from "../../fixtures/kept-store.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
 
@@ -138,13 +139,16 @@ export async function start(
     names?: readonly string[];
     without?: boolean;
     limits?: Record<string, unknown>;
+    kept?: KeptStore;
   } = {},
 ): Promise<TestGateway & { agents: ScriptedAgents; url: string }> {
-  const { names = ["worker"], without = false, limits = {}, ...rest } = setup;
+  const { names = ["worker"], without = false, limits = {}, kept, ...rest } = setup;
   const agents = new ScriptedAgents(names, script);
   const started = await setupGateway({
     ...rest,
+    ...(kept && { config: { ...rest.config, store: "kept" } }),
     plugins: [
+      ...(kept ? [kept.plugin] : []),
       agents.plugin,
       ...(without ? [] : [[payloads, limits] as const]),
       [lifecycle, options],

@@ -165,9 +165,9 @@ export function commands(accept: boolean): fc.Arbitrary<Iterable<Command>> {
     toString: () => `create(${starts})`,
   }));
   const begin = pick.map((at) =>
-    about("start", at, (expected, agent, model, rig) => {
+    about("start", at, async (expected, agent, model, rig) => {
       const starts = expected.status === "ready" && !model.queue.includes(expected);
-      expect(rig.lifecycle.start(agent)).toBe(starts);
+      expect(await rig.lifecycle.start(agent)).toBe(starts);
       if (starts) model.queue.push(expected);
     }),
   );

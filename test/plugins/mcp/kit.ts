@@ -1,5 +1,7 @@
 import type { Call } from "../../../core/call/call.ts";
 import { Backlog } from "../../../core/http/backlog.ts";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { Leases } from "../../../core/http/auth/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
@@ -105,7 +107,11 @@ export interface Served {
   readonly requests: () => number;
   /** Content with these servers and settings, for `endpoint.update`. */
   content(servers: readonly Server[], config?: Partial<EndpointContent["config"]>): EndpointContent;
+  /** Connections that are open. */
+  readonly sockets: () => number;
   close(): Promise<void>;
+  /** Ends it as a kill would: connections break, and nothing is said on them. */
+  kill(): Promise<void>;
 }
 
 /** The gateway around the endpoint, reduced to what the endpoint needs. */
@@ -132,12 +138,17 @@ export async function serve(
     config?: Partial<EndpointContent["config"]>;
     limits?: GatewayConfigInput["limits"];
     callTimeout?: number;
+    /** Default: one in memory. */
+    store?: Store;
+    /** Default: any. */
+    port?: number;
+    name?: string;
   } = {},
 ): Promise<Served> {
-  const { callTimeout = 60_000 } = options;
+  const { callTimeout = 60_000, store, port = 0, name = "main" } = options;
   const parsed = configSchema.parse({ limits: options.limits ?? {} });
-  const host = { ...testHost(servers, parsed), callTimeout };
-  const endpoint = new Endpoint("main", host);
+  const host = { ...testHost(servers, parsed), callTimeout, ...(store && { store }) };
+  const endpoint = new Endpoint(name, host);
   const content: Served["content"] = (shown, config = options.config) => ({
     config: { ...endpointSchema.parse({}), ...config },
     servers: shown,
@@ -150,10 +161,21 @@ export async function serve(
     arrived++;
     endpoint.handle(req, res, principalOf(req));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
   const requests = (): number => arrived;
-  return { url, endpoint, host, servers, requests, content, close: () => stop(server, endpoint) };
+  let open = 0;
+  server.on("connection", (socket) => {
+    open++;
+    socket.once("close", () => open--);
+  });
+  const sockets = (): number => open;
+  const close = (): Promise<void> => stop(server, endpoint);
+  const kill = async (): Promise<void> => {
+    server.closeAllConnections();
+    await close();
+  };
+  return { url, endpoint, host, servers, requests, sockets, content, close, kill };
 }
 
 async function stop(server: HttpServer, endpoint: Endpoint): Promise<void> {
@@ -174,6 +196,7 @@ function testHost(servers: readonly FakeServer[], config: GatewayConfig): TestHo
     callTimeout: 60_000,
     leases: new Leases(),
     backlog: new Backlog(config.limits, () => {}),
+    store: GatewayStore.inMemory(pino({ level: "silent" })).scope("mcp"),
     events,
     calls,
     current: {

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Cancellable, Session, SessionEnd } from "../../../plugins/mcp/session.ts";
 import { SessionTable } from "../../../plugins/mcp/session.ts";
 import { FakeServer, openSession, post, serve, text } from "./kit.ts";
+import type { Json } from "../../../core/call/types.ts";
 import type { Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -25,13 +26,19 @@ function table(max: number, idle: number) {
   return { sessions, ended };
 }
 
+function open(sessions: SessionTable, principal: string, capabilities: Json = {}): Session {
+  const session = sessions.create(principal, "2025-11-25", capabilities)!;
+  sessions.add(session);
+  return session;
+}
+
 function running(id: number): Cancellable {
   return { id, earlier: undefined, later: undefined, cancel: () => undefined };
 }
 
 describe("Session", () => {
   it("knows its calls in flight in whatever order they end, and lets go of those that ended", () => {
-    const session = table(1, 60_000).sessions.open("p", "2025-11-25", {})!;
+    const session = open(table(1, 60_000).sessions, "p");
     const calls = [1, 2, 3, 4].map(running);
     const [a, b, c, d] = calls as [Cancellable, Cancellable, Cancellable, Cancellable];
     for (const call of calls) session.begin(call);
@@ -50,10 +57,10 @@ describe("Session", () => {
 describe("SessionTable", () => {
   it("at the limit the longest idle session makes way, and a busy one stays", () => {
     const { sessions, ended } = table(3, 60_000);
-    const [a, b, c] = ["a", "b", "c"].map(() => sessions.open("p", "2025-11-25", {})!);
+    const [a, b, c] = ["a", "b", "c"].map(() => open(sessions, "p"));
     sessions.find(a!.id, "p");
     b!.begin(running(1));
-    const d = sessions.open("p", "2025-11-25", {});
+    const d = open(sessions, "p");
     expect(ended).toEqual([[c, "evicted"]]);
     expect([...sessions]).toEqual([a, b, d]);
     sessions.close();
@@ -62,18 +69,18 @@ describe("SessionTable", () => {
 
   it("T5: at the limit whoever has most loses the longest idle of their own, others lose nothing", () => {
     const { sessions, ended } = table(6, 60_000);
-    const open = (principal: string): Session => sessions.open(principal, "2025-11-25", {})!;
-    const bob = open("bob");
-    const flood = Array.from({ length: 50 }, () => open("mallory"));
+    const openOf = (principal: string): Session => open(sessions, principal);
+    const bob = openOf("bob");
+    const flood = Array.from({ length: 50 }, () => openOf("mallory"));
     expect(sessions.find(bob.id, "bob")).toBe(bob);
     expect(ended.map(([{ principal }]) => principal)).toEqual(Array(45).fill("mallory"));
     // Streams that stay open protect nobody who has most.
     for (const session of flood.slice(45)) session.begin(running(1));
     ended.length = 0;
-    const [second, third] = [open("bob"), open("bob")];
+    const [second, third] = [openOf("bob"), openOf("bob")];
     expect(ended.map(([session]) => session)).toEqual([flood[45], flood[46]]);
     // Three each: one more is at the cost of the own.
-    open("bob");
+    openOf("bob");
     expect(ended.at(-1)).toEqual([bob, "evicted"]);
     expect([...sessions]).toEqual(expect.arrayContaining([second, third]));
     sessions.close();
@@ -81,7 +88,7 @@ describe("SessionTable", () => {
 
   it("a newcomer finds a place where everybody has one", () => {
     const { sessions, ended } = table(2, 60_000);
-    const [ann] = ["ann", "ben", "cleo"].map((name) => sessions.open(name, "2025-11-25", {})!);
+    const [ann] = ["ann", "ben", "cleo"].map((name) => open(sessions, name));
     expect(ended).toEqual([[ann, "evicted"]]);
     sessions.close();
   });
@@ -89,11 +96,11 @@ describe("SessionTable", () => {
   it("ends sessions that were idle too long, and only those", () => {
     vi.useFakeTimers();
     const { sessions, ended } = table(10, 1_000);
-    const idle = sessions.open("p", "2025-11-25", {})!;
-    const busy = sessions.open("p", "2025-11-25", {})!;
+    const idle = open(sessions, "p");
+    const busy = open(sessions, "p");
     const call = running(1);
     busy.begin(call);
-    const used = sessions.open("p", "2025-11-25", {})!;
+    const used = open(sessions, "p");
     vi.advanceTimersByTime(800);
     sessions.find(used.id, "p");
     vi.advanceTimersByTime(700);
@@ -108,19 +115,19 @@ describe("SessionTable", () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const { sessions } = table(20_000, 60_000);
-    const open = (count: number) => {
+    const openMany = (count: number) => {
       for (let i = 0; i < count; i++) {
-        sessions.open("p", "2025-11-25", {
+        open(sessions, "p", {
           sampling: {},
           elicitation: { form: {} },
           roots: { listChanged: true },
         });
       }
     };
-    open(100);
+    openMany(100);
     collect();
     const before = process.memoryUsage().heapUsed;
-    open(10_000);
+    openMany(10_000);
     collect();
     expect((process.memoryUsage().heapUsed - before) / 10_000).toBeLessThan(1_024);
     sessions.close();
@@ -129,7 +136,7 @@ describe("SessionTable", () => {
   it("refuses capabilities that would make a session large", () => {
     const { sessions } = table(2, 1_000);
     expect(
-      sessions.open("p", "2025-11-25", { experimental: { x: "y".repeat(5_000) } }),
+      sessions.create("p", "2025-11-25", { experimental: { x: "y".repeat(5_000) } }),
     ).toBeUndefined();
     expect(sessions.size).toBe(0);
   });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
-import { isOlder } from "../../../plugins/sidecar/jetstream/version.ts";
+import { isOlder } from "../../../plugins/nats/version.ts";
 import { settle } from "../../../plugins/sidecar/settings.ts";
 import { tokenOf } from "../../../plugins/sidecar/subjects.ts";
 import { keyOf } from "../../../plugins/sidecar/task.ts";

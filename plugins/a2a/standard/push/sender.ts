@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { GatewayError, type PluginContext, type Principal } from "propylon";
+import { GatewayError, type PluginContext } from "propylon";
 import { Records, type Resolve, type Store, storeKey, within } from "propylon/kit";
 import { z } from "zod";
+import type { TaskOwner } from "../../service.ts";
 import type { PushOptions } from "./options.ts";
 import { Outbox, type OutboxLimits, type PushNotification } from "./outbox.ts";
 import { Webhooks } from "./webhook.ts";
@@ -30,7 +31,7 @@ interface Hook {
 
 /** The webhooks of a task as the store keeps them. */
 const recordSchema = z.object({
-  owner: z.object({ id: z.string(), kind: z.string(), ref: z.string() }),
+  owner: z.string(),
   taskId: z.string(),
   hooks: z.array(
     z.object({
@@ -43,7 +44,7 @@ type WebhookRecord = z.output<typeof recordSchema>;
 
 interface Owned {
   readonly taskId: string;
-  readonly owner: Pick<Principal, "id" | "kind" | "ref">;
+  readonly owner: TaskOwner;
   readonly hooks: Map<string, Hook>;
 }
 
@@ -89,7 +90,7 @@ export class PushNotificationSender implements OutboxLimits {
       const { taskId, hooks } = value;
       const owned = {
         taskId,
-        owner: value.owner as Owned["owner"],
+        owner: { ref: value.owner },
         hooks: new Map<string, Hook>(),
       };
       for (const { config, told } of hooks) {
@@ -139,7 +140,7 @@ export class PushNotificationSender implements OutboxLimits {
    * Checks that a task has room for a webhook, or has it already.
    * @throws {GatewayError} `rate_limited`
    */
-  checkRoom({ id }: TaskPushNotificationConfig, taskId: string, owner: Principal): void {
+  checkRoom({ id }: TaskPushNotificationConfig, taskId: string, owner: TaskOwner): void {
     const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
     if (!hooks || hooks.has(id) || hooks.size < MOST_PER_TASK) return;
     throw new GatewayError("rate_limited", `A task has ${MOST_PER_TASK} webhooks at most.`, {
@@ -155,7 +156,7 @@ export class PushNotificationSender implements OutboxLimits {
   async add(
     given: TaskPushNotificationConfig,
     taskId: string,
-    owner: Principal,
+    owner: TaskOwner,
   ): Promise<TaskPushNotificationConfig> {
     this.check(given);
     this.checkRoom(given, taskId, owner);
@@ -176,13 +177,13 @@ export class PushNotificationSender implements OutboxLimits {
   }
 
   /** The webhooks of a task, in the order in which they were added. */
-  of(taskId: string, owner: Principal): readonly TaskPushNotificationConfig[] {
+  of(taskId: string, owner: TaskOwner): readonly TaskPushNotificationConfig[] {
     const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
     return hooks ? [...hooks.values()].map(({ config }) => config) : [];
   }
 
   /** Removes a webhook and what waits for it; does nothing when there is none. */
-  remove(id: string, taskId: string, owner: Principal): void {
+  remove(id: string, taskId: string, owner: TaskOwner): void {
     const owned = this.#tasks.get(keyOf(taskId, owner));
     owned?.hooks.get(id)?.outbox.close();
     owned?.hooks.delete(id);
@@ -198,9 +199,8 @@ export class PushNotificationSender implements OutboxLimits {
 
   async #save(owned: Owned, options?: { readonly persists: boolean }): Promise<void> {
     const { taskId, owner, hooks } = owned;
-    const { id, kind, ref } = owner;
     const render = (): WebhookRecord => ({
-      owner: { id, kind, ref },
+      owner: owner.ref,
       taskId,
       hooks: [...hooks.values()].map(({ config, told }) => ({
         config: { ...config },
@@ -213,7 +213,7 @@ export class PushNotificationSender implements OutboxLimits {
   }
 
   /** Whether anybody wants to hear of a task. */
-  wants(taskId: string, owner: Principal): boolean {
+  wants(taskId: string, owner: TaskOwner): boolean {
     return this.#tasks.has(keyOf(taskId, owner));
   }
 
@@ -222,7 +222,7 @@ export class PushNotificationSender implements OutboxLimits {
    * @param only the one webhook to tell; default: all
    */
   tell(
-    { taskId, owner, only }: { taskId: string; owner: Principal; only?: string },
+    { taskId, owner, only }: { taskId: string; owner: TaskOwner; only?: string },
     notification: PushNotification,
   ): void {
     const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [];
@@ -231,13 +231,13 @@ export class PushNotificationSender implements OutboxLimits {
   }
 
   /** Tells a task as it is to those of its webhooks that a gateway of before has not told of this status. */
-  catchUp(taskId: string, owner: Principal, notification: PushNotification): void {
+  catchUp(taskId: string, owner: TaskOwner, notification: PushNotification): void {
     for (const [id, { told }] of this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [])
       if (told !== notification.status) this.tell({ taskId, owner, only: id }, notification);
   }
 
   /** Forgets the webhooks of tasks that are no more, once there are many. */
-  sweep(isThere: (taskId: string, owner: Owned["owner"]) => boolean): void {
+  sweep(isThere: (taskId: string, owner: TaskOwner) => boolean): void {
     if (this.#tasks.size <= SWEEP_ABOVE) return;
     for (const [key, { taskId, owner, hooks }] of this.#tasks) {
       if (isThere(taskId, owner)) continue;
@@ -304,6 +304,6 @@ function withId(notification: PushNotification, taskId: string, hookId: string):
   return { ...notification, id: digest.digest("base64url") };
 }
 
-function keyOf(taskId: string, { ref }: Pick<Principal, "ref">): string {
+function keyOf(taskId: string, { ref }: TaskOwner): string {
   return storeKey(ref, taskId);
 }

@@ -10,7 +10,7 @@ export interface Packages {
 export const PACKAGES = ["@nats-io/transport-node", "@nats-io/jetstream"];
 
 /**
- * Imports the client at first use: a queue in memory needs none.
+ * Imports the client at first use: what is kept in memory needs none.
  * @throws {GatewayError} `invalid` when it is not installed
  */
 export async function loadPackages(): Promise<Packages> {
@@ -22,7 +22,7 @@ export async function loadPackages(): Promise<Packages> {
     return { core, jetstream };
   } catch (cause) {
     if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new GatewayError("invalid", "A queue in NATS needs its client.", {
+    throw new GatewayError("invalid", "NATS needs its client.", {
       hint: `Run: npm install ${PACKAGES.join(" ")}`,
       cause,
     });

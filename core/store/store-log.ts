@@ -1,6 +1,6 @@
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
-import { encodeValue } from "./names.ts";
+import { encodeValue } from "./store-key.ts";
 import type { Log, LogEntry, LogOptions } from "./store.ts";
 
 const PAGE = 100;
@@ -70,6 +70,10 @@ export class StoreLog<T> implements Log<T> {
       end.abort();
       return stop();
     };
+  }
+
+  clear(): Promise<void> {
+    return this.#connection.run((driver) => driver.trim(this.#log, { maxEntries: 0 }));
   }
 
   /** Never fails what was written. */

@@ -1,9 +1,13 @@
 import { resolve } from "node:path";
 import { GatewayError } from "propylon";
-import type { SidecarOptions } from "./options.ts";
+import type { NatsAccess } from "./options.ts";
 
-/** How to reach NATS. */
-export interface NatsSettings extends Pick<SidecarOptions["nats"], "provision" | "replicas"> {
+/**
+ * How to reach NATS, with options, addresses and environment put together.
+ *
+ * @example const settings: NatsSettings | undefined = natsOf(config.nats, process.env, gateway.files.folder);
+ */
+export interface NatsSettings extends Pick<NatsAccess, "provision" | "replicas"> {
   /** Without credentials. */
   readonly servers: readonly string[];
   /** Who we are; at most one of the four ways, a password beside a user. */
@@ -12,7 +16,11 @@ export interface NatsSettings extends Pick<SidecarOptions["nats"], "provision" |
   readonly tls: TlsFiles | undefined;
 }
 
-/** Files of credentials and seed; the others are said as they are. */
+/**
+ * Who we are. Files of credentials and seed; the others are said as they are.
+ *
+ * @example const identity: Identity = { user: "gateway", password };
+ */
 export interface Identity {
   readonly credentials?: string | undefined;
   readonly nkey?: string | undefined;
@@ -21,7 +29,7 @@ export interface Identity {
   readonly password?: string | undefined;
 }
 
-/** Absolute paths. */
+/** Absolute paths. @example const files: TlsFiles = { ca: "/etc/nats/ca.pem" }; */
 export interface TlsFiles {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
@@ -40,9 +48,10 @@ const SERVER = /^(?:([a-z]+):\/\/)?(?:([^@/]*)@)?([^@/]+)\/?$/i;
  * @param cwd where relative files start from
  * @returns `undefined` when nobody names a server
  * @throws {GatewayError} `invalid` for servers that are none, two identities at once, or half of a pair
+ * @example const settings = natsOf({ ...config.nats, url: "nats://127.0.0.1:4222" }, process.env, folder);
  */
 export function natsOf(
-  options: SidecarOptions["nats"],
+  options: NatsAccess,
   env: Environment,
   cwd: string,
 ): NatsSettings | undefined {
@@ -65,7 +74,7 @@ export function natsOf(
 
 /** The config's word counts first, then that of the servers' addresses, then the environment's. */
 function identityOf(
-  options: SidecarOptions["nats"],
+  options: NatsAccess,
   inUrl: Identity | undefined,
   env: Environment,
   cwd: string,
@@ -121,12 +130,12 @@ function decoded(text: string): string {
   }
 }
 
-/** A way as it is written, in the config and in the environment. */
+/** A way as it is written, in the config and in the environment. @example nameOf("token"); // "nats.token (NATS_TOKEN)" */
 export function nameOf(way: (typeof WAYS)[number]): string {
   return `nats.${way} (${way === "credentials" ? "NATS_CREDS" : `NATS_${way.toUpperCase()}`})`;
 }
 
-/** How we say who we are, as it is written; `undefined` = we do not. */
+/** How we say who we are, as it is written; `undefined` = we do not. @example const way = wayOf(settings.identity); */
 export function wayOf(identity: Identity): string | undefined {
   const way = WAYS.find((each) => identity[each] !== undefined);
   return way && nameOf(way);

@@ -1,82 +1,48 @@
-import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
-import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
-import type { GatewayError } from "propylon";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { GatewayError } from "propylon";
 import { backoffDelay, pause, within } from "propylon/kit";
-import type { Settings } from "../settings.ts";
-import type { TransportStatus } from "../transport.ts";
 import { connectionOptions } from "./authentication.ts";
+import type { Followers, Jetstream, LinkOptions, LinkStatus, Said } from "./linking.ts";
 import { loadPackages, type Packages } from "./packages.ts";
 import { forbiddenOf, refusedConnection, refusedProvision, type Refusal } from "./refusal.ts";
-import { probe } from "./probe.ts";
-import { provision } from "./streams.ts";
 import { FLOOR, isOlder } from "./version.ts";
 
-const RETRY = { initial: 500, max: 10_000 };
-/**
- * So often the client itself tries each server again. Behind that we connect anew, with what files and addresses say by then, and
- * hear why it fails, which the client keeps to itself.
- */
-const RECONNECTS = 1;
 /** A stream that is not as it must be is looked at again after this, in milliseconds: somebody may have put it right. */
 const AGAIN_MS = 10_000;
 /** What is still to be said at the end may take this long, in milliseconds. */
 const DRAIN_MS = 2_000;
 
-interface Jetstream {
-  readonly connection: NatsConnection;
-  readonly client: JetStreamClient;
-  readonly manager: JetStreamManager;
-}
-
-/** A connection with what is used of it. */
-export interface Opened extends Jetstream {
-  readonly createHeaders: () => MsgHdrs;
-  readonly createInbox: () => string;
-}
-
-/** Where a link tells what happens to it. */
-export interface Said {
-  info(data: object, message: string): void;
-  warn(data: object, message: string): void;
-  error(data: object, message: string): void;
-}
-
-/** What follows from what happens. */
-interface Followers {
-  readonly opened: (opened: Opened) => void;
-  /** Whatever the queue was asked for is forgotten. */
-  readonly interrupted: () => void;
-  /** NATS does not let this user do something that we did. */
-  readonly forbidden: (error: GatewayError) => void;
-}
-
-/** The connection to NATS: made, checked, and made again, as long as it takes. */
+/**
+ * The connection to NATS: made, checked, and made again, as long as it takes.
+ *
+ * @example
+ * const link = new Link(options, gateway.log, followers);
+ * link.open();
+ */
 export class Link {
-  readonly #settings: Settings;
+  readonly #options: LinkOptions;
   readonly #said: Said;
   readonly #followers: Followers;
   readonly #closing = new AbortController();
   readonly #listeners = new Set<() => void>();
-  #status: TransportStatus = {
-    kind: "jetstream",
-    isConnected: false,
-    reason: "NATS is being connected to.",
-  };
+  #status: LinkStatus = { isConnected: false, reason: "NATS is being connected to." };
   #connection: NatsConnection | undefined;
   #hasConnected = false;
+  /** What to do about the reason. */
+  #hint = "Check the address of NATS, and whether nats-server runs.";
   /** What was forbidden a short while ago; to look at the streams does not show that it is allowed by now. */
   #forbidden: GatewayError | undefined;
   /** Checks the streams, or joins the check under way. */
   #verify: (() => Promise<void>) | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(settings: Settings, said: Said, followers: Followers) {
-    this.#settings = settings;
+  constructor(options: LinkOptions, said: Said, followers: Followers) {
+    this.#options = options;
     this.#said = said;
     this.#followers = followers;
   }
 
-  get status(): TransportStatus {
+  get status(): LinkStatus {
     return this.#status;
   }
 
@@ -102,6 +68,28 @@ export class Link {
       signal.addEventListener("abort", look);
     });
     return !signal.aborted;
+  }
+
+  /**
+   * Waits until it is connected for the first time.
+   *
+   * @param limit milliseconds
+   * @throws {GatewayError} why it is not: at once where waiting does not help
+   */
+  async ready(limit: number): Promise<void> {
+    const over = new AbortController();
+    const look = (): void => {
+      if (this.#status.fault) over.abort();
+    };
+    look();
+    this.#listeners.add(look);
+    void pause(limit, over.signal).then(() => over.abort());
+    const isConnected = await this.whenConnected(over.signal);
+    over.abort();
+    this.#listeners.delete(look);
+    if (isConnected) return;
+    const { fault, reason = "NATS does not answer." } = this.#status;
+    throw fault ?? new GatewayError("unavailable", reason, { hint: this.#hint });
   }
 
   /** Looks after the streams and the consumer again: something is gone. */
@@ -155,29 +143,31 @@ export class Link {
         failures = 0;
         this.#set({ isConnected: false, reason: "The connection to NATS was closed." });
       } catch (error) {
-        this.#refuse(refusedConnection(error, this.#settings.nats!));
+        this.#refuse(refusedConnection(error, this.#options.nats));
       }
-      await pause(backoffDelay(failures, RETRY), signal);
+      await pause(backoffDelay(failures, this.#options.retry), signal);
     }
   }
 
   /** What was right once is not a fault of the config when it fails later: it is waited for, and what runs goes on. */
   #refuse({ reason, hint, fault }: Refusal, isFault = !this.#hasConnected): void {
     if (reason !== this.#status.reason)
-      this.#said[fault ? "error" : "warn"]({ hint }, `no queue: ${reason}`);
+      this.#said[fault ? "error" : "warn"]({ hint }, `${this.#options.lacking}: ${reason}`);
+    if (hint !== undefined) this.#hint = hint;
     this.#set({ isConnected: false, reason, ...(fault && isFault && { fault }) });
   }
 
   /** Resolves when the connection is over. */
   async #connect({ core, jetstream }: Packages): Promise<void> {
-    const { name, nats } = this.#settings;
+    const { nats, name, reconnects, retry, ping } = this.#options;
     const connection = await this.#unlessClosing(
       core.connect({
-        ...(await connectionOptions(core, nats!)),
-        name: `propylon-sidecar ${name}`,
-        maxReconnectAttempts: RECONNECTS,
-        reconnectDelayHandler: () => backoffDelay(3, RETRY),
-        pingInterval: 10_000,
+        ...(await connectionOptions(core, nats)),
+        name,
+        reconnect: reconnects > 0,
+        maxReconnectAttempts: reconnects,
+        reconnectDelayHandler: () => backoffDelay(3, retry),
+        pingInterval: ping,
         maxPingOut: 2,
         timeout: 5_000,
         // A stack for every request, in case it fails, is 8 % of a task; what is told is only the message.
@@ -235,14 +225,13 @@ export class Link {
     const { signal } = this.#closing;
     for (let failures = 1; !signal.aborted; failures++) {
       try {
-        if (await provision(manager, this.#settings)) this.#followers.interrupted();
-        if (this.#settings.work) await probe(connection, client, this.#settings);
+        await this.#followers.provide({ connection, client, manager });
         return this.#ready();
       } catch (error) {
         if (connection.isClosed()) return;
         const refusal = refusedProvision(error);
         this.#refuse(refusal, true);
-        await pause(refusal.fault ? AGAIN_MS : backoffDelay(failures, RETRY), signal);
+        await pause(refusal.fault ? AGAIN_MS : backoffDelay(failures, this.#options.retry), signal);
       }
     }
   }
@@ -270,8 +259,8 @@ export class Link {
     );
   }
 
-  #set(status: Omit<TransportStatus, "kind">): void {
-    this.#status = { kind: "jetstream", ...status };
+  #set(status: LinkStatus): void {
+    this.#status = status;
     for (const listener of this.#listeners) listener();
   }
 }

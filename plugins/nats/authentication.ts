@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import type { Authenticator, NodeConnectionOptions, TlsOptions } from "@nats-io/transport-node";
 import { GatewayError } from "propylon";
-import { nameOf, type Identity, type NatsSettings, type TlsFiles } from "../nats.ts";
+import { nameOf, type Identity, type NatsSettings, type TlsFiles } from "./settings.ts";
 import type { Packages } from "./packages.ts";
 
 /**

@@ -1,0 +1,211 @@
+import { GatewayError, isGatewayError } from "propylon";
+import {
+  type EndpointHost,
+  type Entry,
+  type Kv,
+  pause,
+  setTicker,
+  type Store,
+  storeKey,
+} from "propylon/kit";
+import type { Session, SessionEnd, SessionTable } from "./session.ts";
+import { type SessionRecord, sessionRecordSchema, toRecord } from "./session-record.ts";
+
+/** Longest record, in characters of JSON: clients decide how many there are, and what they subscribe to. */
+const MAX_RECORD = 65_536;
+/** Wait between attempts while the store is away, in milliseconds. */
+const RETRY_MS = 500;
+
+/** What sessions are kept with. */
+export interface SessionStoreOptions {
+  readonly store: Store;
+  readonly endpoint: string;
+  /** Milliseconds after which an unused session ends. */
+  readonly idle: number;
+  /** Those that are open. */
+  readonly sessions: SessionTable;
+  readonly log: EndpointHost["log"];
+}
+
+/**
+ * The sessions of an endpoint in a store that outlives the process. Writes of one session follow each other; those that nobody waits for
+ * are done one at a time, and again while the store is away.
+ */
+export class SessionStore {
+  readonly #kv: Kv<SessionRecord>;
+  readonly #options: SessionStoreOptions;
+  /** A record that is this old is written anew, so that it does not end before its session. */
+  readonly #fresh: number;
+  readonly #ticker: NodeJS.Timeout;
+  readonly #closed = new AbortController();
+  /** The last write of each session that has one under way. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  /** Writes that have not begun. */
+  readonly #saving = new Map<Session, Promise<void>>();
+  readonly #savedAt = new WeakMap<Session, number>();
+  readonly #revs = new WeakMap<Session, number>();
+  /** Sessions that ended: nothing of them is written any more. */
+  readonly #gone = new WeakSet<Session>();
+  /** Keys of those whose record may still be there. */
+  readonly #ending = new Set<string>();
+  readonly #later = new Map<string, () => Promise<void>>();
+  #isWorking = false;
+
+  constructor(options: SessionStoreOptions) {
+    const { store, idle } = options;
+    this.#options = options;
+    this.#fresh = idle / 4;
+    // The last use may be as much later than the last write as one is put off.
+    this.#kv = store.kv("sessions", { schema: sessionRecordSchema, ttl: idle + 2 * this.#fresh });
+    this.#ticker = setTicker(() => this.#refresh(), Math.max(10, this.#fresh / 2)).unref();
+  }
+
+  /**
+   * Writes a session as it is then; several changes of one turn are one write.
+   * @throws {GatewayError} `unavailable`, `too_large`
+   */
+  save(session: Session): Promise<void> {
+    const waiting = this.#saving.get(session);
+    if (waiting) return waiting;
+    const saving = this.#inTurn(this.#keyOf(session.key), (key) => {
+      this.#saving.delete(session);
+      return this.#write(session, key);
+    });
+    this.#saving.set(session, saving);
+    return saving;
+  }
+
+  /** Writes a session when there is time. */
+  saveLater(session: Session): void {
+    this.#doLater(session.key, () => this.save(session));
+  }
+
+  /**
+   * Removes a session that its client gives up: it does not come back.
+   * @throws {GatewayError} `unavailable`: it may go on
+   */
+  async delete(session: Session): Promise<void> {
+    this.#gone.add(session);
+    try {
+      await this.#inTurn(this.#keyOf(session.key), (key) => this.#kv.delete(key));
+    } catch (error) {
+      this.#gone.delete(session);
+      throw error;
+    }
+  }
+
+  /** Removes a session that has ended; it is gone from now on, unless another gateway uses one that was only unused here. */
+  deleteLater(session: Session, reason: SessionEnd): void {
+    const isOurs = reason === "revoked" || !this.#options.store.shared;
+    this.#gone.add(session);
+    this.#ending.add(session.key);
+    this.#doLater(session.key, async () => {
+      await this.#inTurn(this.#keyOf(session.key), (key) =>
+        this.#kv.delete(key, isOurs ? undefined : this.#revs.get(session)),
+      );
+      this.#ending.delete(session.key);
+    });
+  }
+
+  /**
+   * The record of a session that is not open.
+   * @throws {GatewayError} `unavailable`
+   */
+  async read(key: string): Promise<Entry<SessionRecord> | undefined> {
+    return this.#ending.has(key) ? undefined : this.#kv.get(this.#keyOf(key));
+  }
+
+  /** Takes over a session that was opened from what was {@link read}. */
+  adopt(session: Session, { rev }: Entry<SessionRecord>): void {
+    this.#revs.set(session, rev);
+  }
+
+  /** Ends attempts; what is in the store stays. */
+  close(): void {
+    clearInterval(this.#ticker);
+    this.#closed.abort();
+  }
+
+  #keyOf(key: string): string {
+    return storeKey(this.#options.endpoint, key);
+  }
+
+  async #write(session: Session, key: string): Promise<void> {
+    if (this.#gone.has(session)) return;
+    const record = toRecord(session);
+    if (JSON.stringify(record).length > MAX_RECORD)
+      throw new GatewayError("too_large", "The session would be too large to be kept.", {
+        hint: "Subscribe to fewer resources.",
+      });
+    const now = Date.now();
+    const rev =
+      (await this.#kv.update(key, record, this.#revs.get(session) ?? 0)) ??
+      (await this.#overwrite(session, key, record));
+    if (rev === undefined) return;
+    this.#revs.set(session, rev);
+    this.#savedAt.set(session, now);
+  }
+
+  /** Something else is there than we wrote last: a write of which we had no answer, or what another gateway did. */
+  async #overwrite(
+    session: Session,
+    key: string,
+    record: SessionRecord,
+  ): Promise<number | undefined> {
+    const { store, sessions } = this.#options;
+    const there = await this.#kv.get(key);
+    if (!there && store.shared) {
+      this.#gone.add(session);
+      sessions.delete(session);
+      return undefined;
+    }
+    const rev = await this.#kv.update(key, record, there?.rev ?? 0);
+    if (rev !== undefined) return rev;
+    throw new GatewayError("exists", "The session was changed elsewhere at the same time.", {
+      hint: "Make the request again.",
+    });
+  }
+
+  #inTurn<T>(key: string, work: (key: string) => Promise<T>): Promise<T> {
+    const before = this.#turns.get(key) ?? Promise.resolve();
+    const run = before.catch(() => {}).then(() => work(key));
+    this.#turns.set(key, run);
+    const forget = (): void => {
+      if (this.#turns.get(key) === run) this.#turns.delete(key);
+    };
+    run.then(forget, forget);
+    return run;
+  }
+
+  /** Writes those in use whose record would end too soon. */
+  #refresh(): void {
+    const due = Date.now() - this.#fresh;
+    for (const session of this.#options.sessions) {
+      const savedAt = this.#savedAt.get(session) ?? 0;
+      if (savedAt <= due && (session.busy || session.usedAt > savedAt)) this.saveLater(session);
+    }
+  }
+
+  #doLater(key: string, work: () => Promise<void>): void {
+    this.#later.set(key, work);
+    if (!this.#isWorking) void this.#workOff();
+  }
+
+  async #workOff(): Promise<void> {
+    this.#isWorking = true;
+    for (const [key, work] of this.#later) {
+      if (this.#closed.signal.aborted) break;
+      this.#later.delete(key);
+      await work().catch((error: unknown) => this.#fail(key, work, error));
+    }
+    this.#isWorking = false;
+  }
+
+  async #fail(key: string, work: () => Promise<void>, err: unknown): Promise<void> {
+    const { endpoint, log } = this.#options;
+    if (!isGatewayError(err) || err.code !== "unavailable")
+      return log.warn({ err, endpoint }, "a session could not be kept");
+    if (!this.#later.has(key)) this.#later.set(key, work);
+    await pause(RETRY_MS, this.#closed.signal);
+  }
+}

@@ -1,0 +1,29 @@
+import { definePlugin } from "propylon";
+import { openNats } from "./open.ts";
+import { optionsSchema } from "./options.ts";
+import { PACKAGES } from "./packages.ts";
+
+export { factsOf, type DeliveryFacts, readHeaders } from "./facts.ts";
+export { Link } from "./link.ts";
+export type { Followers, Jetstream, LinkOptions, LinkStatus, Opened, Said } from "./linking.ts";
+export { natsAccess, type NatsAccess } from "./options.ts";
+export { PACKAGES } from "./packages.ts";
+export {
+  checkSettings,
+  type Demands,
+  findOrAdd,
+  nanos,
+  provideStream,
+  type StreamPlan,
+} from "./provision.ts";
+export { type ApiError, apiErrorOf, forbiddenOf } from "./refusal.ts";
+export { type Identity, natsOf, type NatsSettings, type TlsFiles } from "./settings.ts";
+
+/** Keeps a gateway's store in NATS JetStream. */
+export default definePlugin({
+  name: "nats",
+  config: optionsSchema,
+  stores: { nats: openNats },
+  packages: () => PACKAGES,
+  setup() {},
+});

@@ -1,0 +1,22 @@
+/** How long things take, in milliseconds. */
+export interface Timing {
+  /** A call of the driver, with all that it asks of the server. */
+  readonly call: number;
+  /** The first connection. */
+  readonly open: number;
+  /** Between two looks for what was stored and not told. */
+  readonly check: number;
+  /** Between two sweeps. */
+  readonly sweep: number;
+  /** What parts must have reached in age to count as left by a writer that was killed. */
+  readonly partAge: number;
+}
+
+/** What fits a store that several gateways use. */
+export const TIMING: Timing = {
+  call: 4_500,
+  open: 10_000,
+  check: 20_000,
+  sweep: 600_000,
+  partAge: 900_000,
+};

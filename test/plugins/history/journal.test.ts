@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import history from "propylon/plugins/history";
+import { definePlugin, type Gateway } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+import { KeptStore } from "../../fixtures/kept-store.ts";
+import { until } from "../../fixtures/until.ts";
+
+const notes = definePlugin({
+  name: "local",
+  setup(gateway) {
+    gateway.tool("note", {
+      description: "Notes.",
+      input: { type: "object" },
+      run: () => "noted ✓",
+    });
+  },
+});
+
+interface Shown {
+  readonly id: string;
+  readonly arguments: { readonly n: number };
+  readonly result: unknown;
+}
+
+async function start(kept: KeptStore, options: Record<string, unknown> = {}) {
+  const { gateway, url } = await setupGateway({
+    plugins: [kept.plugin, notes, [history, options]],
+    config: { store: "kept", management: { mutations: true } },
+    client: false,
+  });
+  const list = async (query = ""): Promise<Shown[]> => {
+    const response = await fetch(`${url}/_meta/history${query}`);
+    return ((await response.json()) as { entries: Shown[] }).entries;
+  };
+  const clear = () => fetch(`${url}/_meta/history`, { method: "DELETE" });
+  return { gateway, url, list, clear };
+}
+
+const call = (gateway: Gateway, n: number) =>
+  gateway.call({ server: "local", name: "note", args: { n } });
+
+async function calls(gateway: Gateway, from: number, to: number): Promise<void> {
+  for (let n = from; n < to; n++) await call(gateway, n);
+}
+
+const stored = (kept: KeptStore) => kept.driver.read("history/calls", 0, 100_000);
+
+const numbersOf = (entries: readonly Shown[]) => entries.map(({ arguments: { n } }) => n);
+
+describe("history in a durable store", () => {
+  it("is there after a shutdown, before what came since", async () => {
+    const kept = new KeptStore();
+    const first = await start(kept);
+    await calls(first.gateway, 0, 5);
+    const before = await first.list();
+    await first.gateway.close();
+    const second = await start(kept);
+    await calls(second.gateway, 5, 7);
+    expect(numbersOf(await second.list())).toEqual([6, 5, 4, 3, 2, 1, 0]);
+    expect((await second.list()).slice(2)).toEqual(before);
+    const one = await fetch(`${second.url}/_meta/history/${before[0]!.id}`);
+    expect(await one.json()).toMatchObject({ entry: before[0] });
+    expect(before[0]!.result).toMatchObject({ content: [{ text: "noted ✓" }] });
+  });
+
+  it("is written within a moment, so a kill loses no more", async () => {
+    const kept = new KeptStore();
+    const first = await start(kept);
+    await calls(first.gateway, 0, 3);
+    await until(async () => (await stored(kept)).length === 3);
+    const second = await start(kept);
+    expect(numbersOf(await second.list())).toEqual([2, 1, 0]);
+  });
+
+  it("is as long as the options say, and a record that cannot be read harms nothing", async () => {
+    const kept = new KeptStore();
+    const first = await start(kept, { maxEntries: 50 });
+    await calls(first.gateway, 0, 120);
+    await first.gateway.close();
+    expect((await stored(kept)).length).toBeLessThanOrEqual(55);
+    for (const broken of ["1:7", '1:"no record"', '1:"[1,2]\\n\\n"', '1:"[]\\n{\\n"'])
+      await kept.driver.append("history/calls", [broken]);
+    const second = await start(kept, { maxEntries: 40 });
+    const numbers = numbersOf(await second.list("?limit=1000"));
+    expect(numbers).toEqual(Array.from({ length: 40 }, (_, index) => 119 - index));
+  });
+
+  it("what was cleared stays away", async () => {
+    const kept = new KeptStore();
+    const first = await start(kept);
+    await calls(first.gateway, 0, 3);
+    expect(await (await first.clear()).json()).toEqual({ ok: true, cleared: 3 });
+    await call(first.gateway, 3);
+    await first.gateway.close();
+    const second = await start(kept);
+    expect(numbersOf(await second.list())).toEqual([3]);
+    kept.isAway = true;
+    expect((await second.clear()).status).toBe(503);
+    expect(numbersOf(await second.list())).toEqual([3]);
+    kept.isAway = false;
+  });
+
+  it("while the store is away calls go on; what it misses is counted, the rest is written once it is back", async () => {
+    const kept = new KeptStore();
+    const { gateway, list } = await start(kept, { maxEntries: 100 });
+    await calls(gateway, 0, 10);
+    await until(async () => (await stored(kept)).length === 10);
+    kept.isAway = true;
+    await calls(gateway, 10, 160);
+    expect(numbersOf(await list("?limit=1000"))).toHaveLength(100);
+    kept.isAway = false;
+    await until(async () => (await stored(kept)).at(-1)!.value.includes('\\"n\\":159'));
+    expect(numbersOf(await list("?limit=1"))).toEqual([159]);
+    expect(await gateway.metrics()).toContain("history_dropped_total 50");
+  });
+
+  it("a batch whose confirmation was lost is shown once", async () => {
+    const kept = new KeptStore();
+    const first = await start(kept);
+    await calls(first.gateway, 0, 4);
+    await until(async () => (await stored(kept)).length === 4);
+    const again = (await stored(kept)).slice(2).map(({ value }) => value);
+    await kept.driver.append("history/calls", again);
+    const second = await start(kept);
+    expect(numbersOf(await second.list())).toEqual([3, 2, 1, 0]);
+  });
+});

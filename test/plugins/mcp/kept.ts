@@ -1,0 +1,74 @@
+import pino from "pino";
+import type { StoreDriver } from "../../../core/store/driver.ts";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import { MemoryDriver } from "../../../core/store/memory.ts";
+import type { Store } from "../../../core/store/store.ts";
+
+/** A store that outlives the gateways of a test. */
+export interface Kept {
+  /** What the driver was asked, as method and key. */
+  readonly asked: string[];
+  /** Keys of the sessions that are there. */
+  keys(): Promise<string[]>;
+  /** The text of one. */
+  read(key: string): Promise<string>;
+  /** Puts a text in the place of one. */
+  write(key: string, text: string): Promise<void>;
+  /** Whether it rejects everything. */
+  away: boolean;
+  /** What everything waits for before it is done. */
+  hold: Promise<void> | undefined;
+  /** It, as a gateway that has just started gets it. */
+  open(): Store;
+}
+
+const BUCKET = "mcp/sessions";
+
+/** @param is what it says of itself */
+export function outliving(is = { durable: true, shared: false }): Kept {
+  const memory = new MemoryDriver();
+  const kept: Kept = {
+    asked: [],
+    away: false,
+    hold: undefined,
+    keys: async () => {
+      const entries = await memory.list(BUCKET, { prefix: "", limit: 100_000 });
+      return entries.map(({ key }) => key);
+    },
+    read: async (key) => (await memory.get(BUCKET, key))!.value,
+    write: async (key, text) => void (await memory.put(BUCKET, key, text)),
+    open: () => {
+      const driver = watched(memory, kept, is);
+      return new GatewayStore(driver, pino({ level: "silent" })).scope("mcp");
+    },
+  };
+  return kept;
+}
+
+function watched(
+  memory: MemoryDriver,
+  kept: Kept,
+  is: Pick<StoreDriver, "durable" | "shared">,
+): StoreDriver {
+  const ask = async <T>(method: string, key: string, work: () => Promise<T>): Promise<T> => {
+    kept.asked.push(`${method} ${key}`);
+    await kept.hold;
+    if (kept.away) throw new Error("away");
+    return work();
+  };
+  return {
+    ...is,
+    get: (bucket, key) => ask("get", key, () => memory.get(bucket, key)),
+    put: (bucket, key, ...rest) => ask("put", key, () => memory.put(bucket, key, ...rest)),
+    delete: (bucket, key, rev) => ask("delete", key, () => memory.delete(bucket, key, rev)),
+    list: (...args) => memory.list(...args),
+    watch: (...args) => memory.watch(...args),
+    append: (...args) => memory.append(...args),
+    read: (...args) => memory.read(...args),
+    trim: (...args) => memory.trim(...args),
+    follow: (...args) => memory.follow(...args),
+    publish: (...args) => memory.publish(...args),
+    subscribe: (...args) => memory.subscribe(...args),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,159 @@
+import { pino } from "pino";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import { isGatewayError } from "../../../core/index.ts";
+import { until, useDriver, useServer } from "./kit.ts";
+
+/** How long NATS is away; 60 seconds in a campaign. */
+const AWAY_MS = Number(process.env["STORE_AWAY_MS"] ?? 3_000);
+const log = pino({ level: "silent" });
+
+/** Milliseconds until a call is refused. */
+async function refusedWithin(work: Promise<unknown>): Promise<number> {
+  const begin = performance.now();
+  await expect(work).rejects.toThrow();
+  return performance.now() - begin;
+}
+
+describe("a nats-server that is killed", () => {
+  it("and started again has all that was confirmed, and who watches catches up", async () => {
+    const server = await useServer();
+    const [writer, watcher] = [await useDriver(server.url), await useDriver(server.url)];
+    const copy = new Map<string, string>();
+    let isStale = true;
+    await watcher.watch("b", (key) => {
+      if (key === undefined) isStale = true;
+    });
+    const confirmed = new Map<string, string>();
+    const logged: string[] = [];
+    let isOver = false;
+    const writing = (async () => {
+      for (let step = 0; !isOver; step++) {
+        const [key, value] = [`key${step % 50}`, `value ${step}`];
+        // What was refused may have been written nevertheless: the key is left out from then on.
+        const isDone = await writer.put("b", key, value).then(
+          () => true,
+          () => false,
+        );
+        if (isDone) confirmed.set(key, value);
+        else confirmed.delete(key);
+        await writer.append("log", [`entry ${step}`]).then(
+          () => logged.push(`entry ${step}`),
+          () => {},
+        );
+      }
+    })();
+    for (let kill = 0; kill < 3; kill++) {
+      const before = logged.length;
+      await until(() => logged.length > before + 100, 30_000);
+      isStale = false;
+      await server.restart("SIGKILL");
+      await until(() => isStale, 10_000);
+    }
+    const before = logged.length;
+    await until(() => logged.length > before + 100, 30_000);
+    isOver = true;
+    await writing;
+    for (const { key, value } of await watcher.list("b", { prefix: "", limit: 99 }))
+      copy.set(key, value);
+    for (const [key, value] of confirmed)
+      expect({ key, value: copy.get(key) }).toEqual({ key, value });
+    const entries: string[] = [];
+    for (let after = 0; ;) {
+      const page = await watcher.read("log", after, 1_000);
+      if (page.length === 0) break;
+      entries.push(...page.map(({ value }) => value));
+      after = page.at(-1)!.seq;
+    }
+    const found = new Set(entries);
+    expect(logged.filter((entry) => !found.has(entry))).toEqual([]);
+    expect(found.size).toBe(entries.length);
+  });
+
+  it("refuses every call at once while it is away, and takes them again within 5 seconds", async () => {
+    const server = await useServer();
+    const driver = await useDriver(server.url);
+    await driver.put("b", "key", "1");
+    await server.kill();
+    expect(await refusedWithin(driver.put("b", "key", "2"))).toBeLessThan(5_000);
+    for (const work of [
+      () => driver.get("b", "key"),
+      () => driver.put("b", "key", "3"),
+      () => driver.delete("b", "key"),
+      () => driver.list("b", { prefix: "", limit: 9 }),
+      () => driver.watch("b", () => {}),
+      () => driver.append("log", ["1"]),
+      () => driver.read("log", 0, 9),
+      () => driver.trim("log", { maxEntries: 1 }),
+      () => driver.publish("t", "1"),
+      () => driver.subscribe("t", () => {}),
+    ])
+      expect(await refusedWithin(work())).toBeLessThan(1_000);
+    await server.start();
+    const there = await until(() => driver.get("b", "key").catch(() => false as const), 5_000);
+    // What was refused while it was away never happens later.
+    expect(there.value).toBe("1");
+  });
+});
+
+describe("a nats-server that does not answer", () => {
+  it("is given up within 5 seconds, and used again when it answers", async () => {
+    const server = await useServer();
+    const driver = await useDriver(server.url);
+    await driver.put("b", "key", "1");
+    process.kill(server.pid!, "SIGSTOP");
+    onTestFinished(() => void (server.pid && process.kill(server.pid, "SIGCONT")));
+    expect(await refusedWithin(driver.get("b", "key"))).toBeLessThan(5_000);
+    expect(await refusedWithin(driver.put("b", "key", "2", { rev: 1 }))).toBeLessThan(5_000);
+    process.kill(server.pid!, "SIGCONT");
+    await until(() => driver.get("b", "key").catch(() => false as const), 10_000);
+  });
+});
+
+describe(`a store that is away for ${AWAY_MS / 1_000} s`, () => {
+  it(
+    "refuses changes as unavailable, and is equal everywhere within 5 s of its return",
+    async () => {
+      const server = await useServer();
+      const gateways = await Promise.all(
+        [1, 2].map(async () => {
+          const gateway = new GatewayStore(await useDriver(server.url), log);
+          await gateway.join();
+          return gateway;
+        }),
+      );
+      const copies = await Promise.all(
+        gateways.map(async (gateway) => {
+          const copy = new Map<string, number>();
+          await gateway
+            .scope("p")
+            .kv<number>("flags")
+            .watch("", (key, entry) => {
+              if (entry) copy.set(key, entry.value);
+              else copy.delete(key);
+            });
+          return copy;
+        }),
+      );
+      const [one, two] = gateways.map((gateway) => gateway.scope("p").kv<number>("flags"));
+      await one!.put("a", 1);
+      await two!.put("b", 1);
+      await until(() => copies.every((copy) => copy.size === 2));
+      await server.kill();
+      const end = performance.now() + AWAY_MS;
+      while (performance.now() < end) {
+        const refused = await one!.put("a", 2).catch((error: unknown) => error);
+        expect(isGatewayError(refused) && refused.code).toBe("unavailable");
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      expect(copies.map((copy) => copy.get("a"))).toEqual([1, 1]);
+      await server.start();
+      const back = performance.now();
+      await until(() => one!.put("a", 3).catch(() => false as const), 5_000);
+      await until(() => copies.every((copy) => copy.get("a") === 3), 5_000);
+      expect(performance.now() - back).toBeLessThan(5_000);
+      for (const gateway of gateways) await gateway.close();
+    },
+    AWAY_MS + 40_000,
+  );
+});
