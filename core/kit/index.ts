@@ -117,6 +117,7 @@ export type {
   LogOptions,
   Meter,
   MeterOptions,
+  OpenDatabase,
   Replica,
   Store,
   Topic,

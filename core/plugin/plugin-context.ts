@@ -1,6 +1,5 @@
 import type { Control } from "./control.ts";
 import type { Call, CallInput, Middleware } from "../call/call.ts";
-import type { Kysely } from "kysely";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { Answer } from "../call/answer.ts";
@@ -30,8 +29,7 @@ import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentica
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "../http/route.ts";
-import type { Migration } from "../store/database.ts";
-import type { Store } from "../store/store.ts";
+import type { OpenDatabase, Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
 import type { Json, Principal } from "../call/types.ts";
 
@@ -58,23 +56,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly files: PluginFiles;
   /** Keeps what is to outlive the process, and what gateways of one store share. */
   readonly store: Store;
-  /**
-   * Opens tables of the plugin's own in the database of the store, SQLite or PostgreSQL: for what people search and administer. Call
-   * it in `onStart`. Tables and indexes are called `<plugin>__<name>` there (`team_auth__users`); queries say the name alone, and
-   * those written as SQL say `sql.table("users")`.
-   *
-   * @param migrations steps that were not made yet run here, all in one transaction, by one gateway at a time. Their places are their
-   * numbers: add new ones at the end, and never change one that was released
-   * @returns a kysely instance, which the gateway closes
-   * @throws {GatewayError} `invalid` with another store, and for tables that a later version of the plugin made; `unavailable` while
-   * the database is away, as every query
-   * @example
-   * const db = await gateway.database<{ notes: { id: string; text: string } }>([
-   *   (old) => old.schema.createTable("notes").addColumn("id", "text", (id) => id.primaryKey()).addColumn("text", "text").execute(),
-   * ]);
-   * await db.insertInto("notes").values({ id, text }).execute();
-   */
-  database<T>(migrations: readonly Migration[]): Promise<Kysely<T>>;
+  /** Opens tables of the plugin's own in the database of the store, for what people search and administer. */
+  readonly database: OpenDatabase;
   /** The gateway as a whole: its servers, what it is and shows, and for `onStart` and later how to change it. */
   readonly control: Control;
   /**
@@ -201,8 +184,7 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    *
    * - `undefined`: all is well.
    * - A sentence: something is missing without which this gateway should get no traffic. `GET /readyz` of every listener is 503
-   *   meanwhile and tells it with `?verbose`, to everybody. `/livez` does not change, so an orchestrator restarts nothing for it.
-   *   A throw counts as missing.
+   *   meanwhile and tells it with `?verbose`. `/livez` does not change, so nothing is restarted for it. A throw counts as missing.
    * - A {@link PluginWarning}: it works but should not stay so. `propylon check`, the start-up summary and status pages show it.
    *
    * @param name names it in `/readyz?verbose`, in a word or two
