@@ -102,6 +102,7 @@ function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): S
     call: (input) => callLocally(parts(), input),
     onEvent: (name, event) => reportEvent(parts(), name, event),
     store: (plugin) => parts().store.scope(plugin),
+    database: (plugin, migrations) => parts().store.database(plugin, migrations),
     keep: (key, name, create, dispose) => parts().kept.keep(key, name, create, dispose),
   };
 }

@@ -102,6 +102,7 @@ export type {
   StoreHost,
   Unsubscribe,
 } from "../store/driver.ts";
+export type { Migration } from "../store/database.ts";
 export { LocalEvents } from "../store/local-events.ts";
 export { storeKey } from "../store/store-key.ts";
 export { Records, type RecordsOptions } from "../store/records.ts";
@@ -116,6 +117,7 @@ export type {
   LogOptions,
   Meter,
   MeterOptions,
+  OpenDatabase,
   Replica,
   Store,
   Topic,

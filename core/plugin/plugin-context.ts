@@ -29,7 +29,7 @@ import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentica
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "../http/route.ts";
-import type { Store } from "../store/store.ts";
+import type { OpenDatabase, Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
 import type { Json, Principal } from "../call/types.ts";
 
@@ -56,6 +56,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly files: PluginFiles;
   /** Keeps what is to outlive the process, and what gateways of one store share. */
   readonly store: Store;
+  /** Opens tables of the plugin's own in the database of the store, for what people search and administer. */
+  readonly database: OpenDatabase;
   /** The gateway as a whole: its servers, what it is and shows, and for `onStart` and later how to change it. */
   readonly control: Control;
   /**
@@ -182,8 +184,7 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    *
    * - `undefined`: all is well.
    * - A sentence: something is missing without which this gateway should get no traffic. `GET /readyz` of every listener is 503
-   *   meanwhile and tells it with `?verbose`, to everybody. `/livez` does not change, so an orchestrator restarts nothing for it.
-   *   A throw counts as missing.
+   *   meanwhile and tells it with `?verbose`. `/livez` does not change, so nothing is restarted for it. A throw counts as missing.
    * - A {@link PluginWarning}: it works but should not stay so. `propylon check`, the start-up summary and status pages show it.
    *
    * @param name names it in `/readyz?verbose`, in a word or two

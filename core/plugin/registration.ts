@@ -47,6 +47,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     get store() {
       return host.store(name);
     },
+    database: (migrations) => host.database(name, migrations),
     tool: (tool, definition) => register(scope, "tool", tool, definition, scope.tools),
     resource: (resource, definition) => registerResource(scope, resource, definition),
     prompt: (prompt, definition) => register(scope, "prompt", prompt, definition, scope.prompts),

@@ -18,6 +18,7 @@ import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "
 import type { ManagedServer, ServerType } from "../server/server-type.ts";
 import type { Socket } from "../http/route.ts";
 import type { Server, ServerEvent } from "../server/server.ts";
+import type { GatewayStore } from "../store/gateway-store.ts";
 import type { Store } from "../store/store.ts";
 import { Sources } from "./sources.ts";
 import type { Stage } from "../call/stages.ts";
@@ -106,6 +107,8 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control"> & {
   onEvent(name: string, event: ServerEvent): void;
   /** A plugin's part of the store. */
   store(plugin: string): Store;
+  /** A plugin's tables. */
+  readonly database: GatewayStore["database"];
   /** Keeps a value for the plugin of that config key. */
   keep<T>(
     key: string,

@@ -1,6 +1,9 @@
 import type { Logger } from "pino";
+import type { Kysely } from "kysely";
+import { GatewayError } from "../errors.ts";
 import { Asking } from "./ask.ts";
 import { StoreConnection } from "./connection.ts";
+import type { Migration, RelationalData } from "./database.ts";
 import { MemoryDriver } from "./memory.ts";
 import type { StoreDriver } from "./driver.ts";
 import { StoreKv } from "./kv.ts";
@@ -18,6 +21,7 @@ export class GatewayStore {
   readonly #log: Logger;
   readonly #replicas: Replicas;
   readonly #asking: Asking;
+  #relational: Promise<RelationalData> | undefined;
 
   constructor(driver: StoreDriver, log: Logger) {
     this.#log = log;
@@ -38,6 +42,7 @@ export class GatewayStore {
 
   async close(): Promise<void> {
     await this.#replicas.leave();
+    await this.#relational?.then((data) => data.close());
     await this.connection.close();
   }
 
@@ -65,6 +70,31 @@ export class GatewayStore {
         this.#asking.ask(to, scopedName(owner, topic), body, signal),
       answer: (topic, handler) => this.#asking.answer(scopedName(owner, topic), handler as never),
     };
+  }
+
+  /**
+   * The tables of a plugin, brought up to date.
+   *
+   * @throws {GatewayError} `invalid` where the store holds none
+   */
+  async database<T>(owner: string, migrations: readonly Migration[]): Promise<Kysely<T>> {
+    this.#relational ??= this.#openRelational().catch((error: unknown) => {
+      this.#relational = undefined;
+      throw error;
+    });
+    const data = await this.#relational;
+    return data.open<T>(owner, migrations);
+  }
+
+  async #openRelational(): Promise<RelationalData> {
+    const dialect = await this.connection.driver.dialect?.();
+    if (!dialect)
+      throw new GatewayError("invalid", "The gateway's store holds no tables.", {
+        hint: "Set store: sqlite:./data/gateway.db in the config, or store: postgres://...",
+      });
+    // A gateway without relational data does not load the library.
+    const { RelationalData: Data } = await import("./database.ts");
+    return new Data(dialect);
   }
 
   /** A bucket of values that cannot be read fills no log. */

@@ -27,6 +27,8 @@ import { prepareTables } from "./tables.ts";
 const PATIENCE_MS = 4_800;
 /** How often ended values are removed, in milliseconds. */
 const SWEEP_MS = 30_000;
+/** Longest time until a value ends, in milliseconds: a century, within what the database can add. */
+const LONGEST_MS = 100 * 365 * 86_400_000;
 /** Values and entries that are removed at once. */
 const BATCH = 500;
 /** Behind every key. */
@@ -102,7 +104,7 @@ class PostgresDriver implements StoreDriver {
     value: string,
     { rev, until }: PutOptions = {},
   ): Promise<number | undefined> {
-    const ttl = until === undefined ? null : until - Date.now();
+    const ttl = until === undefined ? null : Math.min(until - Date.now(), LONGEST_MS);
     const values = [bucket, key, this.#parts.channel, kvNotice(bucket, key), value, ttl];
     const [row] = rev
       ? await this.#run(this.#sql.update, [...values, rev])

@@ -98,8 +98,10 @@ export class ChangeListener {
       await pause(backoffDelay(failures, RECONNECT), this.#closed.signal);
       try {
         if (this.#closed.signal.aborted) return undefined;
-        this.#client = await this.#connect();
-        return this.#client;
+        const client = await this.#connect();
+        // It may have been closed meanwhile.
+        if (this.#closed.signal.aborted) await client.end();
+        else return (this.#client = client);
       } catch (err) {
         this.#settings.log.debug({ err }, "the store's connection for changes cannot be made");
       }

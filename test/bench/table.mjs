@@ -20,7 +20,11 @@ export const GOALS = {
   store_relay_cpu_sqlite: ["<=", 1.05, "CPU per relayed call with store sqlite / with memory"],
   store_relay_cpu_postgres: ["<=", 1.05, "the same with PostgreSQL"],
   store_relay_cpu_nats: ["<=", 1.05, "the same with NATS"],
-  store_a2a_cpu_sqlite: [undefined, undefined, "CPU per A2A message with store sqlite / with memory"],
+  store_a2a_cpu_sqlite: [
+    undefined,
+    undefined,
+    "CPU per A2A message with store sqlite / with memory",
+  ],
   store_a2a_cpu_postgres: [undefined, undefined, "the same with PostgreSQL"],
   store_a2a_cpu_nats: [undefined, undefined, "the same with NATS"],
   relay_full_cpu: [

@@ -52,6 +52,24 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 kill -9 in the middle of writing the state file",
   },
+  postgres: {
+    args: [...vitest("test/plugins/postgres/store.test.ts"), "test/plugins/postgres/away.test.ts"],
+    env: { STORE_STEPS: "200000", STORE_KILLS: "50", STORE_CRASHES: "20" },
+    times: 1,
+    each: "200,000 steps beside the model, 50 kill -9 of a writer and 40 ends of the server, with PostgreSQL",
+  },
+  migration: {
+    args: vitest("test/core/store/database.test.ts"),
+    env: { MIGRATION_KILLS: "200" },
+    times: 1,
+    each: "200 migrations killed at random moments, with SQLite and with PostgreSQL",
+  },
+  "store-away": {
+    args: vitest("test/e2e/store-away.test.ts"),
+    env: { STORE_AWAY: "60" },
+    times: 1,
+    each: "60 s without PostgreSQL under load",
+  },
   write: {
     args: vitest("test/core/config/write.test.ts"),
     env: { WRITE_KILLS: "1000" },

@@ -183,6 +183,7 @@ it("the files of a folder that other folders import are these", () => {
         "tool-call",
       ],
       "store": [
+        "database",
         "driver",
         "gateway-store",
         "local-events",

@@ -152,6 +152,8 @@ describe.runIf(hasPostgres)("a store in PostgreSQL", () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const schema = freshSchema();
     const driver = await driverOf(server.url, schema);
+    const told = new Set<string | undefined>();
+    await driver.watch("bucket", (key) => told.add(key));
     const ended = Date.now() - 1;
     for (let step = 0; step < 1_200; step += 100)
       await Promise.all(
@@ -160,8 +162,8 @@ describe.runIf(hasPostgres)("a store in PostgreSQL", () => {
         ),
       );
     await driver.put("bucket", "stays", "v");
-    const told = new Set<string | undefined>();
-    await driver.watch("bucket", (key) => told.add(key));
+    await until(() => told.has("stays"));
+    told.clear();
     vi.advanceTimersByTime(45_000);
     await until(() => told.size === 1_200);
     expect((await query(`SELECT key FROM "${schema}".store_kv`)).rows).toEqual([{ key: "stays" }]);
