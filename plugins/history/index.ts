@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { Journal } from "./journal.ts";
+import { CallJournal } from "./journal.ts";
 import { registerMetrics } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { Recorder } from "./recorder.ts";
@@ -21,7 +21,7 @@ export default definePlugin({
     const journal = store.durable
       ? gateway.keep(
           "journal",
-          () => new Journal({ ring, store, log }),
+          () => new CallJournal({ ring, store, log }),
           (kept) => kept.close(),
         )
       : undefined;

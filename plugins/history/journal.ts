@@ -13,8 +13,8 @@ const CLOSE_MS = 1_000;
 /** Ids by which a record is known that was written twice: the answer to the first time did not come. */
 const MAX_SEEN = 2 * BATCH;
 
-/** What a {@link Journal} is made of. */
-export interface JournalOptions {
+/** What a {@link CallJournal} is made of. */
+export interface CallJournalOptions {
   readonly ring: Ring;
   readonly store: Store;
   readonly log: PluginContext["log"];
@@ -24,10 +24,10 @@ export interface JournalOptions {
  * The records of a ring in a store that outlives the process. The ring is also the queue: what makes room there before it was written
  * is dropped, so a store that is slow or away costs neither a call nor memory.
  */
-export class Journal {
+export class CallJournal {
   /** Records that will not be there after a restart. */
   dropped = 0;
-  readonly #options: JournalOptions;
+  readonly #options: CallJournalOptions;
   #log: Log<string>;
   #maxEntries: number;
   /** Records that came before those of earlier processes were read. */
@@ -41,7 +41,7 @@ export class Journal {
   /** Whether the store did not take the last batch: it is not asked with every call. */
   #isRefused = false;
 
-  constructor(options: JournalOptions) {
+  constructor(options: CallJournalOptions) {
     const { store, ring } = options;
     this.#options = options;
     this.#maxEntries = ring.limits.entries;

@@ -2,7 +2,7 @@ import { admits, GatewayError, type Access, type PluginContext, type RouteEvent 
 import { checkInput } from "propylon/kit";
 import { showEntry, type Entry } from "./entry.ts";
 import { exportLines } from "./export.ts";
-import type { Journal } from "./journal.ts";
+import type { CallJournal } from "./journal.ts";
 import { filterSchema, findEntry, findPage, pageSchema } from "./query.ts";
 import type { Recorder } from "./recorder.ts";
 import { replay } from "./replay.ts";
@@ -15,7 +15,7 @@ export interface History {
   readonly secrets: Secrets;
   readonly recorder: Recorder;
   /** Where calls outlive the process, if they do. */
-  readonly journal: Journal | undefined;
+  readonly journal: CallJournal | undefined;
 }
 
 /** Registers the history API below `/_meta/history`. */

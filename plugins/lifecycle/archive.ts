@@ -1,6 +1,6 @@
 import { Records, setTimer, type Kv, type Store } from "propylon/kit";
 import type { ManagedAgent } from "./agent.ts";
-import { recordSchema, restoreAgent, toRecord, type AgentRecord } from "./record.ts";
+import { recordSchema, restoreAgent, agentRecordOf, type AgentRecord } from "./record.ts";
 
 /** How long new output waits to be written, in milliseconds. */
 const OUTPUT_MS = 1_000;
@@ -74,7 +74,9 @@ export class AgentArchive {
     this.#talked.delete(agent);
     const starts = this.#starts.get(agent) ?? true;
     const gateway = this.#store.replica;
-    return this.#records.save(agent.id, () => toRecord(agent, { starts, gateway }), { persists });
+    return this.#records.save(agent.id, () => agentRecordOf(agent, { starts, gateway }), {
+      persists,
+    });
   }
 
   /** Writes its output, soon. */

@@ -2,9 +2,10 @@ import { createPrincipal, type Principal } from "propylon";
 import { z } from "zod";
 import { ManagedAgent } from "./agent.ts";
 
+const kindSchema = z.enum(["anonymous", "key", "user", "team", "agent", "service"]);
+
 const ownerSchema = z.object({
-  id: z.string().min(1),
-  kind: z.enum(["anonymous", "key", "user", "team", "agent", "service"]),
+  ref: z.string().regex(/^(?:anonymous|key|user|team|agent|service):[^]/),
   roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])),
   claims: z.record(z.string(), z.unknown()).exactOptional(),
   expiresAt: z.number().exactOptional(),
@@ -56,7 +57,7 @@ export const recordSchema = z.object({
 export type AgentRecord = z.output<typeof recordSchema>;
 
 /** An agent as it is now, or as it will be with the end that is being written. */
-export function toRecord(
+export function agentRecordOf(
   agent: ManagedAgent,
   { starts, gateway }: Pick<AgentRecord, "starts" | "gateway">,
 ): AgentRecord {
@@ -66,7 +67,7 @@ export function toRecord(
     id,
     contract,
     name,
-    owner: toIdentity(owner),
+    owner: toOwner(owner),
     key,
     meta,
     starts,
@@ -93,16 +94,18 @@ export function restoreAgent(record: AgentRecord, maxOutput: number): ManagedAge
   return agent;
 }
 
-function toIdentity({ id, kind, roles, claims, expiresAt }: Principal): AgentRecord["owner"] {
+function toOwner({ ref, roles, claims, expiresAt }: Principal): AgentRecord["owner"] {
   return {
-    id,
-    kind,
+    ref,
     roles: [...roles],
     ...(claims !== undefined && { claims }),
     ...(expiresAt !== undefined && { expiresAt }),
   };
 }
 
-function toPrincipal({ roles, ...identity }: AgentRecord["owner"]): Principal {
-  return createPrincipal({ ...identity, roles: new Set(roles) });
+function toPrincipal({ ref, roles, ...facts }: AgentRecord["owner"]): Principal {
+  // The first colon ends the kind, whatever comes behind it.
+  const end = ref.indexOf(":");
+  const kind = kindSchema.parse(ref.slice(0, end));
+  return createPrincipal({ ...facts, kind, id: ref.slice(end + 1), roles: new Set(roles) });
 }

@@ -1,7 +1,7 @@
 import { GatewayError } from "propylon";
 import { toEnvelope } from "propylon/kit";
 import { z } from "zod";
-import type { Completion, Job } from "./jobs.ts";
+import type { Completion, Job } from "./job.ts";
 
 /** Form in which jobs are stored. */
 export const jobSchema = z.object({
@@ -24,7 +24,7 @@ export type JobRecord = z.output<typeof jobSchema>;
 const MAX_RESULT = 3 * 1024 * 1024;
 
 /** A job as it is, or as it will be with the end that is being written. */
-export function toRecord(job: Job, gateway: string): JobRecord {
+export function jobRecordOf(job: Job, gateway: string): JobRecord {
   const { id, server, tool, owner, createdAt } = job;
   const { status, endedAt, completion } = job.next ?? job;
   return {

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Principal, type Progress } from "propylon";
 import { Records, setTimer, within, type Kv, type Store } from "propylon/kit";
-import { interrupted, jobSchema, restoreJob, toRecord, type JobRecord } from "./job-record.ts";
+import type { Completion, Job, JobState } from "./job.ts";
+import { interrupted, jobSchema, restoreJob, jobRecordOf, type JobRecord } from "./job-record.ts";
 import type { OpenapiOptions } from "./options.ts";
 
 /** How long the last ends may take to be written when everything ends, in milliseconds. */
@@ -9,43 +10,11 @@ const CLOSE_MS = 1_000;
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-/** How a call ended, ready to be sent. */
-export interface Completion {
-  readonly status: number;
-  /** JSON text. */
-  readonly body: string;
-}
-
 /** What runs a job: reports progress until it has its end, which never rejects. */
 export type JobWork = (
   signal: AbortSignal,
   progress: (report: Progress) => void,
 ) => Promise<Completion>;
-
-/** How a job stands. */
-interface JobState {
-  readonly status: "running" | "done" | "failed" | "cancelled";
-  readonly endedAt: string | undefined;
-  readonly completion: Completion | undefined;
-}
-
-/** One call that is answered later. */
-export interface Job {
-  readonly id: string;
-  readonly server: string;
-  readonly tool: string;
-  readonly createdAt: string;
-  readonly owner: string;
-  readonly abort: AbortController;
-  status: JobState["status"];
-  progress: Progress | undefined;
-  endedAt: string | undefined;
-  completion: Completion | undefined;
-  expiry: NodeJS.Timeout | undefined;
-  /** The end that is being written down and does not count yet. */
-  next: JobState | undefined;
-  writing: Promise<void> | undefined;
-}
 
 /**
  * Calls that are answered later: bounded in number and bytes, forgotten after a while, each its maker's own. Where the gateway has a
@@ -270,7 +239,7 @@ export class Jobs {
   }
 
   #save(job: Job, persists: boolean): Promise<void> {
-    return this.#records.save(job.id, () => toRecord(job, this.#store.replica), { persists });
+    return this.#records.save(job.id, () => jobRecordOf(job, this.#store.replica), { persists });
   }
 
   /** Results beyond the bytes allowed are dropped, oldest first; the last one stays, or nobody could fetch a large one. */

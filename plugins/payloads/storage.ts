@@ -57,7 +57,7 @@ export class FolderStorage implements PayloadStorage {
     const known = new Map<string, PayloadInfo>();
     for await (const { id, info } of readEntries(this.#folder, names)) known.set(id, info);
     const wanted = new Set(
-      [...known.keys()].flatMap((id) => [nameOf(id, "gz"), nameOf(id, "json")]),
+      [...known.keys()].flatMap((id) => [fileNameOf(id, "gz"), fileNameOf(id, "json")]),
     );
     // What a crash left behind: temporary files, and bytes whose description never appeared.
     for (const name of names.filter((each) => !wanted.has(each))) await this.#folder.remove(name);
@@ -65,16 +65,16 @@ export class FolderStorage implements PayloadStorage {
   }
 
   async read(id: string): Promise<readonly Uint8Array[]> {
-    return [await this.#folder.read(nameOf(id, "gz"))];
+    return [await this.#folder.read(fileNameOf(id, "gz"))];
   }
 
   async write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {
-    await this.#folder.write(nameOf(id, "gz"), members);
-    await this.#folder.write(nameOf(id, "json"), [Buffer.from(JSON.stringify({ id, info }))]);
+    await this.#folder.write(fileNameOf(id, "gz"), members);
+    await this.#folder.write(fileNameOf(id, "json"), [Buffer.from(JSON.stringify({ id, info }))]);
   }
 
   async remove(id: string): Promise<void> {
-    for (const ending of ["json", "gz"] as const) await this.#folder.remove(nameOf(id, ending));
+    for (const ending of ["json", "gz"] as const) await this.#folder.remove(fileNameOf(id, ending));
   }
 
   close(): Promise<void> {
@@ -83,7 +83,7 @@ export class FolderStorage implements PayloadStorage {
 }
 
 /** Name of a file of a payload: ids come from clients, so no id may become a path. */
-export function nameOf(id: string, ending: "gz" | "json"): string {
+export function fileNameOf(id: string, ending: "gz" | "json"): string {
   return `${digestOf(id)}.${ending}`;
 }
 

@@ -3,7 +3,7 @@ import { storeKey, type Kv, type Store } from "propylon/kit";
 import { z } from "zod";
 import { PayloadFolder } from "./folder.ts";
 import type { PayloadInfo } from "./service.ts";
-import { digestOf, nameOf, readEntries, type PayloadStorage } from "./storage.ts";
+import { digestOf, fileNameOf, readEntries, type PayloadStorage } from "./storage.ts";
 
 /** Bytes up to which a payload stands in the store although there is a folder. */
 const SMALL = 64 * 1024;
@@ -148,7 +148,7 @@ export class StoreStorage implements PayloadStorage {
   async #loadFolder(folder: PayloadFolder): Promise<void> {
     const names = new Set(await folder.open());
     for await (const { id, info } of readEntries(folder, [...names])) {
-      const file = nameOf(id, "gz");
+      const file = fileNameOf(id, "gz");
       if (names.has(file) && !this.#entries.has(id))
         await this.write(id, [await folder.read(file)], info);
     }
@@ -189,5 +189,5 @@ function pieceKey({ token }: Bytes, number: number): string {
 }
 
 function fileOf({ token }: Bytes): string {
-  return nameOf(token, "gz");
+  return fileNameOf(token, "gz");
 }

@@ -15,20 +15,20 @@ export default definePlugin({
   provides: RateLimits,
   setup(gateway) {
     const limits = new Limits(gateway.config, rejectedCounter(gateway.metrics));
+    const { store, log } = gateway;
+    const levels = store.durable
+      ? gateway.keep(
+          "levels",
+          () => new Levels(store, log),
+          (kept) => kept.close(),
+        )
+      : undefined;
     gateway.use("limit", limits.middleware);
     registerMetrics(gateway.metrics, limits.caps);
     // Who waits has not started, and shall not when everything else ends.
     gateway.hook("gateway:drain", () => limits.close());
+    if (levels) gateway.onStart(() => levels.follow(limits.rates));
     gateway.onDispose(() => limits.close());
-    const { store, log } = gateway;
-    if (store.durable) {
-      const levels = gateway.keep(
-        "levels",
-        () => new Levels(store, log),
-        (kept) => kept.close(),
-      );
-      gateway.onStart(() => levels.follow(limits.rates));
-    }
     return limits;
   },
 });

@@ -114,9 +114,8 @@ it("what was refused is not there after a restart, although the store took it", 
   );
   kept.writesLeft = Infinity;
   kept.isAway = false;
-  await until(async () =>
-    (await kept.driver.get("gating/flags", "house/alpha"))?.value.includes("true"),
-  );
+  const stored = () => kept.driver.get("gating/flags", "house/alpha");
+  await until(async () => !(await stored())?.value.includes('"enabled":false'));
   const second = await startOn(kept, url);
   expect(second.service.isToolEnabled("house", "alpha")).toBe(true);
 });

@@ -162,9 +162,9 @@ describe("large results while the store is away", () => {
 });
 
 async function lostFile(kept: KeptStore): Promise<string[]> {
-  const { nameOf } = await import("../../../plugins/payloads/storage.ts");
+  const { fileNameOf } = await import("../../../plugins/payloads/storage.ts");
   const entries = (await valuesIn(kept, "index")).map(
     ({ value }) => JSON.parse(value.slice(2)) as { id: string; token: string },
   );
-  return entries.filter(({ id }) => id === "lost").map(({ token }) => nameOf(token, "gz"));
+  return entries.filter(({ id }) => id === "lost").map(({ token }) => fileNameOf(token, "gz"));
 }
