@@ -56,8 +56,6 @@ export const LONG: readonly string[] = [
   "test/e2e/kept-sessions.test.ts",
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,control,edit-kill,evict,fuzz,hostile-pattern}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,sigterm,store-kill,store-sigterm}.test.ts",
-  "test/e2e/{templates-projects,terminal,third-party,tutorials,unread}.test.ts",
-  "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,sigterm}.test.ts",
   "test/e2e/{store-away,templates-projects,terminal,third-party,tutorials,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",
   "test/plugins/a2a/elicitation.test.ts",

@@ -109,7 +109,7 @@ export const NOT_RESUMABLE: Fault = {
 
 /** For a call that ran when the gateway's process ended. Its session lives on, and its client waits. */
 export const LOST_CALL: Fault = toFault(
-  new GatewayError("unavailable", "The gateway was started anew while this call ran.", {
+  new GatewayError("unavailable", "The gateway was started again while this call ran.", {
     hint: "It is not known whether the call did its work. Make it again where that does no harm.",
   }),
 );

@@ -3,7 +3,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFailed, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { startModel } from "../fixtures/model/model.mjs";
 import { until } from "../fixtures/until.ts";
@@ -226,6 +226,7 @@ it(
     );
     const gateway = new Mortal(() => [main, "start", config]);
     onTestFinished(async () => void (await gateway.kill()));
+    onTestFailed(() => void process.stderr.write(`${gateway.lines.slice(-20).join("\n")}\n`));
     const witness = new Witness(`http://127.0.0.1:${port}`);
     const isReady = (): Promise<boolean> =>
       fetch(`http://127.0.0.1:${port}/health`).then(
