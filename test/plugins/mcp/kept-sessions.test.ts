@@ -415,7 +415,7 @@ it("a call that ran at the restart is answered with an error where its client re
   await rig.kill();
   const error = await failed;
   expect(error).toMatchObject({ code: -32000, data: { code: "unavailable" } });
-  expect(String(error)).toContain("started anew while this call ran");
+  expect(String(error)).toContain("started again while this call ran");
   expect(await call(client)).toMatchObject([{ text: "here" }]);
 });
 
