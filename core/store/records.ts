@@ -5,6 +5,9 @@ import type { Entry, Kv, KvOptions, Store } from "./store.ts";
 /** Wait between attempts while the store is away, in milliseconds. */
 const RETRY_MS = 500;
 
+/** Writes that met another revision, before the thing counts as another gateway's. */
+const ATTEMPTS = 5;
+
 /**
  * How things are recorded.
  *
@@ -24,7 +27,8 @@ interface Slot<T> {
   /** The state as it will be when the write begins; absent when nothing waits. */
   render: (() => T) | undefined;
   waiting: Waiting[];
-  working: boolean;
+  /** Resolves when nothing more is written of it; never rejects. */
+  working: Promise<void> | undefined;
 }
 
 interface Waiting {
@@ -48,6 +52,7 @@ export class Records<T> {
   readonly #options: RecordsOptions<T>;
   readonly #slots = new Map<string, Slot<T>>();
   readonly #working = new Set<Promise<void>>();
+  readonly #deleting = new Map<string, Promise<void>>();
 
   constructor(store: Store, name: string, options: RecordsOptions<T>) {
     this.#kv = store.kv(name, options);
@@ -82,7 +87,9 @@ export class Records<T> {
     slot.render = render;
     return new Promise((resolve, reject) => {
       slot.waiting.push({ persists, resolve, reject });
-      if (!slot.working) this.#track(this.#work(key, slot));
+      if (slot.working) return;
+      slot.working = this.#work(key, slot);
+      this.#track(slot.working);
     });
   }
 
@@ -98,9 +105,18 @@ export class Records<T> {
     this.#slots.delete(key);
     if (slot) slot.render = undefined;
     if (!persists && !slot?.working) return;
-    const deleting = this.#again(() => this.#kv.delete(key));
+    const deleting = this.#delete(key, slot);
+    this.#deleting.set(key, deleting);
     this.#track(deleting);
     await deleting;
+    if (this.#deleting.get(key) === deleting) this.#deleting.delete(key);
+  }
+
+  /** A write under way would bring it back. */
+  async #delete(key: string, slot: Slot<T> | undefined): Promise<void> {
+    await this.#deleting.get(key);
+    await slot?.working;
+    await this.#again(() => this.#kv.delete(key));
   }
 
   /** Forgets a thing that stays in the store. */
@@ -124,7 +140,12 @@ export class Records<T> {
   }
 
   #slot(key: string): Slot<T> {
-    const slot = this.#slots.get(key) ?? { rev: 0, render: undefined, waiting: [], working: false };
+    const slot = this.#slots.get(key) ?? {
+      rev: 0,
+      render: undefined,
+      waiting: [],
+      working: undefined,
+    };
     this.#slots.set(key, slot);
     return slot;
   }
@@ -135,9 +156,8 @@ export class Records<T> {
   }
 
   async #work(key: string, slot: Slot<T>): Promise<void> {
-    slot.working = true;
-    // Several changes of one turn are one write.
-    await Promise.resolve();
+    // Several changes of one turn are one write; one that was deleted before is gone first.
+    await this.#deleting.get(key);
     while (slot.render && this.#slots.get(key) === slot) {
       const waiting = slot.waiting.splice(0);
       const { render } = slot;
@@ -149,23 +169,26 @@ export class Records<T> {
         await this.#fail(slot, render, waiting, error);
       }
     }
-    slot.working = false;
+    slot.working = undefined;
     // It was deleted meanwhile: nobody waits for its state any more.
     for (const each of slot.waiting.splice(0)) each.resolve();
   }
 
   async #write(key: string, slot: Slot<T>, render: () => T): Promise<void> {
-    const rev = await this.#kv.update(key, render(), slot.rev);
-    if (rev !== undefined) {
-      slot.rev = rev;
-      return;
+    for (let attempt = 0; attempt < ATTEMPTS && this.#slots.get(key) === slot; attempt++) {
+      const rev = await this.#kv.update(key, render(), slot.rev);
+      if (rev !== undefined) {
+        slot.rev = rev;
+        return;
+      }
+      // A write of which no answer came, or another gateway.
+      const there = await this.#kv.get(key);
+      if (there && this.#options.owns?.(there.value) === false) break;
+      slot.rev = there?.rev ?? 0;
     }
-    // A write of which no answer came, or another gateway.
-    const there = await this.#kv.get(key);
-    if (there && this.#options.owns?.(there.value) === false)
+    // What cannot be read is a later version's.
+    if (this.#slots.get(key) === slot)
       throw new GatewayError("exists", "Another gateway goes on with this.");
-    slot.rev = there?.rev ?? 0;
-    return this.#write(key, slot, render);
   }
 
   async #fail(

@@ -5,7 +5,7 @@ import { idOf } from "./entry.ts";
 import type { Ring } from "./ring.ts";
 
 /** How long a record waits to be written, in milliseconds, unless a batch is full before. */
-const BATCH_MS = 250;
+const BATCH_MS = 100;
 /** Records that are written, or read, at once. */
 const BATCH = 500;
 /** How long the last batches may take when everything ends, in milliseconds. */

@@ -54,6 +54,7 @@ const OPTIONS: Readonly<Record<string, Options>> = {
 const BOUNDED = ["events", "telemetry"];
 /** These have no times; those of servers stand in the entries of `servers`. */
 const TIMELESS = [
+  "nats",
   "postgres",
   "sqlite",
   "conformance",
