@@ -224,7 +224,8 @@ it("a store in a file runs from a build, with the package of native code beside 
   await symlink(join(ROOT, "node_modules/libsql"), join(cwd, "node_modules/libsql"));
   expect(await propylon(["build"], cwd)).toMatchObject({ code: 0, stderr: "" });
   const text = await readFile(join(cwd, ".output/server.mjs"), "utf8");
-  expect(text).toMatch(/import\(["'`]libsql["'`]\)/);
+  // Not toMatch, which would print all of it.
+  expect(/import\(["'`]libsql["'`]\)/.test(text)).toBe(true);
   const served = await serve(join(cwd, ".output"), {});
   expect(await served.stop()).toBe(0);
   expect(await namesIn(join(cwd, ".output"))).toContain("gateway.db");
