@@ -23,11 +23,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 type Constructor = new (path: string) => Engine;
 
-/** Whether Node brings SQLite along: from version 22.13. */
-export function hasOwnSqlite(): boolean {
-  return ownSqlite() !== undefined;
-}
-
+/** Node brings SQLite along from version 22.13. */
 function ownSqlite(): { readonly DatabaseSync: Constructor } | undefined {
   const { getBuiltinModule } = process as { getBuiltinModule?: (id: string) => unknown };
   return getBuiltinModule?.("node:sqlite") as { readonly DatabaseSync: Constructor } | undefined;

@@ -1,6 +1,5 @@
 import { definePlugin } from "propylon";
 import { openDriver } from "./driver.ts";
-import { hasOwnSqlite } from "./engine.ts";
 import { optionsSchema } from "./options.ts";
 
 /** Keeps the gateway's state in a SQLite file: for one gateway, which finds everything again after a restart. */
@@ -8,6 +7,7 @@ export default definePlugin({
   name: "sqlite",
   config: optionsSchema,
   stores: { sqlite: openDriver },
-  packages: () => (hasOwnSqlite() ? [] : ["libsql"]),
+  // libsql is native code, which no bundle holds: a build imports it where it runs.
+  packages: () => [],
   setup() {},
 });

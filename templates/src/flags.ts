@@ -113,8 +113,8 @@ Creates a gateway: config, a plugin, a test, and the files to deploy it.
   -t, --template <name>   ${TEMPLATES.map(({ name }) => name).join(", ")}
       --name <name>       name of the project (default: that of the directory)
       --import <file>     import the mcpServers of a file (repeatable)
-      --with <list>       docker,compose,kubernetes (default: all; none: none); the last two
-                          include docker
+      --with <list>       docker,compose,kubernetes (default: these; none: none), postgres;
+                          compose and kubernetes include docker, postgres includes compose
       --production        a config that cannot be changed over HTTP
       --[no-]install      install the dependencies
       --[no-]git          make a git repository

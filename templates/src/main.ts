@@ -71,8 +71,12 @@ function checkPlace(directory: string, flags: Flags): string {
   return name;
 }
 
-/** A plugin is a package: what is for gateways would be left out without a word. */
-function checkFit({ template, imports, start }: Answers, flags: Flags): void {
+/** A plugin is a package: what is for gateways would be left out without a word. A database is not for this program to start. */
+function checkFit({ template, imports, extras, start }: Answers, flags: Flags): void {
+  if (start && extras.includes("postgres"))
+    throw new Failure(
+      "--start cannot start the database of --with postgres. Leave it out; the steps are printed.",
+    );
   if (template.name !== "plugin") return;
   const wrong = [
     imports.length > 0 ? "--import" : undefined,

@@ -6,6 +6,7 @@ import { makeEnvironment, makeExample } from "./environment.ts";
 import { Failure } from "./failure.ts";
 import { importServers, type Imported } from "./servers.ts";
 import type { Source } from "./source.ts";
+import { fitStore } from "./store.ts";
 import type { Extra, Template } from "./template.ts";
 
 /** What a project is made from. */
@@ -37,6 +38,8 @@ export interface Project {
   /** Variables in `.env` that only the user can fill in. */
   readonly blanks: readonly string[];
   readonly notes: readonly string[];
+  /** Services of compose.yaml that it does not start without. */
+  readonly services: readonly string[];
 }
 
 /** Name that every template has, to be replaced by that of the project. */
@@ -47,18 +50,21 @@ const EXTRA_FILES: Readonly<Record<Extra, (path: string) => boolean>> = {
   docker: (path) => path === "Dockerfile" || path === ".dockerignore",
   compose: (path) => path === "compose.yaml",
   kubernetes: (path) => path.startsWith("deploy/"),
+  postgres: () => false,
 };
 
 /** A project in memory: nothing is written unless everything can be. */
 export function makeProject(root: string, order: Order): Project {
-  const template = readTemplate(root, order);
+  const usesPostgres = order.extras.includes("postgres");
+  const template = fitStore(readTemplate(root, order), usesPostgres);
   const imported = importServers(order.imports, surroundings(template, order));
   const made = template.map((file) => ({ ...file, content: fill(file, order, imported) }));
   const { files, blanks } = environment(template, order, imported);
   const all = [...made, ...files, ...order.propylon.files].toSorted((left, right) =>
     left.path < right.path ? -1 : 1,
   );
-  return { files: all, imported: imported.names, blanks, notes: imported.notes };
+  const services = usesPostgres ? ["postgres"] : [];
+  return { files: all, imported: imported.names, blanks, notes: imported.notes, services };
 }
 
 /** What gateways share is no use to a package; a template's own file takes the place of the shared one. */
@@ -66,8 +72,11 @@ function readTemplate(root: string, { template, extras }: Order): readonly Proje
   const folders = template.name === "plugin" ? ["plugin"] : ["shared", template.name];
   const files = folders.flatMap((folder) => readTree(join(root, folder)));
   const wanted = new Map(files.map((file) => [file.path, file]));
-  // Compose and Kubernetes run an image, which somebody has to build.
-  const chosen = new Set<Extra>(extras.length > 0 ? ["docker", ...extras] : []);
+  // Compose and Kubernetes run an image, which somebody has to build, and Compose runs the database.
+  const implied: readonly Extra[] = extras.includes("postgres")
+    ? ["docker", "compose"]
+    : ["docker"];
+  const chosen = new Set<Extra>(extras.length > 0 ? [...implied, ...extras] : []);
   return [...wanted.values()].filter(({ path }) =>
     (Object.keys(EXTRA_FILES) as Extra[]).every(
       (extra) => chosen.has(extra) || !EXTRA_FILES[extra](path),

@@ -14,7 +14,14 @@ import { Failure } from "./failure.ts";
 import type { Flags } from "./flags.ts";
 import { nameOf } from "./name.ts";
 import { findServerFiles } from "./servers.ts";
-import { EXTRAS, findTemplate, TEMPLATES, type Extra, type Template } from "./template.ts";
+import {
+  DEFAULT_EXTRAS,
+  EXTRAS,
+  findTemplate,
+  TEMPLATES,
+  type Extra,
+  type Template,
+} from "./template.ts";
 
 /** Everything that has to be known to make a project. */
 export interface Answers {
@@ -33,7 +40,7 @@ export function defaultAnswers(flags: Flags): Answers {
     directory: flags.directory ?? defaultDirectory(template, flags),
     template,
     imports: flags.import,
-    extras: flags.with ?? EXTRAS,
+    extras: flags.with ?? DEFAULT_EXTRAS,
     install: flags.install ?? flags.start ?? false,
     start: flags.start ?? false,
   };
@@ -58,7 +65,8 @@ export async function ask(flags: Flags): Promise<Answers> {
   const imports =
     isGateway && flags.import.length === 0 ? await askImports(process.cwd()) : flags.import;
   const extras = isGateway && flags.with === undefined ? await askExtras() : defaults.extras;
-  const { install, start } = await askFinish(flags, isGateway);
+  // A database has to be started first.
+  const { install, start } = await askFinish(flags, isGateway && !extras.includes("postgres"));
   outro("Creating the project.");
   return { directory, template, imports, extras, install, start };
 }
@@ -108,8 +116,11 @@ async function askImports(folder: string): Promise<readonly string[]> {
 async function askExtras(): Promise<readonly Extra[]> {
   const answer = await multiselect({
     message: "Which deployment files do you want?",
-    options: EXTRAS.map((value) => ({ value })),
-    initialValues: [...EXTRAS],
+    options: EXTRAS.map((value) => ({
+      value,
+      ...(value === "postgres" && { hint: "keeps what has to outlive the process; with compose" }),
+    })),
+    initialValues: [...DEFAULT_EXTRAS],
     required: false,
   });
   return given(answer);
@@ -117,16 +128,16 @@ async function askExtras(): Promise<readonly Extra[]> {
 
 async function askFinish(
   flags: Flags,
-  isGateway: boolean,
+  canStart: boolean,
 ): Promise<{ install: boolean; start: boolean }> {
   if (flags.install !== undefined || flags.start !== undefined) {
     const { install, start } = defaultAnswers(flags);
     return { install, start };
   }
   const answer = given(
-    await confirm({ message: isGateway ? "Install and start it now?" : "Install it now?" }),
+    await confirm({ message: canStart ? "Install and start it now?" : "Install it now?" }),
   );
-  return { install: answer, start: answer && isGateway };
+  return { install: answer, start: answer && canStart };
 }
 
 function given<T>(answer: T): Exclude<T, typeof CANCEL_SYMBOL> {

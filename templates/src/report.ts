@@ -72,12 +72,20 @@ export function tellPlan(
 }
 
 /** Commands that can be copied, one a line. */
-function stepsOf({ directory, template, manager, isInstalled, isStarting }: Result): string[] {
+function stepsOf({
+  directory,
+  template,
+  project,
+  manager,
+  isInstalled,
+  isStarting,
+}: Result): string[] {
   const here = relative(process.cwd(), directory);
   const script = scriptWords(manager, template === "plugin" ? "test" : "start");
   return [
     ...(here === "" ? [] : [`cd ${shellWord(here)}`]),
     ...(isInstalled ? [] : [`${manager} install`]),
+    ...project.services.map((name) => `docker compose up --detach --wait ${name}`),
     ...(isStarting ? [] : [`${manager} ${script.join(" ")}`]),
   ];
 }

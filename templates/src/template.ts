@@ -31,8 +31,11 @@ export function findTemplate(name: string): Template | undefined {
   return TEMPLATES.find((template) => template.name === name);
 }
 
-/** What can be left out of a project. */
-export const EXTRAS = ["docker", "compose", "kubernetes"] as const;
+/** What a project has unless it is left out. */
+export const DEFAULT_EXTRAS = ["docker", "compose", "kubernetes"] as const;
+
+/** What a project can have. */
+export const EXTRAS = [...DEFAULT_EXTRAS, "postgres"] as const;
 
 /** One of {@link EXTRAS}. */
 export type Extra = (typeof EXTRAS)[number];

@@ -32,7 +32,7 @@ describe("wrong use", () => {
     [["--template"], /argument missing.*See --help\.$/],
     [["--template", "maximal"], /^There is no template "maximal"\. There are: minimal, /],
     [["--pm", "pip"], /^--pm must be one of npm, pnpm, yarn, bun\.$/],
-    [["--with", "docker,helm"], /^--with knows docker, compose, kubernetes and none/],
+    [["--with", "docker,helm"], /^--with knows docker, compose, kubernetes, postgres and none/],
     [[""], /^The directory has no name\. See --help\.$/],
     [["My Gateway"], /"My Gateway" cannot be .* add --name my-gateway\.$/],
     [["Grüße.org"], /add --name gru-e-org\.$/],
@@ -46,6 +46,8 @@ describe("wrong use", () => {
     [["gw", "--import", "."], / is a folder\. Give the file in it/],
     [["p", "-t", "plugin", "--start"], /^--start is for gateways, not for plugins/],
     [["p", "-t", "plugin", "--with", "docker"], /^--with is for gateways/],
+    [["p", "-t", "plugin", "--with", "postgres"], /^--with is for gateways/],
+    [["gw", "--with", "postgres", "--start"], /^--start cannot start the database of --with/],
     [["p", "-t", "plugin", "--production"], /^--production is for gateways/],
     [["p", "-t", "plugin", "--import", "x.json"], /^--import is for gateways/],
   ])("%j: a sentence, exit code 1, nothing written", async (words, sentence) => {

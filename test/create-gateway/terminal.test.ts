@@ -76,6 +76,20 @@ describe("questions", () => {
     expect(listFiles(join(folder, "my-plugin"))).toContain("src/index.ts");
   });
 
+  it("who chooses PostgreSQL starts the database first", async () => {
+    const folder = openFolder();
+    const terminal = openTerminal(creator, folder, ["gw", "-t", "minimal"]);
+    await terminal.see("Which deployment files do you want?");
+    terminal.press(KEYS.down.repeat(3));
+    await terminal.see("keeps what has to outlive the process");
+    terminal.press(KEYS.space + KEYS.enter);
+    await terminal.see("Install it now?");
+    terminal.press(`n${KEYS.enter}`);
+    await terminal.see("  docker compose up --detach --wait postgres");
+    expect(await terminal.ended).toBe(0);
+    expect(readFileSync(join(folder, "gw/compose.yaml"), "utf8")).toContain("postgres:17-alpine");
+  });
+
   it("a directory that cannot be used is asked for again", async () => {
     const folder = openFull();
     const terminal = openTerminal(creator, folder, ["-t", "minimal", "--no-install"]);

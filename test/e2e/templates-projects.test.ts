@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, freePort } from "../../core/testing/index.ts";
 import { TEMPLATES } from "../../templates/src/template.ts";
+import { startServer } from "../plugins/postgres/kit.ts";
 import { workFolder } from "./build.ts";
 import { readDockerfile } from "./dockerfile.ts";
 import {
@@ -47,6 +48,7 @@ const WAYS = {
     ],
   },
   production: { name: "production-gateway", flags: ["--yes", "--production"] },
+  postgres: { name: "gw-with-postgres", flags: ["--yes", "--with=kubernetes,postgres"] },
 } as const;
 
 /** Flags that mean nothing to a plugin. */
@@ -117,7 +119,9 @@ describe("a project of every template", () => {
         WAY_NAMES.map(async (way) => [way, await look(await create(template, way))] as const),
       );
       const well = { check: "The config is right.\n", changed: "" };
-      expect(Object.fromEntries(found)).toEqual({ yes: well, flags: well, production: well });
+      expect(Object.fromEntries(found)).toEqual(
+        Object.fromEntries(WAY_NAMES.map((way) => [way, well])),
+      );
     },
   );
 });
@@ -170,6 +174,59 @@ describe("the steps of a Dockerfile, without Docker", () => {
     },
   );
 });
+
+describe("a task of a2a-runtime outlives kill -9 of its image", () => {
+  it("in a file that its agent cannot read", { timeout: 120_000 }, async () => {
+    const directory = await create("a2a-runtime", "yes");
+    const image = await buildImage(directory);
+    const key = await readKey(directory);
+    const first = await startImage(image, key);
+    const id = await sum(first.url, key);
+    await first.kill();
+    const { url } = await startImage(image, key);
+    expect(await readTask(url, key, id)).toContain(SUM);
+    const file = join(image.workdir, ".store/gateway.db");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const headers = { authorization: `Bearer ${key}` };
+    const client = await connectClient(`${url}/mcp`, { headers });
+    onTestFinished(() => client.close());
+    const read = () => client.callTool({ name: "read_text_file", arguments: { path: file } });
+    await expect
+      .poll(async () => JSON.stringify(await read()), { timeout: 20_000 })
+      .toContain("outside allowed directories");
+  });
+
+  it("in PostgreSQL, which it is told of when it starts", { timeout: 120_000 }, async () => {
+    const server = await startServer();
+    const directory = await create("a2a-runtime", "postgres");
+    const image = await buildImage(directory);
+    const key = await readKey(directory);
+    const first = await startImage(image, key, { STORE: server.url });
+    const id = await sum(first.url, key);
+    await first.kill();
+    const { url } = await startImage(image, key, { STORE: server.url });
+    expect(await readTask(url, key, id)).toContain(SUM);
+  });
+});
+
+/** SHA-256 of "Ada". */
+const SUM = "99a563ab2f6e21e96998f9fddd2a2bab82b70ac019579502b8d7fc0032ff62bb";
+
+/** Has a text summed, which needs no model. */
+async function sum(url: string, key: string): Promise<string> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const message = { role: "user", parts: [{ text: "Ada" }], metadata: { skill: "checksum" } };
+  const body = JSON.stringify({ message: { messageId: "m-1", ...message } });
+  const answer = await fetch(url, { method: "POST", headers, body });
+  const { id, status } = (await answer.json()) as { id: string; status: { state: string } };
+  expect(status.state).toBe("completed");
+  return id;
+}
+
+async function readTask(url: string, key: string, id: string): Promise<string> {
+  const headers = { authorization: `Bearer ${key}`, "A2A-Version": "1.0" };
+  return (await fetch(`${url}/tasks/${id}`, { headers })).text();
+}
 
 describe("servers that were taken over", () => {
   it(
@@ -238,7 +295,8 @@ async function buildImage(directory: string): Promise<Image> {
 async function startImage(
   { workdir, env, command, healthcheck }: Image,
   key: string,
-): Promise<{ url: string; healthy: () => Promise<number> }> {
+  more: Readonly<Record<string, string>> = {},
+): Promise<{ url: string; healthy: () => Promise<number>; kill: () => Promise<void> }> {
   // An image is told its port before it starts.
   const port = String(await freePort());
   const variables = {
@@ -252,6 +310,7 @@ async function startImage(
     MODEL_URL: "http://127.0.0.1:9/v1",
     MODEL_API_KEY: "none",
     MODEL: "none",
+    ...more,
   };
   const [program = "", ...words] = command;
   const child = spawn(program, words, {
@@ -263,15 +322,20 @@ async function startImage(
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
   onTestFinished(async () => {
-    if (child.exitCode !== null) return;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill();
     await once(child, "exit");
   });
+  const kill = async (): Promise<void> => {
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    await gone;
+  };
   const [first = "", ...rest] = healthcheck;
   const healthy = async (): Promise<number> => {
     if (child.exitCode !== null) throw new Error(output);
     return (await run(workdir, [first, ...rest], variables)).code;
   };
   await expect.poll(healthy, { timeout: 20_000 }).toBe(0);
-  return { url: `http://127.0.0.1:${port}`, healthy };
+  return { url: `http://127.0.0.1:${port}`, healthy, kill };
 }

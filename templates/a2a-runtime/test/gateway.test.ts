@@ -20,6 +20,7 @@ async function start(model: (question: Question) => Reply = ({ text }) => text) 
   const port = String(await freePort());
   const environment = {
     GATEWAY_KEY: key,
+    STORE: "memory",
     MODEL_URL: await startModel(model),
     A2A_PORT: port,
     WORK_DIR: folder,

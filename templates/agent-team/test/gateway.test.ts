@@ -16,6 +16,7 @@ const headers = { authorization: `Bearer ${key}` };
 async function start(model: (question: Question) => Reply) {
   const environment = {
     GATEWAY_KEY: key,
+    STORE: "memory",
     MODEL_URL: await startModel(model),
     FOLDER: folder,
     NOTES: join(folder, "notes.jsonl"),

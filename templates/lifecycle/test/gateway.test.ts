@@ -13,7 +13,12 @@ const headers = { authorization: `Bearer ${key}` };
 
 /** The gateway as it is deployed, with a scripted model and a folder of its own. */
 async function start(model: (question: Question) => Reply) {
-  const environment = { GATEWAY_KEY: key, MODEL_URL: await startModel(model), FOLDER: folder };
+  const environment = {
+    GATEWAY_KEY: key,
+    MODEL_URL: await startModel(model),
+    FOLDER: folder,
+    STORE: "memory",
+  };
   const { client, url } = await setupGateway({ file: "gateway.yaml", environment });
   const call = async <T>(name: string, args: Record<string, unknown>): Promise<T> => {
     const { content } = await client.callTool({ name, arguments: args });

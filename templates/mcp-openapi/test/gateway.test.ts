@@ -9,6 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const environment = {
   GATEWAY_KEY: "a-key-for-the-test-only",
+  STORE: "memory",
   FOLDER: folder,
   SWITCHES: join(folder, "switches.json"),
 };

@@ -1,7 +1,8 @@
 import { setupGateway } from "propylon/testing";
 import { expect, it } from "vitest";
 
-const setup = { file: "gateway.yaml", environment: { GATEWAY_KEY: "a-key-for-the-test-only" } };
+const environment = { GATEWAY_KEY: "a-key-for-the-test-only", STORE: "memory" };
+const setup = { file: "gateway.yaml", environment };
 
 it("greets through a real MCP client", async () => {
   const { client } = await setupGateway(setup);

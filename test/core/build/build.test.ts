@@ -1,8 +1,8 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
-import { bundle, Folders, namesIn, propylon, run, serve, watchBundle } from "./kit.ts";
+import { bundle, Folders, namesIn, propylon, ROOT, run, serve, watchBundle } from "./kit.ts";
 
 // Each starts processes that bundle, which a loaded machine does slowly.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
@@ -217,6 +217,18 @@ it("a server type brings its plugin into the build, and finds it there", async (
   expect(text).not.toContain("plugins/openapi/");
   const served = await serve(join(cwd, ".output"), {});
   expect(await served.stop()).toBe(0);
+});
+
+it("a store in a file runs from a build, with the package of native code beside it", async () => {
+  const cwd = await folders.project({ "gateway.yaml": `${MAIN}store: sqlite:./gateway.db\n` });
+  await symlink(join(ROOT, "node_modules/libsql"), join(cwd, "node_modules/libsql"));
+  expect(await propylon(["build"], cwd)).toMatchObject({ code: 0, stderr: "" });
+  const text = await readFile(join(cwd, ".output/server.mjs"), "utf8");
+  // Not toMatch, which would print all of it.
+  expect(/import\(["'`]libsql["'`]\)/.test(text)).toBe(true);
+  const served = await serve(join(cwd, ".output"), {});
+  expect(await served.stop()).toBe(0);
+  expect(await namesIn(join(cwd, ".output"))).toContain("gateway.db");
 });
 
 it.each(["propylon", "vite", "esbuild"])("a build by %s holds no commands", async (way) => {

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+/** Folder of the repository. */
+export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const CLI = join(ROOT, "dist/plugins/cli.js");
 const BUNDLE = fileURLToPath(new URL("bundle.mjs", import.meta.url));
 
