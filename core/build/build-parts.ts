@@ -92,10 +92,7 @@ function findPackages(
   { plugins }: CheckedConfig,
   files: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, readonly string[]> {
-  const off = FIRST_PARTY.filter((name) => !files.has(name));
-  const found = new Map<string, readonly string[]>(
-    off.map((name) => [dirname(firstParty(name)), []]),
-  );
+  const found = new Map<string, readonly string[]>();
   for (const { key, plugin, options } of plugins) {
     const file = files.get(key)!;
     const names = plugin.packages?.(options);
@@ -103,6 +100,9 @@ function findPackages(
     requirePackages(key, names, file);
     found.set(dirname(file), names);
   }
+  // A plugin in use may import what another one brings, as sidecar does with nats: with the packages that it says itself.
+  const all = [...new Set([...found.values()].flat())];
+  for (const name of FIRST_PARTY) if (!files.has(name)) found.set(dirname(firstParty(name)), all);
   return found;
 }
 
