@@ -7,7 +7,7 @@ export { factsOf, type DeliveryFacts, readHeaders } from "./facts.ts";
 export { Link } from "./link.ts";
 export type { Followers, Jetstream, LinkOptions, LinkStatus, Opened, Said } from "./linking.ts";
 export { natsAccess, type NatsAccess } from "./access.ts";
-export { PACKAGES } from "./packages.ts";
+export { installedPackages, PACKAGES } from "./packages.ts";
 export {
   checkSettings,
   type Demands,

@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { GatewayError } from "propylon";
 
 /** The NATS client. */
@@ -8,6 +9,18 @@ export interface Packages {
 
 /** What `Packages` are installed as. */
 export const PACKAGES = ["@nats-io/transport-node", "@nats-io/jetstream"];
+
+/** Those of them that are here: where a queue is only known when the gateway runs, a build holds what there is. */
+export function installedPackages(): readonly string[] {
+  const { resolve } = createRequire(import.meta.url);
+  return PACKAGES.filter((name) => {
+    try {
+      return resolve(name) !== "";
+    } catch {
+      return false;
+    }
+  });
+}
 
 /**
  * Imports the client at first use: what is kept in memory needs none.

@@ -1,6 +1,6 @@
 import { definePlugin } from "propylon";
 import { commands } from "./commands.ts";
-import { PACKAGES } from "propylon/plugins/nats";
+import { installedPackages, PACKAGES } from "propylon/plugins/nats";
 import { run } from "./life.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
@@ -19,7 +19,7 @@ export default definePlugin({
   commands,
   provides: TaskQueue,
   // $NATS_URL may name servers where it runs.
-  packages: ({ nats }) => (nats.url === undefined ? undefined : PACKAGES),
+  packages: ({ nats }) => (nats.url === undefined ? installedPackages() : PACKAGES),
   setup(gateway) {
     const settings = settle(gateway.config, process.env, gateway.files.folder);
     const sidecar = assemble(gateway, settings);
