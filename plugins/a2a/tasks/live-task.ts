@@ -14,6 +14,7 @@ import {
 import type { SkillArtifact } from "../define.ts";
 import type { TaskOwner, RunningTask } from "../service.ts";
 import { Artifacts, type Update } from "./artifacts.ts";
+import { TaskAudience } from "./task-audience.ts";
 import type { TaskRecord } from "./task-record.ts";
 import { TaskQuestion } from "./question.ts";
 import { jsonSize } from "./size.ts";
@@ -61,15 +62,9 @@ export class LiveTask implements RunningTask {
   #said = 0;
   readonly #made = new Artifacts();
   readonly #accepted: Message[] = [];
-  readonly #watchers = new Set<(event: StreamEvent) => void>();
-  readonly #hear: LiveTaskOptions["hear"];
+  readonly #audience: TaskAudience;
   readonly #confirm: LiveTaskOptions["confirm"];
   #task: Task;
-  /** What others may know of it. */
-  #told: Task;
-  /** Resolves when what is to be told was confirmed, and told. */
-  #telling: Promise<void> | undefined;
-  #settled = deferred<Task>();
   /** That of a call under way, which waits for the next message. */
   #question: TaskQuestion | undefined;
 
@@ -77,9 +72,8 @@ export class LiveTask implements RunningTask {
     this.owner = owner;
     this.skill = skill;
     this.#most = most;
-    this.#hear = hear;
     this.#confirm = confirm;
-    this.#task = this.#told = record?.task ?? {
+    this.#task = record?.task ?? {
       id,
       contextId,
       status: { state: "submitted", timestamp: new Date().toISOString() },
@@ -87,6 +81,7 @@ export class LiveTask implements RunningTask {
       history: [],
       metadata: { skill },
     };
+    this.#audience = new TaskAudience(this.#task, (event) => hear?.(event));
     if (record) this.#restore(record);
   }
 
@@ -99,7 +94,6 @@ export class LiveTask implements RunningTask {
     this.reply = reply;
     this.isAbandoned = isAbandoned;
     this.changedAt = changedAt;
-    if (this.isSettled) this.#settled.resolve(task);
   }
 
   /** What the store keeps of it. @param replica the gateway that goes on with it */
@@ -129,7 +123,7 @@ export class LiveTask implements RunningTask {
 
   /** As others know it: behind what is, as long as that is not confirmed. */
   get task(): Task {
-    return this.#told;
+    return this.#audience.task;
   }
 
   get state(): TaskState {
@@ -151,11 +145,11 @@ export class LiveTask implements RunningTask {
 
   /** Resolves when everything that happened so far is known to others. */
   get confirmed(): Promise<void> | undefined {
-    return this.#telling;
+    return this.#audience.confirmed;
   }
 
   get settled(): Promise<Task> {
-    return this.#settled.promise;
+    return this.#audience.settled;
   }
 
   /** Bytes that its messages and artifacts take as JSON. */
@@ -164,9 +158,7 @@ export class LiveTask implements RunningTask {
   }
 
   watch(listener: (event: StreamEvent) => void): () => void {
-    listener({ task: this.#told });
-    if (!isSettled(this.#told.status.state)) this.#watchers.add(listener);
-    return () => void this.#watchers.delete(listener);
+    return this.#audience.watch(listener);
   }
 
   /**
@@ -207,7 +199,7 @@ export class LiveTask implements RunningTask {
     this.#said += size;
     this.#accepted.push(message);
     this.#task = { ...this.#task, history: [...history, ...more] };
-    if (!this.#telling) this.#told = this.#task;
+    this.#audience.show(this.#task);
     this.begunAt = performance.now();
     if (!this.isSettled) return;
     if (!this.isAsking) {
@@ -245,7 +237,7 @@ export class LiveTask implements RunningTask {
   }
 
   #goOn(): void {
-    this.#settled = deferred<Task>();
+    this.#audience.goOn();
     this.move("working");
   }
 
@@ -314,39 +306,16 @@ export class LiveTask implements RunningTask {
     this.#task = applyEvent(this.#task, event);
     if ("statusUpdate" in event) this.changedAt = Date.now();
     const confirmed = this.isSettled ? this.#confirm?.() : undefined;
-    const tell = this.#teller(event);
-    if (!confirmed && !this.#telling) return tell();
-    const done = (): void => {
-      if (this.#telling === telling) this.#telling = undefined;
-    };
-    const telling = Promise.all([confirmed, this.#telling])
-      .then(tell, () => this.#lose())
-      .finally(done);
-    this.#telling = telling;
+    this.#audience.tell(event, this.#task, confirmed, () => this.#lose());
   }
 
   /** What it came to is not in the store, so nobody may rely on it. */
   #lose(): void {
     const message = this.say([{ text: LOST }]);
     const status = { state: "failed" as const, timestamp: new Date().toISOString(), message };
-    this.#task = this.#told;
     const event = { statusUpdate: { ...this.#ids, status } };
-    this.#task = applyEvent(this.#task, event);
-    this.#teller(event)();
-  }
-
-  /** Tells of the task as it is now, when that may be told. */
-  #teller(event: StreamEvent): () => void {
-    const task = this.#task;
-    const settled = this.#settled;
-    return () => {
-      this.#told = task;
-      this.#hear?.(event);
-      for (const watcher of this.#watchers) watcher(event);
-      if (!isSettled(task.status.state)) return;
-      this.#watchers.clear();
-      settled.resolve(task);
-    };
+    this.#task = applyEvent(this.task, event);
+    this.#audience.tellLoss(event, this.#task);
   }
 }
 
@@ -358,16 +327,4 @@ function tooLarge(most: number): GatewayError {
   return new GatewayError("result_too_large", `The task would hold more than ${most} bytes.`, {
     hint: "Raise tasks.maxTaskSize, or let the skill answer with less.",
   });
-}
-
-interface Deferred<T> {
-  readonly promise: Promise<T>;
-  resolve(value: T): void;
-}
-
-/** A promise that is settled from outside; `Promise.withResolvers` is younger than Node 20. */
-function deferred<T>(): Deferred<T> {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
 }

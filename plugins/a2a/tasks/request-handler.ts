@@ -104,8 +104,8 @@ export class RequestHandler implements RuntimeService {
   }
 
   async send(message: Message, options: SendOptions): Promise<RunningTask> {
-    if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
     await this.#succession.fetch(message, options);
+    if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
     const known = this.#findFor(message, options);
     if (known?.hasTaken(message)) {
       await this.#arriving.get(known);
