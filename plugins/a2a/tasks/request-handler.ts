@@ -104,7 +104,8 @@ export class RequestHandler implements RuntimeService {
   }
 
   async send(message: Message, options: SendOptions): Promise<RunningTask> {
-    await this.#succession.fetch(message, options);
+    // Without a store a message is taken in the turn in which it comes.
+    if (this.#records.isKept) await this.#succession.fetch(message, options);
     if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
     const known = this.#findFor(message, options);
     if (known?.hasTaken(message)) {

@@ -55,9 +55,9 @@ export class Succession {
    * @throws {GatewayError} `unavailable`; `exists` for a message to a task that another gateway is at
    */
   async fetch(message: Message, options: SendOptions): Promise<void> {
-    const { records, store } = this.#host;
+    const { store } = this.#host;
     const id = options.id ?? message.taskId;
-    if (!records.isKept || id === undefined) return;
+    if (id === undefined) return;
     const known = store.find(id, options.principal);
     if (!known) await this.#await(id, message, options);
     else if (this.#host.waits(known) && !known.isAsking && !known.hasTaken(message))
