@@ -17,7 +17,6 @@ export class StoreConnection {
   readonly #log: Logger;
   readonly #closed = new AbortController();
   #awaySince: number | undefined;
-  #back: Promise<void> = Promise.resolve();
 
   constructor(driver: StoreDriver, log: Logger) {
     this.driver = driver;
@@ -56,7 +55,8 @@ export class StoreConnection {
       } catch (error) {
         const isAway = isGatewayError(error) && error.code === "unavailable";
         if (!isAway || this.closed.aborted || signal.aborted) throw error;
-        await Promise.race([this.#back, aborted(signal)]);
+        // Never at once: a store that refuses at once would keep everything else from running. Nor all together when it is back.
+        await pause(RETRY_MS * (0.5 + Math.random()), signal);
       }
     }
   }
@@ -70,7 +70,7 @@ export class StoreConnection {
     if (this.#awaySince !== undefined) return;
     this.#awaySince = performance.now();
     this.#log.error({ err: cause }, "the store does not answer");
-    this.#back = this.#waitForIt();
+    void this.#waitForIt();
   }
 
   async #waitForIt(): Promise<void> {
@@ -82,13 +82,6 @@ export class StoreConnection {
     }
     if (!this.closed.aborted) this.#log.info("the store answers again");
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 const isReached = (): boolean => true;

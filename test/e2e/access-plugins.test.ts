@@ -23,6 +23,9 @@ import rest from "../../plugins/rest/index.ts";
 import servers from "../../plugins/servers/index.ts";
 import sidecar from "../../plugins/sidecar/index.ts";
 import telemetry from "../../plugins/telemetry/index.ts";
+import nats from "../../plugins/nats/index.ts";
+import postgres from "../../plugins/postgres/index.ts";
+import sqlite from "../../plugins/sqlite/index.ts";
 import { runAccessMatrix, surprises } from "./access-matrix.ts";
 
 /** Every one there is. */
@@ -41,14 +44,17 @@ const PLUGINS: readonly PluginEntry[] = [
   lifecycle,
   mcp,
   metrics,
+  nats,
   openapi,
   payloads,
+  postgres,
   progress,
   ratelimit,
   registry,
   rest,
   servers,
   sidecar,
+  sqlite,
   telemetry,
 ];
 

@@ -3,7 +3,16 @@ import { join } from "node:path";
 import { jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { taskSchema, textOf, type Task } from "propylon/contract";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  onTestFailed,
+  onTestFinished,
+} from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { startModel } from "../fixtures/model/model.mjs";
 import type { ModelServer } from "../fixtures/model/types.ts";
@@ -98,6 +107,7 @@ async function setUp(count: number, store?: string): Promise<Stage> {
     const gateway = new Mortal(() => [main, "start", config]);
     onTestFinished(async () => void (await gateway.kill()));
     gateway.start();
+    onTestFailed(() => void process.stderr.write(`${gateway.lines.slice(-20).join("\n")}\n`));
     gateways.push(gateway);
   }
   const connection = await connect({ servers: nats.url });
