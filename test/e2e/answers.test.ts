@@ -29,7 +29,7 @@ const RUNS = Number(process.env["ANSWER_RUNS"] ?? 3);
 const COUNTS = RUNS > 3 ? [1, 2, 3] : [2];
 
 /** Longest wait for one step, in milliseconds. */
-const LIMIT = 30_000;
+const LIMIT = 60_000;
 
 let folder: string;
 let main: string;

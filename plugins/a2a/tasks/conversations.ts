@@ -32,7 +32,7 @@ const recordSchema = z.object({
 }) as unknown as ZodType<ConversationRecord>;
 
 /** After so long without a sign of life another gateway may take a conversation over, in milliseconds. */
-const LEASE_MS = 15_000;
+const LEASE_MS = 6_000;
 
 interface Entry {
   messages: readonly ChatMessage[];
