@@ -53,7 +53,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const examples = (await Promise.all((await pages()).map(examplesOf))).flat();
 
 describe("an example of the documentation passes propylon check", () => {
-  it.each(examples)("$place", async ({ place, text }) => {
+  it.each(examples)("$place", { timeout: 120_000 }, async ({ place, text }) => {
     expect(await problemsOf(place, text)).toEqual([]);
   });
 
@@ -135,7 +135,7 @@ function variablesOf(text: string): Record<string, string> {
 
 /** What an example names and does not show, because it shows a part. */
 function missingFrom(text: string): string {
-  const { servers, mcpServers, agents, plugins } = parse(text) as Record<string, unknown>;
+  const { servers, mcpServers, agents, plugins, timeouts } = parse(text) as Config;
   const named = ["books", "files", "filesystem", "memory", "orders", "search"];
   const agent = /\bagent: (\w+)/.exec(text)?.[1];
   const hasAgents = agents !== undefined || (plugins as Config | undefined)?.["agents"];
@@ -144,6 +144,8 @@ function missingFrom(text: string): string {
       ? `\nservers: { ${named.map((name) => `${name}: { command: ${name} }`).join(", ")} }\n`
       : "",
     agent !== undefined && !hasAgents ? `\nagents: { ${agent}: { instructions: Hi. } }\n` : "",
+    // The first example that needs a plugin waits until all of its source was compiled.
+    timeouts === undefined ? "\ntimeouts: { setup: 2m }\n" : "",
   ].join("");
 }
 
