@@ -3,6 +3,7 @@ import type { Principal } from "propylon";
 import type { EndpointContent, EndpointHost } from "propylon/kit";
 import { EarlyCalls, FirstConnect } from "./first-connect.ts";
 import { Journals } from "./journal.ts";
+import { RequestStates } from "./request-states.ts";
 import { KeepAlive, type StreamSettings } from "./stream.ts";
 import { View } from "./view.ts";
 
@@ -98,6 +99,7 @@ export class EndpointContext {
   closed = false;
   /** Keeps what is sent in answer to calls of sessions. */
   readonly journals = new Journals();
+  readonly requestStates: RequestStates;
   readonly firstConnect = new FirstConnect();
   readonly early = new EarlyCalls(this);
   readonly #prefix = randomBytes(6).toString("base64url");
@@ -106,6 +108,7 @@ export class EndpointContext {
   constructor(name: string, host: EndpointHost) {
     this.name = name;
     this.host = host;
+    this.requestStates = new RequestStates(host.store);
     this.streams = {
       pulse: new KeepAlive(),
       queue: host.limits.streamQueue,

@@ -7,7 +7,8 @@ import { type ClientRequest, ClientCall } from "./client-call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
-import { type ParkedAsk, type ParkedCalls, bindState, type StateOwner } from "./parked-calls.ts";
+import type { ParkedAsk, ParkedCalls } from "./parked-calls.ts";
+import type { StateOwner } from "./request-states.ts";
 import { META_CAPABILITIES, META_LOG_LEVEL, META_SERVER_INFO, RPC } from "./protocol.ts";
 import { type Reply, resultPieces } from "./reply.ts";
 import { encodeModern } from "./result.ts";
@@ -138,7 +139,7 @@ export class ModernCall extends ClientCall {
       method: this.method,
       callee: this.#callee,
       serverInfo: this.context.host.serverInfo,
-      bind: (state: string) => bindState(state, this.#owner),
+      bind: (state: string) => this.context.requestStates.bind(state, this.#owner),
     };
     const { pieces, status } = encodeModern(answer, this.id, frame);
     this.reply?.end(pieces, status);

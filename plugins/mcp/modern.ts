@@ -14,7 +14,8 @@ import {
   toForward,
 } from "./forward.ts";
 import { checkParamHeaders, checkStandardHeaders, paramHeaders } from "./request-headers.ts";
-import { ParkedCalls, unbindState } from "./parked-calls.ts";
+import { ParkedCalls } from "./parked-calls.ts";
+import type { RequestStates } from "./request-states.ts";
 import { type ListMethod, isListMethod } from "./list.ts";
 import type { Listeners } from "./listen.ts";
 import { ModernCall } from "./modern-call.ts";
@@ -145,7 +146,7 @@ export class ModernFace {
       if (held !== undefined) return held.resume(reply, request);
       return reply.end(faultPieces(UNKNOWN_STATE, request.id));
     }
-    const own = withOwnState(forward, request);
+    const own = withOwnState(forward, request, this.#context.requestStates);
     if (own === undefined) return reply.end(faultPieces(UNKNOWN_STATE, request.id));
     new ModernCall(this.#context, reply, request, own, this.#held).run(request, own);
   }
@@ -176,10 +177,14 @@ const UNKNOWN_STATE = invalid(
 );
 
 /** What goes to the server has its own state; `undefined` when that was given to somebody else, or for another request. */
-function withOwnState(forward: Forward, request: ClientRequest): Forward | undefined {
+function withOwnState(
+  forward: Forward,
+  request: ClientRequest,
+  states: RequestStates,
+): Forward | undefined {
   const bound = forward.params?.["requestState"];
   if (typeof bound !== "string") return forward;
-  const requestState = unbindState(bound, { ...request, route: forward.route });
+  const requestState = states.unbind(bound, { ...request, route: forward.route });
   return requestState === undefined
     ? undefined
     : { ...forward, params: { ...forward.params, requestState } };
