@@ -12,8 +12,11 @@ import { Mortal } from "./queue-process.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 const KILLS = Number(process.env["GATEWAY_KILLS"] ?? 4);
-/** History is written so long after the call at most, in milliseconds. */
-const HISTORY_LAG = 250;
+/**
+ * What history may lose, in milliseconds: two batches and their writing. The campaign, which has the machine to itself, asserts it; beside
+ * other tests a disk may take longer for one batch.
+ */
+const HISTORY_LAG = KILLS > 4 ? 250 : 2_000;
 /** Facts of so many lives are looked at behind each kill. */
 const LIVES = 3;
 
