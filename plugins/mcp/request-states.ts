@@ -1,7 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Store } from "propylon/kit";
-import type { ClientRequest } from "./client-call.ts";
-import type { Forward } from "./forward.ts";
 
 /** Marks a server's state that we bound. */
 const PREFIX = "propylon-state.";
@@ -10,9 +8,9 @@ const MAC_LENGTH = 43;
 
 /** For whom and for what a server gave its `requestState`. */
 export interface StateOwner {
-  readonly principal: ClientRequest["principal"];
+  readonly principal: { readonly ref: string };
   readonly method: string;
-  readonly route: Forward["route"];
+  readonly route: { readonly server: { readonly name: string }; readonly name: string };
 }
 
 /**
@@ -27,6 +25,7 @@ export class RequestStates {
   readonly #own = this.#key;
 
   constructor(store: Store) {
+    if (!store.durable && !store.shared) return;
     // While the store is away a state lives as long as the process: its client sends the request anew after that.
     readKey(store).then(
       (key) => (this.#key = key),

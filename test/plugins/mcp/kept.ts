@@ -6,7 +6,7 @@ import type { Store } from "../../../core/store/store.ts";
 
 /** A store that outlives the gateways of a test. */
 export interface Kept {
-  /** What the driver was asked, as method and key. */
+  /** What the driver was asked of sessions, as method and key; where it keeps nothing, of anything. */
   readonly asked: string[];
   /** Keys of the sessions that are there. */
   keys(): Promise<string[]>;
@@ -50,17 +50,22 @@ function watched(
   kept: Kept,
   is: Pick<StoreDriver, "durable" | "shared">,
 ): StoreDriver {
-  const ask = async <T>(method: string, key: string, work: () => Promise<T>): Promise<T> => {
-    kept.asked.push(`${method} ${key}`);
+  const ask = async <T>(
+    method: string,
+    bucket: string,
+    key: string,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    if (bucket === BUCKET || !is.durable) kept.asked.push(`${method} ${key}`);
     await kept.hold;
     if (kept.away) throw new Error("away");
     return work();
   };
   return {
     ...is,
-    get: (bucket, key) => ask("get", key, () => memory.get(bucket, key)),
-    put: (bucket, key, ...rest) => ask("put", key, () => memory.put(bucket, key, ...rest)),
-    delete: (bucket, key, rev) => ask("delete", key, () => memory.delete(bucket, key, rev)),
+    get: (bucket, key) => ask("get", bucket, key, () => memory.get(bucket, key)),
+    put: (bucket, key, ...rest) => ask("put", bucket, key, () => memory.put(bucket, key, ...rest)),
+    delete: (bucket, key, rev) => ask("delete", bucket, key, () => memory.delete(bucket, key, rev)),
     list: (...args) => memory.list(...args),
     watch: (...args) => memory.watch(...args),
     append: (...args) => memory.append(...args),
