@@ -171,14 +171,17 @@ describe.each(PLACES)("relational data in %s", (_name, createPlace, isHere) => {
     { timeout: 60_000 + KILLS * 10_000 },
     async () => {
       const seen = new Set<number>();
+      // Follows the speed of the machine: the kills gather around the end of the migrations.
+      let longest = 60;
       for (let kill = 0; kill < KILLS; kill++) {
         const place = createPlace();
         const store = new GatewayStore(await place.open(), log);
         await store.database("my-notes", migrations.slice(0, 1));
         await store.close();
-        await killDuring(place, Math.random() * 60);
+        await killDuring(place, Math.random() * longest);
         const { version, tables, rows } = await look(place);
         seen.add(version);
+        longest *= version === 1 ? 1.2 : 0.85;
         expect([1, 3]).toContain(version);
         expect(tables).toEqual(
           version === 1 ? ["my_notes__notes"] : ["my_notes__notes", "my_notes__people"],
