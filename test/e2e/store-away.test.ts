@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { definePlugin } from "propylon";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { fakeUpstream, setupGateway, type TestGateway } from "../../core/testing/index.ts";
 import postgres from "../../plugins/postgres/index.ts";
 import { freshSchema, startServer, until } from "../plugins/postgres/kit.ts";
@@ -60,6 +60,8 @@ it(
     await until(async () => (await stateOf(second))["a"] === 1);
 
     const load = startLoad(gateways);
+    // Calls to a closed gateway fail at once, and again, and nothing else would ever run.
+    onTestFinished(() => void load.stop());
     await server.kill();
     const stoppedAt = performance.now();
     await until(async () => {
