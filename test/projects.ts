@@ -9,7 +9,7 @@ export const UNIT: readonly string[] = [
   "test/core/gateway/{leak,plan}.test.ts",
   "test/core/http/allowed-hosts.test.ts",
   "test/core/http/auth/{chain,key,principal}.test.ts",
-  "test/core/kit/{backoff,blocks,document-host,env,json-scan,parse-json}.test.ts",
+  "test/core/kit/{backoff,blocks,document-host,env,expiring-map,json-scan,parse-json}.test.ts",
   "test/core/plugin/graph.test.ts",
   "test/core/process/{lines,ring-buffer,stderr}.test.ts",
   "test/core/server/{catalogue,refresher,status,template}.test.ts",

@@ -1,7 +1,7 @@
 import { type Credentials, type Authentication, isRefusal } from "./auth/authentication.ts";
 import { createPrincipal } from "./auth/principal.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, isGatewayError } from "../errors.ts";
 import type { RouteOptions, Access } from "./route.ts";
 import type { Principal, Role } from "../call/types.ts";
 import type { IncomingMessage } from "node:http";
@@ -38,11 +38,19 @@ export function admits({ roles }: Pick<Principal, "roles">, access: Access): boo
 }
 
 /** A 403 that names the missing role, the way RFC 6750 section 3.1 names a missing scope. */
-function lacksRole(access: Access): GatewayError {
+function lacksRole(
+  authenticator: Authentication,
+  principal: Principal | undefined,
+  access: Access,
+  path: string,
+): GatewayError {
+  const own = principal && authenticator.stepUp(path, principal, access);
   return new GatewayError("forbidden", `This needs the role "${access}".`, {
     hint: "Use credentials that have it.",
     data: { role: access },
-    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${access}"` },
+    headers: {
+      "www-authenticate": own ?? `Bearer error="insufficient_scope", scope="${access}"`,
+    },
   });
 }
 
@@ -53,6 +61,7 @@ const ANONYMOUS = createPrincipal({ id: "anonymous", kind: "anonymous", roles: A
 const OPEN: Authentication = {
   authenticate: () => ANONYMOUS,
   challenge: () => "Bearer",
+  stepUp: () => undefined,
   admits,
 };
 
@@ -76,7 +85,7 @@ export interface Guard {
    * Lets somebody use a route, or not.
    * @throws {GatewayError} `forbidden` for a missing role, `read_only` for a change while changes are switched off
    */
-  permit(principal: Principal | undefined, policy: Policy): void;
+  permit(principal: Principal | undefined, policy: Policy, path: string): void;
 }
 
 /** Somebody without credentials on a public route. */
@@ -109,13 +118,13 @@ export function createGuard(
       if (policy.access === "public") return optionally(authenticator, credentials);
       return authenticate(authenticator, credentials, isLenient(policy) ? GUEST : undefined);
     },
-    permit(principal, policy) {
+    permit(principal, policy, path) {
       const { access } = policy;
       const isAdmitted =
         access === "public" ||
         isLenient(policy) ||
         (principal !== undefined && authenticator.admits(principal, access));
-      if (!isAdmitted) throw lacksRole(access);
+      if (!isAdmitted) throw lacksRole(authenticator, principal, access, path);
       if (policy.mutates) permitChange(policy, management);
     },
   };
@@ -167,7 +176,8 @@ const MISSING = new GatewayError("unauthorized", "Authentication is required.");
 /** A 401 says how to authenticate (RFC 9110 section 11.6.1). */
 function challenge(authenticator: Authentication, { path }: Credentials, error: unknown): never {
   if (!isRefusal(error)) throw error;
-  const headers = { "www-authenticate": authenticator.challenge(path), ...error.headers };
+  const own = authenticator.challenge(path, error !== MISSING);
+  const headers = { "www-authenticate": own, ...error.headers };
   throw new GatewayError("unauthorized", error.message, { headers, cause: error });
 }
 
@@ -179,9 +189,13 @@ export async function optionally(
   try {
     return await authenticator.authenticate(credentials);
   } catch (error) {
-    if (isRefusal(error)) return undefined;
+    if (isRefusal(error) || isForbidden(error)) return undefined;
     throw error;
   }
+}
+
+function isForbidden(error: unknown): boolean {
+  return isGatewayError(error) && error.code === "forbidden";
 }
 
 /** The parts of Node's own request that tell who makes it. */
@@ -198,12 +212,14 @@ export function credentialsOf(req: IncomingMessage): Credentials {
 export function createEdge(
   authenticator: Authentication,
 ): (req: IncomingMessage) => Principal | Promise<Principal> {
-  const enter = (principal: Principal): Principal => {
+  const enter = (principal: Principal, path: string): Principal => {
     if (authenticator.admits(principal, "caller")) return principal;
-    throw lacksRole("caller");
+    throw lacksRole(authenticator, principal, "caller", path);
   };
   return (req) => {
-    const principal = authenticate(authenticator, credentialsOf(req));
-    return principal instanceof Promise ? principal.then(enter) : enter(principal);
+    const credentials = credentialsOf(req);
+    const known = authenticate(authenticator, credentials);
+    if (!(known instanceof Promise)) return enter(known, credentials.path);
+    return known.then((principal) => enter(principal, credentials.path));
   };
 }

@@ -73,7 +73,7 @@ async function answer(
     noteActor(event, actor);
     const answering = answerOf(event.runtime?.node?.res);
     if (answering) answering.principal = principal;
-    guard.permit(principal, options);
+    guard.permit(principal, options, credentials.path);
     boundBody(event, options.bodyLimit ?? bodyLimit);
     const { mutates } = options;
     Object.assign(event.context, { principal: principal ?? NOBODY, mutates, maxDepth });

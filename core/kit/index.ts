@@ -27,6 +27,9 @@ export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
+export { type Bearer, readBearer } from "../http/auth/authenticator.ts";
+export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
+export { ExpiringMap } from "./expiring-map.ts";
 export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";

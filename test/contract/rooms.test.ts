@@ -129,10 +129,12 @@ it("the files of a folder that other folders import are these", () => {
         "request",
         "route",
         "route-table",
+        "token-rules",
       ],
       "kit": [
         "backoff",
         "env",
+        "expiring-map",
         "json",
         "json-grammar",
         "json-scan",

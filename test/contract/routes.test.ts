@@ -11,6 +11,7 @@ const PAGES = fileURLToPath(new URL("../../docs/plugins", import.meta.url));
 const OPTIONS: Readonly<Record<string, Record<string, unknown>>> = {
   a2a: { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] },
   gating: { state: false },
+  "oauth-resource": { issuers: { corp: { issuer: "http://127.0.0.1:9" } } },
 };
 
 /** `METHOD /path` as a page writes it, in a code span of its own. */

@@ -83,7 +83,8 @@ function wrongParts(plugin: string, index: string): readonly string[] {
     const isMissing = files.includes(path) && !declared(path).includes(name);
     return [...elsewhere, ...(isMissing && !(serves && file === "options.ts") ? [path] : [])];
   });
-  const type = `${plugin[0]!.toUpperCase()}${plugin.slice(1)}Options`;
+  const words = plugin.split("-").map((word) => `${word[0]!.toUpperCase()}${word.slice(1)}`);
+  const type = `${words.join("")}Options`;
   const options = `plugins/${plugin}/options.ts`;
   const hasType = serves || !files.includes(options) || declared(options).includes(type);
   const wanted = {

@@ -37,6 +37,11 @@ const OPTIONS: Readonly<Record<string, Options>> = {
   health: {},
   lifecycle: {},
   metrics: {},
+  "oauth-resource": {
+    issuers: {
+      i: { issuer: "http://127.0.0.1:9", introspection: { clientId: "g", clientSecret: "s" } },
+    },
+  },
   openapi: {},
   payloads: { results: { above: "1KiB" } },
   progress: {},

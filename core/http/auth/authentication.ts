@@ -21,6 +21,7 @@ export interface Credentials {
  *
  * - `undefined`: not mine, e.g. no credentials, or those of another form. The next authenticator is asked.
  * - a throw of `unauthorized`: mine and wrong. The request is refused with these words, and nobody else is asked.
+ * - a throw of `forbidden`: mine and right, and good for nothing here, e.g. a token without a scope that counts. As above, with 403.
  * - an identity: mine. The gateway adds the `ref`.
  *
  * Any other throw means that it could not be found out: the request is refused with that error, and nobody else is asked.
@@ -39,8 +40,18 @@ export type Authenticate = (
  * @example gateway.authenticator("directory", authenticate, { challenge: () => 'Bearer realm="directory"' });
  */
 export interface AuthenticatorOptions {
-  /** `WWW-Authenticate` value for a 401 on this path; default: `Bearer realm="propylon"`. */
-  readonly challenge?: (path: string) => string;
+  /**
+   * `WWW-Authenticate` value for a 401 on this path; `undefined` leaves it to the next authenticator. Default: `Bearer
+   * realm="propylon"`.
+   *
+   * @param isRefused whether credentials were sent, and are wrong (RFC 6750 section 3.1, `invalid_token`)
+   */
+  readonly challenge?: (path: string, isRefused: boolean) => string | undefined;
+  /**
+   * `WWW-Authenticate` value for a 403 on this path: what one of its principals needs to get in (RFC 6750 section 3.1,
+   * `insufficient_scope`). Default: the name of the role as `scope`.
+   */
+  readonly stepUp?: (path: string, principal: Principal, access: Access) => string;
   /**
    * Whether a principal of this authenticator satisfies a route's policy; default: by its roles, see {@link admits}. One without
    * any role is a caller in any case.
@@ -64,8 +75,10 @@ export interface Authentication {
    * @throws {GatewayError} `unauthorized` for credentials that are wrong
    */
   authenticate(credentials: Credentials): Known;
-  /** `WWW-Authenticate` value for a 401 on this path. */
-  challenge(path: string): string;
+  /** `WWW-Authenticate` value for a 401 on this path; `isRefused` for wrong credentials, in contrast to none. */
+  challenge(path: string, isRefused: boolean): string;
+  /** `WWW-Authenticate` value for a 403 on this path; `undefined`: the name of the role. */
+  stepUp(path: string, principal: Principal, access: Access): string | undefined;
   /** Whether a principal satisfies a route's policy. */
   admits(principal: Principal, access: Access): boolean;
 }

@@ -120,7 +120,11 @@ function checkNames(ofPlugins: readonly Authenticator[]): void {
   }
 }
 
-/** What an `Authorization` header carries. */
+/**
+ * What an `Authorization` header carries.
+ *
+ * @example const { token, basic }: Bearer = readBearer("Bearer abc")!;
+ */
 export interface Bearer {
   readonly token: string;
   /** Whether it came as the password of Basic (RFC 7617). */
@@ -132,6 +136,8 @@ const FORM = /^(Bearer|Basic) +(\S+) *$/i;
 /**
  * The token of an `Authorization` header: `Bearer`, or `Basic` with the key as password and any user, as mcpo takes it.
  * `undefined` for everything else.
+ *
+ * @example const token = readBearer(String(headers["authorization"]))?.token;
  */
 export function readBearer(authorization: string): Bearer | undefined {
   const [, scheme, value] = FORM.exec(authorization) ?? [];

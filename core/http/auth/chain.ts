@@ -34,8 +34,16 @@ export class AuthenticatorChain implements Authentication {
   }
 
   /** A plugin's challenge comes first: clients that log in somewhere read it, those with a key need none. */
-  challenge(path: string): string {
-    return this.links.find(({ challenge }) => challenge)?.challenge?.(path) ?? DEFAULT_CHALLENGE;
+  challenge(path: string, isRefused: boolean): string {
+    for (const link of this.links) {
+      const own = link.challenge?.(path, isRefused);
+      if (own !== undefined) return own;
+    }
+    return DEFAULT_CHALLENGE;
+  }
+
+  stepUp(path: string, principal: Principal, access: Access): string | undefined {
+    return this.#byName.get(originOf(principal) ?? "")?.stepUp?.(path, principal, access);
   }
 
   admits(principal: Principal, access: Access): boolean {
@@ -84,7 +92,9 @@ function withChallenge(
   { challenge }: Authenticator,
   { path }: Credentials,
 ): unknown {
-  if (!challenge || !isRefusal(error)) return error;
-  const headers = { "www-authenticate": challenge(path), ...error.headers };
+  if (!isRefusal(error)) return error;
+  const own = challenge?.(path, true);
+  if (own === undefined) return error;
+  const headers = { "www-authenticate": own, ...error.headers };
   return new GatewayError("unauthorized", error.message, { headers, cause: error });
 }

@@ -3,9 +3,11 @@ import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Principal, Role } from "../../call/types.ts";
+import { ExpiringMap } from "../../kit/expiring-map.ts";
 import { digestOf } from "./key.ts";
 import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "../guard.ts";
+import { BY_KEY_TYPE, CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "./token-rules.ts";
 
 /** Name of the authenticator of `auth.jwt`. */
 export const JWT = "jwt";
@@ -15,16 +17,7 @@ type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
 /** Who a token is about. At once for one that was seen before. */
 export type JwtVerifier = (token: string) => Principal | Promise<Principal>;
 
-/** A key is only ever used with the algorithms of its kind: a public key as HMAC secret would verify anything (RFC 8725 section 3.1). */
 const SYMMETRIC = ["HS256"];
-const BY_KEY_TYPE: Readonly<Record<string, readonly string[]>> = {
-  rsa: ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
-  ec: ["ES256", "ES384", "ES512"],
-  ed25519: ["EdDSA", "Ed25519"],
-};
-const ASYMMETRIC = Object.values(BY_KEY_TYPE).flat();
-
-const CLOCK_TOLERANCE_S = 30;
 const JWKS_TIMEOUT_MS = 5_000;
 
 /** How tokens are checked, once jose is loaded. */
@@ -49,7 +42,8 @@ export function createJwtVerifier(config: JwtConfig): JwtVerifier {
     ...(issuer !== undefined && { issuer }),
     ...(audience !== undefined && { audience }),
   };
-  const verified = new VerifiedTokens();
+  /** Tokens whose signature was checked, so that it is checked once and not with every call. */
+  const verified = new ExpiringMap<Principal>(MAX_TOKENS);
   let key: ReturnType<typeof loadKey> | undefined;
   const verify = async (token: string, digest: string): Promise<Principal> => {
     const jose = await import("jose");
@@ -61,7 +55,7 @@ export function createJwtVerifier(config: JwtConfig): JwtVerifier {
           ? await jose.jwtVerify(token, key, options)
           : await jose.jwtVerify(token, key, options);
       const principal = toPrincipal(payload, config.roleClaim);
-      verified.remember(digest, principal, principal.expiresAt!);
+      verified.set(digest, principal, Math.min(principal.expiresAt!, Date.now() + MAX_AGE_MS));
       return principal;
     } catch (error) {
       throw toRefusal(error, jose.errors);
@@ -69,7 +63,7 @@ export function createJwtVerifier(config: JwtConfig): JwtVerifier {
   };
   return (token) => {
     const digest = digestOf(token);
-    const known = verified.find(digest);
+    const known = verified.get(digest);
     if (known) return known;
     // Without a look at the key set: another issuer's tokens must not depend on ours being there.
     if (issuer !== undefined && issuerOf(token) !== issuer) throw new ForeignToken();
@@ -108,7 +102,7 @@ function pickCheck({ secret, publicKey, jwks }: JwtConfig): Check {
   }
   const loadKey: Check["loadKey"] = ({ createRemoteJWKSet }) =>
     createRemoteJWKSet(new URL(jwks!), { timeoutDuration: JWKS_TIMEOUT_MS });
-  return { algorithms: ASYMMETRIC, loadKey };
+  return { algorithms: PUBLIC_KEY_ALGORITHMS, loadKey };
 }
 
 /** Node would derive a public key from a private one; whoever put that here gave a secret away. */
@@ -169,24 +163,3 @@ function refused(message: string, cause?: unknown): GatewayError {
 const MAX_TOKENS = 10_000;
 /** A key that was withdrawn from its set is trusted no longer than this. */
 const MAX_AGE_MS = 300_000;
-
-/** Tokens whose signature was checked, by digest, so that it is checked once and not with every call. Bounded: the oldest goes. */
-class VerifiedTokens {
-  readonly #known = new Map<string, { readonly principal: Principal; readonly until: number }>();
-
-  /** Who the token is about, while that is known and the token lives. */
-  find(digest: string): Principal | undefined {
-    const entry = this.#known.get(digest);
-    if (entry === undefined) return undefined;
-    if (Date.now() < entry.until) return entry.principal;
-    this.#known.delete(digest);
-    return undefined;
-  }
-
-  /** @param expires end of the token's life in milliseconds since 1970 */
-  remember(digest: string, principal: Principal, expires: number): void {
-    const [oldest] = this.#known.keys();
-    if (this.#known.size >= MAX_TOKENS && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(digest, { principal, until: Math.min(expires, Date.now() + MAX_AGE_MS) });
-  }
-}

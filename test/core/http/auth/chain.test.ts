@@ -76,7 +76,7 @@ describe.each([false, true])("a plugin's authenticator (answers later: %s)", (la
       "The API key is incomplete or mistyped.",
     );
     expect(await ask(chain)).toBe(otherwise === refuses ? words : undefined);
-    expect(chain.challenge("/")).toBe("Plugin");
+    expect(chain.challenge("/", false)).toBe("Plugin");
   });
 
   it("that cannot decide is not passed over", async () => {
@@ -116,6 +116,33 @@ describe.each([false, true])("a plugin's authenticator (answers later: %s)", (la
       expect([known.ref, originOf(known)]).toEqual([principal.ref, "people"]);
       expect(chain.admits(known, "operator")).toBe(false);
     }
+  });
+});
+
+describe("a challenge", () => {
+  const quiet: Authenticator = {
+    ...plugin(isSilent, false),
+    name: "quiet",
+    challenge: (path, isRefused) => (path === "/closed" ? undefined : `Quiet ${isRefused}`),
+    stepUp: (path, { id }, access) => `More for ${id} on ${path}: ${access}`,
+  };
+  const loud: Authenticator = { ...quiet, name: "loud", challenge: () => "Loud" };
+
+  it("is that of the first who has one, and knows whether something was refused", () => {
+    const chain = createChain(AUTH, [quiet, loud])!;
+    expect([chain.challenge("/", false), chain.challenge("/", true)]).toEqual([
+      "Quiet false",
+      "Quiet true",
+    ]);
+    expect(chain.challenge("/closed", true)).toBe("Loud");
+    expect(createChain(AUTH, [quiet])!.challenge("/closed", true)).toBe('Bearer realm="propylon"');
+  });
+
+  it("of a 403 is that of whoever vouches", async () => {
+    const chain = createChain(AUTH, [quiet])!;
+    const [ada, ci] = [await ask(chain, "Bearer ada"), await ask(chain, `Bearer ${KEY}`)];
+    expect(chain.stepUp("/x", ada as Principal, "admin")).toBe("More for ada on /x: admin");
+    expect(chain.stepUp("/x", ci as Principal, "admin")).toBeUndefined();
   });
 });
 

@@ -1,0 +1,92 @@
+import { GatewayError, type GatewayConfig, type PluginContext } from "propylon";
+import type { IssuerCheck } from "./claims.ts";
+import type { IssuerDocuments } from "./documents.ts";
+import { createCheck } from "./issuer.ts";
+import type { IssuerOptions, OauthResourceOptions } from "./options.ts";
+
+/** One issuer whose tokens count. */
+export interface Issuer {
+  /** What the config calls it. */
+  readonly name: string;
+  /** `iss` of its tokens. */
+  readonly url: string;
+  /** Whether its people are known by its name too, if the config says so. */
+  readonly qualify: boolean | undefined;
+  readonly check: IssuerCheck;
+}
+
+/** The issuers of the config, and which of them a token is of. */
+export class Issuers {
+  readonly all: readonly Issuer[];
+  readonly #opaque: readonly (readonly [prefix: string, issuer: Issuer])[];
+  readonly #signed: ReadonlyMap<string, Issuer>;
+
+  /** @throws {GatewayError} `invalid` for issuers that could not be told apart */
+  constructor(options: OauthResourceOptions["issuers"], documents: IssuerDocuments) {
+    const entries = Object.entries(options);
+    checkApart(entries);
+    const issuers = entries.map(([name, each]) => ({
+      prefix: each.introspection?.prefix,
+      issuer: {
+        name,
+        url: each.issuer,
+        qualify: each.qualify,
+        check: createCheck(name, each, documents),
+      },
+    }));
+    this.all = issuers.map(({ issuer }) => issuer);
+    this.#signed = new Map(this.all.map((issuer) => [issuer.url, issuer]));
+    this.#opaque = issuers.flatMap(({ prefix, issuer }) =>
+      prefix === undefined ? [] : [[prefix, issuer] as const],
+    );
+  }
+
+  /** Who made a token, as it says itself: nothing of that is proven. */
+  find(token: string): Issuer | undefined {
+    const issuer = issuerOf(token);
+    if (issuer !== undefined) return this.#signed.get(issuer);
+    // Keys of the gateway, also mistyped ones, are nothing to be sent to somebody else.
+    if (/^pp[a-z]_/.test(token)) return undefined;
+    return this.#opaque.find(([prefix]) => token.startsWith(prefix))?.[1];
+  }
+
+  /** An issuer by the `iss` of its tokens. */
+  get(url: string): Issuer | undefined {
+    return this.#signed.get(url);
+  }
+}
+
+/** Whether more than one issuer names people, that of auth.jwt included. */
+export function isCrowded({ all }: Issuers, control: PluginContext["control"]): boolean {
+  const { auth } = control.effectiveConfig() as GatewayConfig;
+  return all.length > 1 || auth.jwt !== undefined;
+}
+
+/** `undefined` for a token that is no JSON Web Token with an issuer. */
+function issuerOf(token: string): string | undefined {
+  const [, payload = "", ...rest] = token.split(".");
+  if (rest.length !== 1) return undefined;
+  try {
+    const { iss } = JSON.parse(Buffer.from(payload, "base64url").toString()) as { iss?: unknown };
+    return typeof iss === "string" ? iss : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function checkApart(issuers: readonly (readonly [string, IssuerOptions])[]): void {
+  const urls = issuers.map(([, { issuer }]) => issuer);
+  const again = urls.find((url, index) => urls.indexOf(url) !== index);
+  if (again !== undefined)
+    throw invalid(`Two issuers are ${again}.`, "Leave one of them out: tokens name their issuer.");
+  const plain = issuers.filter(([, { qualify }]) => qualify === false);
+  if (issuers.length > 1 && plain.length > 1)
+    throw invalid(
+      `The issuers ${plain.map(([name]) => name).join(" and ")} have qualify: false.`,
+      "Leave it to one: two people with one sub would be one person.",
+    );
+}
+
+function invalid(message: string, hint: string): GatewayError {
+  return new GatewayError("invalid", `plugins.oauth-resource: ${message}`, { hint });
+}

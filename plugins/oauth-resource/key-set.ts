@@ -1,0 +1,66 @@
+import type { FlattenedJWSInput, JSONWebKeySet, JWK, JWSHeaderParameters } from "jose";
+import { isObject } from "propylon/kit";
+import { FetchedValue } from "./fetched-value.ts";
+
+const MAX_KEYS = 100;
+/** Members that make a key; what else a set holds, e.g. parts of private keys, is left out. */
+const MEMBERS = ["kty", "kid", "alg", "use", "key_ops", "n", "e", "crv", "x", "y"] as const;
+const TYPES: ReadonlySet<unknown> = new Set(["RSA", "EC", "OKP"]);
+
+type FindKey = ReturnType<typeof import("jose").createLocalJWKSet>;
+
+/** The public keys of an issuer. */
+export class KeySet {
+  readonly #keys: FetchedValue<FindKey>;
+
+  /** @param fetch gets the set as JSON */
+  constructor(fetch: () => Promise<unknown>) {
+    this.#keys = new FetchedValue(async () => {
+      const { createLocalJWKSet } = await import("jose");
+      return createLocalJWKSet(readKeys(await fetch()));
+    });
+  }
+
+  /** Until when what these keys signed may be believed, in milliseconds since 1970. */
+  get usableUntil(): number {
+    return this.#keys.usableUntil;
+  }
+
+  /**
+   * The key that a token names.
+   *
+   * @throws {FetchFailure} where the key may be one that could not be fetched; an error of jose where there is no such key
+   */
+  async find(header: JWSHeaderParameters, token: FlattenedJWSInput): ReturnType<FindKey> {
+    const find = await this.#keys.get();
+    const { errors } = await import("jose");
+    try {
+      return await find(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      return (await this.#keys.renew())(header, token);
+    }
+  }
+
+  /** Fetches the keys where they are not there yet; a failure shows when they are needed. */
+  async warm(): Promise<void> {
+    await this.#keys.get().catch(() => {});
+  }
+}
+
+/** @throws for what is no set, or has no key that can verify anything: the issuer's fault, and no reason to forget its keys */
+function readKeys(value: unknown): JSONWebKeySet {
+  const listed = isObject(value) && Array.isArray(value["keys"]) ? value["keys"] : [];
+  const keys = listed.slice(0, MAX_KEYS).filter(isVerifier).map(publicPart);
+  if (keys.length === 0) throw new Error("The issuer's key set holds no public key.");
+  return { keys };
+}
+
+function isVerifier(key: unknown): key is JWK {
+  return isObject(key) && TYPES.has(key["kty"]) && (key["use"] ?? "sig") === "sig";
+}
+
+function publicPart(key: JWK): JWK {
+  const members = MEMBERS.filter((name) => Object.hasOwn(key, name));
+  return Object.assign({ kty: key.kty }, ...members.map((name) => ({ [name]: key[name] })));
+}

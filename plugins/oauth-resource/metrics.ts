@@ -1,0 +1,13 @@
+import { Counter, type Registry } from "prom-client";
+import type { RefusalReason } from "./refusal.ts";
+
+/** Registers `oauth_tokens_refused_total`; the function counts one. */
+export function registerMetrics(registry: Registry): (reason: RefusalReason) => void {
+  const counter = new Counter({
+    name: "oauth_tokens_refused_total",
+    help: "Access tokens that were not accepted, by reason.",
+    labelNames: ["reason"],
+    registers: [registry],
+  });
+  return (reason) => counter.inc({ reason });
+}

@@ -1,0 +1,35 @@
+import { GatewayError } from "propylon";
+
+/** Why a token was refused; a label of a metric, so the list is closed. */
+export type RefusalReason = "audience" | "expired" | "inactive" | "invalid" | "scope" | "unchecked";
+
+/** A refusal whose reason is counted. */
+export class TokenRefusal extends GatewayError {
+  readonly reason: RefusalReason;
+
+  constructor(reason: RefusalReason, message: string, details: { cause?: unknown } = {}) {
+    super("unauthorized", message, {
+      hint: "Log in again, or ask for a token for this URL.",
+      ...details,
+    });
+    this.reason = reason;
+  }
+}
+
+/** `invalid` on purpose: which check failed is nothing that a forger should learn. */
+export function invalidToken(cause?: unknown): TokenRefusal {
+  return new TokenRefusal("invalid", "The token is not valid.", { cause });
+}
+
+/** A client that reads this refreshes its token. */
+export function expiredToken(cause?: unknown): TokenRefusal {
+  return new TokenRefusal("expired", "The token has expired.", { cause });
+}
+
+/** An issuer that does not answer is no fault of the token: 502, and no client throws a good token away. */
+export function uncheckedToken(issuer: string, cause: unknown): GatewayError {
+  return new GatewayError("upstream_error", "The token cannot be checked at the moment.", {
+    cause,
+    hint: `The issuer "${issuer}" does not answer as it should; try again.`,
+  });
+}

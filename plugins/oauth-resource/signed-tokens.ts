@@ -1,0 +1,54 @@
+import type { JWTPayload } from "jose";
+import { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "propylon/kit";
+import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
+import { FetchFailure } from "./fetched-value.ts";
+import type { KeySet } from "./key-set.ts";
+import { expiredToken, invalidToken, uncheckedToken } from "./refusal.ts";
+
+/** A checked signature is remembered so long at most. */
+const MAX_AGE_MS = 300_000;
+
+/** Checks signed tokens (RFC 9068) with the keys of their issuer. */
+export class SignedTokens implements IssuerCheck {
+  readonly #issuer: string;
+  readonly #name: string;
+  readonly #keys: KeySet;
+
+  /** @param name what the config calls the issuer */
+  constructor(name: string, issuer: string, keys: KeySet) {
+    this.#name = name;
+    this.#issuer = issuer;
+    this.#keys = keys;
+  }
+
+  async check(token: string): Promise<CheckedToken> {
+    const claims = readClaims(await this.#verify(token));
+    const until = Math.min(claims.expiresAt, this.#keys.usableUntil, Date.now() + MAX_AGE_MS);
+    return { claims, until };
+  }
+
+  warm(): Promise<void> {
+    return this.#keys.warm();
+  }
+
+  async #verify(token: string): Promise<JWTPayload> {
+    const jose = await import("jose");
+    try {
+      const { payload } = await jose.jwtVerify(
+        token,
+        (header, input) => this.#keys.find(header, input),
+        {
+          algorithms: [...PUBLIC_KEY_ALGORITHMS],
+          issuer: this.#issuer,
+          requiredClaims: ["exp", "sub"],
+          clockTolerance: CLOCK_TOLERANCE_S,
+        },
+      );
+      return payload;
+    } catch (error) {
+      if (error instanceof FetchFailure) throw uncheckedToken(this.#name, error);
+      if (error instanceof jose.errors.JWTExpired) throw expiredToken(error);
+      throw invalidToken(error);
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import { hash } from "node:crypto";
+import {
+  createPrincipal,
+  GatewayError,
+  isGatewayError,
+  type Authenticate,
+  type Identity,
+  type Principal,
+} from "propylon";
+import { ExpiringMap, readBearer } from "propylon/kit";
+import type { Challenges } from "./challenge.ts";
+import type { TokenClaims } from "./claims.ts";
+import type { Issuer, Issuers } from "./issuers.ts";
+import type { Outages } from "./outages.ts";
+import { invalidToken, TokenRefusal, type RefusalReason } from "./refusal.ts";
+import { resourceOf, type Resource, type Resources } from "./resources.ts";
+import type { ScopeRoles } from "./scopes.ts";
+
+/** Most tokens that are remembered. */
+const MAX_TOKENS = 10_000;
+
+/** What tokens are checked with. */
+export interface TokenParts {
+  readonly issuers: Issuers;
+  readonly resources: () => Resources;
+  readonly audiences: readonly string[];
+  readonly scopes: ScopeRoles;
+  readonly challenges: Challenges;
+  /** Whether somebody else names people too: two issuers' "bob" are two people. */
+  readonly isCrowded: () => boolean;
+  readonly outages: Outages;
+  /** Told why a token was refused. */
+  readonly onRefusal: (reason: RefusalReason) => void;
+}
+
+/** A token whose issuer was asked, and what it said. */
+interface KnownToken {
+  readonly issuer: Issuer;
+  readonly claims: TokenClaims;
+}
+
+/** Tells whose an access token is, and whether it is for what is asked. */
+export class Tokens {
+  readonly #parts: TokenParts;
+  readonly #known = new ExpiringMap<KnownToken>(MAX_TOKENS);
+  readonly #checking = new Map<string, Promise<KnownToken>>();
+  readonly #audiences: ReadonlySet<string>;
+
+  constructor(parts: TokenParts) {
+    this.#parts = parts;
+    this.#audiences = new Set(parts.audiences.map(normalUrl));
+  }
+
+  /** Joins the authenticators. At once for a token that was seen before. */
+  readonly authenticate: Authenticate = ({ headers: { authorization }, path }) => {
+    const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
+    if (!bearer || bearer.basic) return undefined;
+    const resource = resourceOf(this.#parts.resources(), path);
+    const issuer = resource && this.#parts.issuers.find(bearer.token);
+    if (!resource || !issuer) return undefined;
+    const digest = hash("sha256", bearer.token);
+    const admit = (known: KnownToken): Identity =>
+      this.#counted(() => this.#admit(known, resource, path));
+    const known = this.#known.get(digest);
+    if (known) return admit(known);
+    return this.#check(bearer.token, digest, issuer).then(admit);
+  };
+
+  /** Whether a principal of before would be let in today with the same rights, by what its token said. */
+  accepts({ ref, roles, claims }: Principal): boolean {
+    const issuer = this.#parts.issuers.get(String(claims?.["issuer"]));
+    const { root, endpoints } = this.#parts.resources();
+    const audiences = (claims?.["audiences"] ?? []) as readonly string[];
+    const resources = [root, ...endpoints.values()];
+    const known = { subject: String(claims?.["subject"]), scopes: claims?.["scopes"] as string[] };
+    return (
+      issuer !== undefined &&
+      resources.some((resource) => this.#isFor(audiences, resource)) &&
+      createPrincipal({ id: this.#idOf(issuer, known.subject), kind: "user", roles }).ref === ref &&
+      isSame(this.#parts.scopes.rolesOf(known.scopes), roles)
+    );
+  }
+
+  /** Once for all who send the same token at the same time. */
+  #check(token: string, digest: string, issuer: Issuer): Promise<KnownToken> {
+    const running = this.#checking.get(digest);
+    if (running) return running;
+    const checking = this.#ask(token, digest, issuer).finally(() => this.#checking.delete(digest));
+    this.#checking.set(digest, checking);
+    return checking;
+  }
+
+  async #ask(token: string, digest: string, issuer: Issuer): Promise<KnownToken> {
+    try {
+      const { claims, until } = await issuer.check.check(token);
+      this.#parts.outages.answered(issuer.name);
+      const known = { issuer, claims };
+      this.#known.set(digest, known, until);
+      return known;
+    } catch (error) {
+      if (isGatewayError(error) && error.code === "upstream_error")
+        this.#parts.outages.failed(issuer.name, error);
+      throw this.#count(error);
+    }
+  }
+
+  #admit({ issuer, claims }: KnownToken, resource: Resource, path: string): Identity {
+    const { subject, scopes, audiences, client, expiresAt } = claims;
+    if (!this.#isFor(audiences, resource))
+      throw new TokenRefusal("audience", "The token is for somebody else.");
+    this.#checkName(issuer, subject);
+    const roles = this.#parts.scopes.rolesOf(scopes);
+    if (roles.size === 0) throw this.#lacksScope(scopes, path);
+    return {
+      id: this.#idOf(issuer, subject),
+      kind: "user",
+      roles,
+      expiresAt,
+      claims: {
+        issuer: issuer.url,
+        subject,
+        scopes,
+        audiences,
+        ...(client !== undefined && { client }),
+      },
+    };
+  }
+
+  /** RFC 8707: a token for another service, or another endpoint, must not open this one. */
+  #isFor(audiences: readonly string[], { url }: Resource): boolean {
+    const own = normalUrl(url);
+    return audiences.some((text) => {
+      const audience = normalUrl(text);
+      return audience === own || this.#audiences.has(audience);
+    });
+  }
+
+  #isQualified({ qualify }: Issuer): boolean {
+    return qualify ?? this.#parts.isCrowded();
+  }
+
+  #idOf(issuer: Issuer, subject: string): string {
+    return this.#isQualified(issuer) ? `${issuer.name}:${subject}` : subject;
+  }
+
+  /** Whoever can choose his name at one issuer must not be able to choose that of somebody at another. */
+  #checkName(issuer: Issuer, subject: string): void {
+    if (this.#isQualified(issuer)) return;
+    const others = this.#parts.issuers.all.filter((other) => other !== issuer);
+    if (others.some(({ name }) => subject.startsWith(`${name}:`))) throw invalidToken();
+  }
+
+  #lacksScope(granted: readonly string[], path: string): GatewayError {
+    this.#parts.onRefusal("scope");
+    return new GatewayError("forbidden", "The token has no scope that counts here.", {
+      hint: "Log in again and grant what is asked for.",
+      headers: { "www-authenticate": this.#parts.challenges.forbidden(path, granted, "caller") },
+    });
+  }
+
+  #counted<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw this.#count(error);
+    }
+  }
+
+  #count(error: unknown): unknown {
+    if (error instanceof TokenRefusal) this.#parts.onRefusal(error.reason);
+    else if (!isGatewayError(error) || error.code !== "forbidden")
+      this.#parts.onRefusal("unchecked");
+    return error;
+  }
+}
+
+function isSame<T>(one: ReadonlySet<T>, other: ReadonlySet<T>): boolean {
+  return one.size === other.size && [...one].every((value) => other.has(value));
+}
+
+/** Clients and issuers write a URL without a path with a slash, or without. */
+function normalUrl(text: string): string {
+  return URL.canParse(text) ? new URL(text).href : text;
+}

@@ -1,0 +1,33 @@
+import type { GatewayConfig, PluginContext } from "propylon";
+import type { OauthResourceOptions } from "./options.ts";
+import type { Resources } from "./resources.ts";
+
+/** Tells what should not stay as it is. */
+export function registerWarnings(
+  {
+    check,
+    control,
+    config,
+  }: Pick<PluginContext<OauthResourceOptions>, "check" | "control" | "config">,
+  resources: () => Resources,
+): void {
+  check("oauth", () => {
+    const [problem] = [...resources().problems, ...shadows(control, config)];
+    if (problem === undefined) return undefined;
+    return {
+      message: `oauth-resource: ${problem}.`,
+      path: ["plugins", "oauth-resource"],
+      hint: "See the page of the plugin oauth-resource.",
+    };
+  });
+}
+
+/** What auth.jwt takes is never seen here, and it asks for no audience by itself. */
+function shadows(
+  control: PluginContext["control"],
+  { issuers }: OauthResourceOptions,
+): readonly string[] {
+  const { jwt } = (control.effectiveConfig() as GatewayConfig).auth;
+  const isShadow = Object.values(issuers).some(({ issuer }) => issuer === jwt?.issuer);
+  return isShadow ? ["auth.jwt takes the tokens of one of its issuers before it does"] : [];
+}
