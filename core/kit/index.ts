@@ -89,6 +89,9 @@ export { reasonOf } from "../process/stderr.ts";
 export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
 export { lockFile, type FileLock } from "./lock.ts";
 
+// Secrets at rest
+export { Fernet, type FernetTimes } from "./fernet.ts";
+
 // The store
 export type {
   ListOptions,
