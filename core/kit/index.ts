@@ -27,6 +27,7 @@ export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
+export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
 export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
