@@ -53,7 +53,7 @@ export interface Tables {
   service_account: { name: string; password: string; active: number; created_at: string };
   replay: { jti: string; expires_at: string };
   audit: {
-    seq: number;
+    seq: number | string;
     at: string;
     actor: string;
     action: string;
@@ -63,6 +63,8 @@ export interface Tables {
     prev: string;
     hash: string;
   };
+  /** The ends of the audit's chain. */
+  audit_end: { name: "head" | "base"; seq: number | string; hash: string };
   /** Numbers by name: the `epoch` of the last change, and up to which one the notes of changes were `trimmed`. */
   meta: { name: "epoch" | "trimmed"; value: number | string };
   /** What each epoch changed; written by triggers, so that a change by hand is noted like any other. */
