@@ -34,7 +34,7 @@ export type Account = Pick<Tables["service_account"], "name" | "password" | "act
 export const NO_LIBRARIES: readonly string[] = Object.freeze([]);
 
 /** What decides about bearers, as it was at an epoch; requests look into this and nowhere else. */
-export class Snapshot {
+export class AccessSnapshot {
   epoch = 0;
   readonly inactiveUsers = new Set<string>();
   readonly teams = new Map<string, TeamScope>();
