@@ -3,7 +3,7 @@ import { Issuer } from "./issuer.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
-import { Libraries, LIBRARIES } from "./service.ts";
+import { Libraries } from "./service.ts";
 
 export * from "./service.ts";
 
@@ -14,6 +14,10 @@ export default definePlugin({
   provides: Libraries,
   setup(gateway) {
     const issuer = new Issuer(gateway, registerMetrics(gateway.metrics));
+    gateway.use("gate", (call, next) => {
+      issuer.permit(call);
+      return next(call);
+    });
     registerRoutes(gateway, issuer);
     gateway.authenticator("team-auth", (credentials) => issuer.authenticate(credentials), {
       refusal: (credentials) => issuer.refusal(credentials),
@@ -21,6 +25,6 @@ export default definePlugin({
     gateway.check("team-auth", () => issuer.check());
     // `propylon check` looks at the config alone.
     gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
-    return LIBRARIES;
+    return issuer.libraries;
   },
 });
