@@ -30,6 +30,7 @@ export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
 export { type Bearer, readBearer } from "../http/auth/authenticator.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";
+export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
 export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
@@ -91,6 +92,9 @@ export { type Child, type Exit, spawnChild } from "../process/child.ts";
 export { reasonOf } from "../process/stderr.ts";
 export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
 export { lockFile, type FileLock } from "./lock.ts";
+
+// Secrets at rest
+export { Fernet, type FernetTimes } from "./fernet.ts";
 
 // The store
 export type {

@@ -5,17 +5,47 @@ import type { Role } from "../../call/types.ts";
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** 32 bytes in base 62. */
 const RANDOM_LENGTH = 43;
+const RANDOM_BYTES = 32;
 /** 4 bytes in base 62. */
 const CHECKSUM_LENGTH = 6;
-const SHAPE = /^(ppl_[vcoas]_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/;
+const SHAPE = /^ppl_[vcoas]_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/;
 
 /**
  * A new key: `ppl_<first letter of the role>_<43 random characters>_<checksum>`. The prefix is for secret scanners, the letter
  * for people: what a key may do stands in the config alone.
  */
 export function createKey(role: Role): string {
-  const body = `ppl_${role.charAt(0)}_${toBase62(randomBytes(32), RANDOM_LENGTH)}`;
+  return createSecret(`ppl_${role.charAt(0)}`);
+}
+
+/**
+ * A new secret: `<prefix>_<43 random characters>_<checksum>`, with 256 random bits. The prefix is for secret scanners, and the
+ * checksum tells a secret that was mistyped from one that nobody has, without a look at those there are.
+ *
+ * @example const ticket = createSecret("tkt"); // "tkt_0fK...x_3aB9zQ"
+ */
+export function createSecret(prefix: string): string {
+  const body = `${prefix}_${randomText(RANDOM_LENGTH)}`;
   return `${body}_${checksum(body)}`;
+}
+
+/**
+ * Random letters and digits, nearly six bits in each.
+ *
+ * @example const id = randomText(8);
+ */
+export function randomText(length: number): string {
+  return toBase62(randomBytes(Math.ceil((length * RANDOM_BYTES) / RANDOM_LENGTH)), length);
+}
+
+/**
+ * Whether a text ends in the checksum of what stands before, as {@link createSecret} writes it.
+ *
+ * @example if (text.startsWith("tkt_") && !hasChecksum(text)) throw new GatewayError("unauthorized", "The ticket is mistyped.");
+ */
+export function hasChecksum(text: string): boolean {
+  const end = text.length - CHECKSUM_LENGTH;
+  return text.charAt(end - 1) === "_" && text.slice(end) === checksum(text.slice(0, end - 1));
 }
 
 /** What is kept of a key in place of it: `auth.keys.<name>.hash`, without `sha256:`. A salt would add nothing to 256 random bits. */
@@ -25,9 +55,7 @@ export function digestOf(key: string): string {
 
 /** Whether a text was meant as one of our keys and lost or changed a character on the way. */
 export function isMistyped(text: string): boolean {
-  if (!text.startsWith("ppl_")) return false;
-  const [, body, sum] = SHAPE.exec(text) ?? [];
-  return body === undefined || checksum(body) !== sum;
+  return text.startsWith("ppl_") && !(SHAPE.test(text) && hasChecksum(text));
 }
 
 function checksum(body: string): string {

@@ -1,0 +1,138 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { GatewayError, type Credentials, type Identity } from "propylon";
+import type { Guesses } from "./guesses.ts";
+import { isPassword } from "./service-accounts.ts";
+import type { Tables } from "./tables.ts";
+
+/** Passwords that are hashed at a time: each takes a thread and 16 MiB. */
+const MAX_HASHING = 2;
+/** Requests that wait for that; more are sent away. */
+const MAX_WAITING = 16;
+/** Pairs of name and password that are known to be right. */
+const MAX_KNOWN = 1_000;
+
+/** What decides about a service account. */
+export type Account = Pick<Tables["service_account"], "name" | "password" | "active">;
+
+/** What {@link BasicLogin} needs. */
+export interface BasicLoginParts {
+  /** The account of a name as it is now. */
+  readonly accountOf: (name: string) => Account | undefined;
+  readonly guesses: Guesses;
+  /** Told of every refusal, for the metric. */
+  readonly refused: () => void;
+}
+
+/**
+ * Service accounts by HTTP Basic (RFC 7617). A right pair is hashed once: after that its digest is known, as long as the account
+ * has that password. So clients cost nothing, and only a few wrong ones are hashed at a time.
+ */
+export class BasicLogin {
+  readonly #parts: BasicLoginParts;
+  /** Of this process alone: nobody can prepare digests, or try passwords on those in a dump of the memory of another. */
+  readonly #secret = randomBytes(32);
+  readonly #known = new Set<string>();
+  readonly #checks = new Map<string, Promise<boolean>>();
+  readonly #queue: (() => void)[] = [];
+  #hashing = 0;
+
+  constructor(parts: BasicLoginParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @returns `undefined` for other credentials than those of an account
+   * @throws {GatewayError} `unauthorized`; `rate_limited` for an address that guesses, and when too many passwords are being hashed
+   */
+  authenticate({
+    headers,
+    remoteAddress = "",
+  }: Credentials): Identity | Promise<Identity> | undefined {
+    const pair = readPair(headers["authorization"]);
+    const account = pair && this.#parts.accountOf(pair.name);
+    // A name that is not an account's may be known to another: names are no secret, passwords are.
+    if (!pair || !account) return undefined;
+    const digest = this.#digestOf(pair.password, account);
+    if (this.#known.has(digest)) return this.#admit(account);
+    this.#parts.guesses.check(remoteAddress);
+    return this.#check(digest, pair.password, account).then((isRight) => {
+      if (isRight) return this.#admit(account);
+      this.#parts.guesses.fail(remoteAddress);
+      throw this.#refuse();
+    });
+  }
+
+  #admit({ name, active }: Account): Identity {
+    if (!active) throw this.#refuse();
+    return { id: name, kind: "service", roles: new Set(["service"]) };
+  }
+
+  #refuse(): GatewayError {
+    this.#parts.refused();
+    return new GatewayError(
+      "unauthorized",
+      "The name or password of the service account is wrong.",
+      {
+        headers: { "www-authenticate": 'Basic realm="propylon", charset="UTF-8"' },
+      },
+    );
+  }
+
+  /** With what is kept of the password, so that a new password makes the old one unknown. */
+  #digestOf(password: string, account: Account): string {
+    const text = JSON.stringify([account.name, account.password, password]);
+    return createHmac("sha256", this.#secret).update(text).digest("base64");
+  }
+
+  /** Requests with one pair, such as all of a client that starts, wait for one hash. */
+  #check(digest: string, password: string, account: Account): Promise<boolean> {
+    const running = this.#checks.get(digest);
+    if (running) return running;
+    const check = this.#hash(digest, password, account).finally(() => this.#checks.delete(digest));
+    this.#checks.set(digest, check);
+    return check;
+  }
+
+  async #hash(digest: string, password: string, { password: kept }: Account): Promise<boolean> {
+    await this.#enter();
+    try {
+      const isRight = await isPassword(password, kept);
+      if (isRight) this.#remember(digest);
+      return isRight;
+    } finally {
+      this.#leave();
+    }
+  }
+
+  #remember(digest: string): void {
+    const [oldest] = this.#known;
+    if (this.#known.size >= MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    this.#known.add(digest);
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#hashing < MAX_HASHING) return void this.#hashing++;
+    if (this.#queue.length >= MAX_WAITING)
+      throw new GatewayError("rate_limited", "Too many passwords are being checked.", {
+        hint: "Try again in a second.",
+        headers: { "retry-after": "1" },
+      });
+    await new Promise<void>((enter) => void this.#queue.push(enter));
+  }
+
+  /** The place goes to the next, and is not free in between. */
+  #leave(): void {
+    const next = this.#queue.shift();
+    if (next) next();
+    else this.#hashing--;
+  }
+}
+
+function readPair(
+  header: string | string[] | undefined,
+): { readonly name: string; readonly password: string } | undefined {
+  const [, text = ""] = /^Basic +([\w+/-]+={0,2}) *$/i.exec(String(header ?? "")) ?? [];
+  const pair = Buffer.from(text, "base64").toString();
+  const colon = pair.indexOf(":");
+  return colon < 1 ? undefined : { name: pair.slice(0, colon), password: pair.slice(colon + 1) };
+}
