@@ -1,4 +1,5 @@
 import type { Readable, Transform } from "node:stream";
+import type { LookupFunction } from "node:net";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Agent, Dispatcher } from "undici";
 import { readTypedEvents, type ServerSentEvent } from "./events.ts";
@@ -23,6 +24,8 @@ export interface HttpClientOptions {
   readonly connectTimeout?: number;
   /** Most connections at a time. Default: any number. */
   readonly connections?: number;
+  /** How host names become addresses; default: as the system does. {@link AllowedAddresses.guard} makes one. */
+  readonly lookup?: LookupFunction;
   /** Makes the error for a failure of the network. */
   readonly network: (error: unknown) => Error;
   /** Makes the error for a body above the limit. */
@@ -102,11 +105,12 @@ export class HttpClient {
 async function openAgent({
   connectTimeout = 10_000,
   connections,
+  lookup,
 }: HttpClientOptions): Promise<Agent> {
   const { Agent: UndiciAgent } = await import("undici");
   return new UndiciAgent({
     ...(connections !== undefined && { connections }),
-    connect: { timeout: connectTimeout },
+    connect: { timeout: connectTimeout, ...(lookup && { lookup }) },
     // Its own are five minutes of silence, which a task may well take.
     headersTimeout: 0,
     bodyTimeout: 0,

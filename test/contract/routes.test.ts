@@ -1,6 +1,8 @@
-import { readdir, readFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { FIRST_PARTY, importFirstParty } from "../../core/config/first-party.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
@@ -23,7 +25,11 @@ it("M017, M055-M073: the routes of the running gateway are those of the plugins'
       return [plugin, OPTIONS[name] ?? {}] as const;
     }),
   );
-  const { gateway } = await setupGateway({ plugins, client: false });
+  // Some have tables, which need a database.
+  const folder = await mkdtemp(join(tmpdir(), "propylon-routes-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const store = `sqlite:${join(folder, "gateway.db")}`;
+  const { gateway } = await setupGateway({ plugins, config: { store }, client: false });
   const running = gateway
     .describe()
     .routes.map(({ plugin, method, path }) => `${plugin} ${method} ${path}`);
