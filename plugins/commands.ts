@@ -18,6 +18,10 @@ export const COMMANDS: BundledCommands = {
     usage: "<program> [folder]",
     load: async () => (await import("./agents/commands.ts")).commands.import,
   },
+  console: {
+    description: "Work with the console of a running gateway.",
+    load: async () => (await import("./console/commands.ts")).commands.console,
+  },
   conformance: {
     description: "Check a runtime or a gateway against what it promises.",
     load: async () => (await import("./conformance/commands.ts")).commands.conformance,

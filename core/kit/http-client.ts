@@ -1,5 +1,5 @@
-import type { LookupFunction } from "node:net";
 import type { Readable, Transform } from "node:stream";
+import type { LookupFunction } from "node:net";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Agent, Dispatcher } from "undici";
 import { readTypedEvents, type ServerSentEvent } from "./events.ts";

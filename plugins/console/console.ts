@@ -1,0 +1,116 @@
+import { type PluginContext, toGatewayError } from "propylon";
+import { within } from "propylon/kit";
+import type { Instances } from "./instances.ts";
+import type { KeyedQueue } from "./keyed-queue.ts";
+import type { RegistryReader } from "./registry-reader.ts";
+import type { ConsoleTeams } from "./console-teams.ts";
+import type { TeamChange, Workspaces } from "./workspaces.ts";
+
+/** Longest that a request waits for what follows its change, in milliseconds: it is done already, and what follows goes on. */
+const PATIENCE_MS = 2_000;
+
+/** What a {@link Console} works with. */
+export interface ConsoleParts {
+  readonly log: PluginContext["log"];
+  readonly instances: Instances;
+  readonly workspaces: Workspaces;
+  readonly registry: RegistryReader;
+  readonly queue: KeyedQueue;
+  /** Absent without an issuer. */
+  readonly teams: ConsoleTeams | undefined;
+  /** Aborts when the plugin ends. */
+  readonly signal: AbortSignal;
+}
+
+/** What people do with instances and workspaces: each change is in the tables first, and then the others are told. */
+export class Console {
+  readonly #parts: ConsoleParts;
+
+  constructor(parts: ConsoleParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws {GatewayError} `upstream_error` or `timeout` for a registry that cannot be read; as {@link Instances.create} */
+  async register(url: string | undefined, name: string | undefined): Promise<string> {
+    const { instances, registry, signal } = this.#parts;
+    const registryUrl = url === undefined ? undefined : registry.check(url);
+    const reading =
+      registryUrl === undefined ? undefined : await registry.read(registryUrl, signal);
+    const id = await instances.create({
+      name: name ?? new URL(registryUrl!).hostname,
+      registryUrl,
+      agents: reading?.agents ?? [],
+    });
+    await this.#follow("on_registered", [id]);
+    return id;
+  }
+
+  /** @returns whether there was such an instance */
+  async delete(id: string): Promise<boolean> {
+    const wasThere = await this.#parts.instances.delete(id);
+    if (wasThere) await this.#follow("on_deleted", [id]);
+    return wasThere;
+  }
+
+  /** @returns whether the issuer knows of it already */
+  async attach(workspace: string, instance: string): Promise<boolean> {
+    const isNew = await this.#parts.workspaces.attach(workspace, instance);
+    return this.#changed({ attached: isNew ? [instance] : [], detached: [] });
+  }
+
+  /** @returns whether the issuer knows of it already */
+  async detach(workspace: string, instance: string): Promise<boolean> {
+    const wasAttached = await this.#parts.workspaces.detach(workspace, instance);
+    return this.#changed({ attached: [], detached: wasAttached ? [instance] : [] });
+  }
+
+  /** Attaches exactly these. @returns whether the issuer knows of it already */
+  async replaceTeams(workspace: string, instances: readonly string[]): Promise<boolean> {
+    return this.#changed(await this.#parts.workspaces.replaceTeams(workspace, instances));
+  }
+
+  /** @returns whether there was such a workspace */
+  async deleteWorkspace(id: string): Promise<boolean> {
+    const detached = await this.#parts.workspaces.delete(id);
+    if (detached) await this.#follow("on_workspace_deleted", detached);
+    return detached !== undefined;
+  }
+
+  /** Reads the registry of an instance again; when that fails, the agents of before stay. @returns why it failed */
+  refresh(id: string): Promise<string | undefined> {
+    // Not in the turn of the team: a registry that hangs must not hold up what the issuer is to be told.
+    return this.#parts.queue.run(`registry of ${id}`, "refresh", () => this.#read(id));
+  }
+
+  async #read(id: string): Promise<string | undefined> {
+    const { instances, registry, signal, log } = this.#parts;
+    const url = (await instances.find(id))?.registry_url;
+    if (url == null) return undefined;
+    try {
+      const { agents, leftOut } = await registry.read(url, signal);
+      if (leftOut > 0) log.warn({ instance: id, leftOut }, "entries of a registry are left out");
+      await instances.replaceAgents(id, agents);
+      return undefined;
+    } catch (error) {
+      const { message } = toGatewayError(error);
+      if (!signal.aborted) await instances.markStale(id, message);
+      return message;
+    }
+  }
+
+  async #changed({ attached, detached }: TeamChange): Promise<boolean> {
+    const refreshed = within(Promise.all(attached.map((id) => this.refresh(id))), PATIENCE_MS);
+    const told = await Promise.all([
+      this.#follow("on_detached", detached),
+      this.#follow("on_attached", attached),
+    ]);
+    await refreshed;
+    return told.every(Boolean);
+  }
+
+  /** @returns whether it is in force, as far as is known after a moment */
+  async #follow(hook: string, ids: readonly string[]): Promise<boolean> {
+    const followed = this.#parts.teams?.follow(hook, ids) ?? Promise.resolve(true);
+    return (await within(followed, PATIENCE_MS)) && followed;
+  }
+}

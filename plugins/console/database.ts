@@ -1,0 +1,26 @@
+import type { Kysely } from "kysely";
+import { GatewayError } from "propylon";
+import type { OpenDatabase } from "propylon/kit";
+import { type ConsoleSchema, migrations } from "./tables.ts";
+
+/** A transaction, or the database itself. */
+export type Queries = Pick<
+  Kysely<ConsoleSchema>,
+  "selectFrom" | "insertInto" | "updateTable" | "deleteFrom"
+>;
+
+/** The tables, once they are open. */
+export class ConsoleDatabase {
+  #db: Kysely<ConsoleSchema> | undefined;
+
+  /** @throws {GatewayError} `invalid` for a store without tables */
+  async open(openDatabase: OpenDatabase): Promise<void> {
+    this.#db = await openDatabase<ConsoleSchema>(migrations);
+  }
+
+  /** @throws {GatewayError} `unavailable` before the start */
+  get db(): Kysely<ConsoleSchema> {
+    if (this.#db) return this.#db;
+    throw new GatewayError("unavailable", "The console has not started yet.");
+  }
+}

@@ -1,0 +1,115 @@
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { pathParameter, readJson } from "propylon/kit";
+import { z } from "zod";
+import type { Console } from "./console.ts";
+import { type Instances, noInstance } from "./instances.ts";
+import { MAX_URL } from "./registry-reader.ts";
+import type { ConsoleTeams } from "./console-teams.ts";
+import { toInstanceList, toInstanceView } from "./view.ts";
+
+const READ = { access: "viewer", mutates: false } as const;
+const CHANGE = { access: "operator", mutates: true } as const;
+const SECRET = { access: "admin", mutates: true } as const;
+
+/** The path of the source, and the one without the name of its product. */
+const PATHS = ["/api/v1/pallas", "/api/v1/instances"] as const;
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/** A name for people, in one line. */
+export const displayNameSchema = z
+  .string()
+  .trim()
+  .min(1)
+  .max(200)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, "must be one line without control characters");
+
+const registrationSchema = z
+  .strictObject({
+    registry_url: z.string().min(1).max(MAX_URL).optional(),
+    name: displayNameSchema.optional(),
+  })
+  .refine(({ registry_url: url, name }) => url !== undefined || name !== undefined, {
+    message: "name is required without registry_url",
+  });
+
+/** What the routes work with. */
+export interface InstanceFaces {
+  readonly desk: Console;
+  readonly instances: Instances;
+  readonly teams: ConsoleTeams | undefined;
+}
+
+/** Instances: registering, looking, deleting, and their tokens. */
+export function registerInstances(gateway: PluginContext, faces: InstanceFaces): void {
+  for (const path of PATHS) {
+    registerAll(gateway, path, faces);
+    registerOne(gateway, path, faces);
+    registerTeam(gateway, path, faces);
+  }
+}
+
+function registerAll(gateway: PluginContext, path: string, { desk, instances }: InstanceFaces) {
+  gateway.route("GET", path, READ, async () => ({
+    instances: await toInstanceList(instances, await instances.list()),
+  }));
+  gateway.route("POST", path, CHANGE, async (event) => {
+    const { registry_url: url, name } = await readJson(event, registrationSchema);
+    event.context.target = { ...(name !== undefined && { name }) };
+    const id = await desk.register(url, name);
+    event.context.target = { instance: id };
+    return Response.json(await viewOf(instances, id), {
+      status: 201,
+      headers: { location: `${path}/${id}` },
+    });
+  });
+}
+
+function registerOne(gateway: PluginContext, path: string, { desk, instances }: InstanceFaces) {
+  gateway.route("GET", `${path}/:id`, READ, (event) => viewOf(instances, instanceIdOf(event)));
+  gateway.route("DELETE", `${path}/:id`, CHANGE, async (event) => {
+    if (!(await desk.delete(instanceIdOf(event)))) throw noInstance();
+    return new Response(null, { status: 204 });
+  });
+  gateway.route("POST", `${path}/:id/refresh`, CHANGE, async (event) => {
+    const { id } = await instances.get(instanceIdOf(event));
+    await desk.refresh(id);
+    return viewOf(instances, id);
+  });
+}
+
+function registerTeam(gateway: PluginContext, path: string, { instances, teams }: InstanceFaces) {
+  gateway.route("POST", `${path}/:id/provision`, CHANGE, async (event) => {
+    const { id } = await instances.get(instanceIdOf(event));
+    await withIssuer(teams).sync(id);
+    return viewOf(instances, id);
+  });
+  gateway.route("POST", `${path}/:id/rotate`, SECRET, async (event) => {
+    const { id } = await instances.get(instanceIdOf(event));
+    await withIssuer(teams).rotate(id);
+    return viewOf(instances, id);
+  });
+  gateway.route("POST", `${path}/:id/reveal`, SECRET, async (event) => {
+    const { id } = await instances.get(instanceIdOf(event));
+    const jwt = await withIssuer(teams).reveal(id);
+    return Response.json({ id, jwt }, { headers: { "cache-control": "no-store" } });
+  });
+}
+
+async function viewOf(instances: Instances, id: string) {
+  const [row, agents] = await Promise.all([instances.get(id), instances.agentsOf([id])]);
+  return toInstanceView(row, agents);
+}
+
+/** Whatever is not an id that we made is unknown, and gets to no database. */
+export function instanceIdOf(event: RouteEvent, parameter = "id"): string {
+  const id = pathParameter(event, parameter);
+  if (UUID.test(id)) return id;
+  throw noInstance();
+}
+
+function withIssuer(teams: ConsoleTeams | undefined): ConsoleTeams {
+  if (teams) return teams;
+  throw new GatewayError("invalid", "This console has no issuer.", {
+    hint: "Set plugins.console.issuer in the config.",
+  });
+}

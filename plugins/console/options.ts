@@ -1,0 +1,70 @@
+import { durationSchema, sizeSchema } from "propylon";
+import { readVariable } from "propylon/kit";
+import { z } from "zod";
+
+const issuerSchema = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/ })
+    .describe("Where the issuer is; the paths of its teams are below it."),
+  username: z.string().min(1).default("daedalus-service").describe("Its service account."),
+  password: z.string().min(1).describe("Password of the service account."),
+  timeout: durationSchema()
+    .default(10_000)
+    .describe("Longest wait for an answer of it. A bare number is seconds."),
+});
+
+/** Schema of the options. */
+export const optionsSchema = z.strictObject({
+  issuer: issuerSchema
+    .optional()
+    .describe(
+      "Who issues the tokens of the teams. Without it instances are registered and have no token.",
+    ),
+  secretKeys: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe(
+      "Keys that the tokens of teams are sealed with at rest: Fernet keys, or texts of at least 32 characters. The first seals, all of them open. Default: $MNEMOSYNE_FERNET_KEY and $SECRET_KEY, as far as they are set.",
+    ),
+  interval: durationSchema()
+    .default(60_000)
+    .describe(
+      "How often every team at the issuer is compared with what it should be, more or less a tenth. A bare number is seconds.",
+    ),
+  allowedAddresses: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      "Host names, addresses and networks besides public ones that a registry and its agents may have, e.g. 10.1.0.0/16.",
+    ),
+  registryTimeout: durationSchema()
+    .default(5_000)
+    .describe("Longest wait for the document of a registry. A bare number is seconds."),
+  maxRegistry: sizeSchema()
+    .default(1024 * 1024)
+    .describe("Largest document of a registry; a bare number is bytes."),
+  maxAgents: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(256)
+    .describe("Agents of one instance; further ones of its registry are left out."),
+  maxInstances: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(1_000)
+    .describe("Instances, with those whose team the issuer has not deleted yet."),
+  maxWorkspaces: z.int().min(1).max(10_000).default(1_000).describe("Workspaces."),
+});
+
+/** Options, durations in milliseconds. */
+export type ConsoleOptions = z.output<typeof optionsSchema>;
+
+/** The keys of the config, else of the environment. */
+export function sealingKeysOf({ secretKeys }: ConsoleOptions): readonly string[] {
+  const { env } = process;
+  const named = ["MNEMOSYNE_FERNET_KEY", "SECRET_KEY"].map((name) => readVariable(env, name));
+  return secretKeys ?? named.filter((key) => key !== undefined);
+}

@@ -1,0 +1,51 @@
+import type { Instances } from "./instances.ts";
+import type { AgentRow, InstanceRow, WorkspaceRow } from "./tables.ts";
+import type { Workspaces } from "./workspaces.ts";
+
+/** What the picker of a workspace says while nothing is attached to it. */
+export const NO_TEAMS =
+  "No teams attached to this workspace. Go to workspace settings → Attached Teams.";
+
+/** An agent as the REST shows it. */
+export function toAgentView({ instance_id: instance, server_id: server, ...agent }: AgentRow) {
+  const { name, title, description, icon, url } = agent;
+  return {
+    id: `${instance}:${server}`,
+    instance_id: instance,
+    server_id: server,
+    name,
+    title: title ?? name,
+    description,
+    icon,
+    url,
+  };
+}
+
+/** An instance as the REST shows it; nothing of its token but whether there is one. */
+export function toInstanceView(row: InstanceRow, agents: readonly AgentRow[]) {
+  return {
+    id: row.id,
+    name: row.name,
+    registry_url: row.registry_url,
+    registry_read_at: row.registry_read_at,
+    registry_problem: row.registry_problem,
+    pallas_team_mnemosyne_status: row.team_status,
+    team_reason: row.team_reason,
+    token: row.team_jwt === null ? "none" : row.revealed_at === null ? "unseen" : "shown",
+    created_at: row.created_at,
+    agents: agents.map(toAgentView),
+  };
+}
+
+/** All of them. */
+export async function toInstanceList(instances: Instances, rows: readonly InstanceRow[]) {
+  const agents = new Map<string, AgentRow[]>(rows.map(({ id }) => [id, []]));
+  for (const agent of await instances.agentsOf([...agents.keys()]))
+    agents.get(agent.instance_id)!.push(agent);
+  return rows.map((row) => toInstanceView(row, agents.get(row.id)!));
+}
+
+/** A workspace as the REST shows it. */
+export async function toWorkspaceView(workspaces: Workspaces, row: WorkspaceRow) {
+  return { ...row, teams: await workspaces.teamsOf(row.id) };
+}

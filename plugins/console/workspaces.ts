@@ -1,0 +1,160 @@
+import { GatewayError } from "propylon";
+import type { ConsoleDatabase } from "./database.ts";
+import type { WorkspaceRow } from "./tables.ts";
+
+/** Which instances a change is about. */
+export interface TeamChange {
+  readonly attached: readonly string[];
+  readonly detached: readonly string[];
+}
+
+/** The workspaces and which instances are attached to each. */
+export class Workspaces {
+  readonly #database: ConsoleDatabase;
+  readonly #max: number;
+
+  constructor(database: ConsoleDatabase, max: number) {
+    this.#database = database;
+    this.#max = max;
+  }
+
+  list(): Promise<WorkspaceRow[]> {
+    const { db } = this.#database;
+    return db.selectFrom("workspace").selectAll().orderBy("created_at").orderBy("id").execute();
+  }
+
+  /** @throws {GatewayError} `not_found` */
+  async get(id: string): Promise<WorkspaceRow> {
+    const { db } = this.#database;
+    const found = await db
+      .selectFrom("workspace")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
+    if (found) return found;
+    throw noWorkspace();
+  }
+
+  /** @throws {GatewayError} `exists`; `rate_limited` when there are too many */
+  async create(id: string, name: string): Promise<void> {
+    await this.#database.db.transaction().execute(async (queries) => {
+      const made = await queries
+        .insertInto("workspace")
+        .values({ id, name, created_at: new Date().toISOString() })
+        .onConflict((conflict) => conflict.column("id").doNothing())
+        .returning("id")
+        .executeTakeFirst();
+      if (!made) throw new GatewayError("exists", "There is a workspace with this id already.");
+      const { count } = await queries
+        .selectFrom("workspace")
+        .select((each) => each.fn.countAll().as("count"))
+        .executeTakeFirstOrThrow();
+      if (Number(count) > this.#max)
+        throw new GatewayError("rate_limited", `There are ${this.#max} workspaces already.`, {
+          data: { limit: this.#max },
+          hint: "Delete one, or raise plugins.console.maxWorkspaces.",
+        });
+    });
+  }
+
+  /** @returns the instances that were attached; `undefined` when there was no such workspace */
+  async delete(id: string): Promise<readonly string[] | undefined> {
+    return this.#database.db.transaction().execute(async (queries) => {
+      const detached = await queries
+        .deleteFrom("workspace_instance")
+        .where("workspace_id", "=", id)
+        .returning("instance_id")
+        .execute();
+      const { numDeletedRows } = await queries
+        .deleteFrom("workspace")
+        .where("id", "=", id)
+        .executeTakeFirst();
+      return numDeletedRows === 0n ? undefined : detached.map((row) => row.instance_id);
+    });
+  }
+
+  /** Instances attached to a workspace, in the order in which they were. */
+  async teamsOf(workspace: string): Promise<string[]> {
+    const rows = await this.#database.db
+      .selectFrom("workspace_instance")
+      .select("instance_id")
+      .where("workspace_id", "=", workspace)
+      .orderBy("created_at")
+      .orderBy("instance_id")
+      .execute();
+    return rows.map((row) => row.instance_id);
+  }
+
+  /** Workspaces that an instance is attached to. */
+  async workspacesOf(instance: string): Promise<string[]> {
+    const rows = await this.#database.db
+      .selectFrom("workspace_instance")
+      .select("workspace_id")
+      .where("instance_id", "=", instance)
+      .orderBy("workspace_id")
+      .execute();
+    return rows.map((row) => row.workspace_id);
+  }
+
+  /** @throws {GatewayError} `not_found` when either is gone @returns whether it was not attached before */
+  async attach(workspace: string, instance: string): Promise<boolean> {
+    const { db } = this.#database;
+    const row = { workspace_id: workspace, instance_id: instance, created_at: now() };
+    try {
+      const { numInsertedOrUpdatedRows } = await db
+        .insertInto("workspace_instance")
+        .values(row)
+        .onConflict((conflict) => conflict.columns(["workspace_id", "instance_id"]).doNothing())
+        .executeTakeFirst();
+      return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+    } catch (error) {
+      // A foreign key is refused with another error by each database.
+      await this.#checkPresent(workspace, [instance]);
+      throw error;
+    }
+  }
+
+  /** @returns whether it was attached */
+  async detach(workspace: string, instance: string): Promise<boolean> {
+    const { numDeletedRows } = await this.#database.db
+      .deleteFrom("workspace_instance")
+      .where("workspace_id", "=", workspace)
+      .where("instance_id", "=", instance)
+      .executeTakeFirst();
+    return numDeletedRows > 0n;
+  }
+
+  /** Attaches exactly these. @throws {GatewayError} `not_found` when the workspace or one of them is gone */
+  async replaceTeams(workspace: string, instances: readonly string[]): Promise<TeamChange> {
+    await this.#checkPresent(workspace, instances);
+    const before = await this.teamsOf(workspace);
+    const attached = instances.filter((id) => !before.includes(id));
+    const detached = before.filter((id) => !instances.includes(id));
+    for (const id of detached) await this.detach(workspace, id);
+    for (const id of attached) await this.attach(workspace, id);
+    return { attached, detached };
+  }
+
+  async #checkPresent(workspace: string, instances: readonly string[]): Promise<void> {
+    await this.get(workspace);
+    const known = await this.#database.db.selectFrom("instance").select("id").execute();
+    const ids = new Set(known.map(({ id }) => id));
+    const missing = instances.filter((id) => !ids.has(id));
+    if (missing.length === 0) return;
+    throw new GatewayError("not_found", "There is no such instance.", {
+      data: { instances: missing.slice(0, 10) },
+      hint: "GET /api/v1/pallas lists them.",
+    });
+  }
+}
+
+function now(): string {
+  return new Date().toISOString();
+}
+
+/** `not_found`, also for what cannot be an id. */
+export function noWorkspace(): GatewayError {
+  return new GatewayError("not_found", "There is no such workspace.", {
+    hint: "GET /api/v1/workspaces lists them.",
+  });
+}
