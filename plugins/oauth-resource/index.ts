@@ -2,14 +2,14 @@ import { definePlugin } from "propylon";
 import { perGeneration } from "propylon/kit";
 import { Challenges } from "./challenge.ts";
 import { IssuerDocuments } from "./documents.ts";
-import { isCrowded, Issuers } from "./issuers.ts";
+import { isCrowded, TokenIssuers } from "./issuers.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { Outages } from "./outages.ts";
 import { findResources } from "./resources.ts";
 import { registerRoutes } from "./routes.ts";
 import { ScopeRoles } from "./scopes.ts";
-import { Tokens } from "./tokens.ts";
+import { AccessTokens } from "./tokens.ts";
 import { registerWarnings } from "./warnings.ts";
 
 /** Lets people in with access tokens of authorization servers, and tells clients where to log in. */
@@ -19,12 +19,12 @@ export default definePlugin({
   setup(gateway) {
     const { config, control, metrics } = gateway;
     const documents = new IssuerDocuments(config);
-    const issuers = new Issuers(config.issuers, documents);
+    const issuers = new TokenIssuers(config.issuers, documents);
     const scopes = new ScopeRoles(config.scopes);
     const resources = findResources(gateway);
     const challenges = new Challenges(resources, scopes);
     const onRefusal = registerMetrics(metrics);
-    const tokens = new Tokens({
+    const tokens = new AccessTokens({
       issuers,
       resources,
       audiences: config.audiences,

@@ -5,7 +5,7 @@ import { createCheck } from "./issuer.ts";
 import type { IssuerOptions, OauthResourceOptions } from "./options.ts";
 
 /** One issuer whose tokens count. */
-export interface Issuer {
+export interface TokenIssuer {
   /** What the config calls it. */
   readonly name: string;
   /** `iss` of its tokens. */
@@ -16,10 +16,10 @@ export interface Issuer {
 }
 
 /** The issuers of the config, and which of them a token is of. */
-export class Issuers {
-  readonly all: readonly Issuer[];
-  readonly #opaque: readonly (readonly [prefix: string, issuer: Issuer])[];
-  readonly #signed: ReadonlyMap<string, Issuer>;
+export class TokenIssuers {
+  readonly all: readonly TokenIssuer[];
+  readonly #opaque: readonly (readonly [prefix: string, issuer: TokenIssuer])[];
+  readonly #signed: ReadonlyMap<string, TokenIssuer>;
 
   /** @throws {GatewayError} `invalid` for issuers that could not be told apart */
   constructor(options: OauthResourceOptions["issuers"], documents: IssuerDocuments) {
@@ -42,7 +42,7 @@ export class Issuers {
   }
 
   /** Who made a token, as it says itself: nothing of that is proven. */
-  find(token: string): Issuer | undefined {
+  find(token: string): TokenIssuer | undefined {
     const issuer = issuerOf(token);
     if (issuer !== undefined) return this.#signed.get(issuer);
     // Keys of the gateway, also mistyped ones, are nothing to be sent to somebody else.
@@ -51,13 +51,13 @@ export class Issuers {
   }
 
   /** An issuer by the `iss` of its tokens. */
-  get(url: string): Issuer | undefined {
+  get(url: string): TokenIssuer | undefined {
     return this.#signed.get(url);
   }
 }
 
 /** Whether more than one issuer names people, that of auth.jwt included. */
-export function isCrowded({ all }: Issuers, control: PluginContext["control"]): boolean {
+export function isCrowded({ all }: TokenIssuers, control: PluginContext["control"]): boolean {
   const { auth } = control.effectiveConfig() as GatewayConfig;
   return all.length > 1 || auth.jwt !== undefined;
 }

@@ -1,13 +1,19 @@
 import { GatewayError } from "propylon";
 
 /** Why a token was refused; a label of a metric, so the list is closed. */
-export type RefusalReason = "audience" | "expired" | "inactive" | "invalid" | "scope" | "unchecked";
+export type AccessTokenFault =
+  | "audience"
+  | "expired"
+  | "inactive"
+  | "invalid"
+  | "scope"
+  | "unchecked";
 
 /** A refusal whose reason is counted. */
 export class TokenRefusal extends GatewayError {
-  readonly reason: RefusalReason;
+  readonly reason: AccessTokenFault;
 
-  constructor(reason: RefusalReason, message: string, details: { cause?: unknown } = {}) {
+  constructor(reason: AccessTokenFault, message: string, details: { cause?: unknown } = {}) {
     super("unauthorized", message, {
       hint: "Log in again, or ask for a token for this URL.",
       ...details,

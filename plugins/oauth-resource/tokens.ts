@@ -10,9 +10,9 @@ import {
 import { ExpiringMap, readBearer } from "propylon/kit";
 import type { Challenges } from "./challenge.ts";
 import type { TokenClaims } from "./claims.ts";
-import type { Issuer, Issuers } from "./issuers.ts";
+import type { TokenIssuer, TokenIssuers } from "./issuers.ts";
 import type { Outages } from "./outages.ts";
-import { invalidToken, TokenRefusal, type RefusalReason } from "./refusal.ts";
+import { invalidToken, TokenRefusal, type AccessTokenFault } from "./refusal.ts";
 import { resourceOf, type Resource, type Resources } from "./resources.ts";
 import type { ScopeRoles } from "./scopes.ts";
 
@@ -21,7 +21,7 @@ const MAX_TOKENS = 10_000;
 
 /** What tokens are checked with. */
 export interface TokenParts {
-  readonly issuers: Issuers;
+  readonly issuers: TokenIssuers;
   readonly resources: () => Resources;
   readonly audiences: readonly string[];
   readonly scopes: ScopeRoles;
@@ -30,17 +30,17 @@ export interface TokenParts {
   readonly isCrowded: () => boolean;
   readonly outages: Outages;
   /** Told why a token was refused. */
-  readonly onRefusal: (reason: RefusalReason) => void;
+  readonly onRefusal: (reason: AccessTokenFault) => void;
 }
 
 /** A token whose issuer was asked, and what it said. */
 interface KnownToken {
-  readonly issuer: Issuer;
+  readonly issuer: TokenIssuer;
   readonly claims: TokenClaims;
 }
 
 /** Tells whose an access token is, and whether it is for what is asked. */
-export class Tokens {
+export class AccessTokens {
   readonly #parts: TokenParts;
   readonly #known = new ExpiringMap<KnownToken>(MAX_TOKENS);
   readonly #checking = new Map<string, Promise<KnownToken>>();
@@ -82,7 +82,7 @@ export class Tokens {
   }
 
   /** Once for all who send the same token at the same time. */
-  #check(token: string, digest: string, issuer: Issuer): Promise<KnownToken> {
+  #check(token: string, digest: string, issuer: TokenIssuer): Promise<KnownToken> {
     const running = this.#checking.get(digest);
     if (running) return running;
     const checking = this.#ask(token, digest, issuer).finally(() => this.#checking.delete(digest));
@@ -90,7 +90,7 @@ export class Tokens {
     return checking;
   }
 
-  async #ask(token: string, digest: string, issuer: Issuer): Promise<KnownToken> {
+  async #ask(token: string, digest: string, issuer: TokenIssuer): Promise<KnownToken> {
     try {
       const { claims, until } = await issuer.check.check(token);
       this.#parts.outages.answered(issuer.name);
@@ -135,16 +135,16 @@ export class Tokens {
     });
   }
 
-  #isQualified({ qualify }: Issuer): boolean {
+  #isQualified({ qualify }: TokenIssuer): boolean {
     return qualify ?? this.#parts.isCrowded();
   }
 
-  #idOf(issuer: Issuer, subject: string): string {
+  #idOf(issuer: TokenIssuer, subject: string): string {
     return this.#isQualified(issuer) ? `${issuer.name}:${subject}` : subject;
   }
 
   /** Whoever can choose his name at one issuer must not be able to choose that of somebody at another. */
-  #checkName(issuer: Issuer, subject: string): void {
+  #checkName(issuer: TokenIssuer, subject: string): void {
     if (this.#isQualified(issuer)) return;
     const others = this.#parts.issuers.all.filter((other) => other !== issuer);
     if (others.some(({ name }) => subject.startsWith(`${name}:`))) throw invalidToken();
