@@ -1,4 +1,5 @@
 import type { Json } from "./call/types.ts";
+import { isObject } from "./kit/json.ts";
 
 /** Where trace context comes from: HTTP headers as Node or `fetch` give them, NATS headers, or the `_meta` of a call. */
 export type TraceCarrier =
@@ -90,4 +91,53 @@ function isTracestate(text: string): boolean {
     new Set(keys).size === keys.length &&
     members.every((member) => MEMBER.test(member))
   );
+}
+
+/** Keys of `_meta` that begin so are set by the gateway alone. */
+const RESERVED_META = "propylon/";
+
+/** The one such key that clients may send: how long a call may run. It is for the gateway, and goes no further. */
+const FOR_US = "propylon/timeout";
+
+/**
+ * `_meta` without the keys that only the gateway sets: whoever reads one must be able to believe it. The same object where it has
+ * none.
+ *
+ * @example const meta = withoutReserved(params["_meta"]);
+ */
+export function withoutReserved(meta: Json | undefined): Json | undefined {
+  for (const key in meta) if (key.startsWith(RESERVED_META)) return drop(meta, () => false);
+  return meta;
+}
+
+/**
+ * The same of what a client sends, which may say how long its call may run.
+ *
+ * @example const meta = withoutClaims(request.params._meta);
+ */
+export function withoutClaims(meta: Json | undefined): Json | undefined {
+  for (const key in meta)
+    if (key.startsWith(RESERVED_META) && key !== FOR_US)
+      return drop(meta, (each) => each === FOR_US);
+  return meta;
+}
+
+/**
+ * An object that has `_meta`, such as a result or parameters, without the reserved keys in that. The same object where there are none.
+ *
+ * @example const result = cleanMeta(await peer.ask(method, params));
+ */
+export function cleanMeta<T extends Json>(owner: T): T {
+  const { _meta: meta } = owner;
+  if (!isObject(meta)) return owner;
+  const clean = withoutReserved(meta);
+  if (clean === meta) return owner;
+  const { _meta, ...rest } = owner;
+  return (clean === undefined ? rest : { ...rest, _meta: clean }) as T;
+}
+
+function drop(meta: Json, keeps: (key: string) => boolean): Json | undefined {
+  const kept = Object.entries(meta).filter(([key]) => !key.startsWith(RESERVED_META) || keeps(key));
+  // Not by assignment: a key `__proto__` stays data.
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }

@@ -22,6 +22,10 @@ export const COMMANDS: BundledCommands = {
     description: "Work with the console of a running gateway.",
     load: async () => (await import("./console/commands.ts")).commands.console,
   },
+  access: {
+    description: "Say why somebody may or may not call a tool of a running gateway.",
+    load: async () => (await import("./access/commands.ts")).commands.access,
+  },
   conformance: {
     description: "Check a runtime or a gateway against what it promises.",
     load: async () => (await import("./conformance/commands.ts")).commands.conformance,

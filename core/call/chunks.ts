@@ -44,8 +44,13 @@ export function lastBytes(chunks: readonly Buffer[], count: number): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Whether the bytes occur, also across the border of two or more chunks. */
+/**
+ * Whether the bytes occur, also across the border of two or more chunks.
+ *
+ * @example const isFailure = includes(chunks, Buffer.from('"isError"'));
+ */
 export function includes(chunks: readonly Buffer[], bytes: Buffer): boolean {
+  if (chunks.length === 1) return chunks[0]!.includes(bytes);
   let tail: Buffer = Buffer.alloc(0);
   for (const chunk of chunks) {
     if (chunk.includes(bytes)) return true;

@@ -171,6 +171,13 @@ export const configObject = z.strictObject({
         })
         .optional()
         .describe("Accept signed JSON Web Tokens whose claim names a role."),
+      maxFailures: z
+        .int()
+        .min(0)
+        .default(10)
+        .describe(
+          "Wrong credentials per minute from one address, and of one beginning; those beyond get 429 before anything is looked up. Credentials that were right within a day are not held up. 0 = any number.",
+        ),
       strict: z
         .boolean()
         .default(true)

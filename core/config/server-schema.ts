@@ -20,7 +20,33 @@ export const entryCommon = {
     })
     .optional()
     .describe("Which of the server's tools are exposed."),
+  libraries: z
+    .record(
+      z.string(),
+      z.strictObject({
+        argument: z
+          .string()
+          .min(1)
+          .describe(
+            "Argument that is the list of libraries; it is set to those of the caller, and what the caller sends can only narrow it.",
+          ),
+        empty: z
+          .union([z.string(), z.record(z.string(), z.unknown())])
+          .describe(
+            "Answer where no library is left: a text, data or a tool's result. Such a call is not sent.",
+          ),
+      }),
+    )
+    .optional()
+    .describe("By tool, as its server names it: the argument that holds the libraries it reads."),
 };
+
+/**
+ * Which argument of which tool is the caller's set of libraries.
+ *
+ * @example const { argument, empty } = rules["search"]!;
+ */
+export type LibraryRules = NonNullable<z.output<typeof entryCommon.libraries>>;
 
 /** Waits between attempts to connect. */
 export const backoffSchema = z.strictObject({
@@ -48,6 +74,12 @@ export const serverCommon = {
   maxResult: size()
     .default(64 * 1024 * 1024)
     .describe("Largest single message from the server; a bare number is bytes."),
+  identity: z
+    .literal("assertion")
+    .optional()
+    .describe(
+      "Tells the server who makes each call: a token of 60 s that the gateway signs, in the header Propylon-Identity and in _meta. Default: it is told nothing.",
+    ),
   backoff: backoffSchema
     .prefault({})
     .describe(

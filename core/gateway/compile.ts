@@ -1,6 +1,7 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Authenticator } from "../http/auth/authentication.ts";
+import type { Guesses } from "../http/auth/guesses.ts";
 import { createChain } from "../http/auth/authenticator.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";
@@ -16,7 +17,12 @@ import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
-import { combinePrincipalFilters, type Listed, type RegisteredFilter } from "../plugin/filters.ts";
+import {
+  combinePrincipalFilters,
+  type Listed,
+  type PrincipalFilters,
+  type RegisteredFilter,
+} from "../plugin/filters.ts";
 import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
 import { collectServers } from "../server/server-types.ts";
@@ -33,6 +39,8 @@ export interface CompileInput {
   /** Receives every call in flight. */
   readonly running: InFlightSet<Abortion>;
   readonly log: Logger;
+  /** Counts wrong credentials; without it nobody does. */
+  readonly guesses?: Guesses;
 }
 
 /** What serves requests, as data. */
@@ -77,6 +85,7 @@ export function compile(input: CompileInput): Compiled {
   const chain = createChain(
     config.auth,
     scopes.flatMap((scope) => scope.authenticators),
+    input.guesses,
   );
   const open = chain === undefined;
   const known = [...servers.keys(), ...Object.keys(config.servers)];
@@ -88,10 +97,7 @@ export function compile(input: CompileInput): Compiled {
   const exposes = createExposure(config);
   const filters = scopes.flatMap((scope) => scope.filters);
   const byPrincipal = combinePrincipalFilters(filters, log);
-  const exists: Compiled["exists"] = byPrincipal
-    ? (item, principal) =>
-        byPrincipal.viewOf(principal) !== undefined && byPrincipal.shows(item, principal)
-    : () => true;
+  const { exists, shows } = byPrincipal ? guarded(byPrincipal) : UNFILTERED;
   const showsAnyone = combineFilters(filters, exposes);
   const isUnfiltered = filters.length === 0;
   const shown = { shows: showsAnyone, byPrincipal, isUnfiltered };
@@ -114,7 +120,7 @@ export function compile(input: CompileInput): Compiled {
     endpoints,
     endpointServer: endpointServer ?? NO_ENDPOINTS,
     exposes,
-    shows: (item, principal) => showsAnyone(item) && exists(item, principal),
+    shows: (item, principal) => showsAnyone(item) && shows(item, principal),
     exists,
     allowance,
     routes,
@@ -123,6 +129,21 @@ export function compile(input: CompileInput): Compiled {
     guard,
     open,
     authenticators: chain?.links ?? [],
+  };
+}
+
+type Filtering = Readonly<
+  Record<"shows" | "exists", (item: Listed, principal: Principal) => boolean>
+>;
+
+const UNFILTERED: Filtering = { shows: () => true, exists: () => true };
+
+/** For whom a filter cannot name a view, there is nothing. */
+function guarded(filters: PrincipalFilters): Filtering {
+  const isKnown = (principal: Principal): boolean => filters.viewOf(principal) !== undefined;
+  return {
+    shows: (item, principal) => isKnown(principal) && filters.shows(item, principal),
+    exists: (item, principal) => isKnown(principal) && filters.exists(item, principal),
   };
 }
 

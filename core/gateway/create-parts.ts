@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
 import { Backlog } from "../http/backlog.ts";
+import { Guesses } from "../http/auth/guesses.ts";
 import { Leases, WITHDRAWN } from "../http/auth/leases.ts";
 import { Sockets } from "../http/listeners.ts";
 import { HookEmitter } from "../plugin/emitter.ts";
@@ -43,6 +44,7 @@ export function createParts(first: Config, options: GatewayOptions, log: Logger)
     pool: new ServerPool({ log, onEvent: (name, event) => reportEvent(made, name, event) }),
     sockets: new Sockets(log, { leases, backlog }),
     leases,
+    guesses: new Guesses((by) => made.hooks.emit("auth:throttled", by)),
     backlog,
     scopeHost: createScopeHost(log, cwd, parts),
     retiring: new Set(),

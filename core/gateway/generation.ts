@@ -1,6 +1,7 @@
 import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import type { Compiled } from "./compile.ts";
+import type { Places } from "../config/places.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
@@ -16,6 +17,8 @@ export class Generation {
   readonly written: GatewayConfig;
   /** The config in force: {@link written} with what plugins added to it. */
   readonly config: GatewayConfig;
+  /** Where its parts stand in the file; another, when the file was saved with the same on other lines. */
+  places: Places;
   /** In graph order. */
   readonly scopes: readonly Scope[];
   readonly compiled: Compiled;
@@ -29,11 +32,15 @@ export class Generation {
   };
 
   constructor(
-    parts: Pick<Generation, "number" | "written" | "config" | "scopes" | "compiled" | "running">,
+    parts: Pick<
+      Generation,
+      "number" | "written" | "config" | "places" | "scopes" | "compiled" | "running"
+    >,
   ) {
     this.number = parts.number;
     this.written = parts.written;
     this.config = parts.config;
+    this.places = parts.places;
     this.scopes = parts.scopes;
     this.compiled = parts.compiled;
     this.running = parts.running;

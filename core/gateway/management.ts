@@ -1,4 +1,6 @@
+import { placeText, type ConfigPath } from "../config/issue.ts";
 import { maskConfig, maskGatewayConfig } from "../config/mask.ts";
+import type { Places } from "../config/places.ts";
 import type { Control } from "../plugin/control.ts";
 import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
@@ -35,8 +37,10 @@ export function createControl(parts: () => GatewayParts): Control {
     },
     shows: (item, principal) => parts().generation.compiled.shows(item, principal),
     exists: (item, principal) => parts().generation.compiled.exists(item, principal),
+    exposes: (server, tool) => parts().generation.compiled.exposes(server, tool),
     timeouts: (call) => parts().generation.compiled.allowance(call),
     metrics: () => renderMetrics(parts().generation.scopes),
+    placeOf: (path) => placeOf(parts().generation.places, path),
     effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),
     serverConfig(name) {
       const { servers } = parts().generation.config;
@@ -48,6 +52,11 @@ export function createControl(parts: () => GatewayParts): Control {
     reconnect: (server) => reconnect(parts(), server),
     evict: (match, reason, options) => evict(parts(), match, reason, options),
   };
+}
+
+function placeOf(places: Places, path: ConfigPath): string {
+  const { place } = places.place({ path, message: "", hint: "" });
+  return placeText(place);
 }
 
 async function reconnect(

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Guesses } from "../http/auth/guesses.ts";
 import type { Leases } from "../http/auth/leases.ts";
 import { compileApp } from "../http/compile-app.ts";
 import type { PluginResolver } from "../config/plugin-module.ts";
@@ -37,6 +38,7 @@ export interface GatewayParts {
   readonly pool: ServerPool;
   readonly sockets: Sockets;
   readonly leases: Leases;
+  readonly guesses: Guesses;
   readonly backlog: Backlog;
   readonly scopeHost: ScopeHost;
   /** What goes on behind a reload: old generations on their way out, and what leaves with them. */
@@ -58,6 +60,7 @@ export function emptyGeneration(config: Config, log: Logger): Generation {
     number: 0,
     written: config.values,
     config: config.values,
+    places: config.places,
     scopes: [],
     compiled: compile({ config: nothing, scopes: [], servers: new Map(), running, log }),
     running,

@@ -61,6 +61,8 @@ export async function applyConfig(
     throw error;
   }
   if (isApplied) await swap(parts, candidate, sockets);
+  // The same may stand on other lines now.
+  else parts.generation.places = candidate.config.places;
   return {
     ...candidate.changes,
     applied: isApplied,
@@ -94,7 +96,7 @@ async function prepare(
   checked: CheckedConfig,
   undo: Unwinding,
 ): Promise<Candidate> {
-  const { generation: old, kept, pool, sockets, scopeHost: host, log } = parts;
+  const { generation: old, kept, pool, sockets, scopeHost: host, log, guesses } = parts;
   const snapshot = kept.snapshot();
   undo.add(() => kept.restore(snapshot));
   const fresh: Scope[] = [];
@@ -110,11 +112,12 @@ async function prepare(
   undo.add(() => plan.abort());
   const running = new InFlightSet<Abortion>();
   const { servers } = plan;
-  const compiled = compile({ config: extended, scopes, servers, running, log });
+  const { places } = extended;
+  const compiled = compile({ config: extended, scopes, servers, running, log, guesses });
   const number = old.number + 1;
   return {
     config: extended,
-    generation: new Generation({ number, written, config, scopes, compiled, running }),
+    generation: new Generation({ number, written, config, places, scopes, compiled, running }),
     fresh,
     servers: plan,
     changes: {

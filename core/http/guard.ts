@@ -1,4 +1,9 @@
-import { type Credentials, type Authentication, isRefusal } from "./auth/authentication.ts";
+import {
+  type Credentials,
+  type Authentication,
+  isRefusal,
+  isThrottled,
+} from "./auth/authentication.ts";
 import { createPrincipal } from "./auth/principal.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
@@ -189,7 +194,7 @@ export async function optionally(
   try {
     return await authenticator.authenticate(credentials);
   } catch (error) {
-    if (isRefusal(error) || isForbidden(error)) return undefined;
+    if (isRefusal(error) || isForbidden(error) || isThrottled(error)) return undefined;
     throw error;
   }
 }

@@ -127,6 +127,7 @@ export class Listener {
       const refusal = this.#check(req);
       if (refusal) return this.#refuse(res, refusal);
       this.#takeOffBase(req);
+      dropIdentity(req);
       if (req.headers.origin !== undefined) allowOrigin(res, req.headers.origin);
       this.#route(req, res);
     } catch (error) {
@@ -154,6 +155,7 @@ export class Listener {
       const refusal = this.#check(req);
       if (refusal) throw refusal;
       this.#takeOffBase(req);
+      dropIdentity(req);
       await this.#webSockets.accept(handshake, await this.#admit(req));
     } catch (thrown) {
       const error = toGatewayError(thrown);
@@ -291,4 +293,9 @@ function notReady(message: string): GatewayError {
   return new GatewayError("draining", message, {
     headers: { "retry-after": "5", connection: "close" },
   });
+}
+
+/** Says who calls, and is set by the gateway alone: a plugin that passes headers on must not pass on what a client made up. */
+function dropIdentity({ headers }: IncomingMessage): void {
+  if (headers["propylon-identity"] !== undefined) delete headers["propylon-identity"];
 }

@@ -7,6 +7,7 @@
 export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 export { backoffDelay, type BackoffPolicy } from "./backoff.ts";
+export { Recent } from "./recent.ts";
 
 // JSON and bytes of strangers
 export { lastBytes } from "../call/chunks.ts";
@@ -27,7 +28,7 @@ export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
-export { type Bearer, readBearer } from "../http/auth/authenticator.ts";
+export { type Bearer, readBearer } from "../http/auth/key.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
@@ -148,7 +149,15 @@ export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "
 export type { Abortion } from "../call/pipeline.ts";
 export type { ResultEdit } from "../call/chunks.ts";
 export { type CallSource, type RpcError, type RpcId, LITERAL_PROGRESS } from "../call/types.ts";
-export { adoptTrace, traceHeaders, traceOf } from "../trace.ts";
+export {
+  adoptTrace,
+  cleanMeta,
+  traceHeaders,
+  traceOf,
+  withoutClaims,
+  withoutReserved,
+} from "../trace.ts";
+export { includes } from "../call/chunks.ts";
 export { SEVERITIES } from "./severities.ts";
 
 // Servers
@@ -185,4 +194,4 @@ export type {
   OptionReference,
 } from "../plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning } from "../plugin/description.ts";
-export type { PrincipalFilters } from "../plugin/filters.ts";
+export type { FilterOptions, PrincipalFilters } from "../plugin/filters.ts";

@@ -53,6 +53,8 @@ export interface Control {
    * things: what is not there is answered like a name that nobody has. `gateway.call` asks it by itself.
    */
   exists(item: Listed, principal: Principal): boolean;
+  /** Whether the config lets a tool of a server out (`servers.<name>.tools`); what it does not let out is nobody's to call. */
+  exposes(server: string, tool: string): boolean;
   /** What is set about how long a call may run, for a rule of the stage `deadline`; always of the config in force. */
   timeouts(call: Pick<Call, "method" | "server" | "name">): Timeouts;
   /** All plugins' metrics as one Prometheus text page. */
@@ -62,6 +64,11 @@ export interface Control {
    * and `port` of listeners and `timeouts`, which plugins work with.
    */
   effectiveConfig(): unknown;
+  /**
+   * Where something of the config in force stands, as `gateway.yaml:7:5`; the path alone where no file has it. A plugin's options are
+   * found below `["plugins", <its key>]`, also those of a section. A reload that moves lines and nothing else changes it.
+   */
+  placeOf(path: readonly (string | number)[]): string;
   /** The `servers` entry of a name as it is in force, with every secret masked. */
   serverConfig(name: string): unknown;
   /**

@@ -13,12 +13,28 @@ export interface Listed {
   readonly name: string;
 }
 
+/**
+ * What a filter that looks at principals says of itself.
+ *
+ * @example const options: FilterOptions = { viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other") };
+ */
+export interface FilterOptions {
+  /**
+   * Names what a principal sees, e.g. its role, in a word: few views are cheap, at most 1,000 are kept. Asked with every request,
+   * so it looks nothing up. For one that it cannot tell it throws: that one sees nothing.
+   */
+  readonly viewOf: (principal: Principal) => string;
+  /**
+   * `lists` for a plugin that refuses calls itself, in the stage `gate`, and says why: what the filter hides is then in no list, and
+   * a call of it reaches that stage. Default: `everything`.
+   */
+  readonly hides?: "everything" | "lists";
+}
+
 /** A filter as registered. */
-export interface RegisteredFilter {
+export interface RegisteredFilter extends Partial<FilterOptions> {
   readonly plugin: string;
   readonly shows: (item: Listed, principal: Principal) => boolean;
-  /** Set for a filter that looks at the principal. */
-  readonly viewOf?: (principal: Principal) => string;
 }
 
 /**
@@ -29,8 +45,10 @@ export interface RegisteredFilter {
 export interface PrincipalFilters {
   /** Principals of one view see the same; `undefined` for one that sees nothing, because a filter failed. */
   viewOf(principal: Principal): string | undefined;
-  /** Whether something exists for a principal: what does not is neither listed nor there to be called. */
+  /** Whether something is in the lists of a principal. */
   shows(item: Listed, principal: Principal): boolean;
+  /** Whether something exists for a principal: what does not is neither listed nor there to be called. */
+  exists(item: Listed, principal: Principal): boolean;
 }
 
 /** Puts the filters together that look at the principal; `undefined` when there is none, so that nobody pays for any. */
@@ -49,6 +67,14 @@ export function combinePrincipalFilters(
       return otherwise;
     }
   };
+  const askAll =
+    (those: typeof byPrincipal): PrincipalFilters["shows"] =>
+    (item, principal) =>
+      those.every(({ plugin, shows }) => {
+        // A promise, which a careless filter returns, is no yes.
+        const shown: unknown = attempt(plugin, () => shows(item, principal), false);
+        return shown === true;
+      });
   return {
     viewOf(principal) {
       const keys = byPrincipal.map(({ plugin, viewOf }) =>
@@ -57,12 +83,8 @@ export function combinePrincipalFilters(
       if (!keys.every((key) => typeof key === "string")) return undefined;
       return keys.length === 1 ? keys[0] : JSON.stringify(keys);
     },
-    shows: (item, principal) =>
-      byPrincipal.every(({ plugin, shows }) => {
-        // A promise, which a careless filter returns, is no yes.
-        const shown: unknown = attempt(plugin, () => shows(item, principal), false);
-        return shown === true;
-      }),
+    shows: askAll(byPrincipal),
+    exists: askAll(byPrincipal.filter(({ hides }) => hides !== "lists")),
   };
 }
 

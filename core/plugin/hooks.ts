@@ -1,4 +1,5 @@
 import { GatewayError, type ErrorCode } from "../errors.ts";
+import type { GuessBound } from "../http/auth/guesses.ts";
 import type { Cut } from "../http/backlog.ts";
 import type { ServerStatus } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
@@ -93,6 +94,8 @@ export interface CoreHooks {
   ) => void;
   /** An answer was cut off, because its client did not read it. */
   "answer:cut": (cut: Cut) => void;
+  /** A request was refused because too many credentials were wrong before it: of its address, or of tokens that begin like its own. */
+  "auth:throttled": (by: GuessBound) => void;
   /** Somebody used, or tried to use, a route that changes something. */
   mutation: (mutation: Mutation) => void;
   /** A line was written to the log: one JSON object without line break, redacted. Must not log itself. */
@@ -127,6 +130,7 @@ const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {
   "session:open": true,
   "session:close": true,
   "answer:cut": true,
+  "auth:throttled": true,
   mutation: true,
   "log:line": true,
 };

@@ -15,7 +15,7 @@ import type {
 } from "./definitions.ts";
 import type { DeadlineRule } from "../call/pipeline.ts";
 import type { PluginWarning } from "./description.ts";
-import type { Listed } from "./filters.ts";
+import type { FilterOptions, Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
 import type {
@@ -152,17 +152,12 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * `viewOf` changed sees its new view with its next request, told or not.
    *
    * @param shows must answer alike for all principals of one view
-   * @param options.viewOf names what a principal sees, e.g. its role, in a word: few views are cheap, at most 1,000 are kept. Asked
-   * with every request, so it looks nothing up. For one that it cannot tell it throws: that one sees nothing
    * @example
    * gateway.filter((item, { roles }) => roles.has("admin") || item.server !== "payroll", {
    *   viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other"),
    * });
    */
-  filter(
-    shows: (item: Listed, principal: Principal) => boolean,
-    options: { readonly viewOf: (principal: Principal) => string },
-  ): Handle;
+  filter(shows: (item: Listed, principal: Principal) => boolean, options: FilterOptions): Handle;
   /**
    * Joins those who tell who makes a request. The keys and tokens of the config's `auth` are asked first, then the authenticators
    * of plugins in the order of the plugins, each until one knows the credentials; see {@link Authenticate}. When the plugin leaves,

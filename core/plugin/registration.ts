@@ -13,7 +13,7 @@ import type {
   ResourceDefinition,
   ResourceHandle,
 } from "./definitions.ts";
-import type { RegisteredFilter } from "./filters.ts";
+import type { FilterOptions, RegisteredFilter } from "./filters.ts";
 import { currentStage, FORMER_MEMBERS } from "./former-names.ts";
 import { injections } from "./graph.ts";
 import { checkEmitted, currentHook } from "./hooks.ts";
@@ -72,7 +72,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     extend: (added) => extend(scope, added),
     use: (stage: Stage, joining: Middleware | DeadlineRule) =>
       joinStage(scope, currentStage(stage, scope.log), joining),
-    filter(shows: RegisteredFilter["shows"], options?: Pick<RegisteredFilter, "viewOf">) {
+    filter(shows: RegisteredFilter["shows"], options?: FilterOptions) {
       scope.filters.push({ ...options, plugin: name, shows });
       return { changed: () => host.relist() };
     },

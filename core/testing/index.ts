@@ -1,4 +1,5 @@
 export { connectClient, connectModernClient, type ClientOptions } from "./client.ts";
+export { team, user } from "./as.ts";
 export { freePort } from "../http/port.ts";
 export {
   setupGateway,

@@ -6,8 +6,10 @@ import { onTestFinished } from "vitest";
 import { withContainer } from "../cli/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Gateway } from "../gateway/gateway.ts";
+import type { Identity } from "../call/types.ts";
 import { isObject } from "../kit/json.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
+import { introduce } from "./as.ts";
 import { connectClient, type ClientOptions } from "./client.ts";
 
 /** A plugin, or a plugin with its options. */
@@ -31,6 +33,11 @@ export interface GatewaySetup extends Omit<GatewayOptions, "plugins" | "file"> {
   readonly ports?: "free" | "written";
   /** The rest of the config; `listeners` default to one on a free port of 127.0.0.1. */
   readonly config?: GatewayConfigInput;
+  /**
+   * Who the client is, e.g. `team("kottos", ["lib-a"])`: it gets a token of its own, and everybody else needs credentials then. Default:
+   * what the config makes of it.
+   */
+  readonly as?: Identity;
   /** How the client presents itself; `false` connects none. It has the config's `auth.apiKey`, unless it brings headers. */
   readonly client?: ClientOptions | false;
 }
@@ -41,6 +48,8 @@ export interface TestGateway {
   readonly client: Client;
   /** Base URL of the first listener, without a trailing slash. */
   readonly url: string;
+  /** The credentials that the client sends, for requests of the test's own. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
@@ -48,18 +57,33 @@ export interface TestGateway {
  * that closes the gateway itself may do so.
  */
 export async function setupGateway(setup: GatewaySetup = {}): Promise<TestGateway> {
-  const { client: wanted = {}, ...wish } = setup;
-  const gateway = await createUnderTest(wish);
+  const { client: wanted = {}, as, ...wish } = setup;
+  const known = as && introduce(as);
+  const gateway = await createUnderTest(known ? withPlugin(wish, known.plugin) : wish);
   onTestFinished(() => gateway.close({ grace: 1_000 }));
   await gateway.listen();
   const [address] = gateway.addresses.values();
   const [endpoint] = gateway.endpoints;
-  if (wanted === false || !endpoint) return { gateway, url: address!.url, client: absentClient() };
-  const { apiKey } = gateway.config.auth;
-  const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  const headers = known?.headers ?? keyHeaders(gateway);
+  if (wanted === false || !endpoint)
+    return { gateway, url: address!.url, client: absentClient(), headers };
   const client = await connectClient(endpoint.url, { headers, ...wanted });
   onTestFinished(() => client.close());
-  return { gateway, client, url: address!.url };
+  return { gateway, client, url: address!.url, headers };
+}
+
+function keyHeaders({ config }: Gateway): Record<string, string> {
+  const { apiKey } = config.auth;
+  return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+}
+
+type Wish = Omit<GatewaySetup, "client" | "as"> & {
+  /** Plugins that join a config {@link GatewaySetup.file}. */
+  readonly joins?: readonly string[];
+};
+
+function withPlugin(wish: Wish, plugin: AnyPlugin): Wish {
+  return { ...wish, plugins: [...(wish.plugins ?? []), plugin], joins: [plugin.name] };
 }
 
 function createUnderTest({
@@ -68,15 +92,16 @@ function createUnderTest({
   file,
   environment = {},
   ports = "free",
+  joins = [],
   ...options
-}: Omit<GatewaySetup, "client">): Promise<Gateway> {
+}: Wish): Promise<Gateway> {
   const named = toRecords(plugins);
   const log = options.log ?? pino({ level: "silent" });
   if (file !== undefined) {
     const variables = { ...process.env, ...environment };
     const free = ports === "free" ? freePorts() : undefined;
     const adjust = (value: Record<string, unknown>): Record<string, unknown> => {
-      const served = withContainer(value, variables);
+      const served = withJoined(withContainer(value, variables), joins);
       return free ? free(served) : served;
     };
     return createFileGateway(file, {
@@ -94,6 +119,16 @@ function createUnderTest({
     },
     { ...options, log, plugins: named.plugins },
   );
+}
+
+/** A config file with plugins that it does not name. */
+function withJoined(
+  value: Record<string, unknown>,
+  joins: readonly string[],
+): Record<string, unknown> {
+  if (joins.length === 0) return value;
+  const joined = Object.fromEntries(joins.map((name) => [name, {}]));
+  return { ...value, plugins: { ...(value["plugins"] as object | undefined), ...joined } };
 }
 
 /**

@@ -53,7 +53,7 @@ export class Card {
   }
 
   #skillsOf(principal: Principal): readonly Skill[] {
-    return this.#skills.filter((skill) => skill.isThere(principal));
+    return this.#skills.filter((skill) => skill.isShown(principal));
   }
 
   #sheet(of: readonly Skill[]): Sheet {

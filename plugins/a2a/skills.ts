@@ -16,6 +16,8 @@ export interface Skill {
   readonly options: SkillOptions;
   /** Whether it is there for a principal: whether its tool is. */
   isThere(principal: Principal): boolean;
+  /** Whether it is among those that a principal is told of. */
+  isShown(principal: Principal): boolean;
   /** What it is good for, as things are now. */
   description(): string;
   /**

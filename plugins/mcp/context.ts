@@ -1,47 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { Principal } from "propylon";
-import type { EndpointContent, EndpointHost } from "propylon/kit";
+import { type EndpointContent, type EndpointHost, Recent } from "propylon/kit";
 import { EarlyCalls, FirstConnect } from "./first-connect.ts";
 import { Journals } from "./journal.ts";
 import { RequestStates } from "./request-states.ts";
 import { KeepAlive, type StreamSettings } from "./stream.ts";
 import { View } from "./view.ts";
-
-/**
- * The values that were used of late, by key. Two maps in place of an order of use: a look-up of what is in use changes nothing,
- * so it costs no more than one in a Map.
- */
-class Recent<V> {
-  readonly #half: number;
-  #young = new Map<string, V>();
-  #old: ReadonlyMap<string, V> = new Map();
-
-  /** @param max most values that are kept */
-  constructor(max: number) {
-    this.#half = Math.max(1, Math.floor(max / 2));
-  }
-
-  get(key: string): V | undefined {
-    const value = this.#young.get(key);
-    if (value !== undefined) return value;
-    const old = this.#old.get(key);
-    if (old !== undefined) this.set(key, old);
-    return old;
-  }
-
-  set(key: string, value: V): void {
-    if (this.#young.size >= this.#half) {
-      this.#old = this.#young;
-      this.#young = new Map();
-    }
-    this.#young.set(key, value);
-  }
-
-  clear(): void {
-    this.#young = new Map();
-    this.#old = new Map();
-  }
-}
 
 /** Most views of principals that are kept; one that was dropped is built again when it is asked for. */
 const MAX_VIEWS = 1_000;

@@ -1,5 +1,5 @@
 import type { CallMethod, Json, Principal } from "propylon";
-import { isObject } from "propylon/kit";
+import { isObject, withoutClaims } from "propylon/kit";
 import type { Request } from "./client-message.ts";
 import type { Fault } from "./protocol.ts";
 import { META_PREFIX, RPC } from "./protocol.ts";
@@ -121,7 +121,7 @@ export function otherMeta(meta: unknown): Json | undefined {
   const others = Object.entries(meta).filter(
     ([key]) => key !== "progressToken" && !key.startsWith(META_PREFIX),
   );
-  return others.length === 0 ? undefined : Object.fromEntries(others);
+  return others.length === 0 ? undefined : withoutClaims(Object.fromEntries(others));
 }
 
 /** A refusal of parameters, as an ordinary JSON-RPC answer. */

@@ -36,11 +36,20 @@ function listedFirst<T extends { readonly isListed: boolean }>(all: readonly T[]
   return [...all.filter(({ isListed }) => isListed), ...all.filter(({ isListed }) => !isListed)];
 }
 
+/** What filters decide for whoever looks. */
+export interface Decisions {
+  /** Whether there is such a thing. */
+  readonly exists: (item: Listed) => boolean;
+  /** Whether it is listed. */
+  readonly shows: (item: Listed) => boolean;
+}
+
 /** Builds the parts of a view; forgotten afterwards. */
 export class ViewDraft {
   readonly problems: string[] = [];
   readonly #content: EndpointContent;
-  readonly #exists: (item: Listed) => boolean;
+  readonly #exists: Decisions["exists"];
+  readonly #isShown: Decisions["shows"];
   readonly #fragments: Record<ListMethod, Fragment[]> = {
     "tools/list": [],
     "resources/list": [],
@@ -48,10 +57,10 @@ export class ViewDraft {
     "prompts/list": [],
   };
 
-  /** @param exists whether there is such a thing for whoever looks */
-  constructor(content: EndpointContent, exists: (item: Listed) => boolean) {
+  constructor(content: EndpointContent, { exists, shows }: Decisions) {
     this.#content = content;
     this.#exists = exists;
+    this.#isShown = shows;
   }
 
   tools(): Map<string, Route> {
@@ -182,7 +191,8 @@ export class ViewDraft {
   }
 
   #shows(server: Server, kind: Listed["kind"], name: string): boolean {
-    return this.#content.shows({ server: server.name, kind, name });
+    const item: Listed = { server: server.name, kind, name };
+    return this.#content.shows(item) && this.#isShown(item);
   }
 
   /** Clients refuse a whole list for one tool without an object schema. */

@@ -3,7 +3,7 @@ import { type EndpointContent, LISTS, type ListName, endpointSchema, isObject } 
 import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
 import type { UriTemplates } from "./exposed-names.ts";
 import type { List, ListMethod } from "./list.ts";
-import { ViewDraft, type Route } from "./view-draft.ts";
+import { type Decisions, ViewDraft, type Route } from "./view-draft.ts";
 
 /**
  * What one endpoint shows, as one immutable snapshot: the servers' catalogues, selected, named and serialised. Replaced
@@ -34,8 +34,8 @@ export class View {
 
   /** @param principal whose view it is; default: what filters that look at principals leave to decide */
   constructor(content: EndpointContent, principal?: Principal) {
-    const exists = existence(content, principal);
-    const draft = new ViewDraft(content, exists);
+    const { exists, shows } = decisions(content, principal);
+    const draft = new ViewDraft(content, { exists, shows });
     this.#content = content;
     this.servers = content.servers;
     this.tools = draft.tools();
@@ -46,7 +46,7 @@ export class View {
     this.problems = draft.problems;
     this.capabilities = mergeCapabilities(content.servers);
     this.#seen = new Set(
-      principal ? content.servers.filter((server) => isSeen(server, exists)) : content.servers,
+      principal ? content.servers.filter((server) => isSeen(server, shows)) : content.servers,
     );
     this.instructions = content.config.instructions ?? mergeInstructions([...this.#seen]);
   }
@@ -60,7 +60,9 @@ export class View {
     const listed = this.resources.get(uri);
     if (listed !== undefined) return listed;
     const server = this.templates.find(uri) ?? this.#onlyResourceServer();
-    return server && this.#exists(server, uri, principal) ? { server, name: uri } : undefined;
+    return server && this.#ask("exists", server, uri, principal)
+      ? { server, name: uri }
+      : undefined;
   }
 
   /** Whether anything of a server is there. */
@@ -73,14 +75,20 @@ export class View {
     const server = this.resource(uri, principal)?.server;
     if (server === undefined) return undefined;
     const item = { server: server.name, kind: "resource", name: uri } as const;
-    return this.#content.shows(item) ? server : undefined;
+    const isShown = this.#content.shows(item) && this.#ask("shows", server, uri, principal);
+    return isShown ? server : undefined;
   }
 
-  #exists(server: Server, uri: string, principal: Principal | undefined): boolean {
+  #ask(
+    what: "shows" | "exists",
+    server: Server,
+    uri: string,
+    principal: Principal | undefined,
+  ): boolean {
     const { byPrincipal } = this.#content;
     if (byPrincipal === undefined) return true;
     const item = { server: server.name, kind: "resource", name: uri } as const;
-    return principal !== undefined && byPrincipal.shows(item, principal);
+    return principal !== undefined && byPrincipal[what](item, principal);
   }
 
   #onlyResourceServer(): Server | undefined {
@@ -91,17 +99,17 @@ export class View {
   }
 }
 
-/** What is there at all for a principal; without one, all is, and filters that look at principals have still to decide. */
-function existence(
-  { byPrincipal }: EndpointContent,
-  principal: Principal | undefined,
-): (item: Listed) => boolean {
-  if (!byPrincipal || !principal) return () => true;
-  return (item) => byPrincipal.shows(item, principal);
+/** What filters decide for a principal; without one, all is there, and those that look at principals have still to decide. */
+function decisions({ byPrincipal }: EndpointContent, principal: Principal | undefined): Decisions {
+  if (!byPrincipal || !principal) return { exists: () => true, shows: () => true };
+  return {
+    exists: (item) => byPrincipal.exists(item, principal),
+    shows: (item) => byPrincipal.shows(item, principal),
+  };
 }
 
 /** Whether anything of a server is there; one that has nothing at all hides nothing. */
-function isSeen({ name: server, catalogue }: Server, exists: (item: Listed) => boolean): boolean {
+function isSeen({ name: server, catalogue }: Server, shows: (item: Listed) => boolean): boolean {
   const items: Listed[] = [
     ...catalogue.tools.map(({ name }) => ({ server, kind: "tool" as const, name })),
     ...catalogue.prompts.map(({ name }) => ({ server, kind: "prompt" as const, name })),
@@ -112,7 +120,7 @@ function isSeen({ name: server, catalogue }: Server, exists: (item: Listed) => b
       name: uriTemplate,
     })),
   ];
-  return items.length === 0 || items.some(exists);
+  return items.length === 0 || items.some(shows);
 }
 
 /** What tells apart, for each list that clients are told of, what they see. */

@@ -105,6 +105,12 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     ["reason"],
     () => labelled("reason", Object.entries(life.cuts)),
   );
+  page.counter(
+    "auth_throttled_total",
+    "Requests refused because too many credentials were wrong before them.",
+    ["by"],
+    () => labelled("by", Object.entries(life.throttled)),
+  );
   page.gauge("config_generation", "Counts applied configurations, from 1.", [], () => [
     [{}, control.generation],
   ]);

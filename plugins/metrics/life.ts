@@ -6,6 +6,8 @@ import { Family } from "./distribution.ts";
 export class GatewayLife {
   /** Answers that were cut off, by reason. */
   readonly cuts = { stalled: 0, principal: 0, total: 0 };
+  /** Requests refused for wrong credentials before them, by what was counted. */
+  readonly throttled = { address: 0, token: 0 };
   readonly reloads = { done: 0, failed: 0 };
   /** Connection attempts after the first, by server. */
   readonly reconnects = new Map<string, number>();
@@ -33,6 +35,7 @@ export class GatewayLife {
         else if (state !== "idle") this.#dialled.add(name);
       },
       "answer:cut": ({ reason }) => void this.cuts[reason]++,
+      "auth:throttled": (by) => void this.throttled[by]++,
       "session:open": (endpoint, id) => this.#open(endpoint, id),
       "session:close": (endpoint, id) => this.#close(endpoint, id),
       "breaker:state": (server, { state }) => void this.circuits.set(server, state),

@@ -8,6 +8,7 @@ const NEVER = new Set([
   "proxy-authorization",
   "cookie",
   "x-api-key",
+  "propylon-identity",
   "host",
   "connection",
   "keep-alive",

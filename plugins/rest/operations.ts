@@ -5,7 +5,7 @@ import { broken, type References } from "./references.ts";
 const METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"] as const;
 /** Parameters that are described elsewhere in the document and are ours to set (OpenAPI 3.1, 4.8.12.1). */
 const OWN_HEADERS =
-  /^(?:accept|authorization|content-type|content-length|transfer-encoding|connection|host|cookie)$/i;
+  /^(?:accept|authorization|content-type|content-length|transfer-encoding|connection|host|cookie|propylon-identity)$/i;
 
 /** Where a parameter goes. */
 export type ParameterPlace = "path" | "query" | "header" | "cookie";

@@ -1,5 +1,5 @@
 import type { Call, Json, Tool } from "propylon";
-import { HEADER_NAME, isObject } from "propylon/kit";
+import { amendCall, cleanMeta, HEADER_NAME, isObject, withoutReserved } from "propylon/kit";
 import type { Dialect } from "./wire.ts";
 
 /** `name` and `version` of the gateway as a client. */
@@ -14,9 +14,29 @@ export interface Sender {
   readonly clientInfo: ClientInfo;
 }
 
+/** Key of `_meta` that tells a server who calls; the header of that name is {@link IDENTITY_HEADER}. */
+const IDENTITY_META = "propylon/identity";
+export const IDENTITY_HEADER = "propylon-identity";
+
+const IDENTITY: unique symbol = Symbol("identity");
+
+/** Under a symbol, so that nothing a client or a plugin writes into `_meta` can pass for one. */
+type Identified = Call & { readonly [IDENTITY]?: string };
+
+/** A call that tells its server who makes it. */
+export function withIdentity(call: Call, assertion: string): Call {
+  return Object.assign(amendCall(call, {}), { [IDENTITY]: assertion });
+}
+
+/** The assertion that goes out with a call, if one does. */
+export function identityOf(call: Call | undefined): string | undefined {
+  return (call as Identified | undefined)?.[IDENTITY];
+}
+
 /** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `JSON.stringify`. */
 export function encodeCall(sender: Sender, id: string, call: Call): string {
-  const { method, name, args, params, progress } = call;
+  const { method, name, args, progress } = call;
+  const params = paramsOf(call);
   const meta = requestMeta(sender, call, progress ? id : undefined);
   const own = meta === undefined ? undefined : { _meta: meta };
   if (method === "resources/read") return encode(id, method, { ...params, uri: name, ...own });
@@ -52,7 +72,7 @@ function requestMeta(
   call: Call | undefined,
   progressToken: string | undefined,
 ): Json | undefined {
-  const meta = call?.meta;
+  const meta = metaOf(call);
   if (dialect?.era !== "modern")
     return progressToken === undefined ? meta : { ...meta, progressToken };
   const modern: Json = {
@@ -65,6 +85,24 @@ function requestMeta(
   if (call?.peer.logLevel !== undefined)
     modern["io.modelcontextprotocol/logLevel"] = call.peer.logLevel;
   return modern;
+}
+
+/** What goes to the server of a caller's `_meta`, and who the caller is where the server is told. */
+function metaOf(call: Call | undefined): Json | undefined {
+  const meta = withoutReserved(call?.meta);
+  const identity = identityOf(call);
+  return identity === undefined ? meta : { ...meta, [IDENTITY_META]: identity };
+}
+
+/** The client's answers to what the server asked are its own words, and may claim as little. */
+function paramsOf({ params }: Call): Json | undefined {
+  const responses = params?.["inputResponses"];
+  if (!isObject(responses)) return params;
+  const clean = Object.entries(responses).map(([key, each]) => [
+    key,
+    isObject(each) ? cleanMeta(each) : each,
+  ]);
+  return { ...params, inputResponses: Object.fromEntries(clean) as Json };
 }
 
 /** One argument that a server wants to see in a header too. */

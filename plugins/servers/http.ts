@@ -1,18 +1,18 @@
 import type { LookupFunction } from "node:net";
 import type { Logger } from "pino";
-import { GatewayError } from "propylon";
+import { type Call, GatewayError } from "propylon";
 import { AllowedAddresses, type HttpServerConfig, InFlightSet, traceHeaders } from "propylon/kit";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import { ServerReply } from "./http-reply.ts";
 import { HttpStream } from "./http-stream.ts";
-import { encodeHeader } from "./envelope.ts";
+import { encodeHeader, IDENTITY_HEADER, identityOf } from "./envelope.ts";
 import { Pool } from "./undici.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */
 const OWN_HEADERS =
-  /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id|traceparent|tracestate)$/i;
+  /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id|traceparent|tracestate|propylon-identity)$/i;
 
 /** Sockets to one server; a call beyond waits for a free one. */
 const MAX_CONNECTIONS = 1_024;
@@ -85,8 +85,8 @@ export class HttpWire implements Wire {
     const reply = new ServerReply(this, exchange);
     this.#read(exchange, reply);
     const headers = this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers;
-    const trace = traceHeaders(exchange.call?.meta);
-    this.dispatch("POST", trace ? [...headers, ...trace] : headers, exchange.message, reply);
+    const own = callHeaders(exchange.call);
+    this.dispatch("POST", own ? [...headers, ...own] : headers, exchange.message, reply);
   }
 
   post(message: string): void {
@@ -262,6 +262,13 @@ export function connectOptions(
     });
   if (!addresses.permitsUrl(new URL(url))) throw refusal();
   return { timeout, lookup: addresses.guard(refusal) };
+}
+
+/** Headers that one call has, name and value in turn: its trace, and who makes it where the server is told. */
+export function callHeaders(call: Call | undefined): readonly string[] | undefined {
+  const trace = traceHeaders(call?.meta);
+  const identity = identityOf(call);
+  return identity === undefined ? trace : [...(trace ?? []), IDENTITY_HEADER, identity];
 }
 
 /** Headers of every request to a server: the ones of the config, without those that are the protocol's. */

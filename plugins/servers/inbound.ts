@@ -1,6 +1,13 @@
 import type { Logger } from "pino";
 import { Answer, type Call, type Json, type Progress, type ServerEvent } from "propylon";
-import { type RpcError, SEVERITIES, inexactWords, isObject } from "propylon/kit";
+import {
+  cleanMeta,
+  includes,
+  type RpcError,
+  SEVERITIES,
+  inexactWords,
+  isObject,
+} from "propylon/kit";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Dropped } from "./dropped.ts";
 import { keepExact } from "./exact.ts";
@@ -64,7 +71,7 @@ export class Inbound {
   #read(chunks: readonly Buffer[], origin: Exchange | undefined): void {
     const { fault, ids, answer, inexact } = readMessage(chunks, this.#options.maxDepth);
     if (fault) return this.#refuse(fault, ids, origin);
-    if (answer) return this.#settle(ids[0], answer, origin);
+    if (answer && !claimsReserved(answer, chunks)) return this.#settle(ids[0], answer, origin);
     const message = parseMessage(chunks);
     if (inexact !== undefined) return this.#readInexact(message, inexact, chunks, origin);
     if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
@@ -116,7 +123,7 @@ export class Inbound {
   #dispatch(message: unknown, origin: Exchange | undefined): void {
     if (!isObject(message)) return this.#options.dropped.message("no JSON-RPC");
     const { id, method, result, error } = message;
-    const params = isObject(message["params"]) ? message["params"] : undefined;
+    const params = isObject(message["params"]) ? cleanMeta(message["params"]) : undefined;
     // Servers of older revisions of JSON-RPC write the one that is absent as null.
     const isAnswer = (result ?? error ?? undefined) !== undefined;
     if (typeof method === "string" && !isAnswer) {
@@ -126,7 +133,7 @@ export class Inbound {
     } else if (method !== undefined) this.#refuse("shape", [id], origin);
     else if (isObject(error) && (result ?? undefined) === undefined) this.#fail(id, error, origin);
     else if (isObject(result) && (error ?? undefined) === undefined)
-      this.#settle(id, Answer.result(result), origin);
+      this.#settle(id, Answer.result(cleanMeta(result)), origin);
     else this.#refuse("shape", [id], origin);
   }
 
@@ -233,6 +240,16 @@ export class Inbound {
     this.asks ||= method !== "roots/list";
     this.#options.dropped.question();
   }
+}
+
+/** How a reserved key looks in bytes: as it is, or with letters as escapes, which are all `\u006x` or `\u007x`. */
+const CLAIMS = ["propylon", "\\u006", "\\u007"].map((text) => Buffer.from(text));
+
+/** Whether a result that has not been parsed says in `_meta` what only the gateway may; most are not looked into for that. */
+function claimsReserved(answer: Answer, chunks: readonly Buffer[]): boolean {
+  if (!CLAIMS.some((bytes) => includes(chunks, bytes))) return false;
+  const { result } = answer;
+  return result !== undefined && cleanMeta(result) !== result;
 }
 
 function withoutSubscription(params: Json | undefined): Json {

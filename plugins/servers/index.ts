@@ -1,24 +1,41 @@
 import { definePlugin, type ServerType } from "propylon";
-import { httpServerSchema, stdioServerSchema } from "propylon/kit";
+import { httpServerSchema, perGeneration, stdioServerSchema } from "propylon/kit";
+import { identifier } from "./audience.ts";
 import type { UpstreamConfig } from "./dial.ts";
+import { Assertions, issuerOf, storedKeySchema } from "./identity.ts";
+import { AssertionKeys } from "./service.ts";
 import { Upstream } from "./upstream.ts";
+
+export * from "./service.ts";
 
 /** MCP servers behind the gateway: the entries of `servers` with a `command` or a `url`. There by default. */
 export default definePlugin({
   name: "servers",
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
+  provides: AssertionKeys,
   setup(gateway) {
-    const { log, files, control } = gateway;
+    const { log, files, control, store } = gateway;
     const { name, version, limits } = control.settings;
+    const assertions = new Assertions(store.kv("identity", { schema: storedKeySchema }));
+    const issuer = perGeneration(gateway, () => issuerOf(control));
     const made = {
       log,
       cwd: files.folder,
       clientInfo: { name, version: version ?? control.version },
       maxDepth: limits.depth,
     };
-    const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) =>
-      new Upstream({ name: server, config, ...made, ...(catalogue && { catalogue }) });
+    const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) => {
+      const identify = identifier(assertions, issuer, server, config);
+      return new Upstream({
+        name: server,
+        config,
+        ...made,
+        ...(identify && { identify }),
+        ...(catalogue && { catalogue }),
+      });
+    };
     gateway.serverType("stdio", { create });
     gateway.serverType("http", { create });
+    return assertions;
   },
 });

@@ -1,5 +1,5 @@
 import { type Json, type Peer, toGatewayError } from "propylon";
-import { type RpcError, type RpcId, toRpcError } from "propylon/kit";
+import { cleanMeta, type RpcError, type RpcId, toRpcError } from "propylon/kit";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Owners } from "./owners.ts";
 
@@ -163,7 +163,7 @@ export class Questions {
     this.#forwarded.set(id, withdrawal);
     if (method === "elicitation/create") this.visits(params ?? {}, peer);
     try {
-      this.#reply(id, { result: await peer.ask(method, params, withdrawal.signal) });
+      this.#reply(id, { result: cleanMeta(await peer.ask(method, params, withdrawal.signal)) });
     } catch (error) {
       // Nobody waits for the answer to what was withdrawn.
       if (!withdrawal.signal.aborted) this.#reply(id, { error: refusalOf(error) });

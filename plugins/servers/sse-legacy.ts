@@ -1,9 +1,9 @@
 import type { Dispatcher } from "undici";
 import type { GatewayError } from "propylon";
-import { SseParser, type SseSink, traceHeaders } from "propylon/kit";
+import { SseParser, type SseSink } from "propylon/kit";
 import { Faults } from "./faults.ts";
 import type { Exchange } from "./exchange.ts";
-import { baseHeaders, connectOptions, Discard, type HttpWireOptions } from "./http.ts";
+import { baseHeaders, callHeaders, connectOptions, Discard, type HttpWireOptions } from "./http.ts";
 import { Pool } from "./undici.ts";
 import type { Dialect, Wire } from "./wire.ts";
 
@@ -83,7 +83,7 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
       if (sent) exchange.fail(error);
       else this.#options.receiver.lost(error, "fail", exchange);
     };
-    this.#post(exchange.message, failed, traceHeaders(exchange.call?.meta));
+    this.#post(exchange.message, failed, callHeaders(exchange.call));
   }
 
   post(message: string): void {

@@ -40,6 +40,8 @@ export interface UpstreamOptions {
   /** Lists to show until the server's own arrive. */
   readonly catalogue?: Catalogue;
   readonly clock?: Clock;
+  /** Puts on a call who makes it; default: the server is not told. */
+  readonly identify?: (call: Call) => Promise<Call>;
   /** Deepest accepted nesting of what the server sends; default 64. */
   readonly maxDepth?: number;
 }
@@ -184,7 +186,9 @@ export class Upstream implements ManagedServer {
   }
 
   request(call: Call): Promise<Answer> {
-    return this.#carrier.request(call);
+    const { identify } = this.#options;
+    if (!identify) return this.#carrier.request(call);
+    return identify(call).then((identified) => this.#carrier.request(identified));
   }
 
   async subscribe(uri: string): Promise<void> {

@@ -3,6 +3,7 @@ import { FIRST_PARTY } from "../../core/config/first-party.ts";
 import type { PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import a2aClient from "../../plugins/a2a-client/index.ts";
+import access from "../../plugins/access/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import breaker from "../../plugins/breaker/index.ts";
 import conformance from "../../plugins/conformance/index.ts";
@@ -33,6 +34,7 @@ const PLUGINS: readonly PluginEntry[] = [
   // With a skill, because without any it serves nothing.
   [a2a, { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] }],
   a2aClient,
+  access,
   admin,
   agents,
   breaker,

@@ -91,6 +91,11 @@ export interface Authentication {
 /** What an {@link Authentication} answers. */
 export type Known = Principal | undefined | Promise<Principal | undefined>;
 
+/** Whether nobody was asked, because too many credentials were wrong before. */
+export function isThrottled(error: unknown): boolean {
+  return isGatewayError(error) && error.code === "rate_limited";
+}
+
 /** Whether somebody's credentials were refused, in contrast to a check that could not be made. */
 export function isRefusal(error: unknown): error is GatewayError {
   return isGatewayError(error) && error.code === "unauthorized";

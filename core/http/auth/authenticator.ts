@@ -2,8 +2,9 @@ import type { Authenticator, Credentials } from "./authentication.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
 import { AuthenticatorChain } from "./chain.ts";
+import type { Guesses } from "./guesses.ts";
 import { createJwtVerifier, ForeignToken, JWT, type JwtVerifier } from "./jwt.ts";
-import { isMistyped, digestOf } from "./key.ts";
+import { type Bearer, isMistyped, digestOf, readBearer } from "./key.ts";
 import type { Principal } from "../../call/types.ts";
 import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "../guard.ts";
@@ -26,17 +27,24 @@ export function hasCredentials({ apiKey, keys, jwt }: GatewayConfig["auth"]): bo
 /**
  * The chain of a generation: the keys and tokens of the config's `auth`, then what plugins bring, in their order.
  *
+ * @param guesses counts wrong credentials, through reloads
  * @returns `undefined` when there is none: everyone is let in
  * @throws {GatewayError} `invalid` or `exists` for keys or names that cannot be used
  */
 export function createChain(
   auth: GatewayConfig["auth"],
   ofPlugins: readonly Authenticator[],
+  guesses?: Guesses,
 ): AuthenticatorChain | undefined {
   checkNames(ofPlugins);
   const links = [...configured(auth), ...ofPlugins];
   if (links.length === 0) return undefined;
-  return new AuthenticatorChain(links, (credentials) => refusalOf(credentials, auth));
+  const refusal = (credentials: Credentials): string => refusalOf(credentials, auth);
+  return new AuthenticatorChain(
+    links,
+    refusal,
+    guesses && { guesses, maxFailures: auth.maxFailures },
+  );
 }
 
 function configured(auth: GatewayConfig["auth"]): Authenticator[] {
@@ -118,34 +126,6 @@ function checkNames(ofPlugins: readonly Authenticator[]): void {
       );
     owners.set(name, plugin);
   }
-}
-
-/**
- * What an `Authorization` header carries.
- *
- * @example const { token, basic }: Bearer = readBearer("Bearer abc")!;
- */
-export interface Bearer {
-  readonly token: string;
-  /** Whether it came as the password of Basic (RFC 7617). */
-  readonly basic: boolean;
-}
-
-const FORM = /^(Bearer|Basic) +(\S+) *$/i;
-
-/**
- * The token of an `Authorization` header: `Bearer`, or `Basic` with the key as password and any user, as mcpo takes it.
- * `undefined` for everything else.
- *
- * @example const token = readBearer(String(headers["authorization"]))?.token;
- */
-export function readBearer(authorization: string): Bearer | undefined {
-  const [, scheme, value] = FORM.exec(authorization) ?? [];
-  if (scheme === undefined || value === undefined) return undefined;
-  if (scheme.toLowerCase() === "bearer") return { token: value, basic: false };
-  const pair = Buffer.from(value, "base64").toString();
-  const colon = pair.indexOf(":");
-  return colon < 0 ? undefined : { token: pair.slice(colon + 1), basic: true };
 }
 
 /** Who holds a key; `undefined` when nobody does. */

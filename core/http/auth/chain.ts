@@ -8,8 +8,16 @@ import {
 import { GatewayError } from "../../errors.ts";
 import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../../call/types.ts";
+import type { PendingCheck, Guesses } from "./guesses.ts";
 import { makePrincipal, originOf } from "./principal.ts";
 import { admits } from "../guard.ts";
+
+/** How guessing is slowed down. */
+export interface Guessing {
+  readonly guesses: Guesses;
+  /** Wrong credentials per minute; 0 = any number. */
+  readonly maxFailures: number;
+}
 
 /** What is said to credentials that nobody claims; it tells nothing of who was asked. */
 export type Refusal = (credentials: Credentials) => string;
@@ -22,15 +30,29 @@ export class AuthenticatorChain implements Authentication {
   readonly links: readonly Authenticator[];
   readonly #byName: ReadonlyMap<string, Authenticator>;
   readonly #refusal: Refusal;
+  readonly #guessing: Guessing | undefined;
 
-  constructor(links: readonly Authenticator[], refusal: Refusal) {
+  constructor(links: readonly Authenticator[], refusal: Refusal, guessing?: Guessing) {
     this.links = links;
     this.#byName = new Map(links.map((link) => [link.name, link]));
     this.#refusal = refusal;
+    this.#guessing = guessing;
   }
 
   authenticate(credentials: Credentials): Known {
-    return this.#ask(credentials, 0);
+    if (!this.#guessing) return this.#ask(credentials, 0);
+    const { guesses, maxFailures } = this.#guessing;
+    const attempt = guesses.begin(credentials, maxFailures);
+    try {
+      const known = this.#ask(credentials, 0);
+      if (!(known instanceof Promise)) return settle(attempt, known);
+      return known.then(
+        (principal) => settle(attempt, principal),
+        (error: unknown) => fail(attempt, error),
+      );
+    } catch (error) {
+      return fail(attempt, error);
+    }
   }
 
   /** A plugin's challenge comes first: clients that log in somewhere read it, those with a key need none. */
@@ -75,6 +97,19 @@ export class AuthenticatorChain implements Authentication {
     }
     return this.#refusal(credentials);
   }
+}
+
+/** Who sends nothing has not guessed. */
+function settle(attempt: PendingCheck, principal: Principal | undefined): Principal | undefined {
+  if (principal) attempt.right();
+  else attempt.unknown();
+  return principal;
+}
+
+function fail(attempt: PendingCheck, error: unknown): never {
+  if (isRefusal(error)) attempt.wrong();
+  else attempt.unknown();
+  throw error;
 }
 
 const DEFAULT_CHALLENGE = 'Bearer realm="propylon"';

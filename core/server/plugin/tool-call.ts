@@ -4,7 +4,7 @@ import { createPrincipal, makePrincipal } from "../../http/auth/principal.ts";
 import { addSignal, Cancellation } from "../../call/cancellation.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Server } from "../server.ts";
-import { cleanTrace } from "../../trace.ts";
+import { cleanTrace, withoutClaims } from "../../trace.ts";
 import type { Peer, Role } from "../../call/types.ts";
 
 const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
@@ -38,7 +38,7 @@ export function completeCall(input: CallInput, servers: ReadonlyMap<string, Serv
     ...input,
     principal: input.principal ? createPrincipal(input.principal) : PROCESS,
     // Whoever made the call may have copied it from a request (W3C Trace Context: what is malformed is not passed on).
-    meta: cleanTrace(input.meta),
+    meta: withoutClaims(cleanTrace(input.meta)),
     method,
     id: randomUUID(),
     tool,

@@ -55,10 +55,11 @@ export function ownSkill(input: OwnSkillInput): Skill {
       return { content: work.parts.map(toContent) };
     },
   });
+  const item = { server: OWN_SERVER, kind: "tool", name: id } as const;
   return {
     options,
-    isThere: (principal) =>
-      gateway.control.exists({ server: OWN_SERVER, kind: "tool", name: id }, principal),
+    isThere: (principal) => gateway.control.exists(item, principal),
+    isShown: (principal) => gateway.control.shows(item, principal),
     description: () => description,
     target: ({ message }) => ({
       server: OWN_SERVER,

@@ -7,14 +7,16 @@ import type { Skill } from "../skills.ts";
 /** A skill that is one tool of any server. */
 export function toolSkill(
   options: SkillOptions,
-  control: Pick<Control, "servers" | "exists">,
+  control: Pick<Control, "servers" | "exists" | "shows">,
 ): Skill {
   const { server, name, argument } = options.tool!;
+  const item = { server, kind: "tool", name } as const;
   const find = (): Tool | undefined =>
     control.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
   return {
     options,
-    isThere: (principal) => control.exists({ server, kind: "tool", name }, principal),
+    isThere: (principal) => control.exists(item, principal),
+    isShown: (principal) => control.shows(item, principal),
     description: () => options.description ?? find()?.description ?? `Calls ${server}/${name}.`,
     target: ({ message: { parts } }) => ({
       server,

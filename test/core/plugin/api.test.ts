@@ -35,8 +35,10 @@ it("the public names of propylon and propylon/testing are these", () => {
       "freePort",
       "openResources",
       "setupGateway",
+      "team",
       "testPlugin",
       "testStore",
+      "user",
     ]
   `);
 });

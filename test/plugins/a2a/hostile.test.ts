@@ -53,7 +53,7 @@ describe("the last words of a program", () => {
 
 it("T13: a member __proto__ of a message is an argument by that name, and no prototype", () => {
   const options = skillOptionsSchema.parse({ id: "t", tool: { server: "s", name: "n" } });
-  const skill = toolSkill(options, { servers: new Map(), exists: () => true });
+  const skill = toolSkill(options, { servers: new Map(), exists: () => true, shows: () => true });
   const data: unknown = JSON.parse('{"__proto__":{"isAdmin":true}}');
   const { args } = skill.target({ message: say("", { parts: [{ data }] }) } as Work);
   expect(Object.keys(args)).toEqual(["__proto__"]);

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readBearer, createKeyring } from "../../../../core/http/auth/authenticator.ts";
-import { createKey, digestOf, isMistyped } from "../../../../core/http/auth/key.ts";
+import { createKeyring } from "../../../../core/http/auth/authenticator.ts";
+import { createKey, digestOf, isMistyped, readBearer } from "../../../../core/http/auth/key.ts";
 import { configSchema, type Role } from "../../../../core/index.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];

@@ -1,0 +1,54 @@
+import { definePlugin, optional } from "propylon";
+import { Gating } from "propylon/plugins/gating";
+import { RateLimits } from "propylon/plugins/ratelimit";
+import { AssertionKeys } from "propylon/plugins/servers";
+import { commands } from "./commands.ts";
+import { may, notAllowed, viewOf } from "./decide.ts";
+import { Ladder } from "./ladder.ts";
+import { optionsSchema, type RulesInput } from "./options.ts";
+import { publishKeys } from "./keys.ts";
+import { registerRoutes } from "./routes.ts";
+import { Rule } from "./rule.ts";
+import { Access, Accounts } from "./service.ts";
+
+export * from "./service.ts";
+
+declare module "propylon" {
+  interface ConfigSections {
+    /** Rules of who may call what: the option `rules` of the plugin. */
+    access?: RulesInput;
+  }
+}
+
+/** Rules of who may call what, behind every list and every call, and why a call is refused. */
+export default definePlugin({
+  name: "access",
+  config: optionsSchema,
+  section: { key: "access", option: "rules" },
+  commands,
+  inject: {
+    accounts: optional(Accounts),
+    gating: optional(Gating),
+    limits: optional(RateLimits),
+    keys: optional(AssertionKeys),
+  },
+  provides: Access,
+  setup(gateway) {
+    const placeOf = (rule: number): string =>
+      gateway.control.placeOf(["plugins", "access", "rules", rule]);
+    const rules = gateway.config.rules.map((options, index) => new Rule(options, index, placeOf));
+    if (rules.length > 0) {
+      gateway.filter((item, principal) => may(rules, principal, item).allowed, {
+        viewOf: (principal) => viewOf(rules, principal),
+        hides: "lists",
+      });
+      gateway.use("gate", (call, next) => {
+        if (may(rules, call.principal, call).allowed) return next(call);
+        throw notAllowed(call);
+      });
+    }
+    registerRoutes(gateway, new Ladder(gateway, rules));
+    if (gateway.services.keys) publishKeys(gateway, gateway.services.keys);
+    return { may: (principal, item) => may(rules, principal, item) };
+  },
+});

@@ -1,0 +1,98 @@
+import {
+  createPrincipal,
+  GatewayError,
+  type GatewayConfig,
+  type PluginContext,
+  type Principal,
+  type Role,
+} from "propylon";
+import type { Account, AccountsService } from "./service.ts";
+
+/** Somebody who is explained: a principal as a request would bring it, and what is known of it. */
+export interface ExplainedPrincipal {
+  readonly principal: Principal;
+  /** `undefined` when only the credential itself can tell. */
+  readonly account: Account | undefined;
+}
+
+/** What finds a {@link ExplainedPrincipal}. */
+export interface AccountSources {
+  readonly control: PluginContext["control"];
+  readonly accounts: AccountsService | undefined;
+}
+
+const REF = /^(anonymous|key|user|team|agent|service):(.+)$/s;
+
+/** Whoever makes the request: its credential was taken just now. */
+export function subjectOf(principal: Principal): ExplainedPrincipal {
+  const account = {
+    known: true,
+    active: true,
+    roles: [...principal.roles],
+    libraries: librariesOf(principal),
+  };
+  return { principal, account };
+}
+
+/**
+ * Somebody by their `ref`.
+ *
+ * @param roles what its token says, for those whose roles stand nowhere else
+ * @throws {GatewayError} `invalid` for what is no ref
+ */
+export async function findSubject(
+  ref: string,
+  roles: readonly Role[],
+  { control, accounts }: AccountSources,
+): Promise<ExplainedPrincipal> {
+  const [, kind, id] = REF.exec(ref) ?? [];
+  if (kind === undefined || id === undefined)
+    throw new GatewayError("invalid", "The principal is not kind:id.", {
+      hint: "Write e.g. team:kottos, user:ann or key:ci.",
+    });
+  const account = (await accounts?.explain(ref)) ?? ofConfig(kind, id, control);
+  const { libraries } = account ?? {};
+  const principal = createPrincipal({
+    id,
+    kind: kind as Principal["kind"],
+    roles: new Set(account?.roles ?? roles),
+    ...(libraries && { claims: { libraries } }),
+  });
+  return { principal, account };
+}
+
+/** The libraries of a principal, where it has any notion of them. */
+export function librariesOf({ claims }: Principal): readonly string[] | undefined {
+  const libraries: unknown = claims?.["libraries"];
+  return Array.isArray(libraries) ? libraries.filter((uid) => typeof uid === "string") : undefined;
+}
+
+const ALL_ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
+const NOT_HERE = { known: false, active: false, roles: [] };
+
+/** What the config says about somebody; nothing about those whom tokens vouch for. */
+function ofConfig(
+  kind: string,
+  id: string,
+  control: PluginContext["control"],
+): Account | undefined {
+  const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
+  if (kind === "anonymous") return anonymous(control, auth.strict);
+  if (kind !== "key") return undefined;
+  if (id === "api-key" && auth.apiKey !== undefined)
+    return { known: true, active: true, roles: ALL_ROLES };
+  const key = Object.hasOwn(auth.keys, id) ? auth.keys[id] : undefined;
+  if (key) return { known: true, active: true, roles: [key.role] };
+  return { ...NOT_HERE, reason: "auth.keys has no such key.", change: `Add auth.keys.${id}.` };
+}
+
+function anonymous(control: PluginContext["control"], isStrict: boolean): Account {
+  const isOpen = control.describe().authenticators.length === 0;
+  if (isOpen) return { known: true, active: true, roles: ALL_ROLES };
+  if (!isStrict) return { known: true, active: true, roles: ["viewer"] };
+  return {
+    ...NOT_HERE,
+    reason: "The gateway takes no call without credentials.",
+    change: "Send a key or a token.",
+  };
+}

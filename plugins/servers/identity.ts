@@ -1,0 +1,141 @@
+import {
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from "node:crypto";
+import type { Kv } from "propylon/kit";
+import { type Call, type Control, type GatewayConfig, GatewayError, type Json } from "propylon";
+import { z } from "zod";
+import { withIdentity } from "./envelope.ts";
+import type { AssertionKeysService } from "./service.ts";
+
+/** How long an assertion is valid, in seconds: a call that waits longer for its server is late anyway. */
+const LIFE_S = 60;
+
+const keySchema = z.object({
+  jwk: z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string(), d: z.string() }),
+});
+
+/** The gateway's key as it is stored. */
+export type StoredKey = z.infer<typeof keySchema>;
+
+/** Schema of the stored key. */
+export const storedKeySchema = keySchema;
+
+interface SigningKey {
+  readonly kid: string;
+  readonly secret: KeyObject;
+  /** RFC 8037 section 2. */
+  readonly jwk: Json;
+}
+
+/** Who a call is from, for one server. */
+export interface Assertion {
+  readonly issuer: string;
+  /** Whom it is for: the URL of the server. */
+  readonly audience: string;
+}
+
+/**
+ * Tells servers who makes a call: a JSON Web Token that this gateway signs and whose keys it publishes. All gateways of a store
+ * share one key, made when it is first needed.
+ */
+export class Assertions implements AssertionKeysService {
+  readonly #kv: Kv<StoredKey>;
+  #key: Promise<SigningKey> | undefined;
+  #isPublished = false;
+  /** Whether any server is told. */
+  isUsed = false;
+
+  constructor(kv: Kv<StoredKey>) {
+    this.#kv = kv;
+  }
+
+  publish(): void {
+    this.#isPublished = true;
+  }
+
+  /** The call with its assertion. @throws {GatewayError} `unavailable` while the store is away and the key is not known */
+  async identify(call: Call, { issuer, audience }: Assertion): Promise<Call> {
+    if (!this.#isPublished) throw unpublished(call.server);
+    const { kid, secret } = await this.#load();
+    const now = Math.floor(Date.now() / 1_000);
+    const claims = {
+      iss: issuer,
+      aud: audience,
+      sub: call.principal.ref,
+      // Always there: a server might take an absent set for everything.
+      libraries: librariesOf(call),
+      call: call.id,
+      iat: now,
+      exp: now + LIFE_S,
+    };
+    // A type of its own: no other token that is signed with the key can pass for one (RFC 8725 section 3.11).
+    const head = { alg: "EdDSA", typ: "propylon-identity+jwt", kid };
+    const text = `${encode(head)}.${encode(claims)}`;
+    const signature = sign(null, Buffer.from(text), secret).toString("base64url");
+    return withIdentity(call, `${text}.${signature}`);
+  }
+
+  /** What servers check assertions with (RFC 7517). */
+  async keySet(): Promise<{ readonly keys: readonly Json[] }> {
+    const { kid, jwk } = await this.#load();
+    return { keys: [{ ...jwk, kid, alg: "EdDSA", use: "sig" }] };
+  }
+
+  #load(): Promise<SigningKey> {
+    this.#key ??= this.#read().catch((error: unknown) => {
+      this.#key = undefined;
+      throw error;
+    });
+    return this.#key;
+  }
+
+  /** Of gateways that make one at once, the first wins. */
+  async #read(): Promise<SigningKey> {
+    const known = await this.#kv.get("signing");
+    if (known) return toSigningKey(known.value);
+    const made = createStoredKey();
+    if ((await this.#kv.create("signing", made)) !== undefined) return toSigningKey(made);
+    return this.#read();
+  }
+}
+
+function unpublished(server: string): GatewayError {
+  return new GatewayError(
+    "invalid",
+    `Nobody publishes the keys that "${server}" checks calls with.`,
+    {
+      hint: `Add access to plugins, or take identity out of servers.${server}.`,
+    },
+  );
+}
+
+/** Where clients reach the gateway, or its name. */
+export function issuerOf(control: Control): string {
+  const { publicUrl } = control.effectiveConfig() as Pick<GatewayConfig, "publicUrl">;
+  return publicUrl ?? control.settings.name;
+}
+
+function createStoredKey(): StoredKey {
+  const jwk = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  return keySchema.parse({ jwk });
+}
+
+function toSigningKey({ jwk }: StoredKey): SigningKey {
+  const { kty, crv, x } = jwk;
+  // RFC 7638: members in the order of their names.
+  const kid = createHash("sha256").update(JSON.stringify({ crv, kty, x })).digest("base64url");
+  return { kid, secret: createPrivateKey({ key: jwk, format: "jwk" }), jwk: { kty, crv, x } };
+}
+
+function librariesOf({ principal: { claims } }: Call): readonly string[] {
+  const libraries: unknown = claims?.["libraries"];
+  return Array.isArray(libraries) ? libraries.filter((uid) => typeof uid === "string") : [];
+}
+
+function encode(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString("base64url");
+}
