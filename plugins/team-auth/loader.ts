@@ -1,0 +1,192 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
+import type { Json } from "propylon";
+import { readEpoch } from "./changes.ts";
+import type { Seal } from "./signing-keys.ts";
+import { NO_LIBRARIES, Snapshot, type VerifyingKey } from "./snapshot.ts";
+import type { Database, Tables } from "./tables.ts";
+
+/** Beyond so many changes everything is read again. */
+const MAX_CHANGES = 5_000;
+/** Values in one condition: both databases take more. */
+const BATCH = 500;
+
+type Keys = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Reads the tables into snapshots. */
+export class Loader {
+  readonly #db: Database;
+  readonly #seal: Seal;
+
+  constructor(db: Database, seal: Seal) {
+    this.#db = db;
+    this.#seal = seal;
+  }
+
+  /** Everything. The epoch is read first: what changes meanwhile is read again with the next change. */
+  async load(): Promise<Snapshot> {
+    const snapshot = new Snapshot();
+    const epoch = await readEpoch(this.#db);
+    for (const read of Object.values(this.#readers)) (await read(undefined))(snapshot);
+    snapshot.epoch = epoch;
+    return snapshot;
+  }
+
+  /**
+   * What changed since a snapshot, as a function that changes it at once.
+   *
+   * @returns `undefined` when everything has to be read again
+   */
+  async since({ epoch }: Snapshot): Promise<((snapshot: Snapshot) => void) | undefined> {
+    const now = await readEpoch(this.#db);
+    if (now === epoch) return () => {};
+    // A backup was put back: nothing that is known is known to be true.
+    if (now < epoch) return undefined;
+    const keys = await this.#changedSince(epoch);
+    if (!keys) return undefined;
+    const applied: ((snapshot: Snapshot) => void)[] = [];
+    for (const [kind, ids] of keys) applied.push(...(await this.#read(kind, [...ids])));
+    return (snapshot) => {
+      for (const apply of applied) apply(snapshot);
+      snapshot.epoch = now;
+    };
+  }
+
+  async #read(kind: string, ids: readonly string[]): Promise<((snapshot: Snapshot) => void)[]> {
+    const read = this.#readers[kind];
+    const applied: ((snapshot: Snapshot) => void)[] = [];
+    for (let begin = 0; read && begin < ids.length; begin += BATCH)
+      applied.push(await read(ids.slice(begin, begin + BATCH)));
+    return applied;
+  }
+
+  async #changedSince(epoch: number): Promise<Keys | undefined> {
+    const { value } = await this.#db
+      .selectFrom("meta")
+      .select("value")
+      .where("name", "=", "trimmed")
+      .executeTakeFirstOrThrow();
+    if (epoch < Number(value)) return undefined;
+    const rows = await this.#db
+      .selectFrom("change")
+      .select(["kind", "key"])
+      .where("epoch", ">", epoch)
+      .limit(MAX_CHANGES + 1)
+      .execute();
+    if (rows.length > MAX_CHANGES || rows.some(({ kind }) => kind === "all")) return undefined;
+    const keys = new Map<string, Set<string>>();
+    for (const { kind, key } of rows) keys.set(kind, (keys.get(kind) ?? new Set()).add(key));
+    return keys;
+  }
+
+  readonly #readers: Readonly<Record<string, Reader>> = {
+    user: async (ids) => {
+      let query = this.#db.selectFrom("user").select(["id", "active"]);
+      // Only those who are switched off are remembered.
+      query = ids ? query.where("id", "in", ids) : query.where("active", "=", 0);
+      const rows = await query.execute();
+      return ({ inactiveUsers }) => {
+        for (const { id, active } of rows) inactiveUsers[active ? "delete" : "add"](id);
+      };
+    },
+    library: async (ids) => {
+      let query = this.#db.selectFrom("library").select(["uid", "workspace_id"]);
+      if (ids) query = query.where("uid", "in", ids);
+      const rows = new Map((await query.execute()).map((row) => [row.uid, row.workspace_id]));
+      return (snapshot) => {
+        for (const uid of ids ?? rows.keys())
+          snapshot.setLibrary(uid, rows.get(uid) ?? undefined);
+      };
+    },
+    token: async (ids) => {
+      let query = this.#db.selectFrom("token").select(["id", "user", "hash", "expires_at"]);
+      let scopes = this.#db.selectFrom("token_library").select(["token", "library_uid"]);
+      if (ids) query = query.where("id", "in", ids);
+      if (ids) scopes = scopes.where("token", "in", ids);
+      const libraries = groupScopes(await scopes.orderBy("token").orderBy("position").execute());
+      const rows = await query.where("active", "=", 1).execute();
+      return (snapshot) => {
+        for (const id of ids ?? []) snapshot.setToken(id, "", undefined);
+        for (const { id, user, hash, expires_at } of rows)
+          snapshot.setToken(id, hash, {
+            id,
+            user,
+            expiresAt: expires_at === null ? undefined : Date.parse(expires_at) || 0,
+            libraries: libraries.get(id) ?? NO_LIBRARIES,
+          });
+      };
+    },
+    team: async (ids) => {
+      let query = this.#db.selectFrom("team").select(["id", "active", "active_jti"]);
+      let assigned = this.#db.selectFrom("team_workspace").select(["team", "workspace_id"]);
+      if (ids) query = query.where("id", "in", ids);
+      if (ids) assigned = assigned.where("team", "in", ids);
+      const workspaces = new Map<string, string[]>();
+      for (const { team, workspace_id } of await assigned.execute()) {
+        const of = workspaces.get(team);
+        if (of) of.push(workspace_id);
+        else workspaces.set(team, [workspace_id]);
+      }
+      const rows = await query.execute();
+      return ({ teams }) => {
+        for (const id of ids ?? []) teams.delete(id);
+        for (const { id, active, active_jti: jti } of rows)
+          teams.set(id, { id, jti, active: active === 1, workspaces: workspaces.get(id) ?? [] });
+      };
+    },
+    key: async (ids) => {
+      let query = this.#db.selectFrom("signing_key").selectAll().where("state", "<>", "retired");
+      if (ids) query = query.where("kid", "in", ids);
+      const keys = (await query.execute()).map((row) => this.#toKey(row));
+      return (snapshot) => {
+        for (const kid of ids ?? []) snapshot.keys.delete(kid);
+        for (const key of keys) snapshot.keys.set(key.kid, key);
+      };
+    },
+    account: async (ids) => {
+      let query = this.#db.selectFrom("service_account").select(["name", "password", "active"]);
+      if (ids) query = query.where("name", "in", ids);
+      const rows = await query.execute();
+      return ({ accounts }) => {
+        for (const name of ids ?? []) accounts.delete(name);
+        for (const row of rows) accounts.set(row.name, row);
+      };
+    },
+  };
+
+  #toKey({ kid, alg, secret, public_jwk }: Tables["signing_key"]): VerifyingKey {
+    if (alg === "HS256") {
+      const key = new TextEncoder().encode(this.#seal.open(secret));
+      return { kid, alg, key, jwk: undefined };
+    }
+    const jwk = JSON.parse(public_jwk ?? "null") as Json & JsonWebKey;
+    const key: KeyObject = createPublicKey({ key: jwk, format: "jwk" });
+    return { kid, alg, key, jwk };
+  }
+}
+
+/** Reads rows of these keys, or all, and returns what puts them into a snapshot. */
+type Reader = (ids: readonly string[] | undefined) => Promise<(snapshot: Snapshot) => void>;
+
+/** Many tokens see the same: equal lists are one. */
+function groupScopes(
+  rows: readonly Tables["token_library"][] | readonly Omit<Tables["token_library"], "position">[],
+): ReadonlyMap<string, readonly string[]> {
+  const shared = new Map<string, readonly string[]>();
+  const groups = new Map<string, readonly string[]>();
+  const close = (token: string, uids: readonly string[]): void => {
+    const key = uids.join("\n");
+    const list = shared.get(key) ?? Object.freeze(uids);
+    shared.set(key, list);
+    groups.set(token, list);
+  };
+  let current: { readonly token: string; readonly uids: string[] } | undefined;
+  for (const { token, library_uid } of rows) {
+    if (current?.token === token) current.uids.push(library_uid);
+    else {
+      if (current) close(current.token, current.uids);
+      current = { token, uids: [library_uid] };
+    }
+  }
+  if (current) close(current.token, current.uids);
+  return groups;
+}

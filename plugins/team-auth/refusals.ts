@@ -1,0 +1,48 @@
+import { GatewayError } from "propylon";
+
+/** Why a bearer is refused, and what its sender is told: no more than whoever has it may know. */
+const MESSAGES = {
+  unknown_token: "Invalid MCP token.",
+  token_expired: "Invalid MCP token.",
+  user_disabled: "User account is disabled.",
+  malformed: "Invalid MCP token.",
+  unknown_key: "Invalid MCP token.",
+  bad_signature: "Invalid MCP token.",
+  jwt_expired: "Token has expired.",
+  unknown_issuer: "Invalid token issuer.",
+  wrong_audience: "Invalid token audience.",
+  invalid_claims: "Invalid MCP token.",
+  unknown_team: "Invalid MCP token.",
+  team_inactive: "Token has been deactivated.",
+  stale_jti: "Invalid MCP token.",
+  replayed: "Token replay detected.",
+} as const;
+
+/** The closed list of reasons. */
+export type RefusalReason = keyof typeof MESSAGES;
+/** Every reason. */
+export const REASONS = Object.keys(MESSAGES) as readonly RefusalReason[];
+
+/** A bearer that is ours and wrong. */
+export class Refusal extends Error {
+  readonly reason: RefusalReason;
+
+  constructor(reason: RefusalReason) {
+    super(MESSAGES[reason]);
+    this.reason = reason;
+  }
+}
+
+/** What the sender of a refused bearer is told. */
+export function messageOf(reason: RefusalReason): string {
+  return MESSAGES[reason];
+}
+
+/** The tables cannot be read, so that nobody knows who may see what: nothing is open meanwhile. */
+export function away(cause?: unknown): GatewayError {
+  return new GatewayError("unavailable", "It cannot be checked now who may see what.", {
+    cause,
+    hint: "Try again in a few seconds; the operator finds the cause in the gateway's log.",
+    headers: { "retry-after": "2" },
+  });
+}

@@ -1,0 +1,179 @@
+import type { Identity, type Principal, type Role } from "propylon";
+import type { ReplayGuard } from "./replay.ts";
+import { type JwtRules, keyOf, readHead, type TeamClaims, type TurnClaims, verifyJwt } from "./jwt.ts";
+import { away, Refusal } from "./refusals.ts";
+import type { Replica } from "./replica.ts";
+import type { TeamScope, TokenScope, VerifyingKey } from "./snapshot.ts";
+import { hashToken, TOKEN_PREFIX } from "./tokens.ts";
+
+/** Tokens whose signature was checked that are remembered; beyond, the oldest is checked again. */
+const MAX_VERIFIED = 20_000;
+const ROLES: ReadonlySet<Role> = new Set(["caller"]);
+
+/** What a principal of ours was let in with. */
+export interface Credential {
+  readonly kind: "token" | "team" | "turn";
+  /** Of a token its id, else the `jti`; no secret. */
+  readonly id: string;
+  /** The key that signed it; `undefined` for an opaque token. */
+  readonly key?: string;
+}
+
+/** What {@link Resolver} needs. */
+export interface ResolverParts {
+  readonly replica: Pick<Replica, "snapshot" | "isCurrent" | "becomeCurrent">;
+  readonly replay: ReplayGuard;
+  readonly rules: JwtRules;
+  /** Told of every use of an opaque token. */
+  readonly used: (token: string) => void;
+}
+
+/** A team token that is genuine, and who it makes its bearer as long as nothing changes. */
+interface VerifiedTeam {
+  readonly claims: TeamClaims;
+  readonly key: VerifyingKey;
+  identity: Identity | undefined;
+}
+
+/** Who a bearer is, and what it may see: looked up in the snapshot with every request. */
+export class Resolver {
+  readonly #parts: ResolverParts;
+  readonly #verified = new Map<string, VerifiedTeam>();
+  readonly #identities = new WeakMap<TokenScope, Identity>();
+
+  constructor(parts: ResolverParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @returns `undefined` for a bearer that may be somebody else's
+   * @throws {Refusal} for one that is ours and wrong
+   * @throws {GatewayError} `unavailable` while nobody knows who may see what
+   */
+  resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
+    const { replica } = this.#parts;
+    if (replica.isCurrent) return this.#resolve(token);
+    return replica.becomeCurrent().then((isCurrent) => {
+      if (!isCurrent) throw away();
+      return this.#resolve(token);
+    });
+  }
+
+  /** Whether what somebody was let in with still counts. Principals of others are not ours to judge. */
+  isDead(principal: Principal): boolean {
+    const credential = credentialOf(principal);
+    if (!credential) return false;
+    const { snapshot } = this.#parts.replica;
+    if (credential.kind === "token") {
+      const scope = snapshot.tokenById(credential.id);
+      return !scope || snapshot.inactiveUsers.has(scope.user);
+    }
+    if (!snapshot.keys.has(credential.key!)) return true;
+    if (credential.kind === "turn") return false;
+    const team = snapshot.teams.get(principal.id);
+    return !team?.active || team.jti !== credential.id;
+  }
+
+  #resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
+    const hash = hashToken(token);
+    const verified = this.#verified.get(hash);
+    if (verified && this.#isSigned(verified)) return this.#admitTeam(verified);
+    const scope = this.#parts.replica.snapshot.tokenByHash(hash);
+    if (scope) return this.#admitToken(scope);
+    const head = readHead(token);
+    if (head) return this.#readJwt(token, hash, keyOf(head, this.#parts.replica.snapshot));
+    if (token.startsWith(TOKEN_PREFIX)) throw new Refusal("unknown_token");
+    return undefined;
+  }
+
+  #isSigned({ key, claims }: VerifiedTeam): boolean {
+    const { keys } = this.#parts.replica.snapshot;
+    return keys.get(key.kid) === key && Date.now() < claims.expiresAt;
+  }
+
+  #admitToken(scope: TokenScope): Identity {
+    const { inactiveUsers } = this.#parts.replica.snapshot;
+    const { id, user, expiresAt, libraries } = scope;
+    if (expiresAt !== undefined && expiresAt <= Date.now()) throw new Refusal("token_expired");
+    if (inactiveUsers.has(user)) throw new Refusal("user_disabled");
+    this.#parts.used(id);
+    let identity = this.#identities.get(scope);
+    if (!identity) {
+      identity = identify({ id: user, kind: "user" }, { kind: "token", id }, libraries, expiresAt);
+      this.#identities.set(scope, identity);
+    }
+    return identity;
+  }
+
+  async #readJwt(
+    token: string,
+    hash: string,
+    key: VerifyingKey | undefined,
+  ): Promise<Identity | undefined> {
+    if (!key) return undefined;
+    const { rules, replica } = this.#parts;
+    const claims = await verifyJwt(token, key, rules);
+    // It may have been retired meanwhile.
+    if (replica.snapshot.keys.get(key.kid) !== key) throw new Refusal("unknown_key");
+    if (claims.kind === "turn") return this.#admitTurn(claims, key);
+    const verified: VerifiedTeam = { claims, key, identity: undefined };
+    const identity = this.#admitTeam(verified);
+    this.#remember(hash, verified);
+    return identity;
+  }
+
+  #admitTeam(verified: VerifiedTeam): Identity {
+    const { claims, key } = verified;
+    const team = this.#teamOf(claims);
+    const libraries = this.#parts.replica.snapshot.librariesOf(team);
+    const known = verified.identity;
+    if (known?.claims?.["libraries"] === libraries) return known;
+    const credential: Credential = { kind: "team", id: claims.jti, key: key.kid };
+    const who = { id: team.id, kind: "team" } as const;
+    verified.identity = identify(who, credential, libraries, claims.expiresAt);
+    return verified.identity;
+  }
+
+  #teamOf({ team: id, jti }: TeamClaims): TeamScope {
+    const team = this.#parts.replica.snapshot.teams.get(id);
+    if (!team) throw new Refusal("unknown_team");
+    if (!team.active) throw new Refusal("team_inactive");
+    if (team.jti !== jti) throw new Refusal("stale_jti");
+    return team;
+  }
+
+  async #admitTurn(claims: TurnClaims, key: VerifyingKey): Promise<Identity> {
+    const { subject, workspace, jti, expiresAt, libraries } = claims;
+    if (!(await this.#parts.replay.use(jti, expiresAt))) throw new Refusal("replayed");
+    // Workspaces of one console do not see each other's results.
+    const id = [subject, ...(workspace === undefined ? [] : [workspace])];
+    const who = { id: id.map(encodeURIComponent).join("/"), kind: "service" } as const;
+    return identify(who, { kind: "turn", id: jti, key: key.kid }, libraries, expiresAt);
+  }
+
+  #remember(hash: string, verified: VerifiedTeam): void {
+    const [oldest] = this.#verified.keys();
+    if (this.#verified.size >= MAX_VERIFIED && oldest !== undefined) this.#verified.delete(oldest);
+    this.#verified.set(hash, verified);
+  }
+}
+
+/** What a principal of this plugin was let in with. */
+export function credentialOf({ claims }: Pick<Principal, "claims">): Credential | undefined {
+  const credential = claims?.["credential"];
+  return isOurs.has(credential as object) ? (credential as Credential) : undefined;
+}
+
+/** Other authenticators may write claims of the same names. */
+const isOurs = new WeakSet<object>();
+
+function identify(
+  who: Pick<Identity, "id" | "kind">,
+  credential: Credential,
+  libraries: readonly string[],
+  expiresAt: number | undefined,
+): Identity {
+  isOurs.add(Object.freeze(credential));
+  const claims = Object.freeze({ libraries, credential });
+  return { ...who, roles: ROLES, claims, ...(expiresAt !== undefined && { expiresAt }) };
+}
