@@ -18,6 +18,10 @@ export const COMMANDS: BundledCommands = {
     usage: "<program> [folder]",
     load: async () => (await import("./agents/commands.ts")).commands.import,
   },
+  "team-auth": {
+    description: "Administer users, libraries, tokens and teams of a running gateway.",
+    load: async () => (await import("./team-auth/commands.ts")).commands["team-auth"],
+  },
   conformance: {
     description: "Check a runtime or a gateway against what it promises.",
     load: async () => (await import("./conformance/commands.ts")).commands.conformance,

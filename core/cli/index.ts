@@ -1,6 +1,7 @@
 // `propylon/cli`: what commands of plugins are written with. The command line itself is in plugins/cli.ts.
 export { API_KEY_FLAG, SEND_KEY_FLAG, LOG_LEVEL_FLAG, RUN_FLAGS } from "./serving.ts";
 export { EXIT, exitCodeOf } from "./exit.ts";
+export { findTarget, timeoutOf, type ClientFlags } from "./mcp-client.ts";
 export { isHttpUrl } from "./program.ts";
 export { runGateway, start, type Running, type StartOptions } from "./start.ts";
 export { transportOf } from "../config/clients.ts";

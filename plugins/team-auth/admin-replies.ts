@@ -1,4 +1,6 @@
 import type { PluginContext, RouteEvent, RouteHandler, RouteMethod } from "propylon";
+import { readJson } from "propylon/kit";
+import type { ZodType } from "zod";
 import type { Changed } from "./changes.ts";
 
 const BASE = "/_meta/team-auth";
@@ -37,6 +39,21 @@ export function adminRoutes(gateway: PluginContext): AdminRoutes {
       gateway.route("GET", BASE + path, options, handler);
     },
   };
+}
+
+/**
+ * Reads a body, and tells the gateway's audit what it is about.
+ *
+ * @param names members that name it; no secrets
+ */
+export async function readAbout<T extends object>(
+  event: RouteEvent,
+  schema: ZodType<T>,
+  ...names: readonly (keyof T & string)[]
+): Promise<T> {
+  const body = await readJson(event, schema);
+  event.context.target = Object.fromEntries(names.map((name) => [name, String(body[name])]));
+  return body;
 }
 
 /** Parameters of the query, each once. */

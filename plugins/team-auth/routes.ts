@@ -1,29 +1,25 @@
-import type { PluginContext } from "propylon";
+import { type PluginContext } from "propylon";
 import { adminRoutes } from "./admin-replies.ts";
 import type { IsOwnUser } from "./asker.ts";
 import { registerAudit } from "./audit-routes.ts";
 import type { Directory } from "./directory.ts";
+import type { Issuer } from "./issuer.ts";
+import { registerJwks } from "./jwks-route.ts";
+import type { TeamAuthOptions } from "./options.ts";
+import { credentialOf } from "./resolver.ts";
 import { registerRest } from "./rest-routes.ts";
 import { LoggedTeams } from "./team-log.ts";
 import { registerAccounts, registerSigningKeys, registerTeams } from "./team-routes.ts";
 import { registerTokens } from "./token-routes.ts";
 import { registerLibraries, registerMemberships, registerUsers } from "./user-routes.ts";
 
-/** What the routes stand on. */
-export interface RouteParts {
-  /** @throws {GatewayError} `unavailable` before the tables are open */
-  readonly open: () => Directory;
-  /** Whether each service account sees its own teams alone. */
-  readonly ownership: boolean;
-  readonly isOwn: IsOwnUser;
-}
-
-/** The interface of consoles, and the administration below `/_meta/team-auth`. */
-export function registerRoutes(gateway: PluginContext, parts: RouteParts): void {
-  const { open, ownership, isOwn } = parts;
+/** The public keys, the interface of consoles, and the administration below `/_meta/team-auth`. */
+export function registerRoutes(gateway: PluginContext<TeamAuthOptions>, issuer: Issuer): void {
+  const open = (): Directory => issuer.directory;
   const teams = new LoggedTeams(() => open().teams, gateway.log);
   const routes = adminRoutes(gateway);
-  registerRest(gateway, { teams, ownership });
+  registerJwks(gateway, issuer);
+  registerRest(gateway, { teams, ownership: gateway.config.teams.ownership });
   registerUsers(routes, open);
   registerLibraries(routes, open, isOwn);
   registerMemberships(routes, open, isOwn);
@@ -33,3 +29,6 @@ export function registerRoutes(gateway: PluginContext, parts: RouteParts): void 
   registerAccounts(routes, open);
   registerAudit(routes, open);
 }
+
+const isOwn: IsOwnUser = (principal) =>
+  principal.kind === "user" && credentialOf(principal)?.kind === "token";

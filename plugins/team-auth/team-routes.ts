@@ -1,6 +1,6 @@
 import { pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
-import { type AdminRoutes, changed } from "./admin-replies.ts";
+import { type AdminRoutes, changed, readAbout } from "./admin-replies.ts";
 import { authorOf } from "./asker.ts";
 import type { Directory } from "./directory.ts";
 import { idSchema, nameSchema, passwordSchema, teamIdSchema, workspacesSchema } from "./fields.ts";
@@ -24,7 +24,7 @@ const keySchema = z.strictObject({ alg: z.enum(["HS256", "EdDSA"]).optional() })
 export function registerTeams({ admin }: AdminRoutes, teams: LoggedTeams): void {
   admin("GET", "/teams", async () => ({ teams: await teams.list() }));
   admin("POST", "/teams", async (event) =>
-    changed(await teams.create(authorOf(event), await readJson(event, teamSchema)), 201),
+    changed(await teams.create(authorOf(event), await readAbout(event, teamSchema, "id")), 201),
   );
   admin("GET", "/teams/:id", (event) => teams.get(pathParameter(event, "id")));
   admin("PATCH", "/teams/:id", async (event) => {
@@ -67,7 +67,7 @@ export function registerSigningKeys({ admin }: AdminRoutes, open: () => Director
 export function registerAccounts({ admin }: AdminRoutes, open: () => Directory): void {
   admin("GET", "/accounts", async () => ({ accounts: await open().accounts.list() }));
   admin("POST", "/accounts", async (event) => {
-    const { name, password } = await readJson(event, accountSchema);
+    const { name, password } = await readAbout(event, accountSchema, "name");
     return changed(await open().accounts.create(authorOf(event), name, password), 201);
   });
   admin("PATCH", "/accounts/:name", async (event) => {

@@ -1,6 +1,6 @@
 import { checkInput, pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
-import { type AdminRoutes, changed, queryOf } from "./admin-replies.ts";
+import { type AdminRoutes, changed, queryOf, readAbout } from "./admin-replies.ts";
 import { askingFor, askingUser, authorOf, type IsOwnUser } from "./asker.ts";
 import type { Directory } from "./directory.ts";
 import { hashSchema, idSchema, instantSchema, librariesSchema, nameSchema } from "./fields.ts";
@@ -32,7 +32,7 @@ export function registerTokens(
     return { tokens: await open().tokens.list({ user: asked }) };
   });
   own("POST", "/tokens", async (event) => {
-    const { expires_at: expiresAt, ...input } = await readJson(event, tokenSchema);
+    const { expires_at: expiresAt, ...input } = await readAbout(event, tokenSchema, "user", "name");
     askingFor(event, isOwn, input.user);
     return changed(await open().tokens.create(authorOf(event), { ...input, expiresAt }), 201);
   });

@@ -1,6 +1,6 @@
 import { checkInput, pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
-import { type AdminRoutes, changed, queryOf } from "./admin-replies.ts";
+import { type AdminRoutes, changed, queryOf, readAbout } from "./admin-replies.ts";
 import { askingFor, askingUser, authorOf, type IsOwnUser } from "./asker.ts";
 import type { Directory } from "./directory.ts";
 import { idSchema, nameSchema, uidSchema } from "./fields.ts";
@@ -30,7 +30,10 @@ const membershipQuery = z.strictObject({
 export function registerUsers({ admin }: AdminRoutes, open: () => Directory): void {
   admin("GET", "/users", async () => ({ users: await open().users.list() }));
   admin("POST", "/users", async (event) =>
-    changed(await open().users.create(authorOf(event), await readJson(event, userSchema)), 201),
+    changed(
+      await open().users.create(authorOf(event), await readAbout(event, userSchema, "id")),
+      201,
+    ),
   );
   admin("GET", "/users/:id", (event) => open().users.get(pathParameter(event, "id")));
   admin("PATCH", "/users/:id", async (event) => {
@@ -60,7 +63,7 @@ export function registerLibraries(
     return { libraries: await open().libraries.scopable(user) };
   });
   admin("POST", "/libraries", async (event) => {
-    const { workspace_id: workspaceId, ...input } = await readJson(event, librarySchema);
+    const { workspace_id: workspaceId, ...input } = await readAbout(event, librarySchema, "uid");
     return changed(await open().libraries.create(authorOf(event), { ...input, workspaceId }), 201);
   });
   admin("GET", "/libraries/:uid", (event) => open().libraries.get(pathParameter(event, "uid")));
@@ -92,7 +95,7 @@ export function registerMemberships(
   });
   own("POST", "/memberships", async (event) => {
     const as = askingUser(event, isOwn);
-    const key = await readJson(event, membershipSchema);
+    const key = await readAbout(event, membershipSchema, "user", "library", "role");
     return changed(await open().memberships.grant(authorOf(event), key, as));
   });
   own("DELETE", "/memberships", async (event) => {
