@@ -59,6 +59,7 @@ export const LONG: readonly string[] = [
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,sigterm,store-kill,store-sigterm}.test.ts",
   "test/e2e/{store-away,templates-projects,terminal,third-party,tutorials,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",
+  "test/e2e/team-auth/{eviction,forged-tokens,isolation,replay,revocation}.test.ts",
   "test/plugins/a2a/elicitation.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",

@@ -14,8 +14,9 @@ export function evict(
   { generation, outgoing, leases }: GatewayParts,
   match: (principal: Principal) => boolean,
   reason: string,
-  { inFlight = "cancel" }: EvictOptions = {},
+  { inFlight = "cancel", withdraw = false }: EvictOptions = {},
 ): Evicted {
+  if (withdraw) leases.withdraw(match);
   const error = new GatewayError("unauthorized", reason);
   const matches = (principal: Principal | undefined): boolean =>
     principal !== undefined && match(principal);
@@ -32,8 +33,7 @@ export function evictDropped(parts: GatewayParts, old: Generation): void {
   if (old.number === 0) return;
   const dropped = droppedBetween(creditsOf(old), creditsOf(parts.generation));
   if (!dropped) return;
-  parts.leases.withdraw(dropped);
-  const ended = evict(parts, dropped, REASON);
+  const ended = evict(parts, dropped, REASON, { withdraw: true });
   parts.log.info(ended, "credentials were removed: their sessions, streams and calls have ended");
 }
 

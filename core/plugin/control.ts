@@ -98,6 +98,11 @@ export interface Control {
 export interface EvictOptions {
   /** What becomes of calls in flight; default `cancel`: they end with `unauthorized` and the reason. */
   readonly inFlight?: "cancel" | "finish";
+  /**
+   * Whether requests that were let in before begin nothing any more, however slow their bodies come; default false. Only for
+   * principals of an authenticator that makes one for each request: what it made once would be refused for five minutes.
+   */
+  readonly withdraw?: boolean;
 }
 
 /** How much an eviction ended. */

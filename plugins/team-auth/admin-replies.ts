@@ -17,11 +17,11 @@ export function changed<T extends object | void>(
 /** Adds routes of the administration. */
 export interface AdminRoutes {
   /** For admins alone. */
-  admin(method: RouteMethod, path: string, handler: RouteHandler): void;
+  readonly admin: (method: RouteMethod, path: string, handler: RouteHandler) => void;
   /** For admins, and for users with a token of their own: the handler decides for what. */
-  own(method: RouteMethod, path: string, handler: RouteHandler): void;
+  readonly own: (method: RouteMethod, path: string, handler: RouteHandler) => void;
   /** For operators; changes nothing. */
-  operator(path: string, handler: RouteHandler): void;
+  readonly operator: (path: string, handler: RouteHandler) => void;
 }
 
 export function adminRoutes(gateway: PluginContext): AdminRoutes {

@@ -19,6 +19,7 @@ export interface Flags extends ClientFlags {
   readonly owner?: string;
   readonly expires?: string;
   readonly alg?: string;
+  readonly grace?: string;
   readonly after?: string;
   readonly since?: string;
   readonly limit?: string;
@@ -51,6 +52,10 @@ export function asking(
 
 export const at = (path: string, ...words: readonly (string | undefined)[]): string =>
   [path, ...words.map((word) => encodeURIComponent(word ?? ""))].join("/");
-export const post = (path: string, body: Json = {}): AdminRequest => ({ method: "POST", path, body });
+export const post = (path: string, body: Json = {}): AdminRequest => ({
+  method: "POST",
+  path,
+  body,
+});
 export const given = (values: Json): Json =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { GatewayError, type Credentials, type Identity } from "propylon";
 import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";
-import { away, messageOf, type RefusalReason } from "./refusals.ts";
+import { away, refusalMessage, type RefusalReason } from "./refusals.ts";
 import { isPassword } from "./service-accounts.ts";
 import type { Account } from "./snapshot.ts";
 
@@ -68,7 +68,7 @@ export class BasicLogin {
 
   #refuse(): GatewayError {
     this.#parts.refused("wrong_password");
-    return new GatewayError("unauthorized", messageOf("wrong_password"), {
+    return new GatewayError("unauthorized", refusalMessage("wrong_password"), {
       headers: { "www-authenticate": 'Basic realm="propylon", charset="UTF-8"' },
     });
   }

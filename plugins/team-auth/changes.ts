@@ -1,6 +1,7 @@
-import { GatewayError, type Json } from "propylon";
+import { GatewayError, isGatewayError, type Json } from "propylon";
 import { pause } from "propylon/kit";
 import { sql } from "kysely";
+import { away } from "./refusals.ts";
 import { type Database, timestamp, type Trx } from "./tables.ts";
 
 /** Who makes a change, for the audit. */
@@ -38,7 +39,7 @@ export interface Changed<T> {
 }
 
 /** What a transaction did. Without an entry it changed nothing. */
-export interface Outcome<T> {
+export interface ChangeOutcome<T> {
   readonly value: T;
   readonly entry?: Pick<AuditEntry, "action" | "target" | "details">;
 }
@@ -79,20 +80,35 @@ export class Changes {
    * @throws {GatewayError} what the work throws, and then nothing has changed; `unavailable` when the change is made and it is not
    * known whether every gateway has applied it
    */
-  async make<T>(author: Author, work: (trx: Trx) => Promise<Outcome<T>>): Promise<Changed<T>> {
+  async make<T>(
+    author: Author,
+    work: (trx: Trx) => Promise<ChangeOutcome<T>>,
+  ): Promise<Changed<T>> {
     const { value, epoch } = await this.#commit(author, work);
-    return { value, ended: epoch === undefined ? NOTHING_ENDED : await this.#spread(epoch) };
+    if (epoch === undefined) return { value, ended: NOTHING_ENDED };
+    try {
+      return { value, ended: await this.#spread(epoch) };
+    } catch (cause) {
+      throw new GatewayError(
+        "unavailable",
+        "The change is made, but may not count everywhere yet.",
+        {
+          cause,
+          hint: "Every gateway follows as soon as it reaches the database, and refuses everybody until then.",
+        },
+      );
+    }
   }
 
   async #commit<T>(
     author: Author,
-    work: (trx: Trx) => Promise<Outcome<T>>,
+    work: (trx: Trx) => Promise<ChangeOutcome<T>>,
   ): Promise<{ readonly value: T; readonly epoch?: number }> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.db.transaction().execute((trx) => this.#run(trx, author, work));
       } catch (error) {
-        if (attempt === ATTEMPTS || !isTransient(error)) throw error;
+        if (attempt === ATTEMPTS || !isTransient(error)) throw toAway(error);
         await pause(AGAIN_MS * attempt * Math.random(), new AbortController().signal);
       }
     }
@@ -102,7 +118,7 @@ export class Changes {
   async #run<T>(
     trx: Trx,
     author: Author,
-    work: (trx: Trx) => Promise<Outcome<T>>,
+    work: (trx: Trx) => Promise<ChangeOutcome<T>>,
   ): Promise<{ readonly value: T; readonly epoch?: number }> {
     const epoch = trx.updateTable("meta").where("name", "=", "epoch");
     await epoch.set({ value: sql<number>`value + 1` }).execute();
@@ -117,6 +133,15 @@ export class Changes {
 export async function readEpoch(db: Database): Promise<number> {
   const row = db.selectFrom("meta").select("value").where("name", "=", "epoch");
   return Number((await row.executeTakeFirstOrThrow()).value);
+}
+
+/** A connection that broke is told as a database that is away; it is not known then whether the change was made. */
+function toAway(error: unknown): unknown {
+  const { code, message } = error as { readonly code?: unknown; readonly message?: string };
+  const isLost =
+    /^(?:08|57P0|ECONN|EPIPE|ETIMEDOUT)/.test(String(code)) ||
+    /^Connection term|timeout/.test(message ?? "");
+  return isLost && !isGatewayError(error) ? away(error) : error;
 }
 
 function isTransient(error: unknown): boolean {

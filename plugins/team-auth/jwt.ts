@@ -1,7 +1,7 @@
 import type { Json } from "propylon";
 import { isObject, isWithinDepth } from "propylon/kit";
-import { Refusal } from "./refusals.ts";
-import type { Snapshot, VerifyingKey } from "./snapshot.ts";
+import { RefusedBearer } from "./refusals.ts";
+import type { AccessSnapshot, VerifyingKey } from "./snapshot.ts";
 
 /** How long after its end a token still counts: clocks differ. */
 export const LEEWAY_MS = 30_000;
@@ -42,21 +42,21 @@ export interface TurnClaims {
 }
 
 /** The head of a token with three parts whose first is a JSON object; everything else is opaque. */
-export function readHead(token: string): Json | undefined {
+export function readJwtHead(token: string): Json | undefined {
   const end = token.indexOf(".");
   if (end < 0 || token.split(".").length !== 3) return undefined;
   return readObject(token.slice(0, end));
 }
 
 /** @returns `undefined` for a key that is not ours, or no longer */
-export function keyOf(head: Json, { keys }: Snapshot): VerifyingKey | undefined {
+export function verifyingKeyOf(head: Json, { keys }: AccessSnapshot): VerifyingKey | undefined {
   return typeof head["kid"] === "string" ? keys.get(head["kid"]) : undefined;
 }
 
 /**
  * What a token says, in the order of its checks: signature, end, issuer, audience, claims.
  *
- * @throws {Refusal}
+ * @throws {RefusedBearer}
  */
 export async function verifyJwt(
   token: string,
@@ -64,45 +64,49 @@ export async function verifyJwt(
   rules: JwtRules,
 ): Promise<TeamClaims | TurnClaims> {
   const { compactVerify, errors } = await import("jose");
+  // One token has one text: base64url can write the last bits of a signature in several ways (RFC 4648 section 3.5).
+  const signature = token.slice(token.lastIndexOf(".") + 1);
+  if (Buffer.from(signature, "base64url").toString("base64url") !== signature)
+    throw new RefusedBearer("bad_signature");
   try {
     // The algorithm is the key's: one that the token names could make a public key a secret (RFC 8725 section 3.1).
     await compactVerify(token, key.key, { algorithms: [key.alg] });
   } catch (error) {
-    if (error instanceof errors.JOSEError) throw new Refusal("bad_signature");
+    if (error instanceof errors.JOSEError) throw new RefusedBearer("bad_signature");
     throw error;
   }
   const claims = readObject(token.split(".")[1]!);
-  if (!claims) throw new Refusal("malformed");
+  if (!claims) throw new RefusedBearer("malformed");
   return checkClaims(claims, rules);
 }
 
 function checkClaims(claims: Json, rules: JwtRules): TeamClaims | TurnClaims {
   const { exp, iss } = claims;
   const now = Date.now();
-  if (!isTime(exp)) throw new Refusal("invalid_claims");
+  if (!isTime(exp)) throw new RefusedBearer("invalid_claims");
   const expiresAt = exp * 1_000 + LEEWAY_MS;
-  if (expiresAt <= now) throw new Refusal("jwt_expired");
+  if (expiresAt <= now) throw new RefusedBearer("jwt_expired");
   const isPerTurn = rules.perTurnIssuer !== undefined && iss === rules.perTurnIssuer;
-  if (iss !== rules.teamIssuer && !isPerTurn) throw new Refusal("unknown_issuer");
+  if (iss !== rules.teamIssuer && !isPerTurn) throw new RefusedBearer("unknown_issuer");
   if (rules.audience !== undefined && ![claims["aud"]].flat().includes(rules.audience))
-    throw new Refusal("wrong_audience");
+    throw new RefusedBearer("wrong_audience");
   checkBeginning(claims, exp, now);
   // Each kind has its issuer: who mints one must not be able to mint the other.
   if (claims["typ"] === "team" && iss === rules.teamIssuer) return readTeam(claims, expiresAt);
   if (claims["typ"] === undefined && isPerTurn) return readTurn(claims, expiresAt, rules);
-  throw new Refusal("invalid_claims");
+  throw new RefusedBearer("invalid_claims");
 }
 
 function checkBeginning({ iat, nbf }: Json, exp: number, now: number): void {
   const isLater = (at: unknown): boolean => isTime(at) && at * 1_000 > now + LEEWAY_MS;
   const isWrong = !isTime(iat) || iat > exp || isLater(iat);
   if (isWrong || (nbf !== undefined && (!isTime(nbf) || isLater(nbf))))
-    throw new Refusal("invalid_claims");
+    throw new RefusedBearer("invalid_claims");
 }
 
 function readTeam({ sub, jti }: Json, expiresAt: number): TeamClaims {
   const team = isText(sub) ? TEAM.exec(sub)?.[1]?.toLowerCase() : undefined;
-  if (team === undefined || !isText(jti)) throw new Refusal("invalid_claims");
+  if (team === undefined || !isText(jti)) throw new RefusedBearer("invalid_claims");
   return { kind: "team", team, jti, expiresAt };
 }
 
@@ -110,10 +114,10 @@ function readTurn(claims: Json, expiresAt: number, { perTurnMaxAge }: JwtRules):
   const { sub, jti, ws, iat, exp, libs } = claims;
   const isTooLong = ((exp as number) - (iat as number)) * 1_000 > perTurnMaxAge;
   if (isTooLong || !isText(sub) || !isText(jti) || !(ws === undefined || isText(ws)))
-    throw new Refusal("invalid_claims");
+    throw new RefusedBearer("invalid_claims");
   // Whatever else stands there, it never means all of them.
   if (!Array.isArray(libs) || libs.length > MAX_LIBRARIES || !libs.every(isLibrary))
-    throw new Refusal("invalid_claims");
+    throw new RefusedBearer("invalid_claims");
   const libraries = Object.freeze([...new Set(libs)]);
   return { kind: "turn", subject: sub, workspace: ws, jti, expiresAt, libraries };
 }
@@ -132,9 +136,9 @@ function isLibrary(value: unknown): value is string {
 
 function readObject(part: string): Json | undefined {
   try {
-    const text = Buffer.from(part, "base64url").toString();
-    if (!isWithinDepth(text, MAX_DEPTH)) return undefined;
-    const value: unknown = JSON.parse(text);
+    const bytes = Buffer.from(part, "base64url");
+    if (!isWithinDepth(bytes, MAX_DEPTH)) return undefined;
+    const value: unknown = JSON.parse(bytes.toString());
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

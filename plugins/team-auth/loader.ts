@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import type { Json } from "propylon";
 import { readEpoch } from "./changes.ts";
 import type { Seal } from "./signing-keys.ts";
-import { NO_LIBRARIES, Snapshot, type VerifyingKey } from "./snapshot.ts";
+import { NO_LIBRARIES, AccessSnapshot, type TeamScope, type VerifyingKey } from "./snapshot.ts";
 import type { Database, Tables } from "./tables.ts";
 
 /** Beyond so many changes everything is read again. */
@@ -23,8 +23,8 @@ export class Loader {
   }
 
   /** Everything. The epoch is read first: what changes meanwhile is read again with the next change. */
-  async load(): Promise<Snapshot> {
-    const snapshot = new Snapshot();
+  async load(): Promise<AccessSnapshot> {
+    const snapshot = new AccessSnapshot();
     const epoch = await readEpoch(this.#db);
     for (const read of Object.values(this.#readers)) (await read(undefined))(snapshot);
     snapshot.epoch = epoch;
@@ -36,14 +36,16 @@ export class Loader {
    *
    * @returns `undefined` when everything has to be read again
    */
-  async since({ epoch }: Snapshot): Promise<((snapshot: Snapshot) => void) | undefined> {
+  async since({
+    epoch,
+  }: AccessSnapshot): Promise<((snapshot: AccessSnapshot) => void) | undefined> {
     const now = await readEpoch(this.#db);
     if (now === epoch) return () => {};
     // A backup was put back: nothing that is known is known to be true.
     if (now < epoch) return undefined;
     const keys = await this.#changedSince(epoch);
     if (!keys) return undefined;
-    const applied: ((snapshot: Snapshot) => void)[] = [];
+    const applied: ((snapshot: AccessSnapshot) => void)[] = [];
     for (const [kind, ids] of keys) applied.push(...(await this.#read(kind, [...ids])));
     return (snapshot) => {
       for (const apply of applied) apply(snapshot);
@@ -51,9 +53,12 @@ export class Loader {
     };
   }
 
-  async #read(kind: string, ids: readonly string[]): Promise<((snapshot: Snapshot) => void)[]> {
+  async #read(
+    kind: string,
+    ids: readonly string[],
+  ): Promise<((snapshot: AccessSnapshot) => void)[]> {
     const read = this.#readers[kind];
-    const applied: ((snapshot: Snapshot) => void)[] = [];
+    const applied: ((snapshot: AccessSnapshot) => void)[] = [];
     for (let begin = 0; read && begin < ids.length; begin += BATCH)
       applied.push(await read(ids.slice(begin, begin + BATCH)));
     return applied;
@@ -93,8 +98,7 @@ export class Loader {
       if (ids) query = query.where("uid", "in", ids);
       const rows = new Map((await query.execute()).map((row) => [row.uid, row.workspace_id]));
       return (snapshot) => {
-        for (const uid of ids ?? rows.keys())
-          snapshot.setLibrary(uid, rows.get(uid) ?? undefined);
+        for (const uid of ids ?? rows.keys()) snapshot.setLibrary(uid, rows.get(uid) ?? undefined);
       };
     },
     token: async (ids) => {
@@ -116,7 +120,7 @@ export class Loader {
       };
     },
     team: async (ids) => {
-      let query = this.#db.selectFrom("team").select(["id", "active", "active_jti"]);
+      let query = this.#db.selectFrom("team").selectAll();
       let assigned = this.#db.selectFrom("team_workspace").select(["team", "workspace_id"]);
       if (ids) query = query.where("id", "in", ids);
       if (ids) assigned = assigned.where("team", "in", ids);
@@ -129,8 +133,7 @@ export class Loader {
       const rows = await query.execute();
       return ({ teams }) => {
         for (const id of ids ?? []) teams.delete(id);
-        for (const { id, active, active_jti: jti } of rows)
-          teams.set(id, { id, jti, active: active === 1, workspaces: workspaces.get(id) ?? [] });
+        for (const row of rows) teams.set(row.id, toScope(row, workspaces.get(row.id) ?? []));
       };
     },
     key: async (ids) => {
@@ -165,7 +168,18 @@ export class Loader {
 }
 
 /** Reads rows of these keys, or all, and returns what puts them into a snapshot. */
-type Reader = (ids: readonly string[] | undefined) => Promise<(snapshot: Snapshot) => void>;
+function toScope(row: Tables["team"], workspaces: readonly string[]): TeamScope {
+  const { id, active, active_jti: jti, former_jti: former, former_until: until } = row;
+  return {
+    id,
+    jti,
+    former: former === null ? undefined : { jti: former, until: Date.parse(until ?? "") || 0 },
+    active: active === 1,
+    workspaces,
+  };
+}
+
+type Reader = (ids: readonly string[] | undefined) => Promise<(snapshot: AccessSnapshot) => void>;
 
 /** Many tokens see the same: equal lists are one. */
 function groupScopes(

@@ -2,7 +2,7 @@ import { Counter, type Registry } from "prom-client";
 import { REASONS, type RefusalReason } from "./refusals.ts";
 
 /** Registers `mcp_auth_failures_total`; the function counts one. */
-export function failureCounter(registry: Registry): (reason: RefusalReason) => void {
+export function registerMetrics(registry: Registry): (reason: RefusalReason) => void {
   const counter = new Counter({
     name: "mcp_auth_failures_total",
     help: "Bearers that were refused, by reason.",

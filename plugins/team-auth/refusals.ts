@@ -16,6 +16,7 @@ const MESSAGES = {
   team_inactive: "Token has been deactivated.",
   stale_jti: "Invalid MCP token.",
   replayed: "Token replay detected.",
+  wrong_password: "The name or password of the service account is wrong.",
 } as const;
 
 /** The closed list of reasons. */
@@ -24,7 +25,7 @@ export type RefusalReason = keyof typeof MESSAGES;
 export const REASONS = Object.keys(MESSAGES) as readonly RefusalReason[];
 
 /** A bearer that is ours and wrong. */
-export class Refusal extends Error {
+export class RefusedBearer extends Error {
   readonly reason: RefusalReason;
 
   constructor(reason: RefusalReason) {
@@ -34,7 +35,7 @@ export class Refusal extends Error {
 }
 
 /** What the sender of a refused bearer is told. */
-export function messageOf(reason: RefusalReason): string {
+export function refusalMessage(reason: RefusalReason): string {
   return MESSAGES[reason];
 }
 

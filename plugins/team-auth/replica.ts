@@ -3,7 +3,7 @@ import { pause, setTicker, type Topic, within } from "propylon/kit";
 import { type Ended, NOTHING_ENDED } from "./changes.ts";
 import { type Lease, RENEW_MS } from "./lease.ts";
 import type { Loader } from "./loader.ts";
-import { Snapshot } from "./snapshot.ts";
+import { AccessSnapshot } from "./snapshot.ts";
 
 /** How often others are looked for that have not said that they applied a change, in milliseconds. */
 const LOOK_MS = 100;
@@ -15,7 +15,8 @@ const MAX_REPLICAS = 1_000;
 
 /** What gateways tell each other. */
 type Message =
-  { readonly epoch: number } | { readonly applied: number; readonly by: string; readonly ended: Ended };
+  | { readonly epoch: number }
+  | { readonly applied: number; readonly by: string; readonly ended: Ended };
 
 /** What {@link Replica} needs. */
 export interface ReplicaParts {
@@ -33,7 +34,7 @@ export class Replica {
   readonly #parts: ReplicaParts;
   readonly #applied = new Map<string, { readonly epoch: number; readonly ended: Ended }>();
   readonly #closed = new AbortController();
-  #snapshot = new Snapshot();
+  #snapshot = new AccessSnapshot();
   #working: Promise<unknown> | undefined;
   #next: Promise<Ended> | undefined;
   #isNextWhole = false;
@@ -45,7 +46,7 @@ export class Replica {
     this.#parts = parts;
   }
 
-  get snapshot(): Snapshot {
+  get snapshot(): AccessSnapshot {
     return this.#snapshot;
   }
 
@@ -81,20 +82,24 @@ export class Replica {
     // Whoever misses it looks by itself.
     topic.publish({ epoch }).catch(() => {});
     for (;;) {
-      const wake = this.#wake;
       const behind = await lease.behind(epoch);
-      const waiting = behind.filter((id) => (this.#applied.get(id)?.epoch ?? 0) < epoch);
-      if (waiting.length === 0) return this.#sum(own, epoch);
-      await pause(LOOK_MS, AbortSignal.any([wake.signal, this.#closed.signal]));
-      this.#closed.signal.throwIfAborted();
+      if (await this.#heardFrom(behind, epoch)) return this.#sum(own, epoch);
     }
   }
 
-  #receive(message: Message): void {
-    if ("epoch" in message) {
-      if (message.epoch > this.#snapshot.epoch) void this.#answer(message.epoch);
-      return;
+  /** Whether all of these said that they applied an epoch, after at most a moment. */
+  async #heardFrom(ids: readonly string[], epoch: number): Promise<boolean> {
+    const isSilent = (id: string): boolean => (this.#applied.get(id)?.epoch ?? 0) < epoch;
+    const until = performance.now() + LOOK_MS;
+    for (let left = LOOK_MS; left > 0 && ids.some(isSilent); left = until - performance.now()) {
+      await pause(left, AbortSignal.any([this.#wake.signal, this.#closed.signal]));
+      this.#closed.signal.throwIfAborted();
     }
+    return !ids.some(isSilent);
+  }
+
+  #receive(message: Message): void {
+    if ("epoch" in message) return void this.#answer(message.epoch);
     const { applied, by, ended } = message;
     if (this.#applied.size >= MAX_REPLICAS) this.#applied.clear();
     this.#applied.set(by, { epoch: applied, ended });
@@ -105,7 +110,8 @@ export class Replica {
   async #answer(epoch: number): Promise<void> {
     const { topic, id, log } = this.#parts;
     try {
-      const ended = await this.#catchUp(epoch);
+      // It may be applied already, by a renewal: whoever made the change waits for a word all the same.
+      const ended = epoch > this.#snapshot.epoch ? await this.#catchUp(epoch) : NOTHING_ENDED;
       await topic.publish({ applied: this.#snapshot.epoch, by: id, ended });
     } catch (err) {
       // The next renewal tries again, and until then the right to answer goes on for at most its length.

@@ -1,9 +1,17 @@
-import type { Identity, type Principal, type Role } from "propylon";
+import type { Identity, Principal, Role } from "propylon";
+import { storeKey } from "propylon/kit";
 import type { ReplayGuard } from "./replay.ts";
-import { type JwtRules, keyOf, readHead, type TeamClaims, type TurnClaims, verifyJwt } from "./jwt.ts";
-import { away, Refusal } from "./refusals.ts";
+import {
+  type JwtRules,
+  verifyingKeyOf,
+  readJwtHead,
+  type TeamClaims,
+  type TurnClaims,
+  verifyJwt,
+} from "./jwt.ts";
+import { away, RefusedBearer } from "./refusals.ts";
 import type { Replica } from "./replica.ts";
-import type { TeamScope, TokenScope, VerifyingKey } from "./snapshot.ts";
+import { isTeamToken, type TeamScope, type TokenScope, type VerifyingKey } from "./snapshot.ts";
 import { hashToken, TOKEN_PREFIX } from "./tokens.ts";
 
 /** Tokens whose signature was checked that are remembered; beyond, the oldest is checked again. */
@@ -17,6 +25,8 @@ export interface Credential {
   readonly id: string;
   /** The key that signed it; `undefined` for an opaque token. */
   readonly key?: string;
+  /** The team of a team token. */
+  readonly team?: string;
 }
 
 /** What {@link Resolver} needs. */
@@ -47,7 +57,7 @@ export class Resolver {
 
   /**
    * @returns `undefined` for a bearer that may be somebody else's
-   * @throws {Refusal} for one that is ours and wrong
+   * @throws {RefusedBearer} for one that is ours and wrong
    * @throws {GatewayError} `unavailable` while nobody knows who may see what
    */
   resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
@@ -70,8 +80,8 @@ export class Resolver {
     }
     if (!snapshot.keys.has(credential.key!)) return true;
     if (credential.kind === "turn") return false;
-    const team = snapshot.teams.get(principal.id);
-    return !team?.active || team.jti !== credential.id;
+    const team = snapshot.teams.get(credential.team!);
+    return !team?.active || !isTeamToken(team, credential.id);
   }
 
   #resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
@@ -80,9 +90,9 @@ export class Resolver {
     if (verified && this.#isSigned(verified)) return this.#admitTeam(verified);
     const scope = this.#parts.replica.snapshot.tokenByHash(hash);
     if (scope) return this.#admitToken(scope);
-    const head = readHead(token);
-    if (head) return this.#readJwt(token, hash, keyOf(head, this.#parts.replica.snapshot));
-    if (token.startsWith(TOKEN_PREFIX)) throw new Refusal("unknown_token");
+    const head = readJwtHead(token);
+    if (head) return this.#readJwt(token, hash, verifyingKeyOf(head, this.#parts.replica.snapshot));
+    if (token.startsWith(TOKEN_PREFIX)) throw new RefusedBearer("unknown_token");
     return undefined;
   }
 
@@ -94,8 +104,9 @@ export class Resolver {
   #admitToken(scope: TokenScope): Identity {
     const { inactiveUsers } = this.#parts.replica.snapshot;
     const { id, user, expiresAt, libraries } = scope;
-    if (expiresAt !== undefined && expiresAt <= Date.now()) throw new Refusal("token_expired");
-    if (inactiveUsers.has(user)) throw new Refusal("user_disabled");
+    if (expiresAt !== undefined && expiresAt <= Date.now())
+      throw new RefusedBearer("token_expired");
+    if (inactiveUsers.has(user)) throw new RefusedBearer("user_disabled");
     this.#parts.used(id);
     let identity = this.#identities.get(scope);
     if (!identity) {
@@ -114,7 +125,7 @@ export class Resolver {
     const { rules, replica } = this.#parts;
     const claims = await verifyJwt(token, key, rules);
     // It may have been retired meanwhile.
-    if (replica.snapshot.keys.get(key.kid) !== key) throw new Refusal("unknown_key");
+    if (replica.snapshot.keys.get(key.kid) !== key) throw new RefusedBearer("unknown_key");
     if (claims.kind === "turn") return this.#admitTurn(claims, key);
     const verified: VerifiedTeam = { claims, key, identity: undefined };
     const identity = this.#admitTeam(verified);
@@ -128,7 +139,7 @@ export class Resolver {
     const libraries = this.#parts.replica.snapshot.librariesOf(team);
     const known = verified.identity;
     if (known?.claims?.["libraries"] === libraries) return known;
-    const credential: Credential = { kind: "team", id: claims.jti, key: key.kid };
+    const credential: Credential = { kind: "team", id: claims.jti, key: key.kid, team: team.id };
     const who = { id: team.id, kind: "team" } as const;
     verified.identity = identify(who, credential, libraries, claims.expiresAt);
     return verified.identity;
@@ -136,18 +147,18 @@ export class Resolver {
 
   #teamOf({ team: id, jti }: TeamClaims): TeamScope {
     const team = this.#parts.replica.snapshot.teams.get(id);
-    if (!team) throw new Refusal("unknown_team");
-    if (!team.active) throw new Refusal("team_inactive");
-    if (team.jti !== jti) throw new Refusal("stale_jti");
+    if (!team) throw new RefusedBearer("unknown_team");
+    if (!team.active) throw new RefusedBearer("team_inactive");
+    if (!isTeamToken(team, jti)) throw new RefusedBearer("stale_jti");
     return team;
   }
 
   async #admitTurn(claims: TurnClaims, key: VerifyingKey): Promise<Identity> {
     const { subject, workspace, jti, expiresAt, libraries } = claims;
-    if (!(await this.#parts.replay.use(jti, expiresAt))) throw new Refusal("replayed");
+    if (!(await this.#parts.replay.use(jti, expiresAt))) throw new RefusedBearer("replayed");
     // Workspaces of one console do not see each other's results.
-    const id = [subject, ...(workspace === undefined ? [] : [workspace])];
-    const who = { id: id.map(encodeURIComponent).join("/"), kind: "service" } as const;
+    const parts = workspace === undefined ? [subject] : [subject, workspace];
+    const who = { id: storeKey(...parts), kind: "service" } as const;
     return identify(who, { kind: "turn", id: jti, key: key.kid }, libraries, expiresAt);
   }
 

@@ -6,7 +6,7 @@ import type { Ended } from "./changes.ts";
 import { nameSchema, teamIdSchema, workspacesSchema } from "./fields.ts";
 import { Idempotency, KNOWN_FOR_MS, type KnownRequest } from "./idempotency.ts";
 import type { LoggedTeams } from "./team-log.ts";
-import type { Team } from "./teams.ts";
+import type { TeamDetails } from "./teams.ts";
 
 const PATH = "/mcp_server/api/teams";
 const READ = { access: "service", mutates: false } as const;
@@ -61,7 +61,7 @@ export function registerRest(gateway: PluginContext, { teams, ownership }: RestP
     const id = idOf(event);
     const owner = ownerOf(event);
     const rotate = async (): Promise<Response> => {
-      const { value, ended } = await teams.rotate(authorOf(event), id, owner);
+      const { value, ended } = await teams.rotate(authorOf(event), id, { owner });
       return reply(200, { jwt: value.jwt }, ended);
     };
     return idempotency.run(event, id, rotate, async (status) =>
@@ -70,11 +70,11 @@ export function registerRest(gateway: PluginContext, { teams, ownership }: RestP
   });
 }
 
-function summary({ id, name, active }: Team): object {
+function summary({ id, name, active }: TeamDetails): object {
   return { id, name, active };
 }
 
-function detail({ id, name, active, active_jti, workspaces }: Team): object {
+function detail({ id, name, active, active_jti, workspaces }: TeamDetails): object {
   return { id, name, active, active_jti, workspace_ids: workspaces };
 }
 

@@ -21,9 +21,18 @@ export const TEAM: CommandDefinition = {
       { arguments: "<id> [workspaces...]" },
     ),
     rotate: asking(
-      "Make a new token and print it; the one before is refused from now on.",
-      ([id]) => post(`${at("/teams", id)}/rotate`),
-      { arguments: "<id>" },
+      "Make a new token and print it; the one before is refused.",
+      ([id], { grace }) => post(`${at("/teams", id)}/rotate`, given({ grace })),
+      {
+        arguments: "<id>",
+        flags: [
+          {
+            flag: "--grace <duration>",
+            description: "how long the one before still counts, at most 24h; default: not at all",
+            read: "duration",
+          },
+        ],
+      },
     ),
     delete: asking(
       "Switch a team off: its token is refused from now on.",

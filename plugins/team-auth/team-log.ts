@@ -1,6 +1,6 @@
 import type { PluginContext } from "propylon";
 import type { Author, Changed, Ended } from "./changes.ts";
-import type { CreatedTeam, Team, Teams, TeamWithJwt } from "./teams.ts";
+import type { CreatedTeam, RotateOptions, TeamDetails, Teams, TeamWithJwt } from "./teams.ts";
 
 type Happening = "provisioned" | "deleted" | "rotated" | "workspaces_updated" | "reactivated";
 
@@ -14,11 +14,11 @@ export class LoggedTeams {
     this.#log = log;
   }
 
-  list(owner?: string): Promise<Team[]> {
+  list(owner?: string): Promise<TeamDetails[]> {
     return this.#open().list(owner);
   }
 
-  get(id: string, owner?: string): Promise<Team> {
+  get(id: string, owner?: string): Promise<TeamDetails> {
     return this.#open().get(id, owner);
   }
 
@@ -32,16 +32,16 @@ export class LoggedTeams {
     return changed;
   }
 
-  rename(author: Author, id: string, name: string): Promise<Changed<Team>> {
+  rename(author: Author, id: string, name: string): Promise<Changed<TeamDetails>> {
     return this.#open().rename(author, id, name);
   }
 
-  async deactivate(author: Author, id: string, owner?: string): Promise<Changed<Team>> {
+  async deactivate(author: Author, id: string, owner?: string): Promise<Changed<TeamDetails>> {
     const changed = await this.#open().deactivate(author, id, owner);
     return this.#told("deleted", author, changed);
   }
 
-  async reactivate(author: Author, id: string): Promise<Changed<Team>> {
+  async reactivate(author: Author, id: string): Promise<Changed<TeamDetails>> {
     return this.#told("reactivated", author, await this.#open().reactivate(author, id));
   }
 
@@ -50,18 +50,18 @@ export class LoggedTeams {
     id: string,
     workspaces: readonly string[],
     owner?: string,
-  ): Promise<Changed<Team>> {
+  ): Promise<Changed<TeamDetails>> {
     const changed = await this.#open().setWorkspaces(author, id, workspaces, owner);
     return this.#told("workspaces_updated", author, changed);
   }
 
-  async rotate(author: Author, id: string, owner?: string): Promise<Changed<TeamWithJwt>> {
-    const changed = await this.#open().rotate(author, id, owner);
+  async rotate(author: Author, id: string, options?: RotateOptions): Promise<Changed<TeamWithJwt>> {
+    const changed = await this.#open().rotate(author, id, options);
     this.#tell("rotated", changed.value.team.id, author, changed.ended);
     return changed;
   }
 
-  #told(what: Happening, author: Author, changed: Changed<Team>): Changed<Team> {
+  #told(what: Happening, author: Author, changed: Changed<TeamDetails>): Changed<TeamDetails> {
     this.#tell(what, changed.value.id, author, changed.ended);
     return changed;
   }

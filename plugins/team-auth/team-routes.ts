@@ -1,3 +1,4 @@
+import { durationSchema } from "propylon";
 import { pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
 import { type AdminRoutes, changed, readAbout } from "./admin-replies.ts";
@@ -6,10 +7,18 @@ import type { Directory } from "./directory.ts";
 import { idSchema, nameSchema, passwordSchema, teamIdSchema, workspacesSchema } from "./fields.ts";
 import type { LoggedTeams } from "./team-log.ts";
 
+/** Longest time for which a replaced token still counts, in milliseconds. */
+const MAX_GRACE_MS = 86_400_000;
+
 const teamSchema = z.strictObject({
   id: teamIdSchema,
   name: nameSchema,
   owner: idSchema.optional(),
+});
+const rotateSchema = z.strictObject({
+  grace: durationSchema()
+    .refine((ms) => ms <= MAX_GRACE_MS, "expected at most 24h")
+    .optional(),
 });
 const renameSchema = z.strictObject({ name: nameSchema });
 const assignmentSchema = z.strictObject({ workspace_ids: workspacesSchema });
@@ -36,9 +45,10 @@ export function registerTeams({ admin }: AdminRoutes, teams: LoggedTeams): void 
     const id = pathParameter(event, "id");
     return changed(await teams.setWorkspaces(authorOf(event), id, wanted));
   });
-  admin("POST", "/teams/:id/rotate", async (event) =>
-    changed(await teams.rotate(authorOf(event), pathParameter(event, "id"))),
-  );
+  admin("POST", "/teams/:id/rotate", async (event) => {
+    const { grace } = await readJson(event, rotateSchema);
+    return changed(await teams.rotate(authorOf(event), pathParameter(event, "id"), { grace }));
+  });
   admin("POST", "/teams/:id/reactivate", async (event) =>
     changed(await teams.reactivate(authorOf(event), pathParameter(event, "id"))),
   );

@@ -9,19 +9,27 @@ import { type Database, type Tables, timestamp, type Trx } from "./tables.ts";
 import { type Issuers, signTeamJwt } from "./team-jwt.ts";
 
 /** A team with its workspaces, in the order of their names. */
-export type Team = Omit<Tables["team"], "active"> & {
+export type TeamDetails = Omit<Tables["team"], "active"> & {
   readonly active: boolean;
   readonly workspaces: readonly string[];
 };
 
 /** A team and the token that was just made for it: the only time that it is shown. */
 export interface TeamWithJwt {
-  readonly team: Team;
+  readonly team: TeamDetails;
   readonly jwt: string;
 }
 
 /** A team, with its token unless it was there before. */
 export type CreatedTeam = Pick<TeamWithJwt, "team"> & Partial<TeamWithJwt>;
+
+/** How a token is replaced. */
+export interface RotateOptions {
+  /** Whose team it has to be; default: anybody's. */
+  readonly owner?: string | undefined;
+  /** How long the token before still counts, in milliseconds; default 0. */
+  readonly grace?: number | undefined;
+}
 
 /** Deployments of agents, each with one token that lives long. */
 export class Teams {
@@ -36,7 +44,7 @@ export class Teams {
   }
 
   /** @param owner only this account's teams; default: all */
-  async list(owner?: string): Promise<Team[]> {
+  async list(owner?: string): Promise<TeamDetails[]> {
     const { db } = this.#changes;
     let rows = db.selectFrom("team").selectAll();
     if (owner !== undefined) rows = rows.where("owner", "=", owner);
@@ -53,7 +61,7 @@ export class Teams {
    * @param owner whose team it has to be; default: anybody's
    * @throws {GatewayError} `not_found`, also for a team of another owner
    */
-  get(id: string, owner?: string): Promise<Team> {
+  get(id: string, owner?: string): Promise<TeamDetails> {
     return readTeam(this.#changes.db, id, owner);
   }
 
@@ -72,7 +80,9 @@ export class Teams {
     return this.#changes.make<CreatedTeam>(author, async (trx) => {
       const at = timestamp();
       const jti = randomUUID();
-      const row = { id, name, owner, active: 1, active_jti: jti, created_at: at, updated_at: at };
+      const former = { former_jti: null, former_until: null };
+      const times = { created_at: at, updated_at: at };
+      const row = { id, name, owner, active: 1, active_jti: jti, ...former, ...times };
       const insert = trx
         .insertInto("team")
         .values(row)
@@ -87,18 +97,18 @@ export class Teams {
   }
 
   /** @throws {GatewayError} `not_found`, `invalid` */
-  rename(author: Author, id: string, name: string, owner?: string): Promise<Changed<Team>> {
+  rename(author: Author, id: string, name: string, owner?: string): Promise<Changed<TeamDetails>> {
     checkInput(name, nameSchema);
     return this.#update(author, id, owner, "team.rename", { name });
   }
 
   /** Its token is refused from now on. Again: nothing changes. @throws {GatewayError} `not_found` */
-  deactivate(author: Author, id: string, owner?: string): Promise<Changed<Team>> {
+  deactivate(author: Author, id: string, owner?: string): Promise<Changed<TeamDetails>> {
     return this.#update(author, id, owner, "team.deactivate", { active: 0 });
   }
 
   /** Its token counts again. @throws {GatewayError} `not_found` */
-  reactivate(author: Author, id: string, owner?: string): Promise<Changed<Team>> {
+  reactivate(author: Author, id: string, owner?: string): Promise<Changed<TeamDetails>> {
     return this.#update(author, id, owner, "team.reactivate", { active: 1 });
   }
 
@@ -112,7 +122,7 @@ export class Teams {
     id: string,
     workspaces: readonly string[],
     owner?: string,
-  ): Promise<Changed<Team>> {
+  ): Promise<Changed<TeamDetails>> {
     const wanted = checkInput([...workspaces], workspacesSchema);
     return this.#changes.make(author, async (trx) => {
       const before = await readTeam(trx, id, owner);
@@ -128,15 +138,28 @@ export class Teams {
     });
   }
 
-  /** A new token in place of the one before, which is refused from now on. @throws {GatewayError} `not_found` */
-  rotate(author: Author, id: string, owner?: string): Promise<Changed<TeamWithJwt>> {
+  /**
+   * A new token in place of the one before, which is refused from now on.
+   *
+   * @param options.grace how long the one before still counts, in milliseconds; default 0. One before that never does
+   * @throws {GatewayError} `not_found`
+   */
+  rotate(
+    author: Author,
+    id: string,
+    { owner, grace = 0 }: RotateOptions = {},
+  ): Promise<Changed<TeamWithJwt>> {
     return this.#changes.make(author, async (trx) => {
       const before = await readTeam(trx, id, owner);
       const jti = randomUUID();
-      await updateRow(trx, before.id, { active_jti: jti });
+      const former = {
+        former_jti: grace > 0 ? before.active_jti : null,
+        former_until: grace > 0 ? timestamp(Date.now() + grace) : null,
+      };
+      await updateRow(trx, before.id, { active_jti: jti, ...former });
       const jwt = await this.#sign(trx, { id: before.id, jti });
       const team = await readTeam(trx, before.id);
-      return { value: { team, jwt }, entry: entryOf("team.rotate", before.id) };
+      return { value: { team, jwt }, entry: entryOf("team.rotate", before.id, { grace }) };
     });
   }
 
@@ -146,7 +169,7 @@ export class Teams {
     owner: string | undefined,
     action: string,
     set: Partial<Pick<Tables["team"], "name" | "active">>,
-  ): Promise<Changed<Team>> {
+  ): Promise<Changed<TeamDetails>> {
     return this.#changes.make(author, async (trx) => {
       const before = await readTeam(trx, id, owner);
       const isSame =
@@ -186,7 +209,7 @@ async function updateRow(trx: Trx, id: string, set: Updateable<Tables["team"]>):
   await trx.updateTable("team").set(row).where("id", "=", id).execute();
 }
 
-async function readTeam(db: Database, id: string, owner?: string): Promise<Team> {
+async function readTeam(db: Database, id: string, owner?: string): Promise<TeamDetails> {
   // An id that is none is one that nobody has.
   const known = teamIdSchema.safeParse(id).data ?? "";
   const row = await db.selectFrom("team").selectAll().where("id", "=", known).executeTakeFirst();
@@ -201,7 +224,7 @@ async function readTeam(db: Database, id: string, owner?: string): Promise<Team>
   );
 }
 
-async function readExisting(trx: Trx, id: string, owner: string | undefined): Promise<Team> {
+async function readExisting(trx: Trx, id: string, owner: string | undefined): Promise<TeamDetails> {
   const team = await readTeam(trx, id);
   if (owner === undefined || team.owner === owner) return team;
   throw new GatewayError("exists", "This id cannot be used.", {
@@ -209,7 +232,7 @@ async function readExisting(trx: Trx, id: string, owner: string | undefined): Pr
   });
 }
 
-function toTeam(row: Tables["team"], workspaces: readonly string[]): Team {
+function toTeam(row: Tables["team"], workspaces: readonly string[]): TeamDetails {
   return { ...row, active: row.active === 1, workspaces };
 }
 

@@ -116,6 +116,36 @@ const CAMPAIGNS = {
     times: 1,
     each: "200 gateways killed with SIGKILL under load, and everything that they had said looked at",
   },
+  "forged-tokens": {
+    args: vitest("test/e2e/team-auth/forged-tokens.test.ts"),
+    env: { FORGED_TOKENS: "100000" },
+    times: 1,
+    each: "100,000 mutated and forged bearers of every kind",
+  },
+  revocation: {
+    args: vitest("test/e2e/team-auth/revocation.test.ts"),
+    env: { REVOCATIONS: "2000", REVOCATION_GATEWAYS: "2,3", REVOCATION_CALLS: "300" },
+    times: 1,
+    each: "2,000 changes of teams at two and at three gateways of one PostgreSQL under 300 calls a second, and with one stopped",
+  },
+  eviction: {
+    args: vitest("test/e2e/team-auth/eviction.test.ts"),
+    env: { EVICTION_SHARE: "100" },
+    times: 1,
+    each: "450 streams and sockets and 50 calls of a team, which is rotated beside 500 streams of others",
+  },
+  "replay-cache": {
+    args: vitest("test/e2e/team-auth/replay.test.ts"),
+    env: { REPLAY_USES: "20000", REPLAY_KILLS: "10" },
+    times: 1,
+    each: "20,000 uses of per-turn tokens at three gateways, 10 of them killed meanwhile, beside a model",
+  },
+  isolation: {
+    args: vitest("test/e2e/team-auth/isolation.test.ts"),
+    env: { ISOLATION_REQUESTS: "10000" },
+    times: 1,
+    each: "10,000 requests of two consoles about each other's teams",
+  },
   deploys: {
     args: [...vitest("test/plugins/a2a/restart.test.ts"), "test/e2e/store-sigterm.test.ts"],
     env: { DEPLOYS: "50", DEPLOY_SHARE: "1" },

@@ -1,6 +1,8 @@
-import { readdir, readFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { FIRST_PARTY, importFirstParty } from "../../core/config/first-party.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
@@ -11,6 +13,7 @@ const PAGES = fileURLToPath(new URL("../../docs/plugins", import.meta.url));
 const OPTIONS: Readonly<Record<string, Record<string, unknown>>> = {
   a2a: { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] },
   gating: { state: false },
+  "team-auth": { secretKeys: ["a key of the tests, long enough for it"] },
 };
 
 /** `METHOD /path` as a page writes it, in a code span of its own. */
@@ -23,7 +26,10 @@ it("M017, M055-M073: the routes of the running gateway are those of the plugins'
       return [plugin, OPTIONS[name] ?? {}] as const;
     }),
   );
-  const { gateway } = await setupGateway({ plugins, client: false });
+  const folder = await mkdtemp(join(tmpdir(), "propylon-routes-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const config = { store: `sqlite:${join(folder, "gateway.db")}` };
+  const { gateway } = await setupGateway({ plugins, config, client: false });
   const running = gateway
     .describe()
     .routes.map(({ plugin, method, path }) => `${plugin} ${method} ${path}`);

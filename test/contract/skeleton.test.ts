@@ -83,7 +83,7 @@ function wrongParts(plugin: string, index: string): readonly string[] {
     const isMissing = files.includes(path) && !declared(path).includes(name);
     return [...elsewhere, ...(isMissing && !(serves && file === "options.ts") ? [path] : [])];
   });
-  const type = `${plugin[0]!.toUpperCase()}${plugin.slice(1)}Options`;
+  const type = `${plugin.replaceAll(/(?:^|-)(\w)/g, (_match, letter: string) => letter.toUpperCase())}Options`;
   const options = `plugins/${plugin}/options.ts`;
   const hasType = serves || !files.includes(options) || declared(options).includes(type);
   const wanted = {

@@ -46,6 +46,11 @@ export interface AuthenticatorOptions {
    * any role is a caller in any case.
    */
   readonly admits?: (principal: Principal, access: Access) => boolean;
+  /**
+   * What is said to credentials that no authenticator knows; the first that answers is heard. `undefined`: they are not of a form
+   * that this one takes. Default: the gateway's own words.
+   */
+  readonly refusal?: (credentials: Credentials) => string | undefined;
 }
 
 /** One of the chain. */

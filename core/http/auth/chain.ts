@@ -57,7 +57,15 @@ export class AuthenticatorChain implements Authentication {
       if (answer) return makePrincipal(answer, link.name);
     }
     if (credentials.headers["authorization"] === undefined) return undefined;
-    throw new GatewayError("unauthorized", this.#refusal(credentials));
+    throw new GatewayError("unauthorized", this.#refuse(credentials));
+  }
+
+  #refuse(credentials: Credentials): string {
+    for (const { refusal } of this.links) {
+      const words = refusal?.(credentials);
+      if (words !== undefined) return words;
+    }
+    return this.#refusal(credentials);
   }
 }
 

@@ -57,10 +57,14 @@ export class Leases {
     return ending.length;
   }
 
-  /** Remembers that credentials are gone: a request that came before, with a slow body, begins nothing afterwards. */
+  /**
+   * Remembers that credentials are gone: a request that came before, with a slow body, begins nothing afterwards. Who withdraws
+   * often gives one function, which is remembered once.
+   */
   withdraw(match: (principal: Principal) => boolean): void {
     const until = performance.now() + STRAGGLER_MS;
-    this.#withdrawn = [...this.#current(), { match, stamp: stampNow(), until }];
+    const others = this.#current().filter((each) => each.match !== match);
+    this.#withdrawn = [...others, { match, stamp: stampNow(), until }];
   }
 
   /** Whether a principal's credential was taken away since its request came. */

@@ -207,6 +207,30 @@ describe("the four levers", () => {
   });
 });
 
+it("a token that is replaced with a grace counts until that is over, and not beyond the next one", async () => {
+  const { admin, send } = await startIssuer();
+  const path = `/teams/${randomUUID()}`;
+  const made = await admin("POST", "/teams", { body: { id: path.slice(7), name: "Kottos" } });
+  const use = async ({ body }: Received): Promise<number> => {
+    const hello = { jsonrpc: "2.0", id: 1, method: "initialize", params: HELLO };
+    const headers = { accept: "application/json, text/event-stream" };
+    return (await send("POST", "/mcp", { bearer: body.jwt as string, body: hello, headers }))
+      .status;
+  };
+  const rotate = (grace?: string): Promise<Received> =>
+    admin("POST", `${path}/rotate`, { body: { grace } });
+  const second = await rotate("1h");
+  expect(second.body.ended.sessions).toBe(0);
+  expect([await use(made), await use(second)]).toEqual([200, 200]);
+  const third = await rotate("800ms");
+  expect([await use(made), await use(second), await use(third)]).toEqual([401, 200, 200]);
+  await expect.poll(() => use(second)).toBe(401);
+  expect(await use(third)).toBe(200);
+  expect(await use(await rotate())).toBe(200);
+  expect(await use(third)).toBe(401);
+  for (const grace of ["25h", "soon", "-1s"]) expect((await rotate(grace)).status).toBe(422);
+});
+
 const HELLO = {
   protocolVersion: "2025-06-18",
   capabilities: {},

@@ -33,7 +33,7 @@ async function startShell(): Promise<Shell> {
       const target = words.includes("--target") ? [] : ["--target", issuer.url];
       const key = words.includes("--api-key") ? [] : ["--api-key", ADMIN_KEY];
       await program.parseAsync(["team-auth", ...words, ...target, ...key], { from: "user" });
-      return { out: printed.join(""), code: Number(process.exitCode ?? 0) };
+      return { out: printed.join(""), code: (process.exitCode as number | undefined) ?? 0 };
     } finally {
       log.mockRestore();
       write.mockRestore();

@@ -82,8 +82,13 @@ async function killDuring({ store, schema }: Place, delay: number): Promise<void
     stdio: ["ignore", "pipe", "inherit"],
   });
   const closed = once(child, "close");
-  child.stdout.once("data", () => setTimeout(() => child.kill("SIGKILL"), delay));
+  let hasBegun = false;
+  child.stdout.once("data", () => {
+    hasBegun = true;
+    setTimeout(() => child.kill("SIGKILL"), delay);
+  });
   await closed;
+  expect(hasBegun).toBe(true);
 }
 
 const PLACES = [

@@ -1,0 +1,32 @@
+import { definePlugin } from "propylon";
+import { createBasicLogin } from "./basic.ts";
+import { commands } from "./commands.ts";
+import { Issuer } from "./issuer.ts";
+import { registerMetrics } from "./metrics.ts";
+import { optionsSchema } from "./options.ts";
+import { registerRoutes } from "./routes.ts";
+import { Libraries, LIBRARIES } from "./service.ts";
+
+export * from "./service.ts";
+
+/** Decides which libraries a bearer sees: users with tokens, teams, and consoles that act for one turn. */
+export default definePlugin({
+  name: "team-auth",
+  config: optionsSchema,
+  provides: Libraries,
+  commands,
+  setup(gateway) {
+    const failed = registerMetrics(gateway.metrics);
+    const issuer = new Issuer(gateway, failed);
+    const accounts = createBasicLogin(issuer, failed);
+    registerRoutes(gateway, issuer);
+    gateway.authenticator("team-auth", (credentials) => issuer.authenticate(credentials), {
+      refusal: (credentials) => issuer.refusal(credentials),
+    });
+    gateway.authenticator("service-accounts", (credentials) => accounts.authenticate(credentials));
+    gateway.check("team-auth", () => issuer.check());
+    // `propylon check` looks at the config alone.
+    gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
+    return LIBRARIES;
+  },
+});

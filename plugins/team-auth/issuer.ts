@@ -1,0 +1,189 @@
+import {
+  type Credentials,
+  GatewayError,
+  type Identity,
+  isGatewayError,
+  type PluginContext,
+} from "propylon";
+import { Fernet, type PluginWarning } from "propylon/kit";
+import { randomUUID } from "node:crypto";
+import { appendAudit } from "./audit.ts";
+import { Directory } from "./directory.ts";
+import { Housekeeping } from "./housekeeping.ts";
+import type { JwtRules } from "./jwt.ts";
+import { Lease } from "./lease.ts";
+import { Loader } from "./loader.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { secretKeysOf, type TeamAuthOptions } from "./options.ts";
+import { away, refusalMessage, RefusedBearer, type RefusalReason } from "./refusals.ts";
+import { ReplayGuard } from "./replay.ts";
+import { Replica } from "./replica.ts";
+import { credentialOf, Resolver } from "./resolver.ts";
+import type { Database, Tables } from "./tables.ts";
+
+const REVOKED = "The credential was revoked.";
+const BEARER = /^Bearer +(\S+) *$/i;
+
+/** Who is let in, and the tables that say so; opened with the gateway. */
+export class Issuer {
+  readonly #gateway: PluginContext<TeamAuthOptions>;
+  readonly #failed: (reason: RefusalReason) => void;
+  readonly #seal: Fernet;
+  #resolver: Resolver | undefined;
+  #directory: Directory | undefined;
+  #replica: Replica | undefined;
+  #lease: Lease | undefined;
+
+  /** @param failed told of every refusal */
+  constructor(gateway: PluginContext<TeamAuthOptions>, failed: (reason: RefusalReason) => void) {
+    this.#gateway = gateway;
+    this.#failed = failed;
+    this.#seal = new Fernet(secretKeysOf(gateway.config));
+  }
+
+  /** @throws {GatewayError} `unavailable` before it is open */
+  get directory(): Directory {
+    return opened(this.#directory);
+  }
+
+  /** @throws {GatewayError} `unavailable` before it is open */
+  get replica(): Replica {
+    return opened(this.#replica);
+  }
+
+  /** @returns what closes it @throws {GatewayError} where the store holds no tables, or is away */
+  async open(): Promise<() => Promise<void>> {
+    const { store, database, log } = this.#gateway;
+    const db = await database<Tables>(MIGRATIONS);
+    const { retention } = this.#gateway.config.audit;
+    const replay = new ReplayGuard(db);
+    const housekeeping = new Housekeeping(db, replay, { log, retention });
+    const replica = (this.#replica = this.#createReplica(db, randomUUID(), store.shared));
+    this.#resolver = new Resolver({
+      replica,
+      replay,
+      rules: rulesOf(this.#gateway.config),
+      used: housekeeping.used,
+    });
+    const leave = await replica.start();
+    this.#directory = this.#createDirectory(db, replica);
+    const stop = housekeeping.start();
+    return async () => {
+      await leave();
+      await stop();
+    };
+  }
+
+  /**
+   * @returns `undefined` for what may be somebody else's
+   * @throws {GatewayError} `unauthorized`; `unavailable` while nobody knows who may see what
+   */
+  authenticate({
+    headers: { authorization },
+  }: Credentials): Identity | undefined | Promise<Identity | undefined> {
+    const token = bearerOf(authorization);
+    if (token === undefined) return undefined;
+    try {
+      const known = opened(this.#resolver).resolve(token);
+      if (!(known instanceof Promise)) return this.#tell(known);
+      return known.then(
+        (identity) => this.#tell(identity),
+        (error: unknown) => this.#refuse(error),
+      );
+    } catch (error) {
+      return this.#refuse(error);
+    }
+  }
+
+  /** What is said to a bearer that nobody knows. */
+  refusal({ headers: { authorization } }: Credentials): string | undefined {
+    if (bearerOf(authorization) === undefined) return undefined;
+    this.#failed("unknown_token");
+    return refusalMessage("unknown_token");
+  }
+
+  /** A sentence while this gateway cannot answer for its principals. */
+  check(): string | PluginWarning | undefined {
+    if (!this.#replica?.isCurrent) return "It cannot be read who may see what.";
+    const { ms, isLarge, isTooLarge } = opened(this.#lease).skew;
+    const words = `The clocks of the gateway and its database are ${Math.round(ms / 1_000)} s apart.`;
+    if (isTooLarge) return words;
+    return isLarge
+      ? {
+          message: words,
+          path: ["plugins", "team-auth"],
+          hint: "Let both hosts set their clocks by NTP.",
+        }
+      : undefined;
+  }
+
+  #tell(identity: Identity | undefined): Identity | undefined {
+    if (!identity) return undefined;
+    const libraries = identity.claims!["libraries"] as readonly string[];
+    const { log, config } = this.#gateway;
+    log[config.resolutionLog](
+      { principal: identity.kind, libraries: libraries.length },
+      "resolved",
+    );
+    return identity;
+  }
+
+  #refuse(error: unknown): never {
+    if (error instanceof RefusedBearer) {
+      this.#failed(error.reason);
+      throw new GatewayError("unauthorized", error.message, { cause: error });
+    }
+    throw isGatewayError(error) ? error : away(error);
+  }
+
+  #createReplica(db: Database, id: string, isShared: boolean): Replica {
+    const { control, store, log, config } = this.#gateway;
+    const { inFlight } = config.revocation;
+    this.#lease = new Lease(db, id, isShared);
+    return new Replica({
+      id,
+      loader: new Loader(db, this.#seal),
+      lease: this.#lease,
+      topic: store.topic("changes"),
+      log,
+      evict: (all) =>
+        control.evict(all ? isOurs : this.#isDead, REVOKED, { inFlight, withdraw: true }),
+    });
+  }
+
+  readonly #isDead: Parameters<PluginContext["control"]["evict"]>[0] = (principal) =>
+    this.#resolver?.isDead(principal) ?? false;
+
+  #createDirectory(db: Database, replica: Replica): Directory {
+    const { issuer, audience, signing } = this.#gateway.config;
+    return new Directory({
+      db,
+      audit: appendAudit,
+      spread: (epoch) => replica.spread(epoch),
+      seal: this.#seal,
+      issuers: { team: issuer, audience },
+      algorithm: signing.algorithm,
+    });
+  }
+}
+
+const isOurs: Parameters<PluginContext["control"]["evict"]>[0] = (principal) =>
+  credentialOf(principal) !== undefined;
+
+function rulesOf({ issuer, audience, enforceAudience, perTurn }: TeamAuthOptions): JwtRules {
+  return {
+    teamIssuer: issuer,
+    perTurnIssuer: perTurn.enabled ? perTurn.issuer : undefined,
+    perTurnMaxAge: perTurn.maxAge,
+    audience: enforceAudience ? audience : undefined,
+  };
+}
+
+function bearerOf(authorization: string | string[] | undefined): string | undefined {
+  return typeof authorization === "string" ? BEARER.exec(authorization)?.[1] : undefined;
+}
+
+function opened<T>(part: T | undefined): T {
+  if (part === undefined) throw away();
+  return part;
+}
