@@ -23,7 +23,7 @@ export type IsOwnUser = (principal: Principal) => boolean;
 export function askingUser({ context }: RouteEvent, isOwn: IsOwnUser): string | undefined {
   const { principal } = context;
   if (admits(principal, "admin")) return undefined;
-  if (isOwn(principal)) return principal.id;
+  if (isOwn(principal)) return principal.ref.slice("user:".length);
   throw new GatewayError("forbidden", "This needs the role admin, or a token of one's own.", {
     hint: "Use a key with the role admin, or the token of the user who owns or manages the library.",
   });

@@ -5,7 +5,7 @@ import { Issuer } from "./issuer.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
-import { Libraries, LIBRARIES } from "./service.ts";
+import { Libraries } from "./service.ts";
 
 export * from "./service.ts";
 
@@ -19,6 +19,10 @@ export default definePlugin({
     const failed = registerMetrics(gateway.metrics);
     const issuer = new Issuer(gateway, failed);
     const accounts = createBasicLogin(issuer, failed);
+    gateway.use("gate", (call, next) => {
+      issuer.permit(call);
+      return next(call);
+    });
     registerRoutes(gateway, issuer);
     gateway.authenticator("team-auth", (credentials) => issuer.authenticate(credentials), {
       refusal: (credentials) => issuer.refusal(credentials),
@@ -27,6 +31,6 @@ export default definePlugin({
     gateway.check("team-auth", () => issuer.check());
     // `propylon check` looks at the config alone.
     gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
-    return LIBRARIES;
+    return issuer.libraries;
   },
 });

@@ -1,4 +1,5 @@
 import {
+  type Call,
   type Credentials,
   GatewayError,
   type Identity,
@@ -19,6 +20,7 @@ import { away, refusalMessage, RefusedBearer, type RefusalReason } from "./refus
 import { ReplayGuard } from "./replay.ts";
 import { Replica } from "./replica.ts";
 import { credentialOf, Resolver } from "./resolver.ts";
+import type { LibrariesService } from "./service.ts";
 import type { Database, Tables } from "./tables.ts";
 
 const REVOKED = "The credential was revoked.";
@@ -100,6 +102,21 @@ export class Issuer {
     if (bearerOf(authorization) === undefined) return undefined;
     this.#failed("unknown_token");
     return refusalMessage("unknown_token");
+  }
+
+  /** What the plugin provides. */
+  readonly libraries: LibrariesService = {
+    of: (principal) => opened(this.#resolver).librariesOf(principal),
+    within: (set, uid) => set?.includes(uid) ?? false,
+  };
+
+  /**
+   * Refuses a call of somebody whose credential was revoked since: an agent may go on for longer than any request.
+   *
+   * @throws {GatewayError} `unauthorized`
+   */
+  permit({ principal }: Pick<Call, "principal">): void {
+    if (this.#isDead(principal)) throw new GatewayError("unauthorized", REVOKED);
   }
 
   /** A sentence while this gateway cannot answer for its principals. */

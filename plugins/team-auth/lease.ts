@@ -23,9 +23,11 @@ export class Lease {
   readonly #id: string;
   readonly #isShared: boolean;
   #until = -Infinity;
+  /** A clock that never jumps stands still while the machine sleeps; the other one ends the lease then. */
+  #wallUntil = -Infinity;
   #skew = 0;
 
-  /** @param id of this gateway; `undefined` where no other uses the tables */
+  /** @param isShared whether other gateways use the tables */
   constructor(db: Database, id: string, isShared: boolean) {
     this.#db = db;
     this.#id = id;
@@ -33,7 +35,7 @@ export class Lease {
   }
 
   get isValid(): boolean {
-    return performance.now() < this.#until;
+    return performance.now() < this.#until && Date.now() < this.#wallUntil;
   }
 
   /** A sentence when the clocks of this gateway and its database are too far apart for tokens that end. */
@@ -50,9 +52,11 @@ export class Lease {
    */
   async renew(applied: number, catchUp: (epoch: number) => Promise<unknown>): Promise<void> {
     const begin = performance.now();
+    const wallBegin = Date.now();
     const epoch = this.#isShared ? await this.#show(applied) : await readEpoch(this.#db);
     await catchUp(epoch);
     this.#until = begin + LEASE_MS;
+    this.#wallUntil = wallBegin + LEASE_MS;
   }
 
   /** Which others have not applied an epoch. Those whose right has ended are no longer counted, and learn of it when they come back. */

@@ -11,23 +11,24 @@ import {
 } from "./jwt.ts";
 import { away, RefusedBearer } from "./refusals.ts";
 import type { Replica } from "./replica.ts";
-import { isTeamToken, type TeamScope, type TokenScope, type VerifyingKey } from "./snapshot.ts";
+import {
+  isTeamToken,
+  NO_LIBRARIES,
+  type TeamScope,
+  type TokenScope,
+  type VerifyingKey,
+} from "./snapshot.ts";
 import { hashToken, TOKEN_PREFIX } from "./tokens.ts";
 
 /** Tokens whose signature was checked that are remembered; beyond, the oldest is checked again. */
 const MAX_VERIFIED = 20_000;
 const ROLES: ReadonlySet<Role> = new Set(["caller"]);
 
-/** What a principal of ours was let in with. */
-export interface Credential {
-  readonly kind: "token" | "team" | "turn";
-  /** Of a token its id, else the `jti`; no secret. */
-  readonly id: string;
-  /** The key that signed it; `undefined` for an opaque token. */
-  readonly key?: string;
-  /** The team of a team token. */
-  readonly team?: string;
-}
+/** What a principal of ours was let in with: a token by its id, or a JWT by its `jti` and the key that signed it. No secret. */
+export type Credential =
+  | { readonly kind: "token"; readonly id: string }
+  | { readonly kind: "team"; readonly id: string; readonly key: string; readonly team: string }
+  | { readonly kind: "turn"; readonly id: string; readonly key: string };
 
 /** What {@link Resolver} needs. */
 export interface ResolverParts {
@@ -69,19 +70,37 @@ export class Resolver {
     });
   }
 
-  /** Whether what somebody was let in with still counts. Principals of others are not ours to judge. */
+  /** Whether what somebody was let in with does not count any more. Principals of others are not ours to judge. */
   isDead(principal: Principal): boolean {
     const credential = credentialOf(principal);
-    if (!credential) return false;
+    return credential !== undefined && this.#setOf(principal, credential) === undefined;
+  }
+
+  /**
+   * What a principal sees now, however long ago it was let in.
+   *
+   * @throws {GatewayError} `unavailable` while nobody knows who may see what
+   */
+  librariesOf(principal: Principal): readonly string[] {
+    const credential = credentialOf(principal);
+    if (!credential) return NO_LIBRARIES;
+    if (!this.#parts.replica.isCurrent) throw away();
+    return this.#setOf(principal, credential) ?? NO_LIBRARIES;
+  }
+
+  /** @returns `undefined` for a credential that does not count any more */
+  #setOf({ claims }: Principal, credential: Credential): readonly string[] | undefined {
     const { snapshot } = this.#parts.replica;
     if (credential.kind === "token") {
       const scope = snapshot.tokenById(credential.id);
-      return !scope || snapshot.inactiveUsers.has(scope.user);
+      return scope && !snapshot.inactiveUsers.has(scope.user) ? scope.libraries : undefined;
     }
-    if (!snapshot.keys.has(credential.key!)) return true;
-    if (credential.kind === "turn") return false;
-    const team = snapshot.teams.get(credential.team!);
-    return !team?.active || !isTeamToken(team, credential.id);
+    if (!snapshot.keys.has(credential.key)) return undefined;
+    if (credential.kind === "turn") return claims!["libraries"] as readonly string[];
+    const team = snapshot.teams.get(credential.team);
+    return team?.active && isTeamToken(team, credential.id)
+      ? snapshot.librariesOf(team)
+      : undefined;
   }
 
   #resolve(token: string): Identity | undefined | Promise<Identity | undefined> {

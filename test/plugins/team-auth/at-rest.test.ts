@@ -202,9 +202,10 @@ async function readRunning({ admin, send, lines, folder }: RunningIssuer): Promi
   };
 }
 
-/** The files of the database, as bytes. */
+/** The bytes of the database: the store, its tables, and what is not merged into them yet. */
 function readFiles(folder: string, when: string): Places {
-  const names = readdirSync(folder).filter((name) => /\.db(?:-wal)?$/.test(name));
-  const read = names.map((name) => [`${name} ${when}`, readFileSync(join(folder, name), "latin1")]);
-  return Object.fromEntries(read.filter(([, text]) => text !== "")) as Places;
+  const names = readdirSync(folder).filter((name) => !/(?:\.lock|-shm)$/.test(name));
+  expect(names).toContain("gateway.db.tables");
+  const texts = names.map((name) => readFileSync(join(folder, name), "latin1"));
+  return { [`database ${when}`]: texts.join("") };
 }

@@ -1,5 +1,6 @@
 // Starts a gateway with team-auth on a store, and is killed meanwhile.
 import { createGateway } from "propylon";
+import teamAuth from "propylon/plugins/team-auth";
 import { pino } from "pino";
 
 const [store, schema] = process.argv.slice(2);
@@ -9,7 +10,7 @@ const plugins = {
 };
 const gateway = await createGateway(
   { store, plugins, listeners: { main: { port: 0 } } },
-  { log: pino({ level: "silent" }) },
+  { plugins: { "team-auth": teamAuth }, log: pino({ level: "silent" }) },
 );
 process.stdout.write("begins\n");
 await gateway.listen();

@@ -14,7 +14,7 @@ it("T191: each role has a page, to which the plugin's page, the index and the ot
   }
 });
 
-it("T155, T158: the migration page has six phases in their order, each with its way back", () => {
+it("T158: the migration page has six phases in their order, each with its way back", () => {
   const page = read(MIGRATION);
   const rows = [...page.matchAll(/^\| (\d) +\| (.+?) +\| (.+?) +\|$/gm)];
   expect(rows.map(([, phase]) => phase)).toEqual(["1", "2", "3", "4", "5", "6"]);
@@ -27,7 +27,7 @@ it("T155, T158: the migration page has six phases in their order, each with its 
   expect(page).toContain("forward_inbound_auth: true");
 });
 
-it("T157: the migration page names the settings of the per-turn path that go at the end", () => {
+it("the migration page names the settings of the per-turn path that go at the end", () => {
   const end = read(MIGRATION).split("## 6.")[1]!;
   for (const name of ["SIGNING_SECRET", "SIGNING_KID", "TOKEN_TTL_SECONDS", "MCP_URL"])
     expect(end).toContain(`MNEMOSYNE_${name}`);

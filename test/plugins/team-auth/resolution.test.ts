@@ -9,10 +9,9 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
 import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
-import { LIBRARIES } from "../../../plugins/team-auth/service.ts";
 import { REASONS } from "../../../plugins/team-auth/refusals.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal, definePlugin, type Principal } from "../../../core/index.ts";
 import { ADMIN, KOTTOS } from "./kit.ts";
 import {
   createForge,
@@ -85,17 +84,44 @@ describe("what a bearer sees", () => {
   });
 
   it("T008, T025, T026: tools read one set, whoever calls; others' principals have none", async () => {
+    const { issuer } = await startIssuer();
+    const { libraries } = issuer;
     const stranger = createPrincipal({
       id: "x",
       kind: "user",
       roles: new Set(["admin"]),
       claims: { libraries: ["lib-a"], credential: { kind: "token", id: "y" } },
     });
-    expect(LIBRARIES.of(stranger)).toEqual([]);
-    expect(LIBRARIES.within(undefined, "lib-a")).toBe(false);
-    expect(LIBRARIES.within([], "lib-a")).toBe(false);
-    expect(LIBRARIES.within(["lib-a"], "lib-a")).toBe(true);
+    expect(libraries.of(stranger)).toEqual([]);
+    expect(libraries.within(undefined, "lib-a")).toBe(false);
+    expect(libraries.within([], "lib-a")).toBe(false);
+    expect(libraries.within(["lib-a"], "lib-a")).toBe(true);
     expect(Libraries.id).toBe("libraries");
+  });
+
+  it("T016: who goes on calling after its request ended sees what it may see then", async () => {
+    const kept: Principal[] = [];
+    const agent = definePlugin({
+      name: "agent",
+      setup: (gateway) =>
+        gateway.route("GET", "/begin", { access: "caller", mutates: false }, ({ context }) => {
+          kept.push(context.principal);
+          return "begun";
+        }),
+    });
+    const { issuer, gateway, url } = await startIssuer({}, {}, [agent]);
+    const { jwt } = await populate(issuer);
+    await fetch(`${url}/begin`, { headers: { authorization: `Bearer ${jwt}` } });
+    const [principal] = kept;
+    const call = async () =>
+      (await gateway.call({ server: "reader", name: "sees", principal })).result?.[
+        "structuredContent"
+      ];
+    expect(await call()).toEqual({ libraries: ["lib-a", "lib-b"] });
+    await issuer.directory.teams.setWorkspaces(ADMIN, KOTTOS, ["ws-2"]);
+    expect(await call()).toEqual({ libraries: ["lib-c"] });
+    await issuer.directory.teams.rotate(ADMIN, KOTTOS);
+    await expect(call()).rejects.toMatchObject({ code: "unauthorized" });
   });
 
   it("T176: two tokens of one user have sets of their own", async () => {
