@@ -26,6 +26,10 @@ export const COMMANDS: BundledCommands = {
     description: "Say why somebody may or may not call a tool of a running gateway.",
     load: async () => (await import("./access/commands.ts")).commands.access,
   },
+  "team-auth": {
+    description: "Administer users, libraries, tokens and teams of a running gateway.",
+    load: async () => (await import("./team-auth/commands.ts")).commands["team-auth"],
+  },
   conformance: {
     description: "Check a runtime or a gateway against what it promises.",
     load: async () => (await import("./conformance/commands.ts")).commands.conformance,

@@ -54,6 +54,7 @@ export const LONG: readonly string[] = [
   "test/core/store/database.test.ts",
   "test/create-gateway/**/*.test.ts",
   "test/e2e/kept-sessions.test.ts",
+  "test/plugins/team-auth/{demo,migration-kill}.test.ts",
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,control,edit-kill,evict,fuzz,hostile-pattern}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,sigterm,store-kill,store-sigterm}.test.ts",
   "test/e2e/{store-away,templates-projects,terminal,third-party,tutorials,unread}.test.ts",

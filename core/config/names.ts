@@ -24,6 +24,7 @@ export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
   "docs",
   "openapi.json",
   "_jobs",
+  "mcp_server",
   ".",
   "..",
   ...OBJECT_NAMES,

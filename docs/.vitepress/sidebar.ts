@@ -8,7 +8,7 @@ const DOCS = fileURLToPath(new URL("..", import.meta.url));
 export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   {
     text: "Learn",
-    items: pages("guide/start", "learn/gateway", "learn/plugin", "learn/team"),
+    items: pages("guide/start", "learn/gateway", "learn/plugin", "learn/team", "learn/team-auth"),
   },
   {
     text: "Guides",
@@ -28,6 +28,13 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         "guide/a2a",
         "guide/queue",
         "guide/conformance",
+      ),
+      group(
+        "Team auth",
+        "guide/team-auth-issuer",
+        "guide/team-auth-host",
+        "guide/team-auth-operator",
+        "guide/team-auth-migration",
       ),
       group("Extend", "guide/write-a-plugin", "guide/testing", "guide/build"),
       group("Move", "guide/from-mcpo", "guide/from-source", "guide/upgrade", "guide/compare"),

@@ -82,12 +82,20 @@ function toRow(row: Tables["audit"]): AuditRow {
  * @param retention how long rows are kept, in milliseconds
  * @returns rows removed
  */
-export function pruneAudit(db: Database, retention: number, now = Date.now()): Promise<number> {
+export async function pruneAudit(
+  db: Database,
+  retention: number,
+  now = Date.now(),
+): Promise<number> {
+  const before = timestamp(now - retention);
+  const first = db.selectFrom("audit").select("at").orderBy("seq").limit(1);
+  const oldest = await first.executeTakeFirst();
+  if (!oldest || oldest.at >= before) return 0;
   return db.transaction().execute(async (trx) => {
     // Locks first, as every writer does: in SQLite a transaction that read before cannot write any more.
     const head = trx.updateTable("audit_end").where("name", "=", "head");
     await head.set({ seq: sql<number>`seq` }).execute();
-    const through = await lastBefore(trx, timestamp(now - retention));
+    const through = await lastBefore(trx, before);
     if (!through) return 0;
     await trx.updateTable("audit_end").set(through).where("name", "=", "base").execute();
     const { numDeletedRows } = await trx

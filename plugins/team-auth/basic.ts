@@ -1,8 +1,10 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { GatewayError, type Credentials, type Identity } from "propylon";
-import type { Guesses } from "./guesses.ts";
+import { Guesses } from "./guesses.ts";
+import type { Issuer } from "./issuer.ts";
+import { away, refusalMessage, type RefusalReason } from "./refusals.ts";
 import { isPassword } from "./service-accounts.ts";
-import type { Tables } from "./tables.ts";
+import type { Account } from "./snapshot.ts";
 
 /** Passwords that are hashed at a time: each takes a thread and 16 MiB. */
 const MAX_HASHING = 2;
@@ -11,16 +13,13 @@ const MAX_WAITING = 16;
 /** Pairs of name and password that are known to be right. */
 const MAX_KNOWN = 1_000;
 
-/** What decides about a service account. */
-export type Account = Pick<Tables["service_account"], "name" | "password" | "active">;
-
 /** What {@link BasicLogin} needs. */
 export interface BasicLoginParts {
   /** The account of a name as it is now. */
   readonly accountOf: (name: string) => Account | undefined;
   readonly guesses: Guesses;
   /** Told of every refusal, for the metric. */
-  readonly refused: () => void;
+  readonly refused: (reason: RefusalReason) => void;
 }
 
 /**
@@ -68,14 +67,10 @@ export class BasicLogin {
   }
 
   #refuse(): GatewayError {
-    this.#parts.refused();
-    return new GatewayError(
-      "unauthorized",
-      "The name or password of the service account is wrong.",
-      {
-        headers: { "www-authenticate": 'Basic realm="propylon", charset="UTF-8"' },
-      },
-    );
+    this.#parts.refused("wrong_password");
+    return new GatewayError("unauthorized", refusalMessage("wrong_password"), {
+      headers: { "www-authenticate": 'Basic realm="propylon", charset="UTF-8"' },
+    });
   }
 
   /** With what is kept of the password, so that a new password makes the old one unknown. */
@@ -126,6 +121,16 @@ export class BasicLogin {
     if (next) next();
     else this.#hashing--;
   }
+}
+
+/** Looks accounts up in the copy of the tables that every request is answered from. */
+export function createBasicLogin(issuer: Issuer, refused: BasicLoginParts["refused"]): BasicLogin {
+  const accountOf = (name: string): Account | undefined => {
+    const { isCurrent, snapshot } = issuer.replica;
+    if (!isCurrent) throw away();
+    return snapshot.accounts.get(name);
+  };
+  return new BasicLogin({ accountOf, guesses: new Guesses(), refused });
 }
 
 function readPair(

@@ -1,6 +1,7 @@
 import type { PluginContext } from "propylon";
 import { setTicker } from "propylon/kit";
 import { sql } from "kysely";
+import { pruneAudit } from "./audit-rows.ts";
 import { readEpoch } from "./changes.ts";
 import type { ReplayGuard } from "./replay.ts";
 import { type Database, timestamp } from "./tables.ts";
@@ -19,10 +20,18 @@ export class Housekeeping {
   readonly #log: PluginContext["log"];
   readonly #used = new Set<string>();
 
-  constructor(db: Database, replay: ReplayGuard, log: PluginContext["log"]) {
+  readonly #retention: number;
+
+  /** @param retention how long rows of the audit are kept, in milliseconds */
+  constructor(
+    db: Database,
+    replay: ReplayGuard,
+    { log, retention }: { readonly log: PluginContext["log"]; readonly retention: number },
+  ) {
     this.#db = db;
     this.#replay = replay;
     this.#log = log;
+    this.#retention = retention;
   }
 
   /** Notes that a token was used; costs a look into a set. */
@@ -41,7 +50,9 @@ export class Housekeeping {
     try {
       await this.#writeUses();
       await this.#replay.sweep();
+      await this.#endGraces();
       await this.#trim();
+      await pruneAudit(this.#db, this.#retention);
     } catch (err) {
       this.#log.warn({ err }, "the tables of team-auth could not be tidied");
     }
@@ -55,6 +66,15 @@ export class Housekeeping {
       const ids = used.slice(begin, begin + BATCH);
       await this.#db.updateTable("token").set({ last_used_at }).where("id", "in", ids).execute();
     }
+  }
+
+  /** The change is noted as any other, so that every gateway ends what is open on the tokens. */
+  async #endGraces(): Promise<void> {
+    await this.#db
+      .updateTable("team")
+      .set({ former_jti: null, former_until: null })
+      .where("former_until", "<=", timestamp())
+      .execute();
   }
 
   async #trim(): Promise<void> {

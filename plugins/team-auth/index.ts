@@ -1,4 +1,6 @@
 import { definePlugin } from "propylon";
+import { createBasicLogin } from "./basic.ts";
+import { commands } from "./commands.ts";
 import { Issuer } from "./issuer.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
@@ -12,8 +14,11 @@ export default definePlugin({
   name: "team-auth",
   config: optionsSchema,
   provides: Libraries,
+  commands,
   setup(gateway) {
-    const issuer = new Issuer(gateway, registerMetrics(gateway.metrics));
+    const failed = registerMetrics(gateway.metrics);
+    const issuer = new Issuer(gateway, failed);
+    const accounts = createBasicLogin(issuer, failed);
     gateway.use("gate", (call, next) => {
       issuer.permit(call);
       return next(call);
@@ -22,6 +27,7 @@ export default definePlugin({
     gateway.authenticator("team-auth", (credentials) => issuer.authenticate(credentials), {
       refusal: (credentials) => issuer.refusal(credentials),
     });
+    gateway.authenticator("service-accounts", (credentials) => accounts.authenticate(credentials));
     gateway.check("team-auth", () => issuer.check());
     // `propylon check` looks at the config alone.
     gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));

@@ -57,8 +57,9 @@ export class Issuer {
   async open(): Promise<() => Promise<void>> {
     const { store, database, log } = this.#gateway;
     const db = await database<Tables>(MIGRATIONS);
+    const { retention } = this.#gateway.config.audit;
     const replay = new ReplayGuard(db);
-    const housekeeping = new Housekeeping(db, replay, log);
+    const housekeeping = new Housekeeping(db, replay, { log, retention });
     const replica = (this.#replica = this.#createReplica(db, randomUUID(), store.shared));
     this.#resolver = new Resolver({
       replica,

@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import type { Json } from "propylon";
 import { readEpoch } from "./changes.ts";
 import type { Seal } from "./signing-keys.ts";
-import { NO_LIBRARIES, AccessSnapshot, type VerifyingKey } from "./snapshot.ts";
+import { NO_LIBRARIES, AccessSnapshot, type TeamScope, type VerifyingKey } from "./snapshot.ts";
 import type { Database, Tables } from "./tables.ts";
 
 /** Beyond so many changes everything is read again. */
@@ -120,7 +120,7 @@ export class Loader {
       };
     },
     team: async (ids) => {
-      let query = this.#db.selectFrom("team").select(["id", "active", "active_jti"]);
+      let query = this.#db.selectFrom("team").selectAll();
       let assigned = this.#db.selectFrom("team_workspace").select(["team", "workspace_id"]);
       if (ids) query = query.where("id", "in", ids);
       if (ids) assigned = assigned.where("team", "in", ids);
@@ -133,8 +133,7 @@ export class Loader {
       const rows = await query.execute();
       return ({ teams }) => {
         for (const id of ids ?? []) teams.delete(id);
-        for (const { id, active, active_jti: jti } of rows)
-          teams.set(id, { id, jti, active: active === 1, workspaces: workspaces.get(id) ?? [] });
+        for (const row of rows) teams.set(row.id, toScope(row, workspaces.get(row.id) ?? []));
       };
     },
     key: async (ids) => {
@@ -169,6 +168,17 @@ export class Loader {
 }
 
 /** Reads rows of these keys, or all, and returns what puts them into a snapshot. */
+function toScope(row: Tables["team"], workspaces: readonly string[]): TeamScope {
+  const { id, active, active_jti: jti, former_jti: former, former_until: until } = row;
+  return {
+    id,
+    jti,
+    former: former === null ? undefined : { jti: former, until: Date.parse(until ?? "") || 0 },
+    active: active === 1,
+    workspaces,
+  };
+}
+
 type Reader = (ids: readonly string[] | undefined) => Promise<(snapshot: AccessSnapshot) => void>;
 
 /** Many tokens see the same: equal lists are one. */

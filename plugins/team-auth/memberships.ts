@@ -11,6 +11,12 @@ export interface MembershipKey {
   readonly role: MembershipRole;
 }
 
+/** Which memberships are listed; default: all. */
+export interface MembershipFilter {
+  readonly user?: string | undefined;
+  readonly library?: string | undefined;
+}
+
 /** Who may change what: an owner everything, a manager only who reads. */
 const MAY_CHANGE: Readonly<Record<MembershipRole, readonly MembershipRole[]>> = {
   owner: ["owner"],
@@ -26,7 +32,7 @@ export class Memberships {
     this.#changes = changes;
   }
 
-  list({ user, library }: Partial<Omit<MembershipKey, "role">> = {}): Promise<Membership[]> {
+  list({ user, library }: MembershipFilter = {}): Promise<Membership[]> {
     let rows = this.#changes.db.selectFrom("membership").selectAll();
     if (user !== undefined) rows = rows.where("user", "=", user);
     if (library !== undefined) rows = rows.where("library_uid", "=", library);

@@ -84,6 +84,8 @@ async function createTeams(db: Empty): Promise<void> {
     .addColumn("name", "text", (column) => column.notNull())
     .addColumn("active", "integer", (column) => column.notNull().defaultTo(1))
     .addColumn("active_jti", "text")
+    .addColumn("former_jti", "text")
+    .addColumn("former_until", "text")
     .addColumn("owner", "text")
     .addColumn("created_at", "text", (column) => column.notNull())
     .addColumn("updated_at", "text", (column) => column.notNull())

@@ -1,6 +1,7 @@
 import { durationSchema, GatewayError } from "propylon";
 import { z } from "zod";
 
+const DAY_MS = 86_400_000;
 /** Longest that a per-turn token may live, in milliseconds. */
 const MAX_TURN_MS = 600_000;
 
@@ -49,6 +50,26 @@ export const optionsSchema = z.strictObject({
     })
     .prefault({})
     .describe("Tokens for one request, with the libraries in them."),
+  teams: z
+    .strictObject({
+      ownership: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Whether a service account sees and changes the teams alone that it made itself; those of others are not there for it.",
+        ),
+    })
+    .prefault({})
+    .describe("Teams of consoles."),
+  audit: z
+    .strictObject({
+      retention: durationSchema()
+        .refine((ms) => ms > 0, "expected more than 0")
+        .default(90 * DAY_MS)
+        .describe("How long rows of the audit are kept. A bare number is seconds."),
+    })
+    .prefault({})
+    .describe("The record of what was changed."),
   revocation: z
     .strictObject({
       inFlight: z

@@ -16,6 +16,7 @@ const MESSAGES = {
   team_inactive: "Token has been deactivated.",
   stale_jti: "Invalid MCP token.",
   replayed: "Token replay detected.",
+  wrong_password: "The name or password of the service account is wrong.",
 } as const;
 
 /** The closed list of reasons. */

@@ -11,7 +11,13 @@ import {
 } from "./jwt.ts";
 import { away, RefusedBearer } from "./refusals.ts";
 import type { Replica } from "./replica.ts";
-import { NO_LIBRARIES, type TeamScope, type TokenScope, type VerifyingKey } from "./snapshot.ts";
+import {
+  isTeamToken,
+  NO_LIBRARIES,
+  type TeamScope,
+  type TokenScope,
+  type VerifyingKey,
+} from "./snapshot.ts";
 import { hashToken, TOKEN_PREFIX } from "./tokens.ts";
 
 /** Tokens whose signature was checked that are remembered; beyond, the oldest is checked again. */
@@ -92,7 +98,9 @@ export class Resolver {
     if (!snapshot.keys.has(credential.key)) return undefined;
     if (credential.kind === "turn") return claims!["libraries"] as readonly string[];
     const team = snapshot.teams.get(credential.team);
-    return team?.active && team.jti === credential.id ? snapshot.librariesOf(team) : undefined;
+    return team?.active && isTeamToken(team, credential.id)
+      ? snapshot.librariesOf(team)
+      : undefined;
   }
 
   #resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
@@ -160,7 +168,7 @@ export class Resolver {
     const team = this.#parts.replica.snapshot.teams.get(id);
     if (!team) throw new RefusedBearer("unknown_team");
     if (!team.active) throw new RefusedBearer("team_inactive");
-    if (team.jti !== jti) throw new RefusedBearer("stale_jti");
+    if (!isTeamToken(team, jti)) throw new RefusedBearer("stale_jti");
     return team;
   }
 

@@ -1,17 +1,34 @@
-import type { PluginContext } from "propylon";
+import { type PluginContext } from "propylon";
+import { adminRoutes } from "./admin-replies.ts";
+import type { IsOwnUser } from "./asker.ts";
+import { registerAudit } from "./audit-routes.ts";
+import type { Directory } from "./directory.ts";
 import type { Issuer } from "./issuer.ts";
+import { registerJwks } from "./jwks-route.ts";
+import type { TeamAuthOptions } from "./options.ts";
+import { credentialOf } from "./resolver.ts";
+import { registerRest } from "./rest-routes.ts";
+import { LoggedTeams } from "./team-log.ts";
+import { registerAccounts, registerSigningKeys, registerTeams } from "./team-routes.ts";
+import { registerTokens } from "./token-routes.ts";
+import { registerLibraries, registerMemberships, registerUsers } from "./user-routes.ts";
 
-/** How long a consumer may keep the public keys, in seconds. */
-const MAX_AGE_S = 60;
-
-/** Serves the public keys, for consumers that verify team tokens themselves (RFC 7517 section 5). */
-export function registerRoutes(gateway: PluginContext, issuer: Issuer): void {
-  const options = { access: "public", mutates: false } as const;
-  gateway.route("GET", "/.well-known/jwks.json", options, (event) => {
-    event.res.headers.set("cache-control", `max-age=${MAX_AGE_S}`);
-    const keys = [...issuer.replica.snapshot.keys.values()];
-    return {
-      keys: keys.flatMap(({ kid, alg, jwk }) => (jwk ? [{ ...jwk, kid, alg, use: "sig" }] : [])),
-    };
-  });
+/** The public keys, the interface of consoles, and the administration below `/_meta/team-auth`. */
+export function registerRoutes(gateway: PluginContext<TeamAuthOptions>, issuer: Issuer): void {
+  const open = (): Directory => issuer.directory;
+  const teams = new LoggedTeams(() => open().teams, gateway.log);
+  const routes = adminRoutes(gateway);
+  registerJwks(gateway, issuer);
+  registerRest(gateway, { teams, ownership: gateway.config.teams.ownership });
+  registerUsers(routes, open);
+  registerLibraries(routes, open, isOwn);
+  registerMemberships(routes, open, isOwn);
+  registerTokens(routes, open, isOwn);
+  registerTeams(routes, teams);
+  registerSigningKeys(routes, open);
+  registerAccounts(routes, open);
+  registerAudit(routes, open);
 }
+
+const isOwn: IsOwnUser = (principal) =>
+  principal.kind === "user" && credentialOf(principal)?.kind === "token";

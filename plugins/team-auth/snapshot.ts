@@ -16,7 +16,14 @@ export interface TeamScope {
   readonly id: string;
   readonly active: boolean;
   readonly jti: string | null;
+  /** The token before it, while that still counts; the time is in milliseconds since 1970. */
+  readonly former: { readonly jti: string; readonly until: number } | undefined;
   readonly workspaces: readonly string[];
+}
+
+/** Whether a token of a team counts: the present one, or the one before within its grace. */
+export function isTeamToken({ jti, former }: TeamScope, asked: string): boolean {
+  return jti === asked || (former?.jti === asked && Date.now() < former.until);
 }
 
 /** A key that verifies. */

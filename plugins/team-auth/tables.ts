@@ -35,6 +35,9 @@ export interface Tables {
     name: string;
     active: number;
     active_jti: string | null;
+    /** The token before it, which counts until a time when it was replaced with a grace. */
+    former_jti: string | null;
+    former_until: string | null;
     owner: string | null;
     created_at: string;
     updated_at: string;

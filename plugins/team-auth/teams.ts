@@ -23,6 +23,14 @@ export interface TeamWithJwt {
 /** A team, with its token unless it was there before. */
 export type CreatedTeam = Pick<TeamWithJwt, "team"> & Partial<TeamWithJwt>;
 
+/** How a token is replaced. */
+export interface RotateOptions {
+  /** Whose team it has to be; default: anybody's. */
+  readonly owner?: string | undefined;
+  /** How long the token before still counts, in milliseconds; default 0. */
+  readonly grace?: number | undefined;
+}
+
 /** Deployments of agents, each with one token that lives long. */
 export class Teams {
   readonly #changes: Changes;
@@ -72,7 +80,9 @@ export class Teams {
     return this.#changes.make<CreatedTeam>(author, async (trx) => {
       const at = timestamp();
       const jti = randomUUID();
-      const row = { id, name, owner, active: 1, active_jti: jti, created_at: at, updated_at: at };
+      const former = { former_jti: null, former_until: null };
+      const times = { created_at: at, updated_at: at };
+      const row = { id, name, owner, active: 1, active_jti: jti, ...former, ...times };
       const insert = trx
         .insertInto("team")
         .values(row)
@@ -128,15 +138,28 @@ export class Teams {
     });
   }
 
-  /** A new token in place of the one before, which is refused from now on. @throws {GatewayError} `not_found` */
-  rotate(author: Author, id: string, owner?: string): Promise<Changed<TeamWithJwt>> {
+  /**
+   * A new token in place of the one before, which is refused from now on.
+   *
+   * @param options.grace how long the one before still counts, in milliseconds; default 0. One before that never does
+   * @throws {GatewayError} `not_found`
+   */
+  rotate(
+    author: Author,
+    id: string,
+    { owner, grace = 0 }: RotateOptions = {},
+  ): Promise<Changed<TeamWithJwt>> {
     return this.#changes.make(author, async (trx) => {
       const before = await readTeam(trx, id, owner);
       const jti = randomUUID();
-      await updateRow(trx, before.id, { active_jti: jti });
+      const former = {
+        former_jti: grace > 0 ? before.active_jti : null,
+        former_until: grace > 0 ? timestamp(Date.now() + grace) : null,
+      };
+      await updateRow(trx, before.id, { active_jti: jti, ...former });
       const jwt = await this.#sign(trx, { id: before.id, jti });
       const team = await readTeam(trx, before.id);
-      return { value: { team, jwt }, entry: entryOf("team.rotate", before.id) };
+      return { value: { team, jwt }, entry: entryOf("team.rotate", before.id, { grace }) };
     });
   }
 

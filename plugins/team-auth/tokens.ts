@@ -29,6 +29,12 @@ export interface TokenInput {
   readonly expiresAt?: string | undefined;
 }
 
+/** What of a token is changed. */
+export interface TokenChange extends Omit<TokenInput, "user" | "name"> {
+  readonly name?: string | undefined;
+  readonly active?: boolean | undefined;
+}
+
 /** A token of another system, of which only its SHA-256 is known. */
 export interface ForeignToken extends TokenInput {
   readonly hash: string;
@@ -106,11 +112,7 @@ export class Tokens {
   }
 
   /** @throws {GatewayError} as {@link create} */
-  update(
-    author: Author,
-    id: string,
-    input: Partial<Omit<TokenInput, "user">> & { readonly active?: boolean | undefined },
-  ): Promise<Changed<Token>> {
+  update(author: Author, id: string, input: TokenChange): Promise<Changed<Token>> {
     const { libraries, active } = input;
     const set = {
       ...(input.name !== undefined && { name: checkInput(input.name, nameSchema) }),

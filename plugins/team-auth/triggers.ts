@@ -25,7 +25,12 @@ const WATCHED: readonly Watched[] = [
     key: "token",
     columns: ["token", "library_uid", "position"],
   },
-  { table: "team", kind: "team", key: "id", columns: ["id", "active", "active_jti", "name"] },
+  {
+    table: "team",
+    kind: "team",
+    key: "id",
+    columns: ["id", "active", "active_jti", "former_jti", "former_until", "name"],
+  },
   { table: "team_workspace", kind: "team", key: "team", columns: ["team", "workspace_id"] },
   {
     table: "signing_key",

@@ -59,10 +59,13 @@ const CAMPAIGNS = {
     each: "200,000 steps beside the model, 50 kill -9 of a writer and 40 ends of the server, with PostgreSQL",
   },
   migration: {
-    args: vitest("test/core/store/database.test.ts"),
+    args: [
+      ...vitest("test/core/store/database.test.ts"),
+      "test/plugins/team-auth/migration-kill.test.ts",
+    ],
     env: { MIGRATION_KILLS: "200" },
     times: 1,
-    each: "200 migrations killed at random moments, with SQLite and with PostgreSQL",
+    each: "200 migrations killed at random moments, and 200 of the tables of team-auth, with SQLite and with PostgreSQL",
   },
   "store-away": {
     args: vitest("test/e2e/store-away.test.ts"),

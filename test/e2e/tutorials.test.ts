@@ -8,6 +8,7 @@ const PAGES: Readonly<Record<string, readonly number[]>> = {
   "docs/learn/gateway.md": [8080],
   "docs/learn/plugin.md": [8080],
   "docs/learn/team.md": [8080, 23030, 23031, 23032],
+  "docs/learn/team-auth.md": [8080],
 };
 
 describe.each(Object.entries(PAGES))("%s", (page, ports) => {

@@ -51,7 +51,7 @@ it(
       pause: (owner, id) => teams.setWorkspaces({ actor: owner }, id, [], owner),
       rename: (owner, id) => teams.rename({ actor: owner }, id, `${owner} ${randomInt(9)}`, owner),
       rotate: async (owner, id) =>
-        jwts.set(id, (await teams.rotate({ actor: owner }, id, owner)).value.jwt),
+        jwts.set(id, (await teams.rotate({ actor: owner }, id, { owner })).value.jwt),
       deactivate: (owner, id) => teams.deactivate({ actor: owner }, id, owner),
       reactivate: (owner, id) => teams.reactivate({ actor: owner }, id, owner),
     };

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Account, BasicLogin } from "../../../plugins/team-auth/basic.ts";
+import { BasicLogin } from "../../../plugins/team-auth/basic.ts";
 import { Guesses } from "../../../plugins/team-auth/guesses.ts";
+import type { Account } from "../../../plugins/team-auth/snapshot.ts";
 import { hashPassword } from "../../../plugins/team-auth/service-accounts.ts";
 
 const PASSWORD = "correct horse battery: staple";

@@ -213,7 +213,7 @@ describe.each(["sqlite", "postgres"])("the directory in %s", (kind) => {
     await expect(teams.get(KOTTOS, "b")).rejects.toMatchObject(missing);
     await expect(teams.get("0".repeat(8), "b")).rejects.toMatchObject(missing);
     await expect(teams.setWorkspaces(ADMIN, KOTTOS, [], "b")).rejects.toMatchObject(missing);
-    await expect(teams.rotate(ADMIN, KOTTOS, "b")).rejects.toMatchObject(missing);
+    await expect(teams.rotate(ADMIN, KOTTOS, { owner: "b" })).rejects.toMatchObject(missing);
     await expect(teams.deactivate(ADMIN, KOTTOS, "b")).rejects.toMatchObject(missing);
     expect(await teams.list("b")).toEqual([]);
     expect(await teams.list("a")).toHaveLength(1);

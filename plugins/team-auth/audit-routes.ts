@@ -1,0 +1,35 @@
+import { checkInput } from "propylon/kit";
+import { z } from "zod";
+import { type AdminRoutes, queryOf } from "./admin-replies.ts";
+import { verifyAudit } from "./audit-check.ts";
+import { type AuditRange, oldestFirst } from "./audit-rows.ts";
+import { hashSchema, instantSchema } from "./fields.ts";
+import type { Directory } from "./directory.ts";
+import type { Database } from "./tables.ts";
+
+const count = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const rangeSchema = z.strictObject({
+  after: count.optional(),
+  since: instantSchema.optional(),
+  limit: count.min(1).optional(),
+});
+const anchorSchema = z
+  .strictObject({ seq: count.min(1).optional(), hash: hashSchema.optional() })
+  .transform(({ seq, hash }) => (seq && hash ? { seq, hash } : undefined));
+
+/** The audit: as JSON lines, and whether its chain is whole. */
+export function registerAudit({ operator }: AdminRoutes, open: () => Directory): void {
+  operator("/audit", (event) => {
+    const range = checkInput(queryOf(event), rangeSchema);
+    const headers = { "content-type": "application/x-ndjson", "cache-control": "no-store" };
+    return new Response(ReadableStream.from(linesOf(open().db, range)), { headers });
+  });
+  operator("/audit/verify", (event) => {
+    return verifyAudit(open().db, checkInput(queryOf(event), anchorSchema));
+  });
+}
+
+async function* linesOf(db: Database, range: AuditRange): AsyncIterable<Uint8Array> {
+  const encoder = new TextEncoder();
+  for await (const row of oldestFirst(db, range)) yield encoder.encode(`${JSON.stringify(row)}\n`);
+}
