@@ -9,6 +9,7 @@ import {
   parseJson,
   timeoutSignal,
 } from "propylon/kit";
+import { issuerFault } from "./refusal.ts";
 
 /** Largest document in bytes; key sets and metadata have a few thousand. */
 const MAX_DOCUMENT = 256 * 1024;
@@ -102,8 +103,8 @@ const CLIENT = {
   maxResult: MAX_DOCUMENT,
   connections: MAX_CONNECTIONS,
   network: (cause: unknown): GatewayError =>
-    cause instanceof GatewayError ? cause : broken(networkReason(cause), cause),
-  tooLarge: (): GatewayError => broken("its answer is too large"),
+    cause instanceof GatewayError ? cause : issuerFault(networkReason(cause), cause),
+  tooLarge: (): GatewayError => issuerFault("its answer is too large"),
 };
 
 function parseDocument(bytes: Buffer): IssuerDocument["body"] {
@@ -120,9 +121,5 @@ function isSecure({ protocol, hostname }: URL): boolean {
 }
 
 function notAllowed(): GatewayError {
-  return broken("its metadata name an address that is not allowed");
-}
-
-function broken(why: string, cause?: unknown): GatewayError {
-  return new GatewayError("upstream_error", `The issuer cannot be used: ${why}.`, { cause });
+  return issuerFault("its metadata name an address that is not allowed");
 }

@@ -4,7 +4,13 @@ import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import type { IssuerDocument, IssuerDocuments, IssuerForm } from "./documents.ts";
 import type { FetchedValue } from "./fetched-value.ts";
 import type { IntrospectionOptions } from "./options.ts";
-import { expiredToken, invalidToken, TokenRefusal, uncheckedToken } from "./refusal.ts";
+import {
+  expiredToken,
+  invalidToken,
+  issuerFault,
+  TokenRefusal,
+  uncheckedToken,
+} from "./refusal.ts";
 
 /** Most questions at a time: whoever makes tokens up must not make the gateway ask without end. */
 const MAX_RUNNING = 64;
@@ -55,7 +61,7 @@ export class IntrospectedTokens implements IssuerCheck {
       });
       // 401 is about the gateway's own secret, and no answer about the token.
       if (answer.status === 200 && typeof answer.body["active"] === "boolean") return answer;
-      throw new Error(`Introspection was answered with HTTP ${answer.status}.`);
+      throw issuerFault(`a question about a token was answered with HTTP ${answer.status}`);
     } catch (error) {
       throw uncheckedToken(name, error);
     }

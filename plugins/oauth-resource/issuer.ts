@@ -5,6 +5,7 @@ import { IntrospectedTokens } from "./introspection.ts";
 import { KeySet } from "./key-set.ts";
 import { discover, namedUrl } from "./metadata.ts";
 import type { IssuerOptions } from "./options.ts";
+import { issuerFault } from "./refusal.ts";
 import { SignedTokens } from "./signed-tokens.ts";
 
 /** Makes the check of an issuer's tokens. */
@@ -30,5 +31,5 @@ export function createCheck(
 async function readSet(documents: IssuerDocuments, url: URL, issuer?: URL): Promise<unknown> {
   const { status, body } = await documents.read(url, issuer);
   if (status === 200) return body;
-  throw new Error(`The key set was answered with HTTP ${status}.`);
+  throw issuerFault(`its key set was answered with HTTP ${status}`);
 }

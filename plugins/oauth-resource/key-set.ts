@@ -1,6 +1,7 @@
 import type { FlattenedJWSInput, JSONWebKeySet, JWK, JWSHeaderParameters } from "jose";
 import { isObject } from "propylon/kit";
 import { FetchedValue } from "./fetched-value.ts";
+import { issuerFault } from "./refusal.ts";
 
 const MAX_KEYS = 100;
 /** Members that make a key; what else a set holds, e.g. parts of private keys, is left out. */
@@ -52,7 +53,7 @@ export class KeySet {
 function readKeys(value: unknown): JSONWebKeySet {
   const listed = isObject(value) && Array.isArray(value["keys"]) ? value["keys"] : [];
   const keys = listed.slice(0, MAX_KEYS).filter(isVerifier).map(publicPart);
-  if (keys.length === 0) throw new Error("The issuer's key set holds no public key.");
+  if (keys.length === 0) throw issuerFault("its key set holds no public key");
   return { keys };
 }
 

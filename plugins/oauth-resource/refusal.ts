@@ -32,6 +32,11 @@ export function expiredToken(cause?: unknown): TokenRefusal {
   return new TokenRefusal("expired", "The token has expired.", { cause });
 }
 
+/** What an issuer did that it should not, as the end of a sentence: told to the operator, and to nobody who brings a token. */
+export function issuerFault(why: string, cause?: unknown): GatewayError {
+  return new GatewayError("upstream_error", `The issuer cannot be used: ${why}.`, { cause });
+}
+
 /** An issuer that does not answer is no fault of the token: 502, and no client throws a good token away. */
 export function uncheckedToken(issuer: string, cause: unknown): GatewayError {
   return new GatewayError("upstream_error", "The token cannot be checked at the moment.", {
