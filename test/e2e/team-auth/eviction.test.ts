@@ -166,8 +166,8 @@ it(
       const ends = await Promise.all(opened.map(({ ended }) => ended));
       const last = Math.max(...ends.map(({ at }) => at - answered));
       figures.push(`${ends.length} ${name}s: ${last.toFixed(0)} ms`);
-      expect(last, name).toBeLessThan(LIMIT_MS);
-      for (const { text } of ends) expect(text, name).toContain("The credential was revoked.");
+      expect([name, last < LIMIT_MS]).toEqual([name, true]);
+      for (const { text } of ends) expect(text).toContain("The credential was revoked.");
     }
     process.stdout.write(`${figures.join(", ")}; ${JSON.stringify(changed.ended)}\n`);
     expect(kept.filter(({ isOpen }) => !isOpen)).toEqual([]);
