@@ -102,9 +102,10 @@ function bodyOf(dialect, call) {
 }
 
 /** Opens a conversation on a connection and returns `(id) => request bytes`. */
-export async function converse(connection, { dialect, path, port, call }) {
+export async function converse(connection, { dialect, path, port, call, authorization }) {
   const host = `127.0.0.1:${port}`;
   const headers = await OPEN[dialect](connection, path, host);
+  if (authorization) headers["authorization"] = authorization;
   if (dialect === "modern") {
     headers["mcp-method"] = call.method;
     if (call.params?.name) headers["mcp-name"] = call.params.name;

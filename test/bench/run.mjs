@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Bench } from "./bench.mjs";
 import { a2a } from "./groups/a2a.mjs";
+import { auth } from "./groups/auth.mjs";
 import { http } from "./groups/http.mjs";
 import { large } from "./groups/large.mjs";
 import { latency } from "./groups/latency.mjs";
@@ -32,6 +33,7 @@ const GROUPS = {
   relay,
   plugins,
   telemetry,
+  auth,
   http,
   a2a,
   stdio,

@@ -124,7 +124,12 @@ const CAMPAIGNS = {
   },
   revocation: {
     args: vitest("test/e2e/team-auth/revocation.test.ts"),
-    env: { REVOCATIONS: "2000", REVOCATION_GATEWAYS: "2,3", REVOCATION_CALLS: "300" },
+    env: {
+      REVOCATIONS: "2000",
+      REVOCATION_GATEWAYS: "2,3",
+      REVOCATION_CALLS: "300",
+      REVOCATION_TIMED: "1",
+    },
     times: 1,
     each: "2,000 changes of teams at two and at three gateways of one PostgreSQL under 300 calls a second, and with one stopped",
   },

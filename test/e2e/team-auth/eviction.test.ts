@@ -162,14 +162,16 @@ it(
     const changed = await directory.teams.rotate(ADMIN, KOTTOS);
     const answered = performance.now();
     const figures: string[] = [];
+    const late: string[] = [];
     for (const [name, opened] of Object.entries({ ...ending, call: calls })) {
       const ends = await Promise.all(opened.map(({ ended }) => ended));
       const last = Math.max(...ends.map(({ at }) => at - answered));
       figures.push(`${ends.length} ${name}s: ${last.toFixed(0)} ms`);
-      expect(last, name).toBeLessThan(LIMIT_MS);
-      for (const { text } of ends) expect(text, name).toContain("The credential was revoked.");
+      if (last >= LIMIT_MS) late.push(name);
+      for (const { text } of ends) expect(text).toContain("The credential was revoked.");
     }
     process.stdout.write(`${figures.join(", ")}; ${JSON.stringify(changed.ended)}\n`);
+    expect(late).toEqual([]);
     expect(kept.filter(({ isOpen }) => !isOpen)).toEqual([]);
     expect(changed.ended.calls).toBe(calls.length);
     expect(changed.ended.streams).toBeGreaterThanOrEqual(Object.values(ending).flat().length);

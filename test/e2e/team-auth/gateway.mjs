@@ -3,15 +3,9 @@ import { createGateway, definePlugin } from "propylon";
 import { pino } from "pino";
 import postgres from "propylon/plugins/postgres";
 import teamAuth, { Libraries } from "propylon/plugins/team-auth";
-import { Issuer } from "../../../dist/plugins/team-auth/issuer.js";
+import { withIssuer } from "../../fixtures/issuer.mjs";
 
 const { store, schema, secretKey } = JSON.parse(process.argv[2]);
-let issuer;
-const { open } = Issuer.prototype;
-Issuer.prototype.open = function openAndTell() {
-  issuer = this;
-  return open.call(this);
-};
 const reader = definePlugin({
   name: "reader",
   inject: { libraries: Libraries },
@@ -23,23 +17,24 @@ const reader = definePlugin({
   },
 });
 const plugins = { "team-auth": { secretKeys: [secretKey] }, postgres: { schema }, reader: {} };
-const gateway = await createGateway(
-  { store, plugins, listeners: { main: { port: 0 } } },
-  {
-    plugins: { "team-auth": teamAuth, postgres, reader },
-    log: pino({ level: process.env.CAMPAIGN_LOG ?? "silent" }, process.stderr),
-  },
+const log = pino({ level: process.env.CAMPAIGN_LOG ?? "silent" }, process.stderr);
+const { gateway, issuer } = await withIssuer(() =>
+  createGateway(
+    { store, plugins, listeners: { main: { port: 0 } } },
+    { plugins: { "team-auth": teamAuth, postgres, reader }, log },
+  ),
 );
 await gateway.listen();
 
-process.on("message", async ({ id, table, method, args }) => {
+async function change({ id, table, method, args }) {
   const begin = performance.now();
   try {
     const answer = await issuer.directory[table][method](...args);
-    const value = answer?.value ?? answer;
-    process.send({ id, value, took: performance.now() - begin });
+    process.send({ id, value: answer?.value ?? answer, took: performance.now() - begin });
   } catch ({ message }) {
     process.send({ id, error: message });
   }
-});
+}
+
+process.on("message", (message) => void change(message));
 process.send({ url: gateway.addresses.get("main").url });

@@ -41,16 +41,16 @@ it(
     for (let at = 0; at < 3; at++) gateways.push(await GatewayProcess.start(server!.url, schema));
     const [first] = gateways as [GatewayProcess, ...GatewayProcess[]];
     const team = { id: KOTTOS, name: "Kottos" };
-    const { value } = await first.change<{ jwt: string }>("teams", "create", ADMIN, team);
-    const { kid } = decodeProtectedHeader(value.jwt);
-    const { value: secret } = await first.change<string>("keys", "reveal", ADMIN, kid);
+    const { value } = await first.change("teams", "create", ADMIN, team);
+    const { kid } = decodeProtectedHeader((value as { jwt: string }).jwt);
+    const { value: secret } = await first.change("keys", "reveal", ADMIN, kid);
     const mint = async (): Promise<TokenModel> => {
       const isExpired = randomInt(20) === 0;
       const now = Math.floor(Date.now() / 1_000);
       const claims = turnClaims(isExpired ? { iat: now - 100, exp: now - 31 } : { exp: now + 300 });
       const jwt = await new SignJWT(claims)
         .setProtectedHeader({ alg: "HS256", kid: kid! })
-        .sign(new TextEncoder().encode(secret));
+        .sign(new TextEncoder().encode(secret as string));
       return { jwt, isExpired, admitted: 0, replayed: 0, unknown: 0, uses: 0 };
     };
     const pool: TokenModel[] = [];

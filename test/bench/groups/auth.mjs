@@ -1,0 +1,175 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const ADMIN = { actor: "bench" };
+const SECRET_KEY = "a key of the benchmark, long enough";
+const TEAM = "a3f10000-0000-4000-8000-00000000000a";
+const TOKENS = 100_000;
+const TEAMS = 10_000;
+const WORKSPACES = 1_000;
+const BATCH = 1_000;
+
+/** What a call costs by who makes it, over one with a key of the config; and what many tokens and teams cost. */
+export async function auth(bench) {
+  const folder = mkdtempSync(join(tmpdir(), "propylon-bench-"));
+  try {
+    const store = `sqlite:${join(folder, "gateway.db")}`;
+    const bearers = await seed(store, false);
+    await calls(bench, store, bearers);
+    await size(bench, store);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function calls(bench, store, bearers) {
+  const upstream = await bench.upstream();
+  const key = "bench-key-of-the-config-0123456789";
+  const gateway = await bench.gateway({
+    ...configOf(store),
+    servers: { upstream: { url: `http://127.0.0.1:${upstream.port}/mcp` } },
+    endpoints: { mcp: { path: "/mcp", servers: ["upstream"], naming: "none" } },
+    auth: { keys: { bench: { role: "caller", hash: `sha256:${digest(key)}` } } },
+  });
+  const drive = (bearer) => () =>
+    bench.drive(gateway, {
+      dialect: "modern",
+      call: "echo",
+      connections: 16,
+      authorization: `Bearer ${bearer}`,
+    });
+  const cells = { key: drive(key), opaque: drive(bearers.opaque), team: drive(bearers.jwt) };
+  const samples = await bench.interleave("relayed call by credential", cells);
+  for (const name of ["opaque", "team"])
+    bench.ratio(`auth_cpu_${name}`, samples[name], samples.key, "cpu");
+  await bench.release([upstream, gateway]);
+}
+
+/** Ready with so many tokens and teams, and what they take. */
+async function size(bench, store) {
+  const started = async () => {
+    const gateway = await bench.gateway(configOf(store));
+    await gateway.stop();
+    return gateway.startWall;
+  };
+  await started();
+  const empty = await started();
+  await seed(store, true);
+  await started();
+  bench.figure("auth_start_full_ms", [await started()]);
+  bench.figure("auth_start_empty_ms", [empty]);
+  const measured = await bench.target("snapshot", configOf(store), {
+    core: 0,
+    flags: ["--expose-gc"],
+  });
+  const { result } = await measured.ask({ command: "measure" });
+  await measured.stop();
+  bench.figure("auth_snapshot_mb", [result.bytes / 2 ** 20]);
+  bench.figure("auth_snapshot_load_ms", [result.ms]);
+}
+
+const configOf = (store) => ({
+  store,
+  plugins: { "team-auth": { secretKeys: [SECRET_KEY] } },
+  listeners: { main: { port: 0 } },
+});
+
+const digest = (text) => createHash("sha256").update(text).digest("hex");
+
+/** Fills the tables: one team and one token, or as many as are promised. */
+async function seed(store, isFull) {
+  const { createGateway } = await import("../../../dist/core/index.js");
+  const { withIssuer } = await import("../../fixtures/issuer.mjs");
+  const resolvePlugin = async (name) =>
+    (await import(`../../../dist/plugins/${name}/index.js`)).default;
+  const config = { ...configOf(store), log: { level: "error" } };
+  const { gateway, issuer } = await withIssuer(() => createGateway(config, { resolvePlugin }));
+  try {
+    return isFull ? await fill(issuer.directory.db) : await createFirst(issuer.directory);
+  } finally {
+    await gateway.close();
+  }
+}
+
+async function createFirst({ users, libraries, teams, tokens }) {
+  await users.create(ADMIN, { id: "ada" });
+  await libraries.create(ADMIN, { uid: "lib-a", workspaceId: "ws-0", owner: "ada" });
+  const { value: team } = await teams.create(ADMIN, { id: TEAM, name: "Kottos" });
+  await teams.setWorkspaces(ADMIN, TEAM, ["ws-0"]);
+  const { value: token } = await tokens.create(ADMIN, {
+    user: "ada",
+    name: "laptop",
+    libraries: ["lib-a"],
+  });
+  return { jwt: team.jwt, opaque: token.secret };
+}
+
+async function fill(db) {
+  const at = new Date().toISOString();
+  const many = (count, make) => Array.from({ length: count }, (_each, index) => make(index));
+  await insert(
+    db,
+    "library",
+    many(WORKSPACES, (index) => ({
+      uid: `library-${index}`,
+      name: `Library ${index}`,
+      workspace_id: `ws-${index}`,
+      created_at: at,
+    })),
+  );
+  await insert(
+    db,
+    "token",
+    many(TOKENS, (index) => ({
+      id: index.toString(36).padStart(8, "0"),
+      user: "ada",
+      name: `Token ${index}`,
+      prefix: "ppt_",
+      hash: digest(String(index)),
+      active: 1,
+      created_at: at,
+    })),
+  );
+  await insert(
+    db,
+    "token_library",
+    many(TOKENS * 2, (index) => ({
+      token: (index >> 1).toString(36).padStart(8, "0"),
+      library_uid: `library-${((index >> 1) * 7 + (index & 1)) % WORKSPACES}`,
+      position: index & 1,
+    })),
+  );
+  await insert(
+    db,
+    "team",
+    many(TEAMS, (index) => ({
+      id: `a3f10000-0000-4000-9000-${index.toString(16).padStart(12, "0")}`,
+      name: `Team ${index}`,
+      active: 1,
+      active_jti: crypto.randomUUID(),
+      created_at: at,
+      updated_at: at,
+    })),
+  );
+  await insert(
+    db,
+    "team_workspace",
+    many(TEAMS, (index) => ({
+      team: `a3f10000-0000-4000-9000-${index.toString(16).padStart(12, "0")}`,
+      workspace_id: `ws-${index % WORKSPACES}`,
+      created_at: at,
+    })),
+  );
+}
+
+async function insert(db, table, rows) {
+  await db.transaction().execute(async (trx) => {
+    for (let begin = 0; begin < rows.length; begin += BATCH)
+      await trx
+        .insertInto(table)
+        .values(rows.slice(begin, begin + BATCH))
+        .execute();
+  });
+}

@@ -1,0 +1,25 @@
+/** Loads who may see what from the tables of a gateway, and says how long that takes and what it holds. */
+import { createGateway } from "../../../dist/core/index.js";
+import { Loader } from "../../../dist/plugins/team-auth/loader.js";
+import { withIssuer } from "../../fixtures/issuer.mjs";
+
+const resolvePlugin = async (name) =>
+  (await import(`../../../dist/plugins/${name}/index.js`)).default;
+const config = { ...JSON.parse(process.argv[2]), log: { level: "error" } };
+const { issuer } = await withIssuer(() => createGateway(config, { resolvePlugin }));
+
+async function measure() {
+  // The secrets of keys are not opened: there are few.
+  const loader = new Loader(issuer.directory.db, { open: (text) => text });
+  gc();
+  const before = process.memoryUsage().heapUsed;
+  const begin = performance.now();
+  const snapshot = await loader.load();
+  const ms = performance.now() - begin;
+  gc();
+  const bytes = process.memoryUsage().heapUsed - before;
+  return { ms, bytes, teams: snapshot.teams.size };
+}
+
+process.on("message", () => void measure().then((result) => process.send({ result })));
+process.send({ port: 1 });
