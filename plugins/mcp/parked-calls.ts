@@ -1,6 +1,6 @@
 import { randomBytes, createHmac, timingSafeEqual } from "node:crypto";
 import type { Json } from "propylon";
-import { FairQuota } from "./fair-quota.ts";
+import { FairQuota } from "propylon/kit";
 import type { ClientRequest } from "./client-call.ts";
 import type { Forward } from "./forward.ts";
 
