@@ -5,6 +5,7 @@ import { EarlyCalls, FirstConnect } from "./first-connect.ts";
 import { Journals } from "./journal.ts";
 import { KeepAlive, type StreamSettings } from "./stream.ts";
 import { View } from "./view.ts";
+import { type TaskService, Tasks } from "propylon/plugins/tasks";
 
 /**
  * The values that were used of late, by key. Two maps in place of an order of use: a look-up of what is in use changes nothing,
@@ -115,6 +116,11 @@ export class EndpointContext {
           "event stream closed: the client reads too slowly",
         ),
     };
+  }
+
+  /** What keeps tasks; absent without that plugin. */
+  get tasks(): TaskService | undefined {
+    return this.host.current.service(Tasks);
   }
 
   /** What a request for a list waits for; `undefined` = nothing. */
