@@ -8,6 +8,7 @@ import type { GatewayHooks } from "../plugin/hooks.ts";
 import type { Listed, PrincipalFilters } from "../plugin/filters.ts";
 import type { Backlog } from "../http/backlog.ts";
 import type { Server } from "../server/server.ts";
+import type { Service } from "../plugin/service.ts";
 import type { Store } from "../store/store.ts";
 import type { Json, Principal } from "../call/types.ts";
 import type { NodeHandler } from "../http/route.ts";
@@ -28,6 +29,8 @@ export interface CallRunner {
    * @returns ends that
    */
   hold(work: Abortion): () => void;
+  /** What a plugin of this generation provides. Endpoints outlive plugins, so they look each time. */
+  service<T>(service: Service<T>): T | undefined;
 }
 
 /**

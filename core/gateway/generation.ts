@@ -8,6 +8,7 @@ import { GatewayError } from "../errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import type { Scope } from "../plugin/scope.ts";
+import type { Service } from "../plugin/service.ts";
 import type { Principal } from "../call/types.ts";
 
 /** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
@@ -24,6 +25,8 @@ export class Generation {
   readonly compiled: Compiled;
   /** What can be aborted of the calls in flight. */
   readonly running: InFlightSet<Abortion>;
+  /** What plugins provide, by id; made when it is first asked for. */
+  #services: ReadonlyMap<string, unknown> | undefined;
   #inFlight = 0;
   #isAbandoned = false;
   readonly #waiting: (() => void)[] = [];
@@ -67,6 +70,16 @@ export class Generation {
       this.running.delete(work);
       this.#end();
     };
+  }
+
+  /** What a plugin provides. */
+  service<T>({ id }: Service<T>): T | undefined {
+    this.#services ??= new Map(
+      this.scopes.flatMap(({ plugin, service }) =>
+        plugin.provides ? [[plugin.provides.id, service] as const] : [],
+      ),
+    );
+    return this.#services.get(id) as T | undefined;
   }
 
   /** Waits until no call is in flight, at most so many milliseconds; tells whether it came to that. */

@@ -23,6 +23,7 @@ export {
   parseInexact,
   parseJson,
 } from "./json.ts";
+export { FairQuota } from "./fair-quota.ts";
 export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 
 // HTTP

@@ -2,7 +2,7 @@
  * Plugins that are there without a word in the config: keys of `plugins` that are `{}` unless it says otherwise, `false` to do
  * without. They are set up before all others and leave after them; lists of plugins are about the others. They have no metrics of their own.
  */
-export const DEFAULT_PLUGINS: readonly string[] = ["servers", "mcp"];
+export const DEFAULT_PLUGINS: readonly string[] = ["servers", "mcp", "tasks"];
 
 /**
  * Server types of plugins that come with Propylon: an entry of `servers` with such a `type` brings its plugin along, unless another

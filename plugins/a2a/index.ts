@@ -1,5 +1,6 @@
 import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
+import { Tasks } from "propylon/plugins/tasks";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
@@ -13,7 +14,7 @@ export default definePlugin({
   name: "a2a",
   config: optionsSchema,
   formerOptions,
-  inject: { agents: optional(Agents) },
+  inject: { agents: optional(Agents), tasks: optional(Tasks) },
   provides: Runtime,
   async setup(gateway) {
     const handler = gateway.keep(
@@ -22,8 +23,7 @@ export default definePlugin({
       (kept) => kept.close(),
     );
     // Without skills it serves nothing, as in configs that have it for servers of type a2a.
-    if (gateway.config.skills.length > 0)
-      await serveRuntime(gateway, handler, gateway.services.agents);
+    if (gateway.config.skills.length > 0) await serveRuntime(gateway, handler, gateway.services);
     return handler;
   },
 });

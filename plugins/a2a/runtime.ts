@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { PluginContext } from "propylon";
 import { readVariable, setTicker } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
+import type { TaskService } from "propylon/plugins/tasks";
 import { Card } from "./card.ts";
 import { contractRoutes } from "./dialect/routes.ts";
 import { checkWorkDir } from "./executors/command.ts";
@@ -12,9 +13,16 @@ import { placeRuntime } from "./place.ts";
 import { standardFace } from "./standard/routes.ts";
 import { Conversations } from "./tasks/conversations.ts";
 import type { RequestHandler } from "./tasks/request-handler.ts";
+import { RuntimeTasks } from "./tasks/runtime-tasks.ts";
 
 /** How often what is too old is looked for, in milliseconds: at most, and at least. */
 const SWEEP_MS = [1_000, 30_000] as const;
+
+/** Other plugins that it works with. */
+export interface RuntimeServices {
+  readonly agents: AgentsService | undefined;
+  readonly tasks: TaskService | undefined;
+}
 
 /**
  * Serves the skills of the config: their tasks, the card, and both dialects.
@@ -24,7 +32,7 @@ const SWEEP_MS = [1_000, 30_000] as const;
 export async function serveRuntime(
   gateway: PluginContext<A2aOptions>,
   handler: RequestHandler,
-  agents: AgentsService | undefined,
+  { agents, tasks }: RuntimeServices,
 ): Promise<void> {
   const { config } = gateway;
   const conversations = gateway.keep(
@@ -38,7 +46,7 @@ export async function serveRuntime(
   const skills = await createSkills({ gateway, agents, handler, conversations, workDir });
   const card = new Card(gateway, place, [...skills.values()]);
   card.route();
-  contractRoutes(gateway, handler, card, standardFace(gateway, handler, card));
+  contractRoutes(gateway, handler, card, standardFace(gateway, handler, card, tasks));
   registerMetrics(gateway.metrics, handler);
   gateway.onStart(async () => {
     if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);
@@ -47,7 +55,9 @@ export async function serveRuntime(
     await conversations.load(config.sessions);
     await handler.load();
     const stop = sweepNowAndThen(config, handler, conversations);
+    const leave = tasks?.join(new RuntimeTasks(handler));
     return () => {
+      leave?.();
       stop();
       giveBack();
     };

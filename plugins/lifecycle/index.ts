@@ -2,6 +2,8 @@ import { definePlugin, optional } from "propylon";
 import { setTicker } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
+import { Tasks } from "propylon/plugins/tasks";
+import { AgentTasks } from "./agent-tasks.ts";
 import { takersOf } from "./dependencies.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { registerMetrics } from "./metrics.ts";
@@ -18,10 +20,10 @@ export default definePlugin({
   name: "lifecycle",
   config: optionsSchema,
   formerOptions,
-  inject: { agents: Agents, payloads: optional(Payloads) },
+  inject: { agents: Agents, payloads: optional(Payloads), tasks: optional(Tasks) },
   setup(gateway) {
-    const { config: options, services, log } = gateway;
-    const { agents, payloads } = services;
+    const { config: options, log } = gateway;
+    const { agents, payloads, tasks } = gateway.services;
     const lifecycle = gateway.keep(
       "lifecycle",
       () => new Lifecycle(gateway.store),
@@ -43,11 +45,11 @@ export default definePlugin({
       const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.retention.ttl));
       const timer = setTicker(() => {
         lifecycle.sweep();
-        // The store is away: the next time will do.
-        lifecycle.takeOver().catch(() => {});
-      }, every);
-      timer.unref();
+        lifecycle.takeOver().catch(() => {}); // The store is away: the next time will do.
+      }, every).unref();
+      const leave = tasks?.join(new AgentTasks(lifecycle));
       return () => {
+        leave?.();
         clearInterval(timer);
         giveBack();
       };

@@ -1,9 +1,10 @@
 import type { Json, Server } from "propylon";
 import { isObject } from "propylon/kit";
+import { TASKS_EXTENSION } from "./protocol.ts";
 
 /**
  * What an endpoint declares to its clients: everything any of its servers can do. Tools are always there, because plugins
- * and servers may add them at any time. Tasks are not relayed, so not declared.
+ * and servers may add them at any time. Tasks of servers are not relayed, so not declared.
  */
 export function mergeCapabilities(servers: readonly Server[]): Json {
   const all = servers.map((server) => server.catalogue.capabilities);
@@ -28,8 +29,15 @@ function mergeExtensions(all: readonly Json[]): Json {
     lists
       .toReversed()
       .flat()
-      .filter(([id]) => id !== "io.modelcontextprotocol/tasks"),
+      .filter(([id]) => id !== TASKS_EXTENSION),
   );
+}
+
+/** Capabilities with the gateway's own tasks. */
+export function withTasks(capabilities: Json): Json {
+  const { extensions } = capabilities;
+  const own = isObject(extensions) ? extensions : {};
+  return { ...capabilities, extensions: { ...own, [TASKS_EXTENSION]: {} } };
 }
 
 /** The usage notes of all servers; with a heading each when there are several. */

@@ -20,6 +20,7 @@ import {
   SEVERITIES,
   addSignal,
   adoptTrace,
+  answerInputs,
   isObject,
   toRpcError,
 } from "propylon/kit";
@@ -58,6 +59,8 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   readonly #cancellation = new Cancellation();
   #token: string | number | undefined;
   #order: ProgressOrder | undefined;
+  /** Ends its stay in flight while its client is asked, when it is in no pipeline. */
+  #unhold: (() => void) | undefined;
 
   constructor(context: EndpointContext, reply: Reply, request: ClientRequest) {
     this.context = context;
@@ -126,8 +129,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
       principal,
       timeout: undefined,
       cancellation: this.#cancellation,
-      progress:
-        this.#token === undefined ? undefined : (report: Progress) => this.#progress(report),
+      progress: this.wantsProgress ? (report: Progress) => this.onProgress(report) : undefined,
       peer: this,
     });
     this.runner.call(call).then(
@@ -157,7 +159,19 @@ export abstract class ClientCall implements Peer, ReplyOwner {
 
   #end(): void {
     this.done = true;
+    this.#unhold?.();
     this.release();
+  }
+
+  /** Asks the client what the callee asks in place of an answer, and calls again, until there is one. */
+  protected async fetchInputs(call: Call, answer: Answer): Promise<Answer> {
+    const { context, runner } = this;
+    this.#unhold = runner.hold({
+      slot: -1,
+      principal: call.principal,
+      abort: (reason) => this.interrupt(reason),
+    });
+    return answerInputs(call, answer, (next) => runner.call({ ...next, id: context.nextCallId() }));
   }
 
   /** Lets go of what the call held; runs once, at its end. */
@@ -227,7 +241,12 @@ export abstract class ClientCall implements Peer, ReplyOwner {
     else reply.end(faultPieces({ code, message, data }, this.id), statusOf(error), error.headers);
   }
 
-  #progress(report: Progress): void {
+  /** Whether anybody is told of progress. */
+  protected get wantsProgress(): boolean {
+    return this.#token !== undefined;
+  }
+
+  protected onProgress(report: Progress): void {
     const token = this.#token;
     if (token === undefined || this.reply === undefined || this.done) return;
     this.#order ??= new ProgressOrder();

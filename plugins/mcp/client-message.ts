@@ -8,6 +8,7 @@ import {
   META_VERSION,
   MODERN_VERSIONS,
   RPC,
+  TASKS_EXTENSION,
 } from "./protocol.ts";
 
 /** A JSON-RPC message after its shape was checked once. */
@@ -82,6 +83,14 @@ export function classify(message: ClientMessage, headers: IncomingHttpHeaders): 
   if (message.method === "initialize" && !(typeof claim === "string" && isModernVersion(claim)))
     return "legacy";
   return checkClaim(claim, meta as Json, message, version) ?? "modern";
+}
+
+/** Whether a request of a stateless client says that it knows tasks. */
+export function declaresTasks(params: Json | undefined): boolean {
+  const meta = params?.["_meta"];
+  const capabilities = isObject(meta) ? meta[META_CAPABILITIES] : undefined;
+  const extensions = isObject(capabilities) ? capabilities["extensions"] : undefined;
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
 function missingEnvelope(method: string, version: string, meta: unknown): Fault {

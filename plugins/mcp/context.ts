@@ -6,6 +6,7 @@ import { Journals } from "./journal.ts";
 import { RequestStates } from "./request-states.ts";
 import { KeepAlive, type StreamSettings } from "./stream.ts";
 import { View } from "./view.ts";
+import { type TaskService, Tasks } from "propylon/plugins/tasks";
 
 /** Most views of principals that are kept; one that was dropped is built again when it is asked for. */
 const MAX_VIEWS = 1_000;
@@ -82,6 +83,11 @@ export class EndpointContext {
           "event stream closed: the client reads too slowly",
         ),
     };
+  }
+
+  /** What keeps tasks; absent without that plugin. */
+  get tasks(): TaskService | undefined {
+    return this.host.current.service(Tasks);
   }
 
   /** What a request for a list waits for; `undefined` = nothing. */

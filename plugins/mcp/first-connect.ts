@@ -1,9 +1,8 @@
 import { GatewayError, type Principal, type Server, toGatewayError } from "propylon";
-import { type Cancellation, type EndpointHost, setTimer } from "propylon/kit";
+import { type Cancellation, type EndpointHost, FairQuota, setTimer } from "propylon/kit";
 import type { View } from "./view.ts";
 import { type Forward, isFault, isUnknown } from "./forward.ts";
 import { type Fault, toFault } from "./protocol.ts";
-import { FairQuota } from "./fair-quota.ts";
 
 /** How long the first requests wait for servers that are still connecting for the first time. */
 const LIMIT_MS = 2_000;

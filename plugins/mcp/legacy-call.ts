@@ -1,5 +1,5 @@
 import type { Answer, Call, GatewayError, Json } from "propylon";
-import { SEVERITIES, abortError, answerInputs, needsInput } from "propylon/kit";
+import { SEVERITIES, abortError, needsInput } from "propylon/kit";
 import type { Pieces } from "./stream.ts";
 import type { ClientRequest } from "./client-call.ts";
 import { ClientCall } from "./client-call.ts";
@@ -21,8 +21,6 @@ export class LegacyCall extends ClientCall implements Cancellable {
   later: Cancellable | undefined = undefined;
   readonly #session: Session;
   #asks: Map<string, PendingAsk> | undefined;
-  /** Ends its stay in flight while its client is asked, when it is in no pipeline. */
-  #unhold: (() => void) | undefined;
 
   constructor(context: EndpointContext, reply: Reply, request: ClientRequest, session: Session) {
     super(context, reply, request);
@@ -70,23 +68,9 @@ export class LegacyCall extends ClientCall implements Cancellable {
     const pieces = answer.encode(this.id);
     // Revisions before 2026-07-28 have no such answers, so those of their servers are not searched for one.
     if (!(answer.isRaw && this.callee === "legacy") && needsInput(answer, pieces))
-      return this.#fetchInputs(call, answer);
+      return this.fetchInputs(call, answer).then((last) => this.write(last));
     this.#end(answer, pieces);
     return undefined;
-  }
-
-  async #fetchInputs(call: Call, answer: Answer): Promise<void> {
-    const { context, runner } = this;
-    this.#unhold = runner.hold({
-      slot: -1,
-      principal: call.principal,
-      abort: (reason) => this.interrupt(reason),
-    });
-    this.write(
-      await answerInputs(call, answer, (next) =>
-        runner.call({ ...next, id: context.nextCallId() }),
-      ),
-    );
   }
 
   protected override write(answer: Answer): void {
@@ -118,7 +102,6 @@ export class LegacyCall extends ClientCall implements Cancellable {
   protected override release(): void {
     this.#session.end(this);
     this.#rejectAsks(WENT_AWAY);
-    this.#unhold?.();
   }
 
   #rejectAsks(error: GatewayError): void {

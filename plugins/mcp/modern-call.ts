@@ -1,20 +1,29 @@
 import { faultPieces } from "./stream.ts";
 import { randomUUID } from "node:crypto";
-import type { Answer, Era, GatewayError, Json } from "propylon";
-import { SEVERITIES, isObject } from "propylon/kit";
+import { Answer, type Call, type Era, type GatewayError, type Json, type Progress } from "propylon";
+import { abortError, needsInput, SEVERITIES, isObject } from "propylon/kit";
+import type { TaskHandle } from "propylon/plugins/tasks";
 import { CALL_OVER, notOffered, tooManyAsks, WENT_AWAY, WITHDRAWN } from "./asks.ts";
+import { CallTask, type TaskCall, type TaskPlan } from "./call-task.ts";
 import { type ClientRequest, ClientCall } from "./client-call.ts";
 import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
 import type { ParkedAsk, ParkedCalls } from "./parked-calls.ts";
 import type { StateOwner } from "./request-states.ts";
-import { META_CAPABILITIES, META_LOG_LEVEL, META_SERVER_INFO, RPC } from "./protocol.ts";
+import {
+  type Fault,
+  META_CAPABILITIES,
+  META_LOG_LEVEL,
+  META_SERVER_INFO,
+  RPC,
+} from "./protocol.ts";
 import { type Reply, resultPieces } from "./reply.ts";
 import { encodeModern } from "./result.ts";
+import { ownMeta, toWire } from "./task-form.ts";
 
 /** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */
-export class ModernCall extends ClientCall {
+export class ModernCall extends ClientCall implements TaskCall {
   readonly era = "modern";
   readonly #held: ParkedCalls<ModernCall>;
   readonly #callee: Era | undefined;
@@ -31,6 +40,8 @@ export class ModernCall extends ClientCall {
   /** Capabilities the callee asked for and the client lacks. */
   #missing: unknown;
   #outcome: (() => void) | undefined;
+  /** Absent for a client that does not know tasks. */
+  #later: CallTask | undefined;
 
   constructor(
     context: EndpointContext,
@@ -82,44 +93,93 @@ export class ModernCall extends ClientCall {
       const key = `input-${++this.#asked}`;
       (this.#asks ??= new Map()).set(key, { method, params, resolve, reject });
       // A stateless client that has the question already learns nothing; its answer is passed over.
-      signal?.addEventListener("abort", () => this.#asks?.delete(key) && reject(WITHDRAWN));
+      signal?.addEventListener("abort", () => this.#withdraw(key, reject));
       // What is asked in the same turn goes to the client in one round trip.
       this.#flush ??= setImmediate(() => this.#requireInput());
     });
   }
 
+  /** Its client knows tasks: it becomes one after a while. Resolves when it is one that is to be one at once, or cannot be. */
+  async mayBecomeTask(plan: TaskPlan): Promise<void> {
+    this.#later = new CallTask(this, plan);
+    if (plan.after === 0) await this.#later.begin();
+    else this.#later.start();
+  }
+
   /** Goes on with a held call on behalf of the client's retry. */
-  resume(reply: Reply, request: ClientRequest): void {
+  resume(reply: Reply, request: ClientRequest, plan: TaskPlan | undefined): void {
     this.attach(reply, request);
+    if (plan) void this.mayBecomeTask(plan);
     this.#readMeta(request.params);
     if (this.#outcome !== undefined) {
       this.#outcome();
       return;
     }
-    this.#settleAsks(request.params["inputResponses"]);
+    this.settle(request.params["inputResponses"]);
     // What the client left out, and what the callee asked meanwhile, is asked (again).
     this.#requireInput();
   }
 
-  #settleAsks(responses: unknown): void {
+  settle(responses: unknown): void {
     for (const [key, response] of Object.entries(isObject(responses) ? responses : {})) {
       const ask = this.#asks?.get(key);
       if (ask === undefined || !isObject(response)) continue;
       this.#asks?.delete(key);
       ask.resolve(response);
     }
+    this.#later?.ask();
+  }
+
+  get isWaiting(): boolean {
+    return this.reply !== undefined && !this.done;
+  }
+
+  get questions(): ReadonlyMap<string, ParkedAsk> {
+    return this.#asks ?? NO_ASKS;
+  }
+
+  announce(task: TaskHandle, pollInterval: number): void {
+    const { serverInfo } = this.context.host;
+    const frame = { pollInterval, serverInfo };
+    const result = { resultType: "task", ...toWire(task, frame), _meta: ownMeta(serverInfo) };
+    const { reply } = this;
+    this.detach();
+    reply?.end(resultPieces(result, this.id));
+  }
+
+  flush(): void {
+    this.#requireInput();
+  }
+
+  override interrupt(reason: unknown): void {
+    super.interrupt(reason);
+    this.#rejectAsks(abortError({ reason }));
+  }
+
+  protected override get wantsProgress(): boolean {
+    return this.#later !== undefined || super.wantsProgress;
+  }
+
+  protected override onProgress(report: Progress): void {
+    this.#later?.report(report);
+    super.onProgress(report);
+  }
+
+  protected override finish(call: Call, answer: Answer): Promise<void> | undefined {
+    if (this.#later?.isTask && needsInput(answer))
+      return this.fetchInputs(call, answer).then((last) => this.write(last));
+    return super.finish(call, answer);
   }
 
   /** Answers `input_required` with everything asked so far and keeps the call running (docs/decisions/0004). */
   #requireInput(): void {
     this.#flush = undefined;
+    if (this.#later?.takesQuestions) return this.#later.ask();
     const { reply } = this;
     // Without a way back the call is held already: the next retry gets the new questions.
     if (reply === undefined || this.#asks === undefined || this.#asks.size === 0) return;
-    const entries = [...this.#asks].map(([key, { method, params }]) => [
-      key,
-      params === undefined ? { method } : { method, params },
-    ]);
+    const entries = [...this.#asks].map(([key, ask]) => [key, toRequest(ask)]);
+    this.#later?.stop();
     const requestState = this.#held.hold(this);
     this.detach();
     const _meta = { [META_SERVER_INFO]: this.context.host.serverInfo };
@@ -129,7 +189,8 @@ export class ModernCall extends ClientCall {
   }
 
   protected override write(answer: Answer): void {
-    this.#give(() => this.#send(answer));
+    if (this.#later?.isTask) this.#later.finish(answer);
+    else this.#give(() => this.#send(answer));
   }
 
   #send(answer: Answer): void {
@@ -147,18 +208,32 @@ export class ModernCall extends ClientCall {
 
   protected override fail(error: GatewayError): void {
     this.#missing ??= error.data?.["requiredCapabilities"];
-    this.#give(() => (this.#missing === undefined ? super.fail(error) : this.#refuseCapability()));
+    if (this.#later?.isTask) {
+      super.fail(error);
+      this.#later.finish(this.#endOfTask(error));
+    } else
+      this.#give(() =>
+        this.#missing === undefined ? super.fail(error) : this.#refuseCapability(),
+      );
+  }
+
+  /** A task fails with what its call would have failed with. */
+  #endOfTask(error: GatewayError): Answer | GatewayError {
+    if (this.#missing !== undefined) return Answer.error(this.#lackOfCapability());
+    return error.code === "invalid" ? Answer.failed(error.message) : error;
   }
 
   /** A callee that failed after asking for what the client cannot do has failed for that reason (-32021). */
   #refuseCapability(): void {
-    const message = "The client lacks a capability that this request needs.";
-    const fault = {
+    this.reply?.end(faultPieces(this.#lackOfCapability(), this.id), 400);
+  }
+
+  #lackOfCapability(): Omit<Fault, "status"> {
+    return {
       code: RPC.missingCapability,
-      message,
+      message: "The client lacks a capability that this request needs.",
       data: { requiredCapabilities: this.#missing },
     };
-    this.reply?.end(faultPieces(fault, this.id), 400);
   }
 
   /** Gives the outcome now, or keeps it for the retry when the call is held. */
@@ -169,23 +244,37 @@ export class ModernCall extends ClientCall {
 
   protected override abandon(): void {
     super.abandon();
-    this.#rejectAsks();
+    this.#rejectAsks(WENT_AWAY);
   }
 
   protected override release(): void {
-    this.#rejectAsks();
+    this.#later?.stop();
+    this.#rejectAsks(WENT_AWAY);
   }
 
-  #rejectAsks(): void {
+  #withdraw(key: string, reject: (error: Error) => void): void {
+    if (!this.#asks?.delete(key)) return;
+    reject(WITHDRAWN);
+    this.#later?.ask();
+  }
+
+  #rejectAsks(error: GatewayError): void {
     if (this.#flush !== undefined) clearImmediate(this.#flush);
     this.#flush = undefined;
-    for (const ask of this.#asks?.values() ?? []) ask.reject(WENT_AWAY);
+    for (const ask of this.#asks?.values() ?? []) ask.reject(error);
     this.#asks = undefined;
   }
 
   #readMeta({ _meta }: Json): void {
     if (isObject(_meta)) this.#meta = _meta;
   }
+}
+
+const NO_ASKS: ReadonlyMap<string, ParkedAsk> = new Map();
+
+/** A question as its client gets it. */
+function toRequest({ method, params }: ParkedAsk): Json {
+  return params === undefined ? { method } : { method, params };
 }
 
 function targetOf(params: Json): string {

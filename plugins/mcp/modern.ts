@@ -2,9 +2,11 @@ import { faultPieces } from "./stream.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "propylon";
 import { Cancellation, isObject } from "propylon/kit";
+import type { TaskPlan } from "./call-task.ts";
+import { withTasks } from "./capabilities.ts";
 import type { ClientRequest } from "./client-call.ts";
 import type { EndpointContext } from "./context.ts";
-import type { ClientMessage, Request } from "./client-message.ts";
+import { type ClientMessage, declaresTasks, type Request } from "./client-message.ts";
 import {
   type CallRequest,
   type Forward,
@@ -21,6 +23,7 @@ import type { Listeners } from "./listen.ts";
 import { ModernCall } from "./modern-call.ts";
 import { type Fault, META_SERVER_INFO, MODERN_VERSIONS, RPC } from "./protocol.ts";
 import { type Accepts, type Reply, HttpReply, resultPieces, sendFault } from "./reply.ts";
+import { NEEDS_TASKS, TaskMethods } from "./task-methods.ts";
 import type { View } from "./view.ts";
 
 const METHOD_NOT_FOUND: Fault = {
@@ -34,10 +37,12 @@ export class ModernFace {
   readonly #context: EndpointContext;
   readonly #listeners: Listeners;
   readonly #held = new ParkedCalls<ModernCall>();
+  readonly #taskMethods: TaskMethods;
 
   constructor(context: EndpointContext, listeners: Listeners) {
     this.#context = context;
     this.#listeners = listeners;
+    this.#taskMethods = new TaskMethods(context);
   }
 
   /** Serves one posted message. */
@@ -58,13 +63,17 @@ export class ModernFace {
     if (isCallRequest(message)) this.#call(message, req, res, principal, accepts);
     else if (message.method === "subscriptions/listen")
       this.#listeners.open(message, res, accepts, principal);
-    else
-      void this.#describe(message, principal, new HttpReply(res, accepts, this.#context.streams));
+    else {
+      const reply = new HttpReply(res, accepts, this.#context.streams);
+      if (this.#taskMethods.serves(message))
+        void this.#taskMethods.serve(message, principal, reply);
+      else void this.#describe(message, principal, reply);
+    }
   }
 
   /** Whether a request is the answer that a call in flight waits for. */
-  isAwaited({ params }: Request): boolean {
-    return this.#held.isOpen(params?.["requestState"]);
+  isAwaited(request: Request): boolean {
+    return this.#held.isOpen(request.params?.["requestState"]) || this.#taskMethods.serves(request);
   }
 
   /** Aborts what is held. */
@@ -94,7 +103,7 @@ export class ModernFace {
   #discover({ capabilities, instructions }: View): Json {
     return {
       supportedVersions: [...MODERN_VERSIONS],
-      capabilities,
+      capabilities: this.#context.tasks ? withTasks(capabilities) : capabilities,
       ...(instructions !== undefined && { instructions }),
       resultType: "complete",
       ttlMs: 0,
@@ -143,12 +152,31 @@ export class ModernFace {
     const state = request.params["requestState"];
     if (state !== undefined && this.#held.owns(state)) {
       const held = this.#held.take(state, (call) => call.matches(request));
-      if (held !== undefined) return held.resume(reply, request);
+      if (held !== undefined) return held.resume(reply, request, this.#planOf(request, forward));
       return reply.end(faultPieces(UNKNOWN_STATE, request.id));
     }
     const own = withOwnState(forward, request, this.#context.requestStates);
     if (own === undefined) return reply.end(faultPieces(UNKNOWN_STATE, request.id));
-    new ModernCall(this.#context, reply, request, own, this.#held).run(request, own);
+    const { tasks } = this.#context;
+    if (tasks?.hasRequired && this.#needsTasks(request, own))
+      return reply.end(faultPieces(NEEDS_TASKS, request.id), NEEDS_TASKS.status);
+    const call = new ModernCall(this.#context, reply, request, own, this.#held);
+    const plan = tasks && this.#planOf(request, own);
+    if (plan) void call.mayBecomeTask(plan).then(() => call.run(request, own));
+    else call.run(request, own);
+  }
+
+  /** When a call becomes a task; `undefined` for a client that does not know them, and a tool that has none. */
+  #planOf({ method, params, principal }: ClientRequest, forward: Forward): TaskPlan | undefined {
+    const { tasks } = this.#context;
+    if (!tasks || method !== "tools/call" || !declaresTasks(params)) return undefined;
+    const { after } = tasks.ruleOf(forward.route.server.name, forward.route.name);
+    return after === undefined ? undefined : { tasks, forward, principal, after };
+  }
+
+  #needsTasks({ method, params }: ClientRequest, { route }: Forward): boolean {
+    if (method !== "tools/call" || declaresTasks(params)) return false;
+    return this.#context.tasks!.ruleOf(route.server.name, route.name).isRequired;
   }
 }
 

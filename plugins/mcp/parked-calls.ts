@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Json } from "propylon";
-import { FairQuota } from "./fair-quota.ts";
+import { FairQuota } from "propylon/kit";
 
 /** One question of a held call to its client. */
 export interface ParkedAsk {

@@ -10,6 +10,10 @@ const NAME_SOURCE: ReadonlyMap<string, string> = new Map([
   ["tools/call", "name"],
   ["prompts/get", "name"],
   ["resources/read", "uri"],
+  // SEP-2663, "Streamable HTTP: Routing Headers".
+  ["tasks/get", "taskId"],
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
 ]);
 
 /** One tool argument that must be repeated as a header (`x-mcp-header` in the tool's schema). */

@@ -1,5 +1,5 @@
 import { GatewayError, type Principal } from "propylon";
-import { FairQuota } from "./fair-quota.ts";
+import { FairQuota } from "propylon/kit";
 
 /** Look-ups under way: clients decide which ids they name, and how often. */
 const MAX_LOOKUPS = 4_000;

@@ -1,8 +1,7 @@
 import type { Resumable } from "./journal.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal } from "propylon";
-import { LISTS, type RpcId, setTicker } from "propylon/kit";
-import { FairQuota } from "./fair-quota.ts";
+import { FairQuota, LISTS, type RpcId, setTicker } from "propylon/kit";
 import type { View } from "./view.ts";
 import type { EventStream } from "./stream.ts";
 

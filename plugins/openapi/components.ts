@@ -83,7 +83,10 @@ const JOB: Json = {
         id: TEXT,
         server: TEXT,
         tool: TEXT,
-        status: { type: "string", enum: ["running", "done", "failed", "cancelled"] },
+        status: {
+          type: "string",
+          enum: ["running", "input_required", "done", "failed", "cancelled"],
+        },
         createdAt: { type: "string", format: "date-time" },
         endedAt: { type: "string", format: "date-time" },
         progress: { type: "object", description: "The latest report of the tool." },

@@ -1,9 +1,10 @@
 import { definePlugin, optional } from "propylon";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
+import { Tasks } from "propylon/plugins/tasks";
 import { validateCalls } from "./arguments.ts";
 import { commands } from "./commands.ts";
-import { Jobs } from "./jobs.ts";
+import { jobLimits } from "./job.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { timeStages } from "./timing.ts";
@@ -14,20 +15,18 @@ export default definePlugin({
   config: optionsSchema,
   formerOptions,
   commands,
-  inject: { gating: optional(Gating), limits: optional(RateLimits) },
+  inject: { gating: optional(Gating), limits: optional(RateLimits), tasks: optional(Tasks) },
   setup(gateway) {
     const { config, services } = gateway;
-    const jobs = gateway.keep(
-      "jobs",
-      () => new Jobs(config.jobs, gateway.store),
-      (kept) => kept.close(),
-    );
+    const { tasks } = services;
+    const jobs = tasks?.open("jobs", jobLimits(config.jobs));
     if (config.serverTiming) timeStages(gateway);
     if (config.validate || config.coerce) validateCalls(gateway, config);
     registerRoutes(gateway, { ...services, options: config, jobs });
+    if (!jobs) return;
     gateway.hook("gateway:drain", () => jobs.cancelAll());
     gateway.onStart(() => {
-      jobs.limits = config.jobs;
+      jobs.limits = jobLimits(config.jobs);
       return jobs.load();
     });
   },

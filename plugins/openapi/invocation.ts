@@ -11,10 +11,9 @@ import {
 import { amendError, Cancellation, clientGone, prefersEvents, traceOf } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
+import type { TaskService, TaskTable } from "propylon/plugins/tasks";
 import { forwardedHeaders } from "./headers.ts";
-import { toCompletion } from "./job-record.ts";
-import type { Completion } from "./job.ts";
-import { renderJob, type Jobs } from "./jobs.ts";
+import { type Completion, renderJob, toCompletion } from "./job.ts";
 import { FORMATS, type Format, type OpenapiOptions } from "./options.ts";
 import { limitHeaders } from "./limits.ts";
 import { failureOf, renderResult, respond, respondFailure, httpStatusOf } from "./reply.ts";
@@ -30,7 +29,9 @@ export interface InvocationHost {
   readonly options: OpenapiOptions;
   readonly gating: GatingService | undefined;
   readonly limits: RateLimitsService | undefined;
-  readonly jobs: Jobs;
+  readonly tasks: TaskService | undefined;
+  /** Calls that are answered later; absent without the plugin tasks. */
+  readonly jobs: TaskTable | undefined;
 }
 
 /** A call that is not timed keeps nothing at its peer, so one serves all. */
@@ -75,8 +76,9 @@ export class Invocation {
   /** Runs the call in the way that the request prefers. */
   run(): Promise<Response> | Response {
     const { headers } = this.#event.req;
-    if (this.#host.options.jobs.maxJobs > 0 && prefersAsync(headers.get("prefer")))
-      return this.#later();
+    const { jobs } = this.#host;
+    if (jobs && jobs.limits.maxTasks > 0 && prefersAsync(headers.get("prefer")))
+      return this.#later(jobs);
     if (prefersEvents(headers.get("accept"))) return this.#stream();
     return this.#atOnce();
   }
@@ -109,15 +111,22 @@ export class Invocation {
     return stream.response;
   }
 
-  async #later(): Promise<Response> {
+  async #later(jobs: TaskTable): Promise<Response> {
     const { server, tool } = this.#target;
-    const { jobs } = this.#host;
-    const job = await jobs.start(
-      { server: server.name, tool: tool.name },
-      this.#event.context.principal,
-      (signal, progress) => this.#complete(signal, progress),
-    );
-    return respond(202, renderJob(job), {
+    const abort = new AbortController();
+    const job = await jobs.begin({
+      server: server.name,
+      name: tool.name,
+      principal: this.#event.context.principal,
+      format: this.#format,
+      cancel: (reason) => abort.abort(reason),
+    });
+    const progress = (report: Progress): void => job.report(report);
+    void this.#host
+      .call({ ...this.#input, signal: abort.signal, progress })
+      .catch(toGatewayError)
+      .then((outcome) => job.finish(outcome));
+    return respond(202, renderJob(job, this.#host.options), {
       ...this.#headers,
       location: `/_jobs/${job.id}`,
       "preference-applied": "respond-async",

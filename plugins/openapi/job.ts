@@ -1,4 +1,13 @@
-import type { Progress } from "propylon";
+import { type GatewayError, toGatewayError } from "propylon";
+import { toEnvelope } from "propylon/kit";
+import {
+  answerOfEnd,
+  type SharedTask,
+  type TaskEnd,
+  type TaskLimits,
+} from "propylon/plugins/tasks";
+import { FORMATS, type Format, type OpenapiOptions } from "./options.ts";
+import { failureOf, renderResult } from "./reply.ts";
 
 /** How a call ended, ready to be sent. */
 export interface Completion {
@@ -7,27 +16,61 @@ export interface Completion {
   readonly body: string;
 }
 
-/** How a job stands. */
-export interface JobState {
-  readonly status: "running" | "done" | "failed" | "cancelled";
-  readonly endedAt: string | undefined;
-  readonly completion: Completion | undefined;
+/** A failure as the end of a call. */
+export function toCompletion(error: GatewayError): Completion {
+  return { status: error.status, body: JSON.stringify(toEnvelope(error)) };
 }
 
-/** One call that is answered later. */
-export interface Job {
-  readonly id: string;
-  readonly server: string;
-  readonly tool: string;
-  readonly createdAt: string;
-  readonly owner: string;
-  readonly abort: AbortController;
-  status: JobState["status"];
-  progress: Progress | undefined;
-  endedAt: string | undefined;
-  completion: Completion | undefined;
-  expiry: NodeJS.Timeout | undefined;
-  /** The end that is being written down and does not count yet. */
-  next: JobState | undefined;
-  writing: Promise<void> | undefined;
+/** A task as jobs are shown, as JSON text. */
+export function renderJob(task: SharedTask, options: Pick<OpenapiOptions, "format">): string {
+  const { id, server, name: tool, state, createdAt, endedAt, progress, end } = task;
+  const format = FORMATS.find((known) => known === task.format) ?? options.format;
+  const completion = end && complete(end, format);
+  const head = JSON.stringify({
+    id,
+    server,
+    tool,
+    status: completion && completion.status >= 400 ? "failed" : STATUS[state],
+    createdAt,
+    ...(endedAt !== undefined && { endedAt }),
+    ...(progress && { progress }),
+    ...(completion && { httpStatus: completion.status }),
+  });
+  const answer = completion ? `,"answer":${completion.body}` : "";
+  return `{"ok":true,"job":${head.slice(0, -1)}${answer}}}`;
+}
+
+/** What the options say of jobs, as bounds of tasks. */
+export function jobLimits({ maxJobs, maxSize, ttl }: OpenapiOptions["jobs"]): TaskLimits {
+  return {
+    maxRunning: maxJobs,
+    maxRunningEach: maxJobs,
+    maxTasks: maxJobs,
+    maxTasksEach: maxJobs,
+    maxTaskSize: Infinity,
+    maxTotalSize: maxSize,
+    maxTotalSizeEach: maxSize,
+    ttl,
+    evicts: true,
+  };
+}
+
+const STATUS: Readonly<Record<SharedTask["state"], string>> = {
+  working: "running",
+  input_required: "input_required",
+  completed: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+function complete(end: TaskEnd, format: Format): Completion {
+  try {
+    const answer = answerOfEnd(end);
+    const failure = failureOf(answer);
+    return failure
+      ? toCompletion(failure)
+      : { status: 200, body: renderResult(answer.result!, format) };
+  } catch (error) {
+    return toCompletion(toGatewayError(error));
+  }
 }

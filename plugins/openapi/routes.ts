@@ -1,11 +1,12 @@
 import { FastResponse } from "srvx";
-import type { PluginContext, RouteEvent } from "propylon";
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { isUnmodified } from "propylon/kit";
+import type { SharedTask, TaskService } from "propylon/plugins/tasks";
 import { callTool, serverOf } from "./call.ts";
 import { callDirectly } from "./direct.ts";
 import { Documents, type Rendered } from "./documents.ts";
 import type { InvocationHost } from "./invocation.ts";
-import { renderJob, type Jobs } from "./jobs.ts";
+import { renderJob } from "./job.ts";
 import type { OpenapiOptions } from "./options.ts";
 import { PAGE, POLICY } from "./page.ts";
 import { respond } from "./reply.ts";
@@ -20,25 +21,39 @@ export function registerRoutes(
   gateway: Pick<PluginContext, "route" | "control" | "hook" | "call">,
   parts: Omit<InvocationHost, "call" | "timeouts">,
 ): void {
-  const { options, limits, jobs } = parts;
+  const { options, limits, tasks } = parts;
   const call = callTool(gateway, parts);
   const direct = callDirectly(gateway, options, limits);
   gateway.route("POST", "/:server/:tool", { ...CALLER, direct }, call);
   gateway.route("POST", "/:server/invoke", CALLER, call);
   if (options.root !== undefined) gateway.route("POST", "/:tool", CALLER, call);
-  routeJobs(gateway, jobs);
+  if (tasks) routeJobs(gateway, tasks, options);
   routeDocuments(gateway, options);
 }
 
-function routeJobs(gateway: Pick<PluginContext, "route">, jobs: Jobs): void {
-  gateway.route("GET", "/_jobs/:id", CALLER, async ({ context }) => {
-    const job = await jobs.get(context.params!["id"]!, context.principal);
-    return respond(200, renderJob(job), job.status === "running" ? { "retry-after": "1" } : {});
+function routeJobs(
+  gateway: Pick<PluginContext, "route">,
+  tasks: TaskService,
+  options: OpenapiOptions,
+): void {
+  gateway.route("GET", "/_jobs/:id", CALLER, async (event) => {
+    const job = await findJob(tasks, event);
+    return respond(200, renderJob(job, options), job.endedAt ? {} : { "retry-after": "1" });
   });
-  gateway.route("DELETE", "/_jobs/:id", CALLER, async ({ context }) => {
-    const job = await jobs.get(context.params!["id"]!, context.principal);
-    await jobs.remove(job);
-    return respond(200, renderJob(job));
+  gateway.route("DELETE", "/_jobs/:id", CALLER, async (event) => {
+    const job = await findJob(tasks, event);
+    if (job.endedAt === undefined) await job.cancel();
+    else await job.forget?.();
+    return respond(200, renderJob(job, options));
+  });
+}
+
+/** @throws {GatewayError} `not_found`, also for one of somebody else */
+async function findJob(tasks: TaskService, { context }: RouteEvent): Promise<SharedTask> {
+  const job = await tasks.find(context.params!["id"]!, context.principal);
+  if (job) return job;
+  throw new GatewayError("not_found", "There is no such job.", {
+    hint: "Finished jobs are forgotten after a while; make the call again.",
   });
 }
 

@@ -4,12 +4,14 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { installSuite, testClient, testServer } from "./suite.mjs";
+import { installSuite, TASKS, testClient, testServer } from "./suite.mjs";
 
 /**
  * `npm run conformance [-- --only TEXT] [-- --verbose]`: the official suite against the gateway in every mode that it serves.
  *
  * @typedef {import("propylon").GatewayConfigInput} Config
+ * `extra`: of a server scenarios that count although the suite does not score them, of a client scenarios that do not count.
+ *
  * @typedef {{ role: "server" | "client", revision: string, mode: string, expected: number, config?: () => Promise<Config>, extra?: string[] }} Run
  */
 
@@ -31,14 +33,39 @@ const stdio = (file) => async () => ({
   servers: { everything: { command: process.execPath, args: [UPSTREAMS + file, "stdio"] } },
 });
 
+/** What the fixture's tools are as tasks: some always, one refused without, the others when they take long. */
+const tasks = {
+  after: "300ms",
+  pollInterval: "100ms",
+  tools: {
+    "everything.failing_job": { after: 0, required: true },
+    "everything.confirm_delete": { after: 0 },
+    "everything.multi_input": { after: 0 },
+  },
+};
+
 /** @type {Run[]} */
 const RUNS = [
   { role: "server", revision: OLD, mode: "plugin", expected: 30, config: plugin },
-  { role: "server", revision: NEW, mode: "plugin", expected: 37, config: plugin },
+  { role: "server", revision: NEW, mode: "plugin", expected: 46, extra: TASKS, config: plugin },
   { role: "server", revision: OLD, mode: "proxy-http", expected: 30, config: http("modern.mjs") },
-  { role: "server", revision: NEW, mode: "proxy-http", expected: 37, config: http("modern.mjs") },
+  {
+    role: "server",
+    revision: NEW,
+    mode: "proxy-http",
+    expected: 46,
+    extra: TASKS,
+    config: http("modern.mjs"),
+  },
   { role: "server", revision: OLD, mode: "proxy-stdio", expected: 30, config: stdio("modern.mjs") },
-  { role: "server", revision: NEW, mode: "proxy-stdio", expected: 37, config: stdio("modern.mjs") },
+  {
+    role: "server",
+    revision: NEW,
+    mode: "proxy-stdio",
+    expected: 46,
+    extra: TASKS,
+    config: stdio("modern.mjs"),
+  },
   {
     role: "server",
     revision: OLD,
@@ -105,8 +132,10 @@ function upstream(file) {
  */
 async function perform({ role, revision, config, extra = [] }) {
   if (role === "client" || !config) return testClient("node client.mjs", revision, extra);
+  const { plugins: chosenPlugins, ...rest } = await config();
+  const plugins = { ...chosenPlugins, tasks };
   const gateway = await createGateway(
-    { listeners: { main: { port: 0 } }, log: { level: "error" }, ...(await config()) },
+    { listeners: { main: { port: 0 } }, log: { level: "error" }, ...rest, plugins },
     {
       cwd: ROOT,
       resolvePlugin: async (key) =>
@@ -115,7 +144,7 @@ async function perform({ role, revision, config, extra = [] }) {
   );
   try {
     await gateway.listen();
-    return await testServer(String(gateway.endpoints[0]?.url), revision);
+    return await testServer(String(gateway.endpoints[0]?.url), revision, extra);
   } finally {
     await gateway.close({ grace: 0 });
   }

@@ -2,8 +2,10 @@ import type * as Wire from "@a2a-js/sdk";
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { isGatewayError, type Json } from "propylon";
 import { STATES, type StreamEvent, type Task } from "propylon/contract";
+import type { SharedTask, TaskService } from "propylon/plugins/tasks";
 import type { RunningTask, RuntimeService } from "../service.ts";
 import { toStandardError } from "./errors.ts";
+import { toAgentTask } from "./foreign-task.ts";
 import { EventQueue } from "./event-queue.ts";
 import { pageOf } from "./list.ts";
 import {
@@ -22,6 +24,8 @@ type Stream = AsyncGenerator<Wire.StreamResponse, void, undefined>;
 /** What outlives a request. */
 export interface HandlerDependencies {
   readonly runtime: RuntimeService;
+  /** Tasks that were begun through other faces. */
+  readonly tasks: TaskService | undefined;
   readonly pushes: Pushes;
   /** Streams of tasks that wait for somebody, so that a shutdown can end them. */
   readonly subscriptions: Set<EventQueue>;
@@ -76,9 +80,10 @@ export class StandardRequestHandler implements A2ARequestHandler {
   }
 
   getTask({ id, historyLength }: Wire.GetTaskRequest): Promise<Wire.Task> {
-    return this.#answer(() => {
+    return this.#answer(async () => {
       checkHistoryLength(this.#context.sdk, historyLength);
-      return this.#show(this.#find(id).task, historyLength);
+      const own = await this.#findAnywhere(id);
+      return this.#show("kind" in own ? toAgentTask(own) : own.task, historyLength);
     });
   }
 
@@ -96,7 +101,8 @@ export class StandardRequestHandler implements A2ARequestHandler {
   cancelTask({ id }: Wire.CancelTaskRequest): Promise<Wire.Task> {
     const { sdk, principal } = this.#context;
     return this.#answer(async () => {
-      this.#find(id);
+      const own = await this.#findAnywhere(id);
+      if ("kind" in own) return this.#cancelForeign(own);
       try {
         return this.#show(await this.#dependencies.runtime.cancel(id, principal));
       } catch (error) {
@@ -223,6 +229,28 @@ export class StandardRequestHandler implements A2ARequestHandler {
     const { sdk, principal } = this.#context;
     if (id.trim() === "") throw new sdk.RequestMalformedError("The id of the task is required.");
     return this.#dependencies.runtime.get(id, principal);
+  }
+
+  /** The task of an id, be it one that is no task of A2A. */
+  async #findAnywhere(id: string): Promise<RunningTask | SharedTask> {
+    try {
+      return this.#find(id);
+    } catch (thrown) {
+      const isUnknown = isGatewayError(thrown) && thrown.code === "not_found";
+      const other = isUnknown
+        ? await this.#dependencies.tasks?.find(id, this.#context.principal)
+        : undefined;
+      if (other) return other;
+      throw thrown;
+    }
+  }
+
+  async #cancelForeign(task: SharedTask): Promise<Wire.Task> {
+    const { sdk } = this.#context;
+    if (task.endedAt !== undefined)
+      throw new sdk.TaskNotCancelableError(`The task is ${task.state} already.`);
+    await task.cancel();
+    return this.#show(toAgentTask(task));
   }
 
   #list({ contextId, status, statusTimestampAfter }: Wire.ListTasksRequest): readonly Task[] {

@@ -9,6 +9,7 @@ import { createPushes } from "./pushes.ts";
 import { answerRest, REST_ROUTES } from "./rest.ts";
 import { answerRpc, refuseRpc } from "./rpc.ts";
 import { openSdk, type Sdk } from "./sdk.ts";
+import type { TaskService } from "propylon/plugins/tasks";
 import { readContext } from "./call-context.ts";
 
 /** What answers the requests of A2A 1.0 that come to the path which both dialects share. */
@@ -31,11 +32,13 @@ export function standardFace(
   gateway: PluginContext<{ readonly push: PushOptions }>,
   runtime: RuntimeService,
   card: Card,
+  tasks: TaskService | undefined,
 ): StandardFace {
   // A stream outlives the configuration that it was opened under.
   const subscriptions = gateway.keep("subscriptions", () => new Set<EventQueue>());
   const dependencies: HandlerDependencies = {
     runtime,
+    tasks,
     pushes: createPushes(gateway, runtime),
     subscriptions,
   };

@@ -3,7 +3,7 @@ import { isObject } from "propylon/kit";
 import { textOf, type Part } from "propylon/contract";
 
 /** Media type of the part that holds the schema of an answer. */
-const SCHEMA_TYPE = "application/schema+json";
+export const SCHEMA_TYPE = "application/schema+json";
 const ACTIONS: ReadonlySet<string> = new Set(["decline", "cancel"]);
 const YES: ReadonlySet<string> = new Set(["yes", "y", "true", "ok", "accept"]);
 const NO: ReadonlySet<string> = new Set(["no", "n", "false"]);

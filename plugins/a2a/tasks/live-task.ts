@@ -45,6 +45,8 @@ export class LiveTask implements RunningTask {
   begunAt = performance.now();
   /** Milliseconds since the epoch of its last change of state. */
   changedAt = Date.now();
+  /** Milliseconds since the epoch. */
+  createdAt = Date.now();
   /** Ends the call that works on its last message. */
   cancellation = new Cancellation();
   /** Whether somebody asked for its end. */
@@ -85,7 +87,14 @@ export class LiveTask implements RunningTask {
     if (record) this.#restore(record);
   }
 
-  #restore({ task, taken, reply, isAbandoned, changedAt }: TaskRecord): void {
+  #restore({
+    task,
+    taken,
+    reply,
+    isAbandoned,
+    changedAt,
+    createdAt = changedAt,
+  }: TaskRecord): void {
     const { history = [], artifacts = [] } = task;
     this.#said = jsonSize(history) ?? 0;
     for (const { artifactId = "result", ...artifact } of artifacts)
@@ -94,11 +103,12 @@ export class LiveTask implements RunningTask {
     this.reply = reply;
     this.isAbandoned = isAbandoned;
     this.changedAt = changedAt;
+    this.createdAt = createdAt;
   }
 
   /** What the store keeps of it. @param replica the gateway that goes on with it */
   toRecord(replica: string): TaskRecord {
-    const { owner, skill, reply, isAsking, isAbandoned, changedAt } = this;
+    const { owner, skill, reply, isAsking, isAbandoned, changedAt, createdAt } = this;
     const history = this.#task.history ?? [];
     return {
       owner: owner.ref,
@@ -109,6 +119,7 @@ export class LiveTask implements RunningTask {
       isAsking,
       isAbandoned,
       changedAt,
+      createdAt,
       replica,
     };
   }

@@ -129,8 +129,18 @@ export class RequestHandler implements RuntimeService {
     return this.send(message, options);
   }
 
+  /** {@link get} for those who look elsewhere, too. */
+  find(id: string, principal: TaskOwner): LiveTask | undefined {
+    return this.#store.find(id, principal);
+  }
+
+  /** Milliseconds for which a task that ended is kept. */
+  get ttl(): number {
+    return this.#current.options.ttl;
+  }
+
   get(id: string, principal: TaskOwner): LiveTask {
-    const task = this.#store.find(id, principal);
+    const task = this.find(id, principal);
     if (task) return task;
     throw new GatewayError("not_found", "There is no such task.", {
       hint: "Tasks that ended are kept for a while only.",

@@ -16,6 +16,8 @@ export const taskRecordSchema = z.object({
   isAbandoned: z.boolean(),
   /** Milliseconds since the epoch of its last change of state. */
   changedAt: z.number(),
+  /** The same of its beginning. */
+  createdAt: z.number().optional(),
   /** The gateway that goes on with it. */
   replica: z.string(),
 });

@@ -207,6 +207,7 @@ function testHost(servers: readonly FakeServer[], config: GatewayConfig): TestHo
         return server.request(call);
       },
       hold: () => () => {},
+      service: () => undefined,
     },
     emit: (...args) => void events.push(args),
   };

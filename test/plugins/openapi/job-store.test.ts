@@ -64,7 +64,7 @@ describe("jobs in a durable store", () => {
     const first = await start(kept);
     const paths = [await first.begin(), await first.begin(), await first.begin()];
     for (const path of paths) await first.remove(path);
-    await kept.driver.put("openapi/jobs", "broken", "1:7");
+    await kept.driver.put("tasks/jobs", "broken", "1:7");
     const second = await start(kept, { jobs: { maxJobs: 2 } });
     const found = await Promise.all(paths.map((path) => second.show(path)));
     expect(found.map(({ status }) => status)).toEqual([404, 200, 200]);
@@ -72,7 +72,7 @@ describe("jobs in a durable store", () => {
     const third = await start(kept, { jobs: { ttl: "1ms" } });
     await until(async () => (await third.show(paths[1]!)).status === 404);
     await until(async () => {
-      const left = await kept.driver.list("openapi/jobs", { prefix: "", limit: 10 });
+      const left = await kept.driver.list("tasks/jobs", { prefix: "", limit: 10 });
       return left.length === 1;
     });
   });

@@ -1,0 +1,76 @@
+import { Answer, type ErrorCode, GatewayError, type Json, toGatewayError } from "propylon";
+import { DEEPEST, parseInexact } from "propylon/kit";
+import { z } from "zod";
+
+/** How every response in {@link TaskEnd} begins; the id stands between 22 and 23. */
+const HEAD = '{"jsonrpc":"2.0","id":0,';
+
+/** Form of an end. */
+export const endSchema = z.union([
+  z.object({ response: z.string().startsWith(HEAD), isInvalid: z.boolean().optional() }),
+  z.object({
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      hint: z.string().optional(),
+      data: z.record(z.string(), z.unknown()).optional(),
+    }),
+  }),
+]);
+
+/**
+ * How a task ended: with the answer of its server, as a JSON-RPC response with every number as it was, or without one. `isInvalid` says
+ * that the arguments were wrong.
+ */
+export type TaskEnd = Readonly<z.output<typeof endSchema>>;
+
+/** An outcome as it is kept. */
+export function toEnd(outcome: Answer | Error): TaskEnd {
+  if (outcome instanceof Answer) {
+    try {
+      return { response: responseOf(outcome), ...(outcome.isInvalid && { isInvalid: true }) };
+    } catch (thrown) {
+      return toEnd(toGatewayError(thrown));
+    }
+  }
+  const { code, message, hint, data } = toGatewayError(outcome);
+  return { error: { code, message, hint, data } };
+}
+
+/** The answer again; throws what there is in place of one. */
+export function answerOfEnd(end: TaskEnd): Answer {
+  if ("error" in end) throw errorOf(end.error);
+  const bytes = Buffer.from(end.response);
+  const { value, inexact } = parseInexact(bytes, DEEPEST);
+  const { result } = value as { readonly result?: Json };
+  // A tool's words about wrong arguments: only the answer that is made so knows whose fault it was.
+  if (end.isInvalid && result) return Answer.failed(wordsOf(result), "invalid");
+  return Answer.raw({ chunks: [bytes], idStart: HEAD.length - 2, idEnd: HEAD.length - 1, inexact });
+}
+
+/** Bytes that an end takes. */
+export function sizeOfEnd(end: TaskEnd | undefined): number {
+  if (end === undefined) return 0;
+  return Buffer.byteLength("error" in end ? JSON.stringify(end.error) : end.response);
+}
+
+function responseOf(answer: Answer): string {
+  if (answer.isRpcError) return `${HEAD}"error":${JSON.stringify(answer.error)}}`;
+  const pieces = answer.encodeEdited(0, { names: [], change: () => ({}) });
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString("utf8");
+}
+
+type KeptError = Extract<TaskEnd, { error: unknown }>["error"];
+
+function errorOf({ code, message, hint, data }: KeptError): GatewayError {
+  return new GatewayError(code as ErrorCode, message, {
+    ...(hint !== undefined && { hint }),
+    ...(data && { data }),
+  });
+}
+
+function wordsOf({ content }: Json): string {
+  const [block] = Array.isArray(content) ? (content as Json[]) : [];
+  const text = block?.["text"];
+  return typeof text === "string" ? text : "";
+}

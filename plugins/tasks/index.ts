@@ -1,0 +1,27 @@
+import { definePlugin } from "propylon";
+import { optionsSchema } from "./options.ts";
+import { Tasks } from "./service.ts";
+import { callLimits, TaskRegistry } from "./tasks.ts";
+
+export { answerOfEnd, toEnd, type TaskEnd } from "./end.ts";
+export * from "./service.ts";
+
+/** Keeps what runs beyond its connection: jobs of HTTP tools, tasks of MCP clients. There by default. */
+export default definePlugin({
+  name: "tasks",
+  config: optionsSchema,
+  provides: Tasks,
+  setup(gateway) {
+    const registry = gateway.keep(
+      "registry",
+      () => new TaskRegistry(gateway.store),
+      (kept) => kept.close(),
+    );
+    const service = registry.serve(gateway.config);
+    gateway.onStart(() => {
+      service.calls.limits = callLimits(gateway.config);
+      return service.calls.load();
+    });
+    return service;
+  },
+});

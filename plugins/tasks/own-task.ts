@@ -1,0 +1,192 @@
+import { randomUUID } from "node:crypto";
+import { Answer, GatewayError, isGatewayError, type Json, type Progress } from "propylon";
+import { type TaskEnd, toEnd } from "./end.ts";
+import {
+  type TaskHandle,
+  type TaskOutcome,
+  type InputRequest,
+  type TaskRequest,
+  type SharedTaskState,
+  ttlOf,
+} from "./service.ts";
+import { interrupted, type OwnTaskRecord, toStored } from "./task-record.ts";
+
+const NOTHING: ReadonlyMap<string, InputRequest> = new Map();
+
+/** A final state, with all that belongs to it. */
+export interface FinalState {
+  readonly state: "completed" | "failed" | "cancelled";
+  readonly endedAt: string;
+  readonly end: TaskEnd | undefined;
+}
+
+/** What a task does with the table that has it. */
+export interface TaskHome {
+  readonly kind: string;
+  /** Milliseconds that a task is kept behind its end. */
+  readonly ttl: number;
+  conclude(task: OwnTask, final: FinalState, persists: boolean): Promise<void>;
+  cancel(task: OwnTask): Promise<void>;
+  forget(task: OwnTask): Promise<void>;
+  drop(task: OwnTask): void;
+}
+
+/** A task of this gateway, at work or ended. */
+export class OwnTask implements TaskHandle {
+  readonly id: string;
+  readonly owner: string;
+  readonly server: string;
+  readonly name: string;
+  readonly format: string | undefined;
+  readonly createdAt: string;
+  progress: Progress | undefined;
+  questions = NOTHING;
+  /** The end that is being written and does not count yet. */
+  next: FinalState | undefined;
+  writing: Promise<void> | undefined;
+  readonly #home: TaskHome;
+  readonly #request: Pick<TaskRequest, "cancel" | "answer"> | undefined;
+  readonly #watchers = new Set<() => void>();
+  #final: FinalState | undefined;
+  #updatedAt: string;
+
+  /** @param given what is begun, or what a process before had begun */
+  constructor(home: TaskHome, given: TaskRequest | OwnTaskRecord) {
+    const isNew = "principal" in given;
+    this.#home = home;
+    this.#request = isNew ? given : undefined;
+    this.id = isNew ? randomUUID() : given.id;
+    this.owner = isNew ? given.principal.ref : given.owner;
+    this.server = given.server;
+    this.name = given.name;
+    this.format = given.format;
+    this.createdAt = isNew ? new Date().toISOString() : given.createdAt;
+    this.#updatedAt = this.createdAt;
+    if (!isNew && given.state !== "working") this.settle(finalOf(given));
+  }
+
+  get kind(): string {
+    return this.#home.kind;
+  }
+
+  get state(): SharedTaskState {
+    if (this.#final) return this.#final.state;
+    return this.questions.size > 0 ? "input_required" : "working";
+  }
+
+  get isOver(): boolean {
+    return this.#final !== undefined;
+  }
+
+  get message(): string | undefined {
+    return this.isOver ? undefined : this.progress?.message;
+  }
+
+  get updatedAt(): string {
+    return this.#updatedAt;
+  }
+
+  get endedAt(): string | undefined {
+    return this.#final?.endedAt;
+  }
+
+  get end(): TaskEnd | undefined {
+    return this.#final?.end;
+  }
+
+  get ttl(): number {
+    return ttlOf(this, this.#home.ttl);
+  }
+
+  report(progress: Progress): void {
+    if (this.isOver) return;
+    this.progress = progress;
+    this.#updatedAt = new Date().toISOString();
+  }
+
+  ask(questions: ReadonlyMap<string, InputRequest>): void {
+    if (this.isOver) return;
+    this.questions = questions;
+    this.#change(new Date().toISOString());
+  }
+
+  answer(responses: Json): void {
+    if (!this.isOver) this.#request?.answer?.(responses);
+  }
+
+  async finish(outcome: TaskOutcome): Promise<void> {
+    const end = isShutdown(outcome) ? interrupted() : toEnd(outcome);
+    const state = outcome instanceof Answer && !outcome.isRpcError ? "completed" : "failed";
+    // What was cancelled or written meanwhile comes first.
+    while (this.writing) await this.writing.catch(() => {});
+    const final = { state, endedAt: new Date().toISOString(), end } as const;
+    // When everything ends it stays as it was written last, and the next process tells that.
+    await this.#home.conclude(this, final, true).catch(() => {});
+  }
+
+  cancel(): Promise<void> {
+    return this.#home.cancel(this);
+  }
+
+  forget(): Promise<void> {
+    return this.#home.forget(this);
+  }
+
+  drop(): void {
+    this.#home.drop(this);
+  }
+
+  watch(listener: () => void): () => void {
+    this.#watchers.add(listener);
+    return () => void this.#watchers.delete(listener);
+  }
+
+  /** Whether it is worked on here. */
+  get isLive(): boolean {
+    return this.#request !== undefined && !this.isOver;
+  }
+
+  /** Takes its final state. */
+  settle(final: FinalState): void {
+    this.#final = final;
+    this.questions = NOTHING;
+    this.#change(final.endedAt);
+  }
+
+  /** Ends the work. */
+  abort(): void {
+    this.#request?.cancel(new GatewayError("cancelled", "The task was cancelled."));
+  }
+
+  /** As it is, or as it will be with the end that is being written. */
+  toRecord(gateway: string): OwnTaskRecord {
+    const { id, owner, server, name, format, createdAt } = this;
+    const { state = "working", endedAt, end } = this.next ?? this.#final ?? {};
+    return {
+      id,
+      owner,
+      server,
+      name,
+      format,
+      state,
+      createdAt,
+      endedAt,
+      end: end && toStored(end),
+      gateway,
+    };
+  }
+
+  #change(at: string): void {
+    this.#updatedAt = at;
+    for (const watcher of this.#watchers) watcher();
+  }
+}
+
+/** What the end of the gateway cut off is told like what a kill cut off. */
+function isShutdown(outcome: TaskOutcome): boolean {
+  return isGatewayError(outcome) && outcome.code === "draining";
+}
+
+function finalOf({ state, endedAt, createdAt, end }: OwnTaskRecord): FinalState {
+  return { state: state as FinalState["state"], endedAt: endedAt ?? createdAt, end };
+}

@@ -1,0 +1,165 @@
+import { type Answer, defineService, type Json, type Principal, type Progress } from "propylon";
+import type { TaskEnd } from "./end.ts";
+
+/** Where a task is in its life; the last three are final. */
+export type SharedTaskState = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+/** Something a task wants to know: an MCP request to a client, such as `elicitation/create`. */
+export interface InputRequest {
+  readonly method: string;
+  readonly params?: Json | undefined;
+}
+
+/** A piece of work that runs beyond its connection, whatever it was started through. */
+export interface SharedTask {
+  /** Nobody can guess it. */
+  readonly id: string;
+  /** What it is at home: `jobs`, `mcp`, or the kind of a {@link TaskSource}. */
+  readonly kind: string;
+  /** The server that works on it. */
+  readonly server: string;
+  /** What it works on: a tool, skill or agent. */
+  readonly name: string;
+  /** How the face that began it shows it. */
+  readonly format?: string | undefined;
+  readonly state: SharedTaskState;
+  /** Words about the state, for people. */
+  readonly message?: string | undefined;
+  readonly progress?: Progress | undefined;
+  /** ISO 8601, as all times of it. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** Set with its final state. */
+  readonly endedAt?: string | undefined;
+  /** Milliseconds from {@link createdAt} for which it can be read at least; while it runs, more may come. */
+  readonly ttl: number;
+  /** What it waits for, by key; not empty while the state is `input_required`. A key is used once. */
+  readonly questions: ReadonlyMap<string, InputRequest>;
+  /** Set when it is completed or failed. */
+  readonly end?: TaskEnd | undefined;
+  /**
+   * Ends it; does nothing to one that has ended.
+   * @throws {GatewayError} `unavailable`: it is as it was; `exists` when it runs at another gateway
+   */
+  cancel(): Promise<void>;
+  /** Answers some of its questions; keys that are not open are passed over. */
+  answer(responses: Json): void;
+  /** Drops one that has ended before its time, where its kind can. */
+  forget?(): Promise<void>;
+  /** Calls back after each change of state or questions. @returns stops that */
+  watch(listener: () => void): () => void;
+}
+
+/** How the end of a piece of work is told: an answer of its server, or why there is none. */
+export type TaskOutcome = Answer | Error;
+
+/** A task at work in this process, for whoever works on it. */
+export interface TaskHandle extends SharedTask {
+  /** Reports progress. */
+  report(progress: Progress): void;
+  /** Tells what it waits for now; an empty map: nothing. */
+  ask(questions: ReadonlyMap<string, InputRequest>): void;
+  /** Gives its end. Once it is stored, it counts. Never rejects; does nothing to a task that has ended. */
+  finish(outcome: TaskOutcome): Promise<void>;
+  /** It never came to be: nobody was told of it. */
+  drop(): void;
+}
+
+/** What a task is begun with. */
+export interface TaskRequest {
+  readonly server: string;
+  readonly name: string;
+  readonly principal: Principal;
+  /** See {@link SharedTask.format}. */
+  readonly format?: string | undefined;
+  /** Its owner cancelled it, or the gateway ends. */
+  cancel(reason: Error): void;
+  /** Some of its questions were answered. */
+  answer?(responses: Json): void;
+}
+
+/** Bounds of the tasks of one kind. */
+export interface TaskLimits {
+  /** At work at a time, in all and of one principal. */
+  readonly maxRunning: number;
+  readonly maxRunningEach: number;
+  /** Kept at a time, in all and of one principal. */
+  readonly maxTasks: number;
+  readonly maxTasksEach: number;
+  /** Bytes of one result, of all, and of those of one principal. */
+  readonly maxTaskSize: number;
+  readonly maxTotalSize: number;
+  readonly maxTotalSizeEach: number;
+  /** Milliseconds after the end. */
+  readonly ttl: number;
+  /** At a bound the oldest that ended makes way, of whoever has most. Otherwise nothing new begins. */
+  readonly evicts: boolean;
+}
+
+/** The tasks of one kind. Lives through reloads. */
+export interface TaskTable {
+  /** In force from now on. */
+  limits: TaskLimits;
+  /** At work and kept now; refused at a bound since the process started. */
+  readonly counts: { readonly running: number; readonly kept: number; readonly refused: number };
+  /** Takes in the tasks of processes before, once: those that ran then have failed. For `onStart`. */
+  load(): Promise<void>;
+  /**
+   * Begins a task: it is stored, and can be found.
+   * @throws {GatewayError} `rate_limited` at a bound; `unavailable`
+   */
+  begin(request: TaskRequest): Promise<TaskHandle>;
+  /** Ends every task at work, as failed where it will be found after a restart. */
+  cancelAll(): void;
+}
+
+/** Tasks that are kept elsewhere. */
+export interface TaskSource {
+  /** A task of this principal. One of somebody else is `undefined`. */
+  find(id: string, principal: Principal): SharedTask | undefined | Promise<SharedTask | undefined>;
+}
+
+/** When a call of a tool becomes a task. */
+export interface TaskRule {
+  /** Milliseconds; `undefined` = never. */
+  readonly after: number | undefined;
+  /** Whether clients that know no tasks cannot call it. */
+  readonly isRequired: boolean;
+}
+
+/** What runs beyond its connection, in one place: begun through one face, it is seen and cancelled through every other. */
+export interface TaskService {
+  /** Milliseconds that clients are asked to wait before they look again. */
+  readonly pollInterval: number;
+  /** Tasks that calls of MCP clients have become. */
+  readonly calls: TaskTable;
+  /** Whether any rule has {@link TaskRule.isRequired}. */
+  readonly hasRequired: boolean;
+  /** When calls of a tool become tasks. */
+  ruleOf(server: string, tool: string): TaskRule;
+  /** The tasks of one kind; made with the first call. Whoever opens it sets its limits, and loads it. */
+  open(kind: string, limits: TaskLimits): TaskTable;
+  /** Lets tasks that are kept elsewhere be found. @returns ends that */
+  join(source: TaskSource): () => void;
+  /**
+   * A task of this principal, of any kind.
+   * @throws {GatewayError} `unavailable` when it cannot be known
+   */
+  find(id: string, principal: Principal): Promise<SharedTask | undefined>;
+}
+
+/**
+ * {@link SharedTask.ttl} of a task that is kept for some time behind its end. While it runs that time is not begun.
+ *
+ * @param kept milliseconds
+ */
+export function ttlOf(
+  { createdAt, endedAt }: Pick<SharedTask, "createdAt" | "endedAt">,
+  kept: number,
+): number {
+  const until = endedAt === undefined ? Date.now() : Date.parse(endedAt);
+  return Math.max(0, until - Date.parse(createdAt)) + kept;
+}
+
+/** Service token of the tasks plugin. */
+export const Tasks = defineService<TaskService>("tasks");

@@ -1,0 +1,189 @@
+import { GatewayError } from "propylon";
+import { type Kv, Records, type Store, within } from "propylon/kit";
+import { toEnd } from "./end.ts";
+import { type FinalState, OwnTask, type TaskHome } from "./own-task.ts";
+import type { TaskLimits, TaskRequest, TaskTable } from "./service.ts";
+import { interrupted, type OwnTaskRecord, ownTaskSchema } from "./task-record.ts";
+import { TaskShelf } from "./task-shelf.ts";
+
+/** How long the last ends may take to be written when everything ends, in milliseconds. */
+const CLOSE_MS = 1_000;
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/**
+ * The tasks of one kind: bounded in number and bytes, forgotten after a while, each its owner's. Where the gateway has a store that
+ * outlives its process nothing is told that is not stored.
+ */
+export class OwnTasks implements TaskTable, TaskHome {
+  readonly kind: string;
+  readonly #store: Store;
+  readonly #closing = new AbortController();
+  readonly #records: Records<OwnTaskRecord>;
+  readonly #kv: Kv<OwnTaskRecord>;
+  readonly #shelf: TaskShelf;
+  #isLoaded = false;
+
+  constructor(kind: string, limits: TaskLimits, store: Store) {
+    const options = { schema: ownTaskSchema };
+    this.kind = kind;
+    this.#store = store;
+    this.#kv = store.kv(kind, options);
+    this.#records = new Records(store, kind, { ...options, signal: this.#closing.signal });
+    this.#shelf = new TaskShelf(limits, (task) => void this.#records.delete(task.id));
+  }
+
+  get limits(): TaskLimits {
+    return this.#shelf.limits;
+  }
+
+  set limits(limits: TaskLimits) {
+    this.#shelf.limits = limits;
+  }
+
+  get counts(): TaskTable["counts"] {
+    return this.#shelf.counts;
+  }
+
+  get ttl(): number {
+    return this.limits.ttl;
+  }
+
+  async load(): Promise<void> {
+    if (this.#isLoaded || !this.#records.isKept) return;
+    const living = await this.#livingGateways();
+    const found: OwnTaskRecord[] = [];
+    for await (const { value } of this.#records.load())
+      if (value.state !== "working" || !living.has(value.gateway)) found.push(value);
+    for (const record of found.toSorted(byEnd)) this.#restore(record);
+    this.#isLoaded = true;
+    this.#shelf.trim();
+  }
+
+  async begin(request: TaskRequest): Promise<OwnTask> {
+    this.#shelf.makeRoom(request.principal.ref);
+    const task = new OwnTask(this, request);
+    this.#shelf.add(task);
+    try {
+      await this.#save(task, false);
+    } catch (error) {
+      this.#shelf.forget(task);
+      throw error;
+    }
+    return task;
+  }
+
+  /** The task of an owner, be it at another gateway of the store. */
+  async find(id: string, owner: string): Promise<OwnTask | undefined> {
+    const task = this.#shelf.get(id) ?? (await this.#findElsewhere(id, owner));
+    return task?.owner === owner ? task : undefined;
+  }
+
+  async cancel(task: OwnTask): Promise<void> {
+    // Its end may be about to be written.
+    if (task.writing) await this.#save(task, false);
+    if (task.isOver) return;
+    if (!task.isLive)
+      throw new GatewayError("exists", "The task is running at another gateway.", {
+        hint: "Wait for its end.",
+      });
+    const endedAt = new Date().toISOString();
+    await this.conclude(task, { state: "cancelled", endedAt, end: undefined }, false);
+    task.abort();
+  }
+
+  async forget(task: OwnTask): Promise<void> {
+    await this.#records.delete(task.id, { persists: false });
+    this.#shelf.forget(task);
+  }
+
+  drop(task: OwnTask): void {
+    this.#shelf.forget(task);
+  }
+
+  /** Writes an end down, and then lets it count. It may have been cancelled or forgotten meanwhile. */
+  async conclude(task: OwnTask, given: FinalState, persists: boolean): Promise<void> {
+    if (task.isOver || !this.#shelf.has(task)) return;
+    const final = this.#fitting(task, given);
+    if (this.#records.isKept) {
+      task.next = final;
+      task.writing = this.#save(task, persists);
+      try {
+        await task.writing;
+      } finally {
+        task.writing = undefined;
+        task.next = undefined;
+      }
+    }
+    if (!task.isOver && this.#shelf.has(task)) this.#shelf.settle(task, final);
+  }
+
+  cancelAll(): void {
+    for (const task of this.#shelf.running) {
+      const endedAt = new Date().toISOString();
+      if (this.#records.isKept) this.#interrupt(task);
+      else this.#shelf.settle(task, { state: "cancelled", endedAt, end: undefined });
+      task.abort();
+    }
+  }
+
+  /** Ends everything; what is stored stays. */
+  async close(): Promise<void> {
+    this.cancelAll();
+    await within(this.#records.settled(), CLOSE_MS);
+    this.#closing.abort();
+    this.#shelf.clear();
+  }
+
+  /** A result beyond the bounds is not kept; its task says so. */
+  #fitting(task: OwnTask, final: FinalState): FinalState {
+    if (this.#shelf.takes(task.owner, final.end)) return final;
+    const end = toEnd(
+      new GatewayError("too_large", "The result is too large to be kept.", {
+        hint: "Ask for less at once, or make the call without tasks.",
+      }),
+    );
+    return { ...final, state: "failed", end };
+  }
+
+  #interrupt(task: OwnTask): void {
+    const endedAt = new Date().toISOString();
+    this.#shelf.settle(task, { state: "failed", endedAt, end: interrupted() });
+    this.#save(task, true).catch(() => {});
+  }
+
+  #restore(record: OwnTaskRecord): OwnTask {
+    const task = new OwnTask(this, record);
+    this.#shelf.add(task);
+    if (!task.isOver) this.#interrupt(task);
+    return task;
+  }
+
+  /** A task of another gateway of the store, as it was stored last. */
+  async #findElsewhere(id: string, owner: string): Promise<OwnTask | undefined> {
+    if (!this.#store.shared || !UUID.test(id)) return undefined;
+    const entry = await this.#kv.get(id);
+    if (entry?.value.owner !== owner) return undefined;
+    const isLost =
+      entry.value.state === "working" && !(await this.#livingGateways()).has(entry.value.gateway);
+    if (!isLost) return new OwnTask(this, entry.value);
+    this.#records.adopt(entry);
+    return this.#shelf.get(id) ?? this.#restore(entry.value);
+  }
+
+  async #livingGateways(): Promise<ReadonlySet<string>> {
+    const all = this.#store.shared ? await this.#store.replicas() : [];
+    return new Set(all.map(({ id }) => id).filter((id) => id !== this.#store.replica));
+  }
+
+  #save(task: OwnTask, persists: boolean): Promise<void> {
+    return this.#records.save(task.id, () => task.toRecord(this.#store.replica), { persists });
+  }
+}
+
+/** Those that ended, in the order in which they did; then the others. */
+function byEnd(a: OwnTaskRecord, b: OwnTaskRecord): number {
+  const [left, right] = [a.endedAt ?? "~", b.endedAt ?? "~"];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

@@ -1,0 +1,101 @@
+import { GatewayError, type Principal } from "propylon";
+import { FairQuota, matchesWildcard, type Store } from "propylon/kit";
+import type { TasksOptions } from "./options.ts";
+import type {
+  SharedTask,
+  TaskLimits,
+  TaskRule,
+  TaskService,
+  TaskSource,
+  TaskTable,
+} from "./service.ts";
+import { OwnTasks } from "./task-table.ts";
+
+/** Look-ups under way: clients decide which ids they name, and how often, and each may ask the store. */
+const MAX_LOOKUPS = 4_000;
+const MAX_LOOKUPS_EACH = 1_000;
+
+/** Every task of this gateway, whatever it was begun through. Lives through reloads. */
+export class TaskRegistry {
+  readonly #store: Store;
+  readonly #tables = new Map<string, OwnTasks>();
+  readonly #sources = new Set<TaskSource>();
+  readonly #shares = new FairQuota();
+  #looking = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The service with these options. */
+  serve(options: TasksOptions): TaskService {
+    return {
+      pollInterval: options.pollInterval,
+      calls: this.open("mcp", callLimits(options)),
+      hasRequired: Object.values(options.tools).some(({ required }) => required),
+      open: (kind, limits) => this.open(kind, limits),
+      join: (source) => this.join(source),
+      find: (id, principal) => this.find(id, principal),
+      ruleOf: (server, tool) => toRule(options, `${server}.${tool}`),
+    };
+  }
+
+  /** The tasks of one kind. */
+  open(kind: string, limits: TaskLimits): TaskTable {
+    const table = this.#tables.get(kind) ?? new OwnTasks(kind, limits, this.#store);
+    this.#tables.set(kind, table);
+    return table;
+  }
+
+  join(source: TaskSource): () => void {
+    this.#sources.add(source);
+    return () => void this.#sources.delete(source);
+  }
+
+  async find(id: string, principal: Principal): Promise<SharedTask | undefined> {
+    const { ref } = principal;
+    if (this.#looking >= MAX_LOOKUPS || this.#shares.of(ref) >= MAX_LOOKUPS_EACH) throw busy();
+    this.#looking++;
+    this.#shares.add(ref);
+    try {
+      return await this.#look(id, principal);
+    } finally {
+      this.#looking--;
+      this.#shares.remove(ref);
+    }
+  }
+
+  async #look(id: string, principal: Principal): Promise<SharedTask | undefined> {
+    for (const table of this.#tables.values()) {
+      const task = await table.find(id, principal.ref);
+      if (task) return task;
+    }
+    for (const source of this.#sources) {
+      const task = await source.find(id, principal);
+      if (task) return task;
+    }
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#tables.values()].map((table) => table.close()));
+  }
+}
+
+function busy(): GatewayError {
+  return new GatewayError("unavailable", "Too many tasks are looked for at the moment.", {
+    hint: "Make the request again.",
+    headers: { "retry-after": "1" },
+  });
+}
+
+function toRule({ after, tools }: TasksOptions, name: string): TaskRule {
+  const [, own] = Object.entries(tools).find(([pattern]) => matchesWildcard(pattern, name)) ?? [];
+  const wanted = own?.after ?? after;
+  return { after: wanted === false ? undefined : wanted, isRequired: own?.required ?? false };
+}
+
+/** Results share the room for all: nobody has more than a quarter of it. */
+export function callLimits({ maxTotalSize, ...options }: TasksOptions): TaskLimits {
+  return { ...options, maxTotalSize, maxTotalSizeEach: maxTotalSize / 4, evicts: false };
+}
