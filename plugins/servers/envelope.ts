@@ -29,8 +29,8 @@ export function withIdentity(call: Call, assertion: string): Call {
 }
 
 /** The assertion that goes out with a call, if one does. */
-export function identityOf(call: Call | undefined): string | undefined {
-  return (call as Identified | undefined)?.[IDENTITY];
+export function identityOf(call: Identified | undefined): string | undefined {
+  return call?.[IDENTITY];
 }
 
 /** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `JSON.stringify`. */

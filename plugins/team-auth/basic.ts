@@ -4,7 +4,7 @@ import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";
 import { away, refusalMessage, type RefusalReason } from "./refusals.ts";
 import { isPassword } from "./service-accounts.ts";
-import type { Account } from "./snapshot.ts";
+import type { ServiceAccount } from "./snapshot.ts";
 
 /** Passwords that are hashed at a time: each takes a thread and 16 MiB. */
 const MAX_HASHING = 2;
@@ -16,7 +16,7 @@ const MAX_KNOWN = 1_000;
 /** What {@link BasicLogin} needs. */
 export interface BasicLoginParts {
   /** The account of a name as it is now. */
-  readonly accountOf: (name: string) => Account | undefined;
+  readonly accountOf: (name: string) => ServiceAccount | undefined;
   readonly guesses: Guesses;
   /** Told of every refusal, for the metric. */
   readonly refused: (reason: RefusalReason) => void;
@@ -61,7 +61,7 @@ export class BasicLogin {
     });
   }
 
-  #admit({ name, active }: Account): Identity {
+  #admit({ name, active }: ServiceAccount): Identity {
     if (!active) throw this.#refuse();
     return { id: name, kind: "service", roles: new Set(["service"]) };
   }
@@ -74,13 +74,13 @@ export class BasicLogin {
   }
 
   /** With what is kept of the password, so that a new password makes the old one unknown. */
-  #digestOf(password: string, account: Account): string {
+  #digestOf(password: string, account: ServiceAccount): string {
     const text = JSON.stringify([account.name, account.password, password]);
     return createHmac("sha256", this.#secret).update(text).digest("base64");
   }
 
   /** Requests with one pair, such as all of a client that starts, wait for one hash. */
-  #check(digest: string, password: string, account: Account): Promise<boolean> {
+  #check(digest: string, password: string, account: ServiceAccount): Promise<boolean> {
     const running = this.#checks.get(digest);
     if (running) return running;
     const check = this.#hash(digest, password, account).finally(() => this.#checks.delete(digest));
@@ -88,7 +88,11 @@ export class BasicLogin {
     return check;
   }
 
-  async #hash(digest: string, password: string, { password: kept }: Account): Promise<boolean> {
+  async #hash(
+    digest: string,
+    password: string,
+    { password: kept }: ServiceAccount,
+  ): Promise<boolean> {
     await this.#enter();
     try {
       const isRight = await isPassword(password, kept);
@@ -125,7 +129,7 @@ export class BasicLogin {
 
 /** Looks accounts up in the copy of the tables that every request is answered from. */
 export function createBasicLogin(issuer: Issuer, refused: BasicLoginParts["refused"]): BasicLogin {
-  const accountOf = (name: string): Account | undefined => {
+  const accountOf = (name: string): ServiceAccount | undefined => {
     const { isCurrent, snapshot } = issuer.replica;
     if (!isCurrent) throw away();
     return snapshot.accounts.get(name);

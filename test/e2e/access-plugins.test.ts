@@ -80,6 +80,6 @@ it("M127, M155: the routes of the plugins that come with Propylon are for those 
   // What the management changes is never anyone's but an operator's or admin's.
   const managing = cells.filter(({ route }) => route.management && route.mutates);
   expect(
-    managing.filter(({ route: { access } }) => !["operator", "admin"].includes(access)),
+    managing.filter(({ route: { access: level } }) => !["operator", "admin"].includes(level)),
   ).toEqual([]);
 }, 120_000);
