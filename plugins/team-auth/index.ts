@@ -31,6 +31,6 @@ export default definePlugin({
     gateway.check("team-auth", () => issuer.check());
     // `propylon check` looks at the config alone.
     gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
-    return issuer.libraries;
+    return issuer.service;
   },
 });

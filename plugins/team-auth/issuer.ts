@@ -6,10 +6,12 @@ import {
   isGatewayError,
   type PluginContext,
 } from "propylon";
+import type { AccountsService } from "propylon/plugins/access";
 import { Fernet, type PluginWarning } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "./audit.ts";
 import { Directory } from "./directory.ts";
+import { explainAccount } from "./explain-account.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { JwtRules } from "./jwt.ts";
 import { Lease } from "./lease.ts";
@@ -105,9 +107,10 @@ export class Issuer {
   }
 
   /** What the plugin provides. */
-  readonly libraries: LibrariesService = {
+  readonly service: LibrariesService & AccountsService = {
     of: (principal) => opened(this.#resolver).librariesOf(principal),
     within: (set, uid) => set?.includes(uid) ?? false,
+    explain: (ref) => explainAccount(ref, this),
   };
 
   /**

@@ -1,4 +1,5 @@
 import { defineService, type Principal } from "propylon";
+import type { AccountsService } from "propylon/plugins/access";
 
 /** What callers may see, for the tools that show it. */
 export interface LibrariesService {
@@ -13,5 +14,8 @@ export interface LibrariesService {
   within(set: readonly string[] | undefined, uid: string): boolean;
 }
 
-/** Service token of the team-auth plugin: `inject: { libraries: Libraries }`. */
-export const Libraries = defineService<LibrariesService>("libraries");
+/**
+ * Service token of the team-auth plugin: `inject: { libraries: Libraries }`. The access plugin finds it under the same name, as that of
+ * the accounts that it explains.
+ */
+export const Libraries = defineService<LibrariesService & AccountsService>("accounts");

@@ -60,7 +60,7 @@ const rooms = definePlugin({
 const resolver = { names: [], resolve: () => rooms };
 
 async function optionsOf(options: Record<string, unknown>): Promise<unknown> {
-  const config = { plugins: { mcp: false, servers: false, rooms: options } };
+  const config = { plugins: { mcp: false, servers: false, tasks: false, rooms: options } };
   return (await check(await parseConfig(config, resolver), resolver)).plugins[0]!.options;
 }
 

@@ -20,7 +20,7 @@ const plugins = { "team-auth": { secretKeys: [secretKey] }, postgres: { schema }
 const log = pino({ level: process.env.CAMPAIGN_LOG ?? "silent" }, process.stderr);
 const { gateway, issuer } = await withIssuer(() =>
   createGateway(
-    { store, plugins, listeners: { main: { port: 0 } } },
+    { store, plugins, auth: { maxFailures: 0 }, listeners: { main: { port: 0 } } },
     { plugins: { "team-auth": teamAuth, postgres, reader }, log },
   ),
 );

@@ -41,7 +41,8 @@ export async function setupRig({
   const issuer = rest.issuer ?? (await ScriptedIssuer.start());
   const { gateway, url } = await setupGateway({
     plugins: [who, [oauthResource, { issuers: { corp: { issuer: issuer.url } }, ...options }]],
-    config,
+    // Tests try more wrong tokens in a second than a gateway takes in a minute.
+    config: { ...config, auth: { maxFailures: 0, ...config.auth } },
     client: false,
   });
   const endpoint = `${url}/mcp`;

@@ -55,7 +55,8 @@ export async function startIssuer(
   onTestFinished(() => open.mockRestore());
   const { gateway, url } = await setupGateway({
     plugins: [[teamAuth, { secretKeys: [SECRET_KEY], ...options }], reader, sqlite, ...more],
-    config: { store: config.store ?? fileStore(), ...config },
+    // Tests try more wrong credentials in a second than a gateway takes in a minute.
+    config: { store: fileStore(), ...config, auth: { maxFailures: 0, ...config.auth } },
     client: false,
   });
   const issuer = open.mock.contexts.at(-1) as Issuer;

@@ -59,7 +59,7 @@ export async function startIssuer(
     plugins: [sqlite, [teamAuth, { secretKeys: [SECRET_KEY], ...options }], ...plugins],
     config: {
       store: `sqlite:${join(folder, "gateway.db")}`,
-      auth: { apiKey: ADMIN_KEY },
+      auth: { apiKey: ADMIN_KEY, maxFailures: 0 },
       management: { mutations: true },
       ...config,
     },

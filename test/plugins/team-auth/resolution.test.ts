@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
 import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
+import { Accounts } from "../../../plugins/access/index.ts";
 import { REASONS } from "../../../plugins/team-auth/refusals.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { createPrincipal, definePlugin, type Principal } from "../../../core/index.ts";
@@ -85,7 +86,7 @@ describe("what a bearer sees", () => {
 
   it("T008, T025, T026: tools read one set, whoever calls; others' principals have none", async () => {
     const { issuer } = await startIssuer();
-    const { libraries } = issuer;
+    const { service: libraries } = issuer;
     const stranger = createPrincipal({
       id: "x",
       kind: "user",
@@ -96,7 +97,7 @@ describe("what a bearer sees", () => {
     expect(libraries.within(undefined, "lib-a")).toBe(false);
     expect(libraries.within([], "lib-a")).toBe(false);
     expect(libraries.within(["lib-a"], "lib-a")).toBe(true);
-    expect(Libraries.id).toBe("libraries");
+    expect(Libraries.id).toBe(Accounts.id);
   });
 
   it("T016: who goes on calling after its request ended sees what it may see then", async () => {
@@ -208,7 +209,7 @@ describe("refusals", () => {
       { iat: iat + 3_600 },
       { exp: undefined },
       { exp: `${exp}` },
-      { exp: exp + 1 },
+      { iat, exp: exp + 1 },
       { typ: "other" },
       { ws: 7 },
       { nbf: iat + 3_600 },
