@@ -1,5 +1,5 @@
 import { isGatewayError } from "propylon";
-import type { Account, AccountsService } from "propylon/plugins/access";
+import type { Account } from "propylon/plugins/access";
 import type { Directory } from "./directory.ts";
 import type { AccessSnapshot } from "./snapshot.ts";
 import { timestamp } from "./tables.ts";

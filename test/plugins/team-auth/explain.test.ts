@@ -16,7 +16,7 @@ async function start() {
   const { jwt, opaque } = await populate(started.issuer);
   const explain = async (principal: string, library = "lib-a"): Promise<Explanation> => {
     const query = new URLSearchParams({ principal, server: "reader", tool: "sees", library });
-    const response = await fetch(`${started.url}/_meta/access/explain?${query}`, {
+    const response = await fetch(`${started.url}/_meta/access/explain?${query.toString()}`, {
       headers: { authorization: `Bearer ${MASTER}` },
     });
     expect(response.status).toBe(200);
