@@ -120,7 +120,7 @@ const agentSchema = z
       .regex(/^\/[A-Za-z0-9._~/-]*$/)
       .optional()
       .describe(
-        "Path of its MCP endpoint; default: /mcp on a listener of its own, else /agents/<agent>/mcp.",
+        "Path of its MCP endpoint; default: /mcp on a listener of its own, else `/agents/<agent>/mcp`.",
       ),
     url: z
       .url({ protocol: /^https?$/ })

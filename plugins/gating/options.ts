@@ -49,7 +49,7 @@ export const optionsSchema = z.strictObject({
     .union([z.boolean(), z.string().min(1)])
     .optional()
     .describe(
-      "File that remembers what is switched off: a path (relative to the config file), or false for memory only. Default: the gateway's store where that outlives the process, else <config>_state.json beside the config file, and memory only without one; true: mcpo_state.json in the working directory when there is no config file.",
+      "File that remembers what is switched off: a path (relative to the config file), or false for memory only. Default: the gateway's store where that outlives the process, else `<config>_state.json` beside the config file, and memory only without one; true: mcpo_state.json in the working directory when there is no config file.",
     ),
   reserved: z
     .record(z.string().regex(/^[^/]+\/.+$/, "must be server/tool"), z.enum(["operator", "admin"]))

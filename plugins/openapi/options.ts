@@ -37,7 +37,7 @@ export const optionsSchema = z.strictObject({
     .string()
     .optional()
     .describe(
-      "Server that is also served at the root: POST /<tool>, and /openapi.json is its document, as of mcpo with one server.",
+      "Server that is also served at the root: `POST /<tool>`, and /openapi.json is its document, as of mcpo with one server.",
     ),
   forwardHeaders: z
     .record(
@@ -56,7 +56,7 @@ export const optionsSchema = z.strictObject({
     .min(0)
     .default(200)
     .describe(
-      "A server with more tools than this is documented with the one operation POST /<server>/invoke in place of one per tool.",
+      "A server with more tools than this is documented with the one operation `POST /<server>/invoke` in place of one per tool.",
     ),
   document: z
     .enum(["tools", "full"])
@@ -64,7 +64,7 @@ export const optionsSchema = z.strictObject({
     .describe(
       "What the OpenAPI documents describe: tools is the tools and nothing else, which is what models are to be offered; full adds the gateway's own parameters (timeout, format, Prefer), answers as events, and jobs.",
     ),
-  docs: z.boolean().default(true).describe("Serve the pages /docs and /<server>/docs."),
+  docs: z.boolean().default(true).describe("Serve the pages /docs and `/<server>/docs`."),
   serverTiming: z
     .boolean()
     .default(false)
