@@ -29,7 +29,7 @@ export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
-export { type Bearer, readBearer } from "../http/auth/key.ts";
+export { type Bearer, readBearer, readUnprovenClaims } from "../http/auth/key.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";

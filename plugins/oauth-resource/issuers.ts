@@ -1,4 +1,5 @@
 import { GatewayError, type GatewayConfig, type PluginContext } from "propylon";
+import { readUnprovenClaims } from "propylon/kit";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";
 import { createCheck } from "./issuer.ts";
@@ -43,8 +44,8 @@ export class TokenIssuers {
 
   /** Who made a token, as it says itself: nothing of that is proven. */
   find(token: string): TokenIssuer | undefined {
-    const issuer = issuerOf(token);
-    if (issuer !== undefined) return this.#signed.get(issuer);
+    const issuer = readUnprovenClaims(token)?.["iss"];
+    if (typeof issuer === "string") return this.#signed.get(issuer);
     // Keys of the gateway, also mistyped ones, are nothing to be sent to somebody else.
     if (/^pp[a-z]_/.test(token)) return undefined;
     return this.#opaque.find(([prefix]) => token.startsWith(prefix))?.[1];
@@ -60,18 +61,6 @@ export class TokenIssuers {
 export function isCrowded({ all }: TokenIssuers, control: PluginContext["control"]): boolean {
   const { auth } = control.effectiveConfig() as GatewayConfig;
   return all.length > 1 || auth.jwt !== undefined;
-}
-
-/** `undefined` for a token that is no JSON Web Token with an issuer. */
-function issuerOf(token: string): string | undefined {
-  const [, payload = "", ...rest] = token.split(".");
-  if (rest.length !== 1) return undefined;
-  try {
-    const { iss } = JSON.parse(Buffer.from(payload, "base64url").toString()) as { iss?: unknown };
-    return typeof iss === "string" ? iss : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function checkApart(issuers: readonly (readonly [string, IssuerOptions])[]): void {

@@ -1,8 +1,8 @@
 import type { Credentials } from "./authentication.ts";
+import type { Json } from "../../call/types.ts";
 import { GatewayError } from "../../errors.ts";
-import { isObject } from "../../kit/json.ts";
 import { Recent } from "../../kit/recent.ts";
-import { digestOf, readBearer } from "./key.ts";
+import { digestOf, readBearer, readUnprovenClaims } from "./key.ts";
 
 /** What was met: the bound of an address, or the one of tokens that begin alike. */
 export type GuessBound = "address" | "token";
@@ -163,19 +163,15 @@ function textOf({ headers: { authorization, cookie } }: Credentials): string | u
  */
 function beginningOf(text: string, address: string): string {
   const token = readBearer(text)?.token ?? text;
-  const [, payload, signature] = token.split(".");
-  const about = payload && signature !== undefined ? subjectOf(payload) : undefined;
-  if (about !== undefined) return digestOf(`${address} ${about}`);
+  const claims = readUnprovenClaims(token);
+  if (claims) return digestOf(`${address} ${subjectOf(claims)}`);
   return token.slice(0, Math.min(MAX_BEGINNING, Math.ceil(token.length / 2)));
 }
 
-function subjectOf(payload: string): string | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
-    return isObject(claims) ? JSON.stringify([claims["iss"], claims["sub"]]) : undefined;
-  } catch {
-    return undefined;
-  }
+/** Texts alone: what else a stranger puts there may be nested too deeply to be written out. */
+function subjectOf({ iss, sub }: Json): string {
+  const textOf = (claim: unknown): string | null => (typeof claim === "string" ? claim : null);
+  return JSON.stringify([textOf(iss), textOf(sub)]);
 }
 
 /** An address, or of IPv6 the network of 64 bits: whoever has one has all of it (RFC 6177). */

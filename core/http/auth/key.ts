@@ -1,6 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { Role } from "../../call/types.ts";
+import type { Json, Role } from "../../call/types.ts";
+import { isObject } from "../../kit/json.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** 32 bytes in base 62. */
@@ -100,4 +101,21 @@ export function readBearer(authorization: string): Bearer | undefined {
   const pair = Buffer.from(value, "base64").toString();
   const colon = pair.indexOf(":");
   return colon < 0 ? undefined : { token: pair.slice(colon + 1), basic: true };
+}
+
+/**
+ * What a JSON Web Token (RFC 7519) says, before anything of it is proven: good for finding who can prove it, and for nothing else.
+ * `undefined` for another form of token.
+ *
+ * @example const issuer = readUnprovenClaims(token)?.["iss"];
+ */
+export function readUnprovenClaims(token: string): Json | undefined {
+  const [, payload = "", ...rest] = token.split(".", 4);
+  if (rest.length !== 1) return undefined;
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
+    return isObject(claims) ? claims : undefined;
+  } catch {
+    return undefined;
+  }
 }

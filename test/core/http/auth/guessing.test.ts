@@ -75,6 +75,13 @@ describe("guessing", () => {
     guesses.begin(from(office, await sign("ann", "3")), LIMITS).right();
   });
 
+  it("counts tokens about a subject that is nested deeply", () => {
+    const sub = `${"[".repeat(12_000)}${"]".repeat(12_000)}`;
+    const payload = Buffer.from(`{"sub":${sub}}`).toString("base64url");
+    const tokenOf = (at: number): string => `e30.${payload}.${at}`;
+    expect(guess(new Guesses(() => {}), "203.0.113.7", tokenOf)).toBe(10);
+  });
+
   it("lets many in who come back at once, and no more guesses than ten a minute for long", () => {
     const guesses = new Guesses(() => {});
     const all = Array.from({ length: 60 }, (_, at) =>

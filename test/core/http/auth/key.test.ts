@@ -2,7 +2,13 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createKeyring } from "../../../../core/http/auth/authenticator.ts";
-import { createKey, digestOf, isMistyped, readBearer } from "../../../../core/http/auth/key.ts";
+import {
+  createKey,
+  digestOf,
+  isMistyped,
+  readBearer,
+  readUnprovenClaims,
+} from "../../../../core/http/auth/key.ts";
 import { configSchema, type Role } from "../../../../core/index.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
@@ -78,4 +84,28 @@ it("an Authorization header carries a token as Bearer, or as the password of Bas
   expect(readBearer(basic(":a:b"))).toEqual({ token: "a:b", basic: true });
   for (const wrong of ["", "abc", "Bearer", "Bearer ", "Bearer a b", "Token abc", basic("abc")])
     expect(readBearer(wrong), `"${wrong}"`).toBeUndefined();
+});
+
+describe("the unproven claims of a token", () => {
+  const encode = (text: string): string => Buffer.from(text).toString("base64url");
+
+  it("are those of its middle part", () => {
+    const claims = fc.dictionary(fc.string(), fc.jsonValue());
+    fc.assert(
+      fc.property(claims, (each) => {
+        const read = readUnprovenClaims(`e30.${encode(JSON.stringify(each))}.c2ln`);
+        expect(JSON.stringify(read)).toBe(JSON.stringify(each));
+      }),
+    );
+  });
+
+  it("are none of another form", () => {
+    const json = encode("{}");
+    const others = ["", "a", json, `e30.${json}`, `e30.${json}.a.b.c`, "a.b.c", "..", `..${json}`];
+    for (const text of [
+      ...others,
+      ...["[]", "null", "1", '"a"', "{"].map((t) => `a.${encode(t)}.b`),
+    ])
+      expect(readUnprovenClaims(text), text).toBeUndefined();
+  });
 });
