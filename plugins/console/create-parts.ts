@@ -1,12 +1,12 @@
-import { GatewayError, type PluginContext } from "propylon";
-import { Fernet } from "propylon/kit";
+import type { PluginContext } from "propylon";
+import { createSealer } from "propylon/kit";
 import { Console } from "./console.ts";
 import { ConsoleDatabase } from "./database.ts";
 import { Instances } from "./instances.ts";
 import { IssuerClient } from "./issuer-client.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import type { TeamMetrics } from "./metrics.ts";
-import { type ConsoleOptions, sealingKeysOf } from "./options.ts";
+import type { ConsoleOptions } from "./options.ts";
 import { Reconciler } from "./reconciler.ts";
 import { RegistryReader } from "./registry-reader.ts";
 import { TeamRows } from "./team-rows.ts";
@@ -26,7 +26,8 @@ export function createParts(gateway: PluginContext<ConsoleOptions>, metrics: Tea
   const queue = new KeyedQueue();
   const issuer = config.issuer && new IssuerClient(config.issuer);
   const shared = { log, instances, workspaces, rows, metrics, queue, signal };
-  const teams = issuer && new ConsoleTeams({ ...shared, store, issuer, sealer: sealerOf(config) });
+  const sealer = issuer && createSealer("console", config.secretKeys);
+  const teams = issuer && sealer && new ConsoleTeams({ ...shared, store, issuer, sealer });
   return {
     instances,
     workspaces,
@@ -47,13 +48,4 @@ export function createParts(gateway: PluginContext<ConsoleOptions>, metrics: Tea
       await Promise.all([registry.close(), issuer?.close()]);
     },
   };
-}
-
-/** @throws {GatewayError} `invalid` without a key, and for one that can be guessed */
-function sealerOf(config: ConsoleOptions): Fernet {
-  const keys = sealingKeysOf(config);
-  if (keys.length > 0) return new Fernet(keys);
-  throw new GatewayError("invalid", "The console has no key to seal the tokens of teams with.", {
-    hint: "Set plugins.console.secretKeys, or the variable MNEMOSYNE_FERNET_KEY or SECRET_KEY.",
-  });
 }

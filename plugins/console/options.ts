@@ -1,5 +1,5 @@
 import { durationSchema, sizeSchema } from "propylon";
-import { readVariable } from "propylon/kit";
+import { secretKeysSchema } from "propylon/kit";
 import { z } from "zod";
 
 const issuerSchema = z.strictObject({
@@ -20,13 +20,7 @@ export const optionsSchema = z.strictObject({
     .describe(
       "Who issues the tokens of the teams. Without it instances are registered and have no token.",
     ),
-  secretKeys: z
-    .array(z.string().min(1))
-    .min(1)
-    .optional()
-    .describe(
-      "Keys that the tokens of teams are sealed with at rest: Fernet keys, or texts of at least 32 characters. The first seals, all of them open. Default: $MNEMOSYNE_FERNET_KEY and $SECRET_KEY, as far as they are set.",
-    ),
+  secretKeys: secretKeysSchema,
   interval: durationSchema()
     .default(60_000)
     .describe(
@@ -61,10 +55,3 @@ export const optionsSchema = z.strictObject({
 
 /** Options, durations in milliseconds. */
 export type ConsoleOptions = z.output<typeof optionsSchema>;
-
-/** The keys of the config, else of the environment. */
-export function sealingKeysOf({ secretKeys }: ConsoleOptions): readonly string[] {
-  const { env } = process;
-  const named = ["MNEMOSYNE_FERNET_KEY", "SECRET_KEY"].map((name) => readVariable(env, name));
-  return secretKeys ?? named.filter((key) => key !== undefined);
-}

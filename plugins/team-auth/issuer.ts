@@ -7,7 +7,7 @@ import {
   type PluginContext,
 } from "propylon";
 import type { AccountsService } from "propylon/plugins/access";
-import { Fernet, type PluginWarning } from "propylon/kit";
+import { createSealer, type Fernet, type PluginWarning, readBearer } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "./audit.ts";
 import { Directory } from "./directory.ts";
@@ -17,7 +17,7 @@ import type { JwtRules } from "./jwt.ts";
 import { Lease } from "./lease.ts";
 import { Loader } from "./loader.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { secretKeysOf, type TeamAuthOptions } from "./options.ts";
+import type { TeamAuthOptions } from "./options.ts";
 import { away, refusalMessage, RefusedBearer, type RefusalReason } from "./refusals.ts";
 import { ReplayGuard } from "./replay.ts";
 import { Replica } from "./replica.ts";
@@ -26,7 +26,6 @@ import type { LibrariesService } from "./service.ts";
 import type { Database, Tables } from "./tables.ts";
 
 const REVOKED = "The credential was revoked.";
-const BEARER = /^Bearer +(\S+) *$/i;
 
 /** Who is let in, and the tables that say so; opened with the gateway. */
 export class Issuer {
@@ -42,7 +41,7 @@ export class Issuer {
   constructor(gateway: PluginContext<TeamAuthOptions>, failed: (reason: RefusalReason) => void) {
     this.#gateway = gateway;
     this.#failed = failed;
-    this.#seal = new Fernet(secretKeysOf(gateway.config));
+    this.#seal = createSealer("team-auth", gateway.config.secretKeys);
   }
 
   /** @throws {GatewayError} `unavailable` before it is open */
@@ -199,8 +198,10 @@ function rulesOf({ issuer, audience, enforceAudience, perTurn }: TeamAuthOptions
   };
 }
 
+/** A token as `Bearer`: passwords come as Basic, and have a check of their own. */
 function bearerOf(authorization: string | string[] | undefined): string | undefined {
-  return typeof authorization === "string" ? BEARER.exec(authorization)?.[1] : undefined;
+  const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
+  return bearer?.basic === false ? bearer.token : undefined;
 }
 
 function opened<T>(part: T | undefined): T {

@@ -1,4 +1,5 @@
-import { durationSchema, GatewayError } from "propylon";
+import { durationSchema } from "propylon";
+import { secretKeysSchema } from "propylon/kit";
 import { z } from "zod";
 
 const DAY_MS = 86_400_000;
@@ -7,13 +8,7 @@ const MAX_TURN_MS = 600_000;
 
 /** Schema of the options. */
 export const optionsSchema = z.strictObject({
-  secretKeys: z
-    .array(z.string().min(32))
-    .min(1)
-    .optional()
-    .describe(
-      "Keys that seal secrets in the database: Fernet keys, or texts of at least 32 characters. The first seals, all of them open. Default: the variables `MNEMOSYNE_FERNET_KEY` and `SECRET_KEY`.",
-    ),
+  secretKeys: secretKeysSchema,
   signing: z
     .strictObject({
       algorithm: z
@@ -89,20 +84,3 @@ export const optionsSchema = z.strictObject({
 
 /** Options, durations in milliseconds. */
 export type TeamAuthOptions = z.infer<typeof optionsSchema>;
-
-/**
- * The keys that seal secrets, of the options or the environment.
- *
- * @throws {GatewayError} `invalid` where there is none
- */
-export function secretKeysOf(
-  { secretKeys }: TeamAuthOptions,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): readonly string[] {
-  const { MNEMOSYNE_FERNET_KEY, SECRET_KEY } = environment;
-  const keys = secretKeys ?? [MNEMOSYNE_FERNET_KEY, SECRET_KEY].filter((key) => key !== undefined);
-  if (keys.length > 0) return keys;
-  throw new GatewayError("invalid", "There is no key to seal the secrets of team-auth with.", {
-    hint: "Set SECRET_KEY in the environment, or plugins.team-auth.secretKeys, to at least 32 random characters.",
-  });
-}
