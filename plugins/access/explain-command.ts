@@ -1,6 +1,5 @@
-import { GatewayError, type ErrorCode } from "propylon";
-import { EXIT, findTarget, timeoutOf, type ClientFlags } from "propylon/cli";
-import { isObject, timeoutSignal } from "propylon/kit";
+import { GatewayError } from "propylon";
+import { askPlugin, EXIT, type ClientFlags } from "propylon/cli";
 import type { Explanation } from "./service.ts";
 
 /** Flags of `propylon access explain`. */
@@ -26,46 +25,17 @@ export async function explain(input: ExplainInput): Promise<number> {
 
 async function ask(input: ExplainInput): Promise<Explanation> {
   const { principal, server, tool, library, role } = input;
-  const { url: endpoint, apiKey } = await findTarget(input);
-  const url = new URL("/_meta/access/explain", endpoint);
-  for (const [name, value] of Object.entries({ principal, server, tool, library, role }))
-    if (value !== undefined) url.searchParams.set(name, value);
-  const response = await fetch(url, {
-    headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
-    // The key is for this gateway and nobody else.
-    redirect: "error",
-    signal: timeoutSignal(timeoutOf(input)),
-  }).catch((cause: unknown) => {
-    throw new GatewayError("upstream_error", `The gateway at ${url.origin} cannot be reached.`, {
-      cause,
-      hint: "Start it with propylon start, or check the URL.",
-    });
+  const query = { principal, server, tool, library, role };
+  const answer: object = await askPlugin(input, { plugin: "access", path: "/explain", query });
+  if (isExplanation(answer)) return answer;
+  throw new GatewayError("upstream_error", "The gateway's answer is not an explanation.", {
+    hint: "Check the target: it may be another program.",
   });
-  const body: unknown = await response.json().catch(() => undefined);
-  if (response.ok && isExplanation(body)) return body;
-  throw failure(response.status, body);
 }
 
-function isExplanation(body: unknown): body is Explanation {
-  return isObject(body) && typeof body["allowed"] === "boolean" && Array.isArray(body["steps"]);
-}
-
-const CODES: Readonly<Record<number, ErrorCode>> = {
-  401: "unauthorized",
-  403: "forbidden",
-  422: "invalid",
-};
-
-function failure(status: number, body: unknown): GatewayError {
-  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
-  const { message = `The gateway answered ${status}.`, hint } = error;
-  const otherwise =
-    status === 404
-      ? "The gateway needs the plugin access."
-      : "Check the target and the key (--api-key or PROPYLON_API_KEY).";
-  return new GatewayError(CODES[status] ?? "upstream_error", String(message), {
-    hint: typeof hint === "string" ? hint : otherwise,
-  });
+function isExplanation(answer: object): answer is Explanation {
+  const { allowed, steps } = answer as Partial<Explanation>;
+  return typeof allowed === "boolean" && Array.isArray(steps);
 }
 
 function textOf({ principal, server, tool, allowed, steps }: Explanation): string {
