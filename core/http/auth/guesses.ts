@@ -170,8 +170,8 @@ function beginningOf(text: string, address: string): string {
 
 /** Texts alone: what else a stranger puts there may be nested too deeply to be written out. */
 function subjectOf({ iss, sub }: Json): string {
-  const textOf = (claim: unknown): string | null => (typeof claim === "string" ? claim : null);
-  return JSON.stringify([textOf(iss), textOf(sub)]);
+  const nameOf = (claim: unknown): string | null => (typeof claim === "string" ? claim : null);
+  return JSON.stringify([nameOf(iss), nameOf(sub)]);
 }
 
 /** An address, or of IPv6 the network of 64 bits: whoever has one has all of it (RFC 6177). */

@@ -106,6 +106,6 @@ describe("the unproven claims of a token", () => {
       ...others,
       ...["[]", "null", "1", '"a"', "{"].map((t) => `a.${encode(t)}.b`),
     ])
-      expect(readUnprovenClaims(text), text).toBeUndefined();
+      expect(readUnprovenClaims(text), `"${text}"`).toBeUndefined();
   });
 });
