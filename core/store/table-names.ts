@@ -82,6 +82,8 @@ class TableNames extends OperationNodeTransformer {
   }
 
   #prefixed(name: string): string {
+    // A query within a query was made by the same tables, and has its names already.
+    if (name.startsWith(this.#prefix)) return name;
     const whole = this.#prefix + name;
     if (whole.length <= LONGEST_NAME) return whole;
     throw new GatewayError("invalid", `The name ${name} of a table or index is too long.`, {

@@ -39,48 +39,49 @@ export class Loader {
   async since({
     epoch,
   }: AccessSnapshot): Promise<((snapshot: AccessSnapshot) => void) | undefined> {
-    const now = await readEpoch(this.#db);
-    if (now === epoch) return () => {};
-    // A backup was put back: nothing that is known is known to be true.
-    if (now < epoch) return undefined;
-    const keys = await this.#changedSince(epoch);
-    if (!keys) return undefined;
-    const applied: ((snapshot: AccessSnapshot) => void)[] = [];
-    for (const [kind, ids] of keys) applied.push(...(await this.#read(kind, [...ids])));
+    const changed = await this.#changedSince(epoch);
+    if (!changed) return undefined;
+    const reads = [...changed.keys].flatMap(([kind, ids]) => this.#read(kind, [...ids]));
+    const applied = await Promise.all(reads);
     return (snapshot) => {
       for (const apply of applied) apply(snapshot);
-      snapshot.epoch = now;
+      snapshot.epoch = changed.epoch;
     };
   }
 
-  async #read(
+  #read(
     kind: string,
     ids: readonly string[],
-  ): Promise<((snapshot: AccessSnapshot) => void)[]> {
+  ): readonly Promise<(snapshot: AccessSnapshot) => void>[] {
     const read = this.#readers[kind];
-    const applied: ((snapshot: AccessSnapshot) => void)[] = [];
+    const reads: Promise<(snapshot: AccessSnapshot) => void>[] = [];
     for (let begin = 0; read && begin < ids.length; begin += BATCH)
-      applied.push(await read(ids.slice(begin, begin + BATCH)));
-    return applied;
+      reads.push(read(ids.slice(begin, begin + BATCH)));
+    return reads;
   }
 
-  async #changedSince(epoch: number): Promise<Keys | undefined> {
-    const { value } = await this.#db
-      .selectFrom("meta")
-      .select("value")
-      .where("name", "=", "trimmed")
-      .executeTakeFirstOrThrow();
-    if (epoch < Number(value)) return undefined;
+  /** One statement: whoever makes a change waits for it at every gateway. */
+  async #changedSince(
+    epoch: number,
+  ): Promise<{ readonly epoch: number; readonly keys: Keys } | undefined> {
+    const meta = (name: "epoch" | "trimmed") =>
+      this.#db.selectFrom("meta").select("value").where("name", "=", name).as(name);
     const rows = await this.#db
-      .selectFrom("change")
-      .select(["kind", "key"])
-      .where("epoch", ">", epoch)
+      .selectFrom("meta")
+      .leftJoin("change", (join) => join.on("change.epoch", ">", epoch))
+      .select(["kind", "key", meta("epoch"), meta("trimmed")])
+      .where("meta.name", "=", "epoch")
       .limit(MAX_CHANGES + 1)
       .execute();
-    if (rows.length > MAX_CHANGES || rows.some(({ kind }) => kind === "all")) return undefined;
+    const now = Number(rows[0]?.epoch);
+    // A backup was put back, or nobody noted any more what it was: nothing that is known is known to be true.
+    const isUnknown = now < epoch || epoch < Number(rows[0]?.trimmed);
+    if (isUnknown || rows.length > MAX_CHANGES || rows.some(({ kind }) => kind === "all"))
+      return undefined;
     const keys = new Map<string, Set<string>>();
-    for (const { kind, key } of rows) keys.set(kind, (keys.get(kind) ?? new Set()).add(key));
-    return keys;
+    for (const { kind, key } of rows)
+      if (kind !== null && key !== null) keys.set(kind, (keys.get(kind) ?? new Set()).add(key));
+    return { epoch: now, keys };
   }
 
   readonly #readers: Readonly<Record<string, Reader>> = {

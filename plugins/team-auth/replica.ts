@@ -15,7 +15,7 @@ const MAX_REPLICAS = 1_000;
 
 /** What gateways tell each other. */
 type Message =
-  | { readonly epoch: number }
+  | { readonly epoch: number; readonly from: string }
   | { readonly applied: number; readonly by: string; readonly ended: Ended };
 
 /** What {@link Replica} needs. */
@@ -77,14 +77,14 @@ export class Replica {
 
   /** Puts an epoch in force here and on every other gateway; those that do not answer lose their right to. */
   async spread(epoch: number): Promise<Ended> {
-    const { lease, topic } = this.#parts;
+    const { lease, topic, id } = this.#parts;
+    // The others read it while this gateway does. Whoever misses the word looks by itself.
+    topic.publish({ epoch, from: id }).catch(() => {});
+    const reading = lease.behind(epoch);
+    reading.catch(() => {});
     const own = await this.#catchUp(epoch);
-    // Whoever misses it looks by itself.
-    topic.publish({ epoch }).catch(() => {});
-    for (;;) {
-      const behind = await lease.behind(epoch);
+    for (let behind = await reading; ; behind = await lease.behind(epoch))
       if (await this.#heardFrom(behind, epoch)) return this.#sum(own, epoch);
-    }
   }
 
   /** Whether all of these said that they applied an epoch, after at most a moment. */
@@ -99,7 +99,8 @@ export class Replica {
   }
 
   #receive(message: Message): void {
-    if ("epoch" in message) return void this.#answer(message.epoch);
+    if ("epoch" in message)
+      return void (message.from === this.#parts.id || this.#answer(message.epoch));
     const { applied, by, ended } = message;
     if (this.#applied.size >= MAX_REPLICAS) this.#applied.clear();
     this.#applied.set(by, { epoch: applied, ended });

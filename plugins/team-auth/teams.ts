@@ -1,7 +1,6 @@
 import { GatewayError, type Json } from "propylon";
 import { checkInput } from "propylon/kit";
 import { randomUUID } from "node:crypto";
-import type { Updateable } from "kysely";
 import { type Author, type Changed, type Changes, found } from "./changes.ts";
 import { nameSchema, teamIdSchema, workspacesSchema } from "./fields.ts";
 import type { SigningKeys } from "./signing-keys.ts";
@@ -49,7 +48,7 @@ export class Teams {
     let rows = db.selectFrom("team").selectAll();
     if (owner !== undefined) rows = rows.where("owner", "=", owner);
     const assigned = new Map<string, string[]>();
-    const all = db.selectFrom("team_workspace").selectAll().orderBy("workspace_id");
+    const all = db.selectFrom("team_workspace").selectAll();
     for (const { team, workspace_id } of await all.execute())
       assigned.set(team, [...(assigned.get(team) ?? []), workspace_id]);
     return (await rows.orderBy("created_at").orderBy("id").execute()).map((row) =>
@@ -132,7 +131,7 @@ export class Teams {
       await this.#assign(trx, before.id, added, removed);
       const details = { workspaces: wanted, added, removed };
       return {
-        value: await readTeam(trx, before.id),
+        value: { ...(await updateTeam(trx, before, {})), workspaces: wanted.toSorted() },
         entry: entryOf("team.workspaces", before.id, details),
       };
     });
@@ -156,9 +155,8 @@ export class Teams {
         former_jti: grace > 0 ? before.active_jti : null,
         former_until: grace > 0 ? timestamp(Date.now() + grace) : null,
       };
-      await updateRow(trx, before.id, { active_jti: jti, ...former });
+      const team = await updateTeam(trx, before, { active_jti: jti, ...former });
       const jwt = await this.#sign(trx, { id: before.id, jti });
-      const team = await readTeam(trx, before.id);
       return { value: { team, jwt }, entry: entryOf("team.rotate", before.id, { grace }) };
     });
   }
@@ -176,8 +174,7 @@ export class Teams {
         before.name === (set.name ?? before.name) &&
         Number(before.active) === (set.active ?? Number(before.active));
       if (isSame) return { value: before };
-      await updateRow(trx, before.id, set);
-      return { value: await readTeam(trx, before.id), entry: entryOf(action, before.id, set) };
+      return { value: await updateTeam(trx, before, set), entry: entryOf(action, before.id, set) };
     });
   }
 
@@ -196,7 +193,6 @@ export class Teams {
         .where("team", "=", team)
         .where("workspace_id", "in", removed)
         .execute();
-    await updateRow(trx, team, {});
   }
 
   async #sign(trx: Trx, subject: { readonly id: string; readonly jti: string }): Promise<string> {
@@ -204,23 +200,35 @@ export class Teams {
   }
 }
 
-async function updateRow(trx: Trx, id: string, set: Updateable<Tables["team"]>): Promise<void> {
+/** @returns the team as it is then */
+async function updateTeam(
+  trx: Trx,
+  before: TeamDetails,
+  set: Partial<Omit<Tables["team"], "id">>,
+): Promise<TeamDetails> {
   const row = { ...set, updated_at: timestamp() };
-  await trx.updateTable("team").set(row).where("id", "=", id).execute();
+  await trx.updateTable("team").set(row).where("id", "=", before.id).execute();
+  const { active = Number(before.active), ...rest } = row;
+  return { ...before, ...rest, active: active === 1 };
 }
 
 async function readTeam(db: Database, id: string, owner?: string): Promise<TeamDetails> {
   // An id that is none is one that nobody has.
   const known = teamIdSchema.safeParse(id).data ?? "";
-  const row = await db.selectFrom("team").selectAll().where("id", "=", known).executeTakeFirst();
+  const rows = await db
+    .selectFrom("team")
+    .leftJoin("team_workspace", "team_workspace.team", "team.id")
+    .selectAll("team")
+    .select("workspace_id")
+    .where("id", "=", known)
+    .execute();
+  const [row] = rows;
   // Whoever asks for a team of another must not learn that it is there.
   const mine = row && (owner === undefined || row.owner === owner) ? row : undefined;
-  const { id: team } = found(mine, "team");
-  const assigned = db.selectFrom("team_workspace").select("workspace_id").where("team", "=", team);
-  const rows = await assigned.orderBy("workspace_id").execute();
+  const { workspace_id: _, ...team } = found(mine, "team");
   return toTeam(
-    mine!,
-    rows.map(({ workspace_id }) => workspace_id),
+    team,
+    rows.flatMap(({ workspace_id }) => workspace_id ?? []),
   );
 }
 
@@ -233,7 +241,7 @@ async function readExisting(trx: Trx, id: string, owner: string | undefined): Pr
 }
 
 function toTeam(row: Tables["team"], workspaces: readonly string[]): TeamDetails {
-  return { ...row, active: row.active === 1, workspaces };
+  return { ...row, active: row.active === 1, workspaces: workspaces.toSorted() };
 }
 
 function entryOf(

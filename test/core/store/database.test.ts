@@ -113,6 +113,9 @@ describe.each(PLACES)("relational data in %s", (_name, createPlace, isHere) => {
       .select((each) => each.fn.count("few.id").as("count"))
       .executeTakeFirstOrThrow();
     expect(Number(counted.count)).toBe(5);
+    const longest = mine.selectFrom("notes").select((each) => each.fn.max("id").as("id"));
+    const within = mine.selectFrom("notes").select("text").where("id", "=", longest);
+    expect(await within.execute()).toEqual([{ text: "new 39" }]);
     const written = await sql<{
       id: number;
     }>`SELECT id FROM ${sql.table("notes")} WHERE id = 3`.execute(mine);
