@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Authenticator } from "../http/auth/authentication.ts";
 import type { Guesses } from "../http/auth/guesses.ts";
 import { createChain } from "../http/auth/authenticator.ts";
+import { defaultListener } from "../http/listeners.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
@@ -15,6 +16,8 @@ import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
+import type { CheckedPanel } from "../plugin/panel.ts";
+import { checkPanels } from "../plugin/panel-checks.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
@@ -65,6 +68,8 @@ export interface Compiled {
   /** WebSocket paths by listener. */
   readonly sockets: ReadonlyMap<string, SocketTable>;
   readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
+  /** What plugins bring to web interfaces. */
+  readonly panels: readonly CheckedPanel[];
   /** Decides who may use a route. */
   readonly guard: Guard;
   /** Whether everyone is let in. */
@@ -107,6 +112,7 @@ export function compile(input: CompileInput): Compiled {
     : new Map<string, CompiledEndpoint>();
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
+  const panels = panelsOf(config, scopes, routes);
   const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
   const allowance = createAllowance({ config, scopes });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
@@ -126,6 +132,7 @@ export function compile(input: CompileInput): Compiled {
     routes,
     sockets,
     hooks,
+    panels,
     guard,
     open,
     authenticators: chain?.links ?? [],
@@ -173,6 +180,16 @@ function combineFilters(
     (item.kind !== "tool" || exposes(item.server, item.name)) &&
     // It has said that it does not look.
     forAll.every(({ shows }) => (shows as (item: Listed) => boolean)(item));
+}
+
+/** A panel is nothing without the management, whose routes are not there then. */
+function panelsOf(
+  config: GatewayConfig,
+  scopes: readonly Scope[],
+  routes: Compiled["routes"],
+): readonly CheckedPanel[] {
+  const panels = config.management.enabled ? scopes.flatMap((scope) => scope.panels) : [];
+  return panels.length === 0 ? [] : checkPanels(panels, routes.get(defaultListener(config)) ?? []);
 }
 
 function groupHooks(

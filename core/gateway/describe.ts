@@ -1,6 +1,7 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
 import { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 import { chosen } from "../plugin/defaults.ts";
+import { changeRefusal } from "../http/guard.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";
 import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";
@@ -56,7 +57,18 @@ export function describeGateway(
       ...scopes.flatMap(({ checks }) => warningsOf(checks)),
       ...compiled.endpointServer.problems,
     ],
+    readOnly: readOnlyOf(config),
   };
+}
+
+function readOnlyOf({ management }: Generation["config"]): GatewayDescription["readOnly"] {
+  const refusal = changeRefusal({ management: true }, management);
+  if (!refusal) return null;
+  const { message, hint = "" } = refusal;
+  const [scope, key] = management.readOnly
+    ? (["everything", "readOnly"] as const)
+    : (["management", "mutations"] as const);
+  return { scope, message, hint, path: ["management", key] };
 }
 
 function routesOf({ routes }: Generation["compiled"]) {

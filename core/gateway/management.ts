@@ -35,6 +35,10 @@ export function createControl(parts: () => GatewayParts): Control {
       const { generation, sockets } = parts();
       return describeGateway(generation, sockets.addresses);
     },
+    get panels() {
+      return parts().generation.compiled.panels;
+    },
+    refusal: (principal, policy) => parts().generation.compiled.guard.refusal(principal, policy),
     shows: (item, principal) => parts().generation.compiled.shows(item, principal),
     exists: (item, principal) => parts().generation.compiled.exists(item, principal),
     exposes: (server, tool) => parts().generation.compiled.exposes(server, tool),

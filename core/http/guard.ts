@@ -91,6 +91,8 @@ export interface Guard {
    * @throws {GatewayError} `forbidden` for a missing role, `read_only` for a change while changes are switched off
    */
   permit(principal: Principal | undefined, policy: Policy, path: string): void;
+  /** Why somebody may not use a route; `undefined` for whoever may. */
+  refusal(principal: Principal | undefined, policy: Policy): "role" | "read_only" | undefined;
 }
 
 /** Somebody without credentials on a public route. */
@@ -116,6 +118,10 @@ export function createGuard(
   /** Decision 0012: strict off opens what is only looked at. */
   const isLenient = ({ access, mutates }: Policy): boolean =>
     !strict && access === "viewer" && !mutates;
+  const isAdmitted = (principal: Principal | undefined, policy: Policy): boolean =>
+    policy.access === "public" ||
+    isLenient(policy) ||
+    (principal !== undefined && authenticator.admits(principal, policy.access));
   return {
     authenticator,
     isOpen: (policy) => !configured || policy.access === "public" || isLenient(policy),
@@ -124,31 +130,33 @@ export function createGuard(
       return authenticate(authenticator, credentials, isLenient(policy) ? GUEST : undefined);
     },
     permit(principal, policy, path) {
-      const { access } = policy;
-      const isAdmitted =
-        access === "public" ||
-        isLenient(policy) ||
-        (principal !== undefined && authenticator.admits(principal, access));
-      if (!isAdmitted) throw lacksRole(authenticator, principal, access, path);
-      if (policy.mutates) permitChange(policy, management);
+      if (!isAdmitted(principal, policy))
+        throw lacksRole(authenticator, principal, policy.access, path);
+      const refusal = policy.mutates ? changeRefusal(policy, management) : undefined;
+      if (refusal) throw refusal;
+    },
+    refusal(principal, policy) {
+      if (!isAdmitted(principal, policy)) return "role";
+      return policy.mutates && changeRefusal(policy, management) ? "read_only" : undefined;
     },
   };
 }
 
-function permitChange(
-  { management: isManagement }: Policy,
+/** Why nothing can be changed at present; `undefined` when something can. */
+export function changeRefusal(
+  { management: isManagement }: Pick<Policy, "management">,
   { readOnly, mutations }: GatewayConfig["management"],
-): void {
+): GatewayError | undefined {
   if (readOnly)
-    throw new GatewayError("read_only", "The gateway is read-only: nothing can be changed.", {
+    return new GatewayError("read_only", "The gateway is read-only: nothing can be changed.", {
       hint: "Set management.readOnly: false, or start without --read-only.",
     });
-  if (isManagement === true && !mutations)
-    throw new GatewayError(
-      "read_only",
-      "The management API may not change anything: management.mutations is off.",
-      { hint: "Set management.mutations: true, or start with --allow-mutations." },
-    );
+  if (isManagement !== true || mutations) return undefined;
+  return new GatewayError(
+    "read_only",
+    "The management API may not change anything: management.mutations is off.",
+    { hint: "Set management.mutations: true, or start with --allow-mutations." },
+  );
 }
 
 /**

@@ -196,4 +196,15 @@ export type {
   OptionReference,
 } from "../plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning } from "../plugin/description.ts";
+export type {
+  CheckedPanel,
+  Panel,
+  PanelAccess,
+  PanelAction,
+  PanelColumn,
+  PanelView,
+  Pointer,
+  RouteReference,
+  ValueForm,
+} from "../plugin/panel.ts";
 export type { FilterOptions, PrincipalFilters } from "../plugin/filters.ts";

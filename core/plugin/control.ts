@@ -4,6 +4,8 @@ import type { Principal } from "../call/types.ts";
 import type { GatewayDescription } from "./description.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Listed } from "./filters.ts";
+import type { CheckedPanel } from "./panel.ts";
+import type { RouteOptions } from "../http/route.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
 import type { Server, ServerStatus } from "../server/server.ts";
@@ -46,6 +48,13 @@ export interface Control {
   readonly generation: number;
   /** What runs, as data. */
   describe(): GatewayDescription;
+  /** What plugins bring to web interfaces; none without a management. */
+  readonly panels: readonly CheckedPanel[];
+  /** Why somebody may not use a route of this policy; `undefined` for whoever may. For pages that show what can be done. */
+  refusal(
+    principal: Principal,
+    policy: Pick<RouteOptions, "access" | "mutates" | "management">,
+  ): "role" | "read_only" | undefined;
   /** Whether every plugin's filter shows something to a principal, for faces that a plugin brings. */
   shows(item: Listed, principal: Principal): boolean;
   /**

@@ -83,4 +83,8 @@ export interface GatewayDescription {
     readonly socket?: true;
   }[];
   readonly warnings: readonly GatewayWarning[];
+  /** What nobody can change at present, whatever the role: routes of the management, or all; `null`: nothing is ruled out. */
+  readonly readOnly:
+    | (Omit<GatewayWarning, "code"> & { readonly scope: "everything" | "management" })
+    | null;
 }

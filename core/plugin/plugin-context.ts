@@ -15,6 +15,7 @@ import type {
 } from "./definitions.ts";
 import type { DeadlineRule } from "../call/pipeline.ts";
 import type { PluginWarning } from "./description.ts";
+import type { Panel } from "./panel.ts";
 import type { FilterOptions, Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
@@ -112,6 +113,19 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * );
    */
   route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
+  /**
+   * Adds a part to web interfaces. It is checked, as `propylon check` does, against the routes that it asks: each must be there, take
+   * no more than the panel does, and change something only where the panel says so.
+   * @example
+   * gateway.panel({
+   *   id: "jobs",
+   *   title: "Jobs",
+   *   place: "page",
+   *   access: "viewer",
+   *   view: { table: { from: "GET /_meta/jobs", rows: "/jobs", columns: [{ label: "Id", value: "/id" }] } },
+   * });
+   */
+  panel(panel: Panel): void;
   /**
    * Adds listeners and MCP endpoints, as if they stood in the config. Routes and endpoints can name a listener that is added so;
    * the gateway opens it, keeps it through reloads and closes it.

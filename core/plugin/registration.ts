@@ -69,6 +69,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       options: RouteOptions | WebSocketOptions,
       handler: Answering,
     ) => registerRoute(scope, method, path, options, handler),
+    panel: (panel) => void scope.panels.push({ plugin: name, panel }),
     extend: (added) => extend(scope, added),
     use: (stage: Stage, joining: Middleware | DeadlineRule) =>
       joinStage(scope, currentStage(stage, scope.log), joining),

@@ -9,6 +9,7 @@ import type { HookListener } from "./emitter.ts";
 import { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { LocalDefinitions } from "./definitions.ts";
 import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
+import type { RegisteredPanel } from "./panel.ts";
 import type { AnyPlugin } from "./plugin.ts";
 import type { RegisteredCheck } from "./plugin-checks.ts";
 import type { PluginContext, Undo } from "./plugin-context.ts";
@@ -61,6 +62,7 @@ export interface Registrations extends LocalDefinitions {
   readonly deadlines: DeadlineRule[];
   readonly authenticators: Authenticator[];
   readonly hooks: HookListener[];
+  readonly panels: RegisteredPanel[];
   readonly starters: (() => void | Undo | Promise<void | Undo>)[];
 }
 
@@ -135,6 +137,7 @@ const emptyRegistrations = (): Registrations => ({
   deadlines: [],
   authenticators: [],
   hooks: [],
+  panels: [],
   starters: [],
 });
 

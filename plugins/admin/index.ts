@@ -5,6 +5,7 @@ import { Health } from "propylon/plugins/health";
 import { Administration } from "./administration.ts";
 import { changeRoutes } from "./changes.ts";
 import { configRoutes } from "./config.ts";
+import { interfaceRoutes } from "./interface.ts";
 import { lifecycleRoutes } from "./lifecycle.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { serverRoutes } from "./servers.ts";
@@ -22,5 +23,6 @@ export default definePlugin({
     changeRoutes(gateway, services.gating);
     lifecycleRoutes(gateway, administration);
     configRoutes(gateway, administration, config);
+    interfaceRoutes(gateway);
   },
 });

@@ -3,6 +3,7 @@ import { Gating } from "propylon/plugins/gating";
 import { Circuits } from "./circuits.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
+import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { Breaker } from "./service.ts";
 
@@ -26,6 +27,7 @@ export default definePlugin({
       return circuit ? circuit.pass(call, next) : next(call);
     });
     registerRoutes(gateway, circuits);
+    registerPanels(gateway);
     registerMetrics(gateway.metrics, circuits);
     gateway.hook("reload:done", ({ servers }) =>
       circuits.forget([...servers.removed, ...servers.changed]),

@@ -158,6 +158,8 @@ it("the files of a folder that other folders import are these", () => {
         "hooks",
         "keep",
         "metrics",
+        "panel",
+        "panel-checks",
         "plugin",
         "plugin-checks",
         "plugin-context",

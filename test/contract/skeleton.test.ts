@@ -19,6 +19,7 @@ const STEPS = [
   [/^gateway\.use$/],
   [/^gateway\.tool$/, /^registerTools$/],
   [/^gateway\.route$/, /^registerRoutes$/],
+  [/^gateway\.panel$/, /^registerPanels$/],
   [/^gateway\.hook$/],
   [/^gateway\.onStart$/],
 ] as const;
@@ -28,6 +29,7 @@ const FILES = {
   "options.ts": "optionsSchema",
   "routes.ts": "registerRoutes",
   "tools.ts": "registerTools",
+  "panels.ts": "registerPanels",
   "metrics.ts": "registerMetrics",
 } as const;
 
@@ -137,7 +139,7 @@ it("every exception is one still", () => {
 });
 
 it("finds a wrong order and a circle of folders", () => {
-  expect(stepsOf("gateway.hook(); registerRoutes(); gateway.keep()")).toEqual([4, 3, 0]);
+  expect(stepsOf("gateway.hook(); registerRoutes(); gateway.keep()")).toEqual([5, 3, 0]);
   const circle = new Map([
     ["a", ["b"]],
     ["b", ["a"]],

@@ -1,0 +1,89 @@
+import { z, type ZodType } from "zod";
+import { METHODS } from "../http/route-table.ts";
+import { isObject } from "../kit/json.ts";
+import type { Panel } from "./panel.ts";
+
+const pointer = z.string().regex(/^(?:\/.*)?$/, "must be a JSON pointer such as /servers");
+const reference = z
+  .string()
+  .regex(
+    new RegExp(`^(?:${METHODS.join("|")}) /`),
+    "must be a method and a path, as in GET /_meta/servers",
+  );
+const access = z.enum(["viewer", "caller", "operator", "admin"]);
+const label = z.string().min(1).max(100);
+
+/** A zod object of this copy of the library or another. */
+const input = z.custom<ZodType>(
+  (value) => isObject(value) && isObject(value["_zod"]),
+  "must be a zod schema",
+);
+
+const column = z.strictObject({
+  label,
+  value: pointer,
+  as: z
+    .enum(["text", "number", "boolean", "time", "duration", "bytes", "state", "code", "list"])
+    .optional(),
+});
+
+const request = {
+  route: reference,
+  params: z.record(z.string(), pointer).optional(),
+  confirm: z.string().min(1).max(500).optional(),
+  access: access.optional(),
+  mutates: z.boolean().optional(),
+};
+
+const action = z.strictObject({
+  ...request,
+  label,
+  body: z.record(z.string(), z.unknown()).optional(),
+  input: input.optional(),
+});
+const actions = z.array(action).max(20).optional();
+const source = {
+  from: reference,
+  live: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]*$/)
+    .optional(),
+};
+const columns = z.array(column).min(1).max(50);
+
+const VIEWS = {
+  table: z.strictObject({
+    ...source,
+    rows: pointer,
+    columns,
+    actions,
+    empty: z.string().max(500).optional(),
+  }),
+  fields: z.strictObject({ ...source, fields: columns, actions }),
+  metric: z.strictObject({ ...source, value: pointer, unit: z.string().max(20).optional() }),
+  log: z.strictObject({ ...source, lines: pointer }),
+  form: z.strictObject({ ...request, input, submit: label }),
+};
+
+const view = z
+  .strictObject(
+    Object.fromEntries(Object.entries(VIEWS).map(([kind, schema]) => [kind, schema.optional()])),
+  )
+  .refine((kinds) => Object.keys(kinds).length === 1, {
+    message: `must be one of ${Object.keys(VIEWS).join(", ")}`,
+  });
+
+/** Plugins may be plain JavaScript, so what the types of a panel demand is demanded here again. */
+export const panelSchema = z
+  .strictObject({
+    id: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, "must be lower-case letters, digits and -"),
+    title: label,
+    description: z.string().max(500).optional(),
+    place: z.enum(["overview", "servers/detail", "page"]),
+    access,
+    view: view.optional(),
+    module: z.union([z.instanceof(URL), z.string().min(1)]).optional(),
+  })
+  .refine((panel) => (panel.view === undefined) !== (panel.module === undefined), {
+    message: "must have a view or a module, and not both",
+  }) as unknown as ZodType<Panel>;

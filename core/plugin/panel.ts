@@ -1,0 +1,182 @@
+import type { ZodType } from "zod";
+import type { Json } from "../call/types.ts";
+import type { RouteMethod } from "../http/route.ts";
+
+/**
+ * A route as it is registered, method first; a query may follow.
+ *
+ * @example const from: RouteReference = "GET /_meta/history?limit=20";
+ */
+export type RouteReference = `${RouteMethod} /${string}`;
+
+/**
+ * A JSON pointer (RFC 6901) into an answer, or into a row of it; `""` is the whole.
+ *
+ * @example const rows: Pointer = "/servers";
+ */
+export type Pointer = string;
+
+/**
+ * Who may see a panel, or use an action: one of the roles of people.
+ *
+ * @example const access: PanelAccess = "operator";
+ */
+export type PanelAccess = "viewer" | "caller" | "operator" | "admin";
+
+/**
+ * How a value is shown: `state` as a badge, `duration` is milliseconds, `time` ISO 8601, `code` in one width of letters.
+ *
+ * @example const form: ValueForm = "duration";
+ */
+export type ValueForm =
+  | "text"
+  | "number"
+  | "boolean"
+  | "time"
+  | "duration"
+  | "bytes"
+  | "state"
+  | "code"
+  | "list";
+
+/**
+ * A value with its name: a column of a table, a line of `fields`.
+ *
+ * @example const column: PanelColumn = { label: "Failures", value: "/failures", as: "number" };
+ */
+export interface PanelColumn {
+  readonly label: string;
+  readonly value: Pointer;
+  /** Default: `text`. */
+  readonly as?: ValueForm;
+}
+
+/** A request that a panel can make. */
+interface PanelRequest {
+  readonly route: RouteReference;
+  /** Parameters of the path that are taken from the row. `:server` of a panel at `servers/detail` is the server of the page. */
+  readonly params?: Readonly<Record<string, Pointer>>;
+  /** What is asked before. */
+  readonly confirm?: string;
+  /** Who may make it, where that takes more than the panel does; default: the panel's. */
+  readonly access?: PanelAccess;
+  /** Whether it changes anything, as its route says; default true. */
+  readonly mutates?: boolean;
+}
+
+/**
+ * A button of a panel.
+ *
+ * @example
+ * const reset: PanelAction = {
+ *   label: "Reset",
+ *   route: "POST /_meta/servers/:server/breaker/reset",
+ *   params: { server: "/server" },
+ *   access: "operator",
+ * };
+ */
+export interface PanelAction extends PanelRequest {
+  readonly label: string;
+  /** What is always sent. */
+  readonly body?: Json;
+  /** What is asked for and sent, as a zod object. */
+  readonly input?: ZodType;
+}
+
+/** What every reading view has. */
+interface PanelSource {
+  /** Where the data comes from: a GET route that changes nothing. */
+  readonly from: RouteReference;
+  /** Kind of event after which it is read again. */
+  readonly live?: string;
+}
+
+/**
+ * What a described panel shows: one of these.
+ *
+ * @example
+ * const view: PanelView = {
+ *   table: { from: "GET /_meta/breakers", rows: "/breakers", columns: [{ label: "Server", value: "/server" }] },
+ * };
+ */
+export type PanelView =
+  | {
+      readonly table: PanelSource & {
+        /** Leads to a list, or to an object: each of its members is a row then, which has its name at `/_key`. */
+        readonly rows: Pointer;
+        readonly columns: readonly PanelColumn[];
+        readonly actions?: readonly PanelAction[];
+        /** What is said where there are no rows. */
+        readonly empty?: string;
+      };
+    }
+  | {
+      readonly fields: PanelSource & {
+        readonly fields: readonly PanelColumn[];
+        readonly actions?: readonly PanelAction[];
+      };
+    }
+  | { readonly metric: PanelSource & { readonly value: Pointer; readonly unit?: string } }
+  | { readonly log: PanelSource & { readonly lines: Pointer } }
+  | { readonly form: PanelRequest & { readonly input: ZodType; readonly submit: string } };
+
+/**
+ * A part of a web interface that a plugin brings with `gateway.panel(panel)`: described, so that the interface draws it, or a module
+ * of its own.
+ *
+ * @example
+ * const panel: Panel = {
+ *   id: "circuits",
+ *   title: "Circuits",
+ *   place: "overview",
+ *   access: "viewer",
+ *   view: { table: { from: "GET /_meta/breakers", rows: "/breakers", columns: [{ label: "State", value: "/state", as: "state" }] } },
+ * };
+ */
+export type Panel = {
+  /** Lower-case letters, digits and hyphens; unique in its plugin. */
+  readonly id: string;
+  readonly title: string;
+  readonly description?: string;
+  /** On the overview, on the page of each server, or on a page of its own. */
+  readonly place: "overview" | "servers/detail" | "page";
+  readonly access: PanelAccess;
+} & (
+  | { readonly view: PanelView; readonly module?: undefined }
+  | {
+      readonly view?: undefined;
+      /**
+       * An ES module as it goes to the browser: its file, or its text, which `propylon build` needs. Its default export draws:
+       * `(element, { fetch, events, theme, navigate, notify, signal }) => undo`. At most 1 MiB.
+       */
+      readonly module: URL | string;
+    }
+);
+
+/** A panel as registered. */
+export interface RegisteredPanel {
+  readonly plugin: string;
+  readonly panel: Panel;
+}
+
+/**
+ * A panel that was checked, as data for an interface.
+ *
+ * @example const titles = gateway.control.panels.map(({ title }: CheckedPanel) => title);
+ */
+export interface CheckedPanel {
+  readonly plugin: string;
+  readonly id: string;
+  readonly title: string;
+  readonly description: string | null;
+  readonly place: Panel["place"];
+  readonly access: PanelAccess;
+  /** A {@link PanelView} as JSON: its `input` is JSON Schema. */
+  readonly view?: Json;
+  readonly module?: {
+    /** The module's text. */
+    readonly text: string;
+    /** Differs with the text. */
+    readonly version: string;
+  };
+}

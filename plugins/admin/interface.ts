@@ -1,0 +1,125 @@
+import {
+  type Access,
+  GatewayError,
+  type GatewayDescription,
+  type PluginContext,
+  type Principal,
+  type RouteEvent,
+} from "propylon";
+import { pathParameter, randomText } from "propylon/kit";
+
+/** Whoever asks without credentials learns how to sign in, and nothing else. */
+const OPEN = { access: "public", mutates: false, management: true } as const;
+const READ = { access: "viewer", mutates: false, management: true } as const;
+
+/** What a web interface needs to know first, and the modules of its panels. */
+export function interfaceRoutes(gateway: PluginContext): void {
+  const instance = gateway.keep("instance", () => randomText(12));
+  gateway.route("GET", "/_meta/ui", OPEN, ({ context }) =>
+    describeInterface(gateway, context.principal, instance),
+  );
+  gateway.route("GET", "/_meta/ui/panels/:plugin/:panel", READ, (event) =>
+    sendModule(gateway, event),
+  );
+}
+
+function describeInterface(
+  { control }: PluginContext,
+  principal: Principal,
+  instance: string,
+): object {
+  const description = control.describe();
+  const mayLook = isLetIn(control, principal, "viewer");
+  const isOperator = isLetIn(control, principal, "operator");
+  return {
+    ok: true,
+    name: description.name,
+    version: mayLook ? control.version : null,
+    generation: mayLook ? description.generation : null,
+    instance,
+    principal: isNobody(principal) ? null : showPrincipal(principal),
+    signIn: signInOf(description),
+    readOnly: mayLook ? readOnlyOf(control, description, isOperator) : null,
+    warnings: isOperator ? description.warnings : [],
+    plugins: mayLook ? description.plugins.map(({ name }) => name) : [],
+    panels: mayLook ? panelsFor(control, principal) : [],
+    routes: mayLook ? routesFor(control, principal, description) : [],
+  };
+}
+
+/** As a route of that access decides: an authenticator may have rules of its own. */
+function isLetIn(control: PluginContext["control"], principal: Principal, access: Access): boolean {
+  return control.refusal(principal, { access, mutates: false }) === undefined;
+}
+
+function isNobody({ kind, roles }: Principal): boolean {
+  return kind === "anonymous" && roles.size === 0;
+}
+
+function showPrincipal({ ref, kind, roles, expiresAt }: Principal): object {
+  const ends = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
+  return { ref, kind, roles: [...roles], expiresAt: ends };
+}
+
+/** Every authenticator takes what a request's Authorization holds. */
+function signInOf({ authenticators }: GatewayDescription): object[] {
+  if (authenticators.length === 0) return [{ kind: "open" }];
+  return [{ kind: "key", authenticators: authenticators.map(({ name }) => name) }];
+}
+
+/** Where it stands in the file is for those who may see the config. */
+function readOnlyOf(
+  control: PluginContext["control"],
+  { readOnly }: GatewayDescription,
+  isOperator: boolean,
+): object | null {
+  if (!readOnly) return null;
+  const { scope, message, hint, path } = readOnly;
+  return { scope, message, hint, place: isOperator ? control.placeOf(path) : null };
+}
+
+function panelsFor(control: PluginContext["control"], principal: Principal): object[] {
+  return control.panels
+    .filter(({ access }) => isLetIn(control, principal, access))
+    .map(({ plugin, id, module, ...panel }) => ({
+      ...panel,
+      id: `${plugin}/${id}`,
+      plugin,
+      ...(module && { module: `/_meta/ui/panels/${plugin}/${id}?v=${module.version}` }),
+    }));
+}
+
+/** The routes that a page of this listener can reach, with what stands in the way of whoever asks. */
+function routesFor(
+  control: PluginContext["control"],
+  principal: Principal,
+  { routes, listeners }: GatewayDescription,
+): object[] {
+  return routes
+    .filter(({ listener }) => listener === listeners[0]?.name)
+    .map(({ method, path, access, mutates, plugin, management, socket = false }) => {
+      const why = control.refusal(principal, { access, mutates, management }) ?? null;
+      return { method, path, access, mutates, plugin, management, socket, allowed: !why, why };
+    })
+    .toSorted((a, b) => `${a.path} ${a.method}`.localeCompare(`${b.path} ${b.method}`));
+}
+
+/** @throws {GatewayError} `not_found`, also for a panel that is not for the asker */
+function sendModule({ control }: PluginContext, event: RouteEvent): Response {
+  const [plugin, id] = [pathParameter(event, "plugin"), pathParameter(event, "panel")];
+  const panel = control.panels.find((each) => each.plugin === plugin && each.id === id);
+  if (!panel?.module || !isLetIn(control, event.context.principal, panel.access))
+    throw new GatewayError("not_found", "There is no such panel.", {
+      hint: "GET /_meta/ui lists those there are.",
+    });
+  const { text, version } = panel.module;
+  const isCurrent = event.url.searchParams.get("v") === version;
+  return new Response(text, {
+    headers: {
+      "content-type": "text/javascript; charset=utf-8",
+      "x-content-type-options": "nosniff",
+      // Only who has the role may see it, so no shared cache keeps it.
+      "cache-control": isCurrent ? "private, max-age=31536000, immutable" : "no-cache",
+    },
+  });
+}

@@ -1,0 +1,198 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { definePlugin, type PluginContext } from "../../../core/index.ts";
+import type { Panel } from "../../../core/kit/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+
+const TABLE = { from: "GET /_meta/jobs", rows: "/jobs", columns: [{ label: "Id", value: "/id" }] };
+const JOBS: Panel = {
+  id: "jobs",
+  title: "Jobs",
+  place: "page",
+  access: "viewer",
+  view: {
+    table: {
+      ...(TABLE as { from: "GET /_meta/jobs"; rows: string; columns: [] }),
+      actions: [
+        {
+          label: "Stop",
+          route: "POST /_meta/jobs/:id/stop",
+          params: { id: "/id" },
+          access: "operator",
+          input: z.strictObject({ reason: z.string().max(20) }),
+        },
+      ],
+    },
+  },
+};
+
+/** A plugin with routes of every kind, and the panels. */
+const jobs = (...panels: readonly unknown[]) =>
+  definePlugin({
+    name: "jobs",
+    setup(gateway: PluginContext) {
+      const manage = { management: true } as const;
+      const look = { ...manage, access: "viewer", mutates: false } as const;
+      gateway.route("GET", "/_meta/jobs", look, () => ({ jobs: [] }));
+      gateway.route("GET", "/_meta/jobs/:id", { ...look, access: "operator" }, () => ({}));
+      gateway.route("POST", "/_meta/jobs/search", look, () => ({}));
+      const change = { ...manage, access: "operator", mutates: true } as const;
+      gateway.route("POST", "/_meta/jobs/:id/stop", change, () => ({}));
+      gateway.route("GET", "/services", { access: "service", mutates: false }, () => ({}));
+      for (const panel of panels) gateway.panel(panel as Panel);
+    },
+  });
+
+const run = (...panels: readonly unknown[]) =>
+  setupGateway({ plugins: [jobs(...panels)], client: false });
+
+it("a panel becomes data, its schemas JSON Schema", async () => {
+  const { gateway } = await run(JOBS);
+  expect(gateway.control.panels).toEqual([
+    {
+      plugin: "jobs",
+      id: "jobs",
+      title: "Jobs",
+      description: null,
+      place: "page",
+      access: "viewer",
+      view: {
+        table: {
+          ...TABLE,
+          actions: [
+            {
+              label: "Stop",
+              route: "POST /_meta/jobs/:id/stop",
+              params: { id: "/id" },
+              access: "operator",
+              input: {
+                type: "object",
+                properties: { reason: { type: "string", maxLength: 20 } },
+                required: ["reason"],
+                additionalProperties: false,
+              },
+            },
+          ],
+        },
+      },
+    },
+  ]);
+});
+
+it("a gateway without management has no panels, and checks none", async () => {
+  const { gateway } = await setupGateway({
+    plugins: [jobs(JOBS)],
+    config: { management: { enabled: false } },
+    client: false,
+  });
+  expect(gateway.control.panels).toEqual([]);
+});
+
+const table = (more: object): object => ({ ...JOBS, view: { table: { ...TABLE, ...more } } });
+const action = (more: object): object =>
+  table({ actions: [{ label: "Stop", route: "POST /_meta/jobs/x/stop", ...more }] });
+
+it.each([
+  [
+    "no such route",
+    table({ from: "GET /_meta/job" }),
+    /its data asks GET \/_meta\/job, which is not a route/,
+  ],
+  ["more rights than the panel", table({ from: "GET /_meta/jobs/:id" }), /takes the role operator/],
+  ["a route for services", table({ from: "GET /services" }), /takes the role service/],
+  ["data by POST", table({ from: "POST /_meta/jobs/search" }), /is not a GET/],
+  ["data that changes something", table({ from: "POST /_meta/jobs/:id/stop" }), /is not a GET/],
+  [
+    "a parameter that nobody gives",
+    { ...table({ from: "GET /_meta/jobs/:id" }), access: "operator" },
+    /whose id is not known/,
+  ],
+  [
+    "an action with more rights",
+    action({ route: "POST /_meta/jobs/:id/stop", params: { id: "/id" } }),
+    /its action "Stop" asks POST \/_meta\/jobs\/:id\/stop, which takes the role operator/,
+  ],
+  [
+    "an action that says that it changes nothing",
+    action({
+      route: "POST /_meta/jobs/:id/stop",
+      params: { id: "/id" },
+      access: "admin",
+      mutates: false,
+    }),
+    /which changes something/,
+  ],
+  [
+    "an action that changes nothing",
+    action({ route: "POST /_meta/jobs/search" }),
+    /changes nothing/,
+  ],
+  [
+    "a form without such a route",
+    {
+      ...JOBS,
+      view: { form: { route: "POST /nowhere", input: z.object({}), submit: "Go" } },
+    },
+    /its form asks POST \/nowhere/,
+  ],
+  [
+    "two views",
+    { ...JOBS, view: { table: TABLE, metric: { from: "GET /_meta/jobs", value: "" } } },
+    /view: must be one of table/,
+  ],
+  ["neither view nor module", { ...JOBS, view: undefined }, /a view or a module/],
+  ["an unknown place", { ...JOBS, place: "footer" }, /place: /],
+  ["an id with a path", { ...JOBS, id: "../x" }, /id: must be lower-case/],
+  ["no object", "jobs", /Panel "\?" of plugin "jobs"/],
+  [
+    "an input that is no schema",
+    action({ route: "POST /_meta/jobs/search", input: {} }),
+    /must be a zod schema/,
+  ],
+  [
+    "a module that is not there",
+    { ...JOBS, view: undefined, module: new URL("./gone.js", import.meta.url) },
+    /its module cannot be read/,
+  ],
+  [
+    "a module that is too large",
+    { ...JOBS, view: undefined, module: "x".repeat(1_048_577) },
+    /larger than 1 MiB/,
+  ],
+])("refuses %s", async (_, panel, message) => {
+  await expect(run(panel)).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringMatching(message),
+    hint: expect.stringMatching(/\.$/),
+  });
+});
+
+it("refuses two panels of one name", async () => {
+  await expect(run(JOBS, JOBS)).rejects.toMatchObject({ code: "exists" });
+});
+
+it("takes the same shape of a path, a query, and a form that only asks", async () => {
+  const { gateway } = await run(
+    table({ from: "GET /_meta/jobs?limit=5" }),
+    {
+      ...JOBS,
+      id: "search",
+      view: {
+        form: {
+          route: "POST /_meta/jobs/search",
+          mutates: false,
+          input: z.object({ q: z.string() }),
+          submit: "Search",
+        },
+      },
+    },
+    {
+      ...JOBS,
+      id: "one",
+      place: "servers/detail",
+      access: "admin",
+      view: { fields: { from: "GET /_meta/jobs/:server", fields: [{ label: "All", value: "" }] } },
+    },
+  );
+  expect(gateway.control.panels.map(({ id }) => id)).toEqual(["jobs", "search", "one"]);
+});
