@@ -130,3 +130,10 @@ export function invalid(message: string, data?: Json): Fault {
     ? { status: 200, code: RPC.invalidParams, message }
     : { status: 200, code: RPC.invalidParams, message, data };
 }
+
+/** The refusal of answers to questions that are not a result object for each key; `undefined` for those that are. */
+export function responsesFault(responses: unknown): Fault | undefined {
+  return isObject(responses) && Object.values(responses).every(isObject)
+    ? undefined
+    : invalid("params.inputResponses must map each key to the result object of its request.");
+}

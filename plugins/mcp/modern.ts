@@ -1,7 +1,7 @@
 import { faultPieces } from "./stream.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "propylon";
-import { Cancellation, isObject } from "propylon/kit";
+import { Cancellation } from "propylon/kit";
 import type { TaskPlan } from "./call-task.ts";
 import { withTasks } from "./capabilities.ts";
 import type { ClientRequest } from "./client-call.ts";
@@ -14,6 +14,7 @@ import {
   isCallRequest,
   isFault,
   toForward,
+  responsesFault,
 } from "./forward.ts";
 import { checkParamHeaders, checkStandardHeaders, paramHeaders } from "./request-headers.ts";
 import { ParkedCalls } from "./parked-calls.ts";
@@ -193,11 +194,7 @@ function inputFault({ inputResponses, requestState }: Json): Fault | undefined {
   if (requestState !== undefined && typeof requestState !== "string") {
     return invalid("params.requestState must be a string.");
   }
-  if (inputResponses === undefined) return undefined;
-  const valid = isObject(inputResponses) && Object.values(inputResponses).every(isObject);
-  return valid
-    ? undefined
-    : invalid("params.inputResponses must map each key to the result object of its request.");
+  return inputResponses === undefined ? undefined : responsesFault(inputResponses);
 }
 
 const UNKNOWN_STATE = invalid(

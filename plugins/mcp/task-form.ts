@@ -1,5 +1,5 @@
 import { type Json, toGatewayError } from "propylon";
-import { isObject, type RpcError, toRpcError } from "propylon/kit";
+import { type RpcError, toRpcError } from "propylon/kit";
 import { answerOfEnd, type SharedTask } from "propylon/plugins/tasks";
 import { META_SERVER_INFO } from "./protocol.ts";
 import { encodeModern } from "./result.ts";
@@ -65,9 +65,4 @@ function member(name: string, value: RpcError): string {
 /** `_meta` of what the gateway says itself. */
 export function ownMeta(serverInfo: Json): Json {
   return { [META_SERVER_INFO]: serverInfo };
-}
-
-/** Whether something maps keys to answers of a client. */
-export function isResponses(value: unknown): value is Json {
-  return isObject(value) && Object.values(value).every(isObject);
 }

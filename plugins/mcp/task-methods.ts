@@ -2,11 +2,11 @@ import { type Principal, toGatewayError } from "propylon";
 import type { SharedTask, TaskService } from "propylon/plugins/tasks";
 import { declaresTasks, type Request } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
-import { invalid } from "./forward.ts";
+import { invalid, responsesFault } from "./forward.ts";
 import { type Fault, RPC, TASKS_EXTENSION, toFault } from "./protocol.ts";
 import { type Reply, resultPieces } from "./reply.ts";
 import { faultPieces, type Pieces } from "./stream.ts";
-import { detailText, isResponses, ownMeta } from "./task-form.ts";
+import { detailText, ownMeta } from "./task-form.ts";
 
 const METHODS: ReadonlySet<string> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
 
@@ -52,10 +52,8 @@ export class TaskMethods {
     const { taskId, inputResponses } = params;
     if (!declaresTasks(params)) return NEEDS_TASKS;
     if (typeof taskId !== "string") return invalid("params.taskId must be the id of a task.");
-    if (method === "tasks/update" && !isResponses(inputResponses))
-      return invalid(
-        "params.inputResponses must map each key to the result object of its request.",
-      );
+    const fault = method === "tasks/update" ? responsesFault(inputResponses) : undefined;
+    if (fault) return fault;
     const task = await tasks.find(taskId, principal);
     // Somebody else's looks unknown.
     if (!task) return invalid("Unknown task", { taskId: taskId.slice(0, 200) });
