@@ -1,9 +1,6 @@
-import { GatewayError, type Principal } from "propylon";
-import { FairQuota } from "propylon/kit";
+import type { Principal } from "propylon";
+import { LookupQuota } from "propylon/kit";
 
-/** Look-ups under way: clients decide which ids they name, and how often. */
-const MAX_LOOKUPS = 4_000;
-const MAX_OF_ONE = 1_000;
 /** What {@link Session} ids look like; nothing else is worth a look. */
 const SESSION_ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
@@ -11,7 +8,7 @@ const SESSION_ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 export class SessionLookup {
   readonly #find: (id: string, principal: Principal) => Promise<void>;
   readonly #running = new Map<string, Promise<void>>();
-  readonly #shares = new FairQuota();
+  readonly #lookups = new LookupQuota("sessions");
 
   /** @param find opens the session of an id if there is one that is the principal's */
   constructor(find: (id: string, principal: Principal) => Promise<void>) {
@@ -27,21 +24,10 @@ export class SessionLookup {
     const key = `${id} ${principal.ref}`;
     const running = this.#running.get(key);
     if (running) return running;
-    if (this.#running.size >= MAX_LOOKUPS || this.#shares.of(principal.ref) >= MAX_OF_ONE)
-      return Promise.reject(busy());
-    this.#shares.add(principal.ref);
-    const looking = this.#find(id, principal).finally(() => {
-      this.#running.delete(key);
-      this.#shares.remove(principal.ref);
-    });
+    const looking = this.#lookups
+      .run(principal.ref, () => this.#find(id, principal))
+      .finally(() => this.#running.delete(key));
     this.#running.set(key, looking);
     return looking;
   }
-}
-
-function busy(): GatewayError {
-  return new GatewayError("unavailable", "Too many sessions are looked for at the moment.", {
-    hint: "Make the request again.",
-    headers: { "retry-after": "1" },
-  });
 }

@@ -1,5 +1,5 @@
-import { GatewayError, type Principal } from "propylon";
-import { FairQuota, matchesWildcard, type Store } from "propylon/kit";
+import type { Principal } from "propylon";
+import { LookupQuota, matchesWildcard, type Store } from "propylon/kit";
 import type { TasksOptions } from "./options.ts";
 import type {
   SharedTask,
@@ -11,17 +11,12 @@ import type {
 } from "./service.ts";
 import { OwnTasks } from "./task-table.ts";
 
-/** Look-ups under way: clients decide which ids they name, and how often, and each may ask the store. */
-const MAX_LOOKUPS = 4_000;
-const MAX_LOOKUPS_EACH = 1_000;
-
 /** Every task of this gateway, whatever it was begun through. Lives through reloads. */
 export class TaskRegistry {
   readonly #store: Store;
   readonly #tables = new Map<string, OwnTasks>();
   readonly #sources = new Set<TaskSource>();
-  readonly #shares = new FairQuota();
-  #looking = 0;
+  readonly #lookups = new LookupQuota("tasks");
 
   constructor(store: Store) {
     this.#store = store;
@@ -53,16 +48,7 @@ export class TaskRegistry {
   }
 
   async find(id: string, principal: Principal): Promise<SharedTask | undefined> {
-    const { ref } = principal;
-    if (this.#looking >= MAX_LOOKUPS || this.#shares.of(ref) >= MAX_LOOKUPS_EACH) throw busy();
-    this.#looking++;
-    this.#shares.add(ref);
-    try {
-      return await this.#look(id, principal);
-    } finally {
-      this.#looking--;
-      this.#shares.remove(ref);
-    }
+    return this.#lookups.run(principal.ref, () => this.#look(id, principal));
   }
 
   async #look(id: string, principal: Principal): Promise<SharedTask | undefined> {
@@ -80,13 +66,6 @@ export class TaskRegistry {
   async close(): Promise<void> {
     await Promise.all([...this.#tables.values()].map((table) => table.close()));
   }
-}
-
-function busy(): GatewayError {
-  return new GatewayError("unavailable", "Too many tasks are looked for at the moment.", {
-    hint: "Make the request again.",
-    headers: { "retry-after": "1" },
-  });
 }
 
 function toRule({ after, tools }: TasksOptions, name: string): TaskRule {
