@@ -24,10 +24,12 @@ export {
   parseJson,
 } from "./json.ts";
 export { FairQuota } from "./fair-quota.ts";
+export { LookupQuota } from "./lookup-quota.ts";
 export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
+export { librariesOf } from "./libraries.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
 export { type Bearer, readBearer, readUnprovenClaims } from "../http/auth/key.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";

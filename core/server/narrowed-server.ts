@@ -4,6 +4,7 @@ import { toResult } from "../call/content.ts";
 import type { LibraryRules } from "../config/server-schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Json, Tool } from "../call/types.ts";
+import { librariesOf } from "../kit/libraries.ts";
 import type { Logger } from "pino";
 import { makeCatalogue } from "./catalogue.ts";
 import type { Catalogue } from "./server.ts";
@@ -34,7 +35,9 @@ export class NarrowedServer extends Successor {
     const rule = call.method === "tools/call" ? ruleOf(this.#rules, call.name) : undefined;
     if (!rule) return super.request(call);
     const { argument, empty } = rule;
-    const libraries = intersect(librariesOf(call), call.args?.[argument], argument);
+    // Whoever has no set may read nothing.
+    const set = librariesOf(call.principal) ?? [];
+    const libraries = intersect(set, call.args?.[argument], argument);
     // Never sent: many services read an empty list as everything.
     if (libraries.length === 0) return Promise.resolve(Answer.result(toResult(empty)));
     return super.request(amendCall(call, { args: { ...call.args, [argument]: libraries } }));
@@ -43,12 +46,6 @@ export class NarrowedServer extends Successor {
 
 function ruleOf(rules: LibraryRules, tool: string): LibraryRules[string] | undefined {
   return Object.hasOwn(rules, tool) ? rules[tool] : undefined;
-}
-
-/** Whoever has no set may read nothing. */
-function librariesOf({ principal: { claims } }: Call): readonly string[] {
-  const libraries: unknown = claims?.["libraries"];
-  return Array.isArray(libraries) ? libraries.filter((uid) => typeof uid === "string") : [];
 }
 
 /** What a caller asks for can only narrow the set; its order stays. */

@@ -1,10 +1,11 @@
 import { admits, type Principal } from "propylon";
+import { librariesOf } from "propylon/kit";
 import { may } from "./decide.ts";
 import { gateOf } from "./gate-step.ts";
 import type { AccessQuestion, LadderGateway } from "./question.ts";
 import type { Rule } from "./rule.ts";
 import type { AccessStep, Explanation } from "./service.ts";
-import { librariesOf, type ExplainedPrincipal } from "./subject.ts";
+import type { ExplainedPrincipal } from "./subject.ts";
 
 /** Asks everything that stands between somebody and a tool, in the order in which a call meets it. Calls nothing. */
 export class Ladder {

@@ -6,6 +6,7 @@ import {
   type Principal,
   type Role,
 } from "propylon";
+import { librariesOf } from "propylon/kit";
 import type { Account, AccountsService } from "./service.ts";
 
 /** Somebody who is explained: a principal as a request would bring it, and what is known of it. */
@@ -59,12 +60,6 @@ export async function findSubject(
     ...(libraries && { claims: { libraries } }),
   });
   return { principal, account };
-}
-
-/** The libraries of a principal, where it has any notion of them. */
-export function librariesOf({ claims }: Principal): readonly string[] | undefined {
-  const libraries: unknown = claims?.["libraries"];
-  return Array.isArray(libraries) ? libraries.filter((uid) => typeof uid === "string") : undefined;
 }
 
 const ALL_ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];

@@ -5,7 +5,7 @@ import {
   type KeyObject,
   sign,
 } from "node:crypto";
-import type { Kv } from "propylon/kit";
+import { type Kv, librariesOf } from "propylon/kit";
 import { type Call, type Control, type GatewayConfig, GatewayError, type Json } from "propylon";
 import { z } from "zod";
 import { withIdentity } from "./envelope.ts";
@@ -67,7 +67,7 @@ export class Assertions implements AssertionKeysService {
       aud: audience,
       sub: call.principal.ref,
       // Always there: a server might take an absent set for everything.
-      libraries: librariesOf(call),
+      libraries: librariesOf(call.principal) ?? [],
       call: call.id,
       iat: now,
       exp: now + LIFE_S,
@@ -129,11 +129,6 @@ function toSigningKey({ jwk }: StoredKey): SigningKey {
   // RFC 7638: members in the order of their names.
   const kid = createHash("sha256").update(JSON.stringify({ crv, kty, x })).digest("base64url");
   return { kid, secret: createPrivateKey({ key: jwk, format: "jwk" }), jwk: { kty, crv, x } };
-}
-
-function librariesOf({ principal: { claims } }: Call): readonly string[] {
-  const libraries: unknown = claims?.["libraries"];
-  return Array.isArray(libraries) ? libraries.filter((uid) => typeof uid === "string") : [];
 }
 
 function encode(part: object): string {
