@@ -1,6 +1,6 @@
 import { GatewayError } from "propylon";
 import { checkInput, createSecret, randomText } from "propylon/kit";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Author, type Changed, type Changes, found, taken } from "./changes.ts";
 import { hashSchema, instantSchema, librariesSchema, nameSchema } from "./fields.ts";
 import { type Database, type Tables, timestamp, type Trx } from "./tables.ts";
@@ -44,7 +44,7 @@ const MAX_IMPORT = 10_000;
 
 /** What is kept of a token in place of it. A salt would add nothing to 256 random bits. */
 export function hashToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
+  return hash("sha256", token);
 }
 
 /** Opaque tokens of users. */
