@@ -1,10 +1,11 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { GatewayError, type Credentials, type Identity } from "propylon";
+import { Recent } from "propylon/kit";
 import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";
 import { away, refusalMessage, type RefusalReason } from "./refusals.ts";
 import { isPassword } from "./service-accounts.ts";
-import type { ServiceAccount } from "./snapshot.ts";
+import type { AccountLogin } from "./snapshot.ts";
 
 /** Passwords that are hashed at a time: each takes a thread and 16 MiB. */
 const MAX_HASHING = 2;
@@ -16,7 +17,7 @@ const MAX_KNOWN = 1_000;
 /** What {@link BasicLogin} needs. */
 export interface BasicLoginParts {
   /** The account of a name as it is now. */
-  readonly accountOf: (name: string) => ServiceAccount | undefined;
+  readonly accountOf: (name: string) => AccountLogin | undefined;
   readonly guesses: Guesses;
   /** Told of every refusal, for the metric. */
   readonly refused: (reason: RefusalReason) => void;
@@ -30,7 +31,7 @@ export class BasicLogin {
   readonly #parts: BasicLoginParts;
   /** Of this process alone: nobody can prepare digests, or try passwords on those in a dump of the memory of another. */
   readonly #secret = randomBytes(32);
-  readonly #known = new Set<string>();
+  readonly #known = new Recent<true>(MAX_KNOWN);
   readonly #checks = new Map<string, Promise<boolean>>();
   readonly #queue: (() => void)[] = [];
   #hashing = 0;
@@ -52,7 +53,7 @@ export class BasicLogin {
     // A name that is not an account's may be known to another: names are no secret, passwords are.
     if (!pair || !account) return undefined;
     const digest = this.#digestOf(pair.password, account);
-    if (this.#known.has(digest)) return this.#admit(account);
+    if (this.#known.get(digest)) return this.#admit(account);
     this.#parts.guesses.check(remoteAddress);
     return this.#check(digest, pair.password, account).then((isRight) => {
       if (isRight) return this.#admit(account);
@@ -61,7 +62,7 @@ export class BasicLogin {
     });
   }
 
-  #admit({ name, active }: ServiceAccount): Identity {
+  #admit({ name, active }: AccountLogin): Identity {
     if (!active) throw this.#refuse();
     return { id: name, kind: "service", roles: new Set(["service"]) };
   }
@@ -74,13 +75,13 @@ export class BasicLogin {
   }
 
   /** With what is kept of the password, so that a new password makes the old one unknown. */
-  #digestOf(password: string, account: ServiceAccount): string {
+  #digestOf(password: string, account: AccountLogin): string {
     const text = JSON.stringify([account.name, account.password, password]);
     return createHmac("sha256", this.#secret).update(text).digest("base64");
   }
 
   /** Requests with one pair, such as all of a client that starts, wait for one hash. */
-  #check(digest: string, password: string, account: ServiceAccount): Promise<boolean> {
+  #check(digest: string, password: string, account: AccountLogin): Promise<boolean> {
     const running = this.#checks.get(digest);
     if (running) return running;
     const check = this.#hash(digest, password, account).finally(() => this.#checks.delete(digest));
@@ -91,22 +92,16 @@ export class BasicLogin {
   async #hash(
     digest: string,
     password: string,
-    { password: kept }: ServiceAccount,
+    { password: kept }: AccountLogin,
   ): Promise<boolean> {
     await this.#enter();
     try {
       const isRight = await isPassword(password, kept);
-      if (isRight) this.#remember(digest);
+      if (isRight) this.#known.set(digest, true);
       return isRight;
     } finally {
       this.#leave();
     }
-  }
-
-  #remember(digest: string): void {
-    const [oldest] = this.#known;
-    if (this.#known.size >= MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.add(digest);
   }
 
   async #enter(): Promise<void> {
@@ -129,7 +124,7 @@ export class BasicLogin {
 
 /** Looks accounts up in the copy of the tables that every request is answered from. */
 export function createBasicLogin(issuer: Issuer, refused: BasicLoginParts["refused"]): BasicLogin {
-  const accountOf = (name: string): ServiceAccount | undefined => {
+  const accountOf = (name: string): AccountLogin | undefined => {
     const { isCurrent, snapshot } = issuer.replica;
     if (!isCurrent) throw away();
     return snapshot.accounts.get(name);

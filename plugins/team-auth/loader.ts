@@ -168,7 +168,6 @@ export class Loader {
   }
 }
 
-/** Reads rows of these keys, or all, and returns what puts them into a snapshot. */
 function toScope(row: Tables["team"], workspaces: readonly string[]): TeamScope {
   const { id, active, active_jti: jti, former_jti: former, former_until: until } = row;
   return {
@@ -180,6 +179,7 @@ function toScope(row: Tables["team"], workspaces: readonly string[]): TeamScope 
   };
 }
 
+/** Reads rows of these keys, or all, and returns what puts them into a snapshot. */
 type Reader = (ids: readonly string[] | undefined) => Promise<(snapshot: AccessSnapshot) => void>;
 
 /** Many tokens see the same: equal lists are one. */

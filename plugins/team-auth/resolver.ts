@@ -1,5 +1,5 @@
 import type { Identity, Principal, Role } from "propylon";
-import { storeKey } from "propylon/kit";
+import { ExpiringMap, storeKey } from "propylon/kit";
 import type { ReplayGuard } from "./replay.ts";
 import {
   type JwtRules,
@@ -49,7 +49,7 @@ interface VerifiedTeam {
 /** Who a bearer is, and what it may see: looked up in the snapshot with every request. */
 export class Resolver {
   readonly #parts: ResolverParts;
-  readonly #verified = new Map<string, VerifiedTeam>();
+  readonly #verified = new ExpiringMap<VerifiedTeam>(MAX_VERIFIED);
   readonly #identities = new WeakMap<TokenScope, Identity>();
 
   constructor(parts: ResolverParts) {
@@ -115,9 +115,9 @@ export class Resolver {
     return undefined;
   }
 
-  #isSigned({ key, claims }: VerifiedTeam): boolean {
-    const { keys } = this.#parts.replica.snapshot;
-    return keys.get(key.kid) === key && Date.now() < claims.expiresAt;
+  /** Whether the key that signed it still counts. */
+  #isSigned({ key }: VerifiedTeam): boolean {
+    return this.#parts.replica.snapshot.keys.get(key.kid) === key;
   }
 
   #admitToken(scope: TokenScope): Identity {
@@ -148,7 +148,7 @@ export class Resolver {
     if (claims.kind === "turn") return this.#admitTurn(claims, key);
     const verified: VerifiedTeam = { claims, key, identity: undefined };
     const identity = this.#admitTeam(verified);
-    this.#remember(hash, verified);
+    this.#verified.set(hash, verified, claims.expiresAt);
     return identity;
   }
 
@@ -179,12 +179,6 @@ export class Resolver {
     const parts = workspace === undefined ? [subject] : [subject, workspace];
     const who = { id: storeKey(...parts), kind: "service" } as const;
     return identify(who, { kind: "turn", id: jti, key: key.kid }, libraries, expiresAt);
-  }
-
-  #remember(hash: string, verified: VerifiedTeam): void {
-    const [oldest] = this.#verified.keys();
-    if (this.#verified.size >= MAX_VERIFIED && oldest !== undefined) this.#verified.delete(oldest);
-    this.#verified.set(hash, verified);
   }
 }
 

@@ -35,7 +35,7 @@ export interface VerifyingKey {
 }
 
 /** A service account as it logs in. */
-export type ServiceAccount = Pick<Tables["service_account"], "name" | "password" | "active">;
+export type AccountLogin = Pick<Tables["service_account"], "name" | "password" | "active">;
 
 /** Nothing: of a team without workspaces, and of everybody else's principals. */
 export const NO_LIBRARIES: readonly string[] = Object.freeze([]);
@@ -46,7 +46,7 @@ export class AccessSnapshot {
   readonly inactiveUsers = new Set<string>();
   readonly teams = new Map<string, TeamScope>();
   readonly keys = new Map<string, VerifyingKey>();
-  readonly accounts = new Map<string, ServiceAccount>();
+  readonly accounts = new Map<string, AccountLogin>();
   readonly #tokens = new Map<string, TokenScope>();
   readonly #hashes = new Map<string, string>();
   readonly #workspaces = new Map<string, string>();

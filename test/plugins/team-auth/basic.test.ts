@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BasicLogin } from "../../../plugins/team-auth/basic.ts";
 import { Guesses } from "../../../plugins/team-auth/guesses.ts";
-import type { ServiceAccount } from "../../../plugins/team-auth/snapshot.ts";
+import type { AccountLogin } from "../../../plugins/team-auth/snapshot.ts";
 import { hashPassword } from "../../../plugins/team-auth/service-accounts.ts";
 
 const PASSWORD = "correct horse battery: staple";
@@ -11,14 +11,14 @@ const basic = (name: string, password: string): string =>
 
 interface Setup {
   readonly login: BasicLogin;
-  readonly accounts: Map<string, ServiceAccount>;
+  readonly accounts: Map<string, AccountLogin>;
   readonly refusals: () => number;
   readonly ask: (authorization: string | undefined, remoteAddress?: string) => Promise<unknown>;
 }
 
 async function setup(guesses = new Guesses()): Promise<Setup> {
   const account = { name: "console", password: await hashPassword(PASSWORD), active: 1 };
-  const accounts = new Map<string, ServiceAccount>([["console", account]]);
+  const accounts = new Map<string, AccountLogin>([["console", account]]);
   let refusals = 0;
   const login = new BasicLogin({
     accountOf: (name) => accounts.get(name),
