@@ -82,6 +82,14 @@ export class Instances {
     });
   }
 
+  /** Names of some instances, by their ids; those that are gone are left out. */
+  async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (ids.length === 0) return new Map();
+    const { db } = this.#database;
+    const rows = db.selectFrom("instance").select(["id", "name"]).where("id", "in", ids);
+    return new Map((await rows.execute()).map(({ id, name }) => [id, name]));
+  }
+
   /** The agents of some instances, each in the order of its registry. */
   agentsOf(ids: readonly string[]): Promise<AgentRow[]> {
     if (ids.length === 0) return Promise.resolve([]);
@@ -150,9 +158,14 @@ async function insertAgents(
       .execute();
 }
 
-/** `not_found`, also for what is not even an id. */
-export function noInstance(): GatewayError {
+/**
+ * `not_found`, also for what is not even an id.
+ *
+ * @param missing which of several
+ */
+export function noInstance(missing?: readonly string[]): GatewayError {
   return new GatewayError("not_found", "There is no such instance.", {
+    ...(missing && { data: { instances: missing.slice(0, 10) } }),
     hint: "GET /api/v1/pallas lists them.",
   });
 }

@@ -35,8 +35,8 @@ export function registerWorkspaces(gateway: PluginContext, faces: WorkspaceFaces
 
 function registerAll(gateway: PluginContext, { workspaces }: WorkspaceFaces): void {
   gateway.route("GET", PATH, READ, async () => {
-    const rows = await workspaces.list();
-    return { workspaces: await Promise.all(rows.map((row) => toWorkspaceView(workspaces, row))) };
+    const [rows, teams] = await Promise.all([workspaces.list(), workspaces.teams()]);
+    return { workspaces: rows.map((row) => ({ ...row, teams: teams.get(row.id) ?? [] })) };
   });
   gateway.route("POST", PATH, CHANGE, async (event) => {
     const { id = `ws_${randomUUID()}`, name } = await readJson(event, creationSchema);
@@ -88,8 +88,7 @@ function registerTeams(gateway: PluginContext, { desk, workspaces }: WorkspaceFa
 
 /** The agents of the attached teams, as the picker of a chat shows them. */
 async function pickerOf(teams: readonly string[], instances: Instances) {
-  const [all, agents] = await Promise.all([instances.list(), instances.agentsOf(teams)]);
-  const names = new Map(all.map(({ id, name }) => [id, name]));
+  const [names, agents] = await Promise.all([instances.namesOf(teams), instances.agentsOf(teams)]);
   const shown = agents.map(toAgentView).map((agent) => ({
     ...agent,
     label: `${names.get(agent.instance_id) ?? ""} › ${agent.title}`,

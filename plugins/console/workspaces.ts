@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
 import type { ConsoleDatabase } from "./database.ts";
+import { noInstance } from "./instances.ts";
 import type { WorkspaceRow } from "./tables.ts";
 
 /** Which instances a change is about. */
@@ -75,14 +76,30 @@ export class Workspaces {
 
   /** Instances attached to a workspace, in the order in which they were. */
   async teamsOf(workspace: string): Promise<string[]> {
-    const rows = await this.#database.db
-      .selectFrom("workspace_instance")
-      .select("instance_id")
-      .where("workspace_id", "=", workspace)
-      .orderBy("created_at")
-      .orderBy("instance_id")
-      .execute();
+    const rows = await this.#attached().where("workspace_id", "=", workspace).execute();
     return rows.map((row) => row.instance_id);
+  }
+
+  /** As {@link teamsOf}, of every workspace that has any, by its id. */
+  async teams(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const teams = new Map<string, string[]>();
+    for (const {
+      workspace_id: workspace,
+      instance_id: instance,
+    } of await this.#attached().execute()) {
+      const of = teams.get(workspace);
+      if (of) of.push(instance);
+      else teams.set(workspace, [instance]);
+    }
+    return teams;
+  }
+
+  #attached() {
+    return this.#database.db
+      .selectFrom("workspace_instance")
+      .select(["workspace_id", "instance_id"])
+      .orderBy("created_at")
+      .orderBy("instance_id");
   }
 
   /** Workspaces that an instance is attached to. */
@@ -137,14 +154,12 @@ export class Workspaces {
 
   async #checkPresent(workspace: string, instances: readonly string[]): Promise<void> {
     await this.get(workspace);
-    const known = await this.#database.db.selectFrom("instance").select("id").execute();
+    if (instances.length === 0) return;
+    const rows = this.#database.db.selectFrom("instance").select("id");
+    const known = await rows.where("id", "in", instances).execute();
     const ids = new Set(known.map(({ id }) => id));
     const missing = instances.filter((id) => !ids.has(id));
-    if (missing.length === 0) return;
-    throw new GatewayError("not_found", "There is no such instance.", {
-      data: { instances: missing.slice(0, 10) },
-      hint: "GET /api/v1/pallas lists them.",
-    });
+    if (missing.length > 0) throw noInstance(missing);
   }
 }
 

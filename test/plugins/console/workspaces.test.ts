@@ -177,3 +177,26 @@ it("unknown and hostile names are 404, two of one id 409, too many 429", async (
   expect(replaced.status).toBe(404);
   expect((await ask("GET", "/workspaces/ws_a")).body).toMatchObject({ teams: [] });
 });
+
+it("the list of workspaces has the teams of each, in the order in which they were attached", async () => {
+  const { ask, teams, create } = await setupTeams(["Kottos", "Mentor"]);
+  const [kottos, mentor] = teams;
+  for (const id of ["ws_a", "ws_b", "ws_c"]) await create(id);
+  await ask("PUT", `/workspaces/ws_a/teams/${mentor}`);
+  await ask("PUT", `/workspaces/ws_a/teams/${kottos}`);
+  await ask("PUT", `/workspaces/ws_c/teams/${kottos}`);
+  const { body } = await ask<{ workspaces: { id: string; teams: string[] }[] }>(
+    "GET",
+    "/workspaces",
+  );
+  expect(body.workspaces.map((each) => [each.id, each.teams])).toEqual([
+    ["ws_a", [mentor, kottos]],
+    ["ws_b", []],
+    ["ws_c", [kottos]],
+  ]);
+  const stranger = "00000000-0000-4000-8000-000000000000";
+  expect(await ask("PUT", "/workspaces/ws_b/teams", { teams: [kottos, stranger] })).toMatchObject({
+    status: 404,
+    body: { error: { code: "not_found", data: { instances: [stranger] } } },
+  });
+});
