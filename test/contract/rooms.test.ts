@@ -139,6 +139,7 @@ it("the files of a folder that other folders import are these", () => {
         "json",
         "json-grammar",
         "json-scan",
+        "libraries",
         "lock",
         "recent",
         "sse-body",
