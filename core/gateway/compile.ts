@@ -28,6 +28,7 @@ import {
 } from "../plugin/filters.ts";
 import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
+import type { PageHandler } from "../http/route.ts";
 import { collectServers } from "../server/server-types.ts";
 import { assignRoutes, assignSockets, type SocketTable } from "../http/route-table.ts";
 import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
@@ -70,6 +71,8 @@ export interface Compiled {
   readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
   /** What plugins bring to web interfaces. */
   readonly panels: readonly CheckedPanel[];
+  /** What browsers get at endpoints. */
+  readonly page: PageHandler | undefined;
   /** Decides who may use a route. */
   readonly guard: Guard;
   /** Whether everyone is let in. */
@@ -133,6 +136,7 @@ export function compile(input: CompileInput): Compiled {
     sockets,
     hooks,
     panels,
+    page: pageOf(scopes),
     guard,
     open,
     authenticators: chain?.links ?? [],
@@ -190,6 +194,18 @@ function panelsOf(
 ): readonly CheckedPanel[] {
   const panels = config.management.enabled ? scopes.flatMap((scope) => scope.panels) : [];
   return panels.length === 0 ? [] : checkPanels(panels, routes.get(defaultListener(config)) ?? []);
+}
+
+function pageOf(scopes: readonly Scope[]): PageHandler | undefined {
+  const [first, second] = scopes.flatMap(({ name, pages }) =>
+    pages.map((page) => ({ name, page })),
+  );
+  if (!second) return first?.page;
+  throw new GatewayError(
+    "exists",
+    `Browsers get two pages at an endpoint: of plugin "${first!.name}" and of plugin "${second.name}".`,
+    { hint: "Take one of them out of plugins." },
+  );
 }
 
 function groupHooks(

@@ -15,7 +15,7 @@ import type { Abortion } from "../call/pipeline.ts";
 import { InFlightSet } from "../call/cancellation.ts";
 import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { ScopeHost } from "../plugin/scope.ts";
-import type { Sockets } from "../http/listeners.ts";
+import { defaultListener, type Sockets } from "../http/listeners.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { ServerPool } from "../server/pool.ts";
 
@@ -78,6 +78,7 @@ export function serveGeneration(parts: GatewayParts): void {
       routes: compiled.routes.get(name) ?? [],
       endpoints: compiled.endpointServer.handlersOf(name),
       sockets: compiled.sockets.get(name) ?? new Map(),
+      page: name === defaultListener(config) ? compiled.page : undefined,
       checks: [...checks, ...storeChecks(parts)],
       guard: compiled.guard,
       bodyLimit: config.limits.body,

@@ -8,7 +8,7 @@ import type { Leases } from "./auth/leases.ts";
 import type { Principal } from "../call/types.ts";
 import type { Backlog } from "./backlog.ts";
 import type { Check } from "./probes.ts";
-import type { NodeHandler, Socket } from "./route.ts";
+import type { NodeHandler, PageHandler, Socket } from "./route.ts";
 
 /** What all listeners share: what is open on whose credential, and what clients asked for and do not read. */
 export interface Custody {
@@ -53,6 +53,8 @@ export interface ListenerApp {
    * @throws {GatewayError} `unauthorized`, with a `www-authenticate` header
    */
   readonly authenticate: (req: IncomingMessage) => Principal | Promise<Principal>;
+  /** What browsers get at endpoints. */
+  readonly page?: PageHandler | undefined;
   /** Who answers a request without the router, by its raw path; for callers only, as an endpoint is. */
   readonly direct?: ((req: IncomingMessage, path: string) => NodeHandler | undefined) | undefined;
   /** What readiness depends on besides the gateway itself. */
@@ -68,6 +70,8 @@ export interface AppInput {
   readonly routes: readonly RegisteredRoute[];
   readonly endpoints: ReadonlyMap<string, NodeHandler>;
   readonly sockets: ReadonlyMap<string, RegisteredSocket>;
+  /** What browsers get at endpoints, and at the root. */
+  readonly page?: PageHandler | undefined;
   /** What plugins make readiness depend on. */
   readonly checks: readonly RegisteredCheck[];
   readonly guard: Guard;

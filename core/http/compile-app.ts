@@ -5,7 +5,7 @@ import type { Router } from "./routes.ts";
 
 /** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
 export function compileApp(input: AppInput): ListenerApp {
-  const { routes, sockets, endpoints, checks, guard } = input;
+  const { routes, sockets, endpoints, page, checks, guard } = input;
   let router: Router | undefined;
   let loading: Promise<Router> | undefined;
   const load = (): Promise<Router> =>
@@ -14,6 +14,7 @@ export function compileApp(input: AppInput): ListenerApp {
   if (routes.length > 0) load().catch(() => {});
   return {
     endpoints,
+    page,
     fetch: async (request) => (await load()).fetch(request),
     authenticate: createEdge(guard.authenticator),
     direct: (req, path) => router?.direct?.(req, path),

@@ -12,6 +12,7 @@ import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
 import { refuseUpgrade, sendError, sendRpcError } from "./failure.ts";
 import { Hosts, listenerUrl } from "./allowed-hosts.ts";
+import { wantsPage } from "./request.ts";
 import { sendLiveness, sendReadiness, type Check } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
@@ -207,6 +208,9 @@ export class Listener {
     const endpoint = app?.endpoints.get(path);
     const refusal = this.#refusal(req, endpoint !== undefined);
     if (refusal || !app) return this.#refuse(res, refusal ?? notReady("The gateway is starting."));
+    // Before anybody is known: who opens an endpoint in a browser is to be led to a page where one can sign in.
+    if (endpoint && app.page && wantsPage(req.method, req.headers.accept))
+      return void serveWeb(req, res, app.page).catch((error: unknown) => this.#fail(res, error));
     const handler = endpoint ?? app.direct?.(req, path);
     if (handler) this.#enter(handler, app, req, res);
     else serveWeb(req, res, app.fetch).catch((error: unknown) => this.#fail(res, error));

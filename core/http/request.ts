@@ -98,3 +98,9 @@ export function checkInput<T>(value: unknown, schema: ZodType<T>): T {
     hint: "Correct the fields that are named.",
   });
 }
+
+/** Whether a browser asks for a page, and not a client for its stream of events. */
+export function wantsPage(method: string | undefined, accept: string | null | undefined): boolean {
+  if ((method !== "GET" && method !== "HEAD") || !accept) return false;
+  return accept.includes("text/html") && !accept.includes("text/event-stream");
+}

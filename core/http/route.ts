@@ -179,3 +179,10 @@ export interface Socket {
  * @example const handler: NodeHandler = (req, res, principal) => res.end(`Hello, ${principal.id}.`);
  */
 export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;
+
+/**
+ * Answers browsers; see `PluginContext.page`. Nobody is known yet, so the answer is the same for all.
+ *
+ * @example const page: PageHandler = () => new Response(null, { status: 302, headers: { location: "ui/" } });
+ */
+export type PageHandler = (request: Request) => Response | Promise<Response>;

@@ -13,6 +13,7 @@ import { findDirect } from "./direct.ts";
 import { answerOf } from "./http-messages.ts";
 import { cutSoon } from "./failure.ts";
 import { sseFrame } from "../kit/sse-body.ts";
+import { wantsPage } from "./request.ts";
 import type { RouteEvent } from "./route.ts";
 import { PathTable } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
@@ -157,6 +158,8 @@ function isHttpResponse(result: unknown): boolean {
 async function answerUnmatched(event: H3Event, input: RouterInput): Promise<unknown> {
   const { req, url } = event;
   const isRoot = url.pathname === "/";
+  if (isRoot && input.page && wantsPage(req.method, req.headers.get("accept")))
+    return input.page(req);
   if (isRoot && (req.method === "GET" || req.method === "HEAD")) return introduce(event, input);
   const own = isRoot ? ["GET", "HEAD"] : [];
   const allowed = new Set([...own, ...input.table.methodsAt(url.pathname)]);

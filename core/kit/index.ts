@@ -45,6 +45,7 @@ export type {
   DirectHead,
   DirectRequest,
   NodeHandler,
+  PageHandler,
   WebSocketOptions,
 } from "../http/route.ts";
 export {

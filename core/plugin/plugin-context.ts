@@ -20,6 +20,7 @@ import type { FilterOptions, Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../server/server.ts";
 import type {
+  PageHandler,
   RouteEvent,
   RouteHandler,
   RouteMethod,
@@ -126,6 +127,13 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * });
    */
   panel(panel: Panel): void;
+  /**
+   * Answers browsers that open an MCP endpoint of the first listener (`GET` with `text/html`), or its root where no route is. MCP
+   * clients notice nothing. One plugin at most. Asked before anybody is known, so that people without credentials can be led to
+   * where they sign in. Redirect by a relative path: a proxy may have taken a prefix off.
+   * @example gateway.page(() => new Response(null, { status: 302, headers: { location: "ui/" } }));
+   */
+  page(handler: PageHandler): void;
   /**
    * Adds listeners and MCP endpoints, as if they stood in the config. Routes and endpoints can name a listener that is added so;
    * the gateway opens it, keeps it through reloads and closes it.

@@ -70,6 +70,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       handler: Answering,
     ) => registerRoute(scope, method, path, options, handler),
     panel: (panel) => void scope.panels.push({ plugin: name, panel }),
+    page: (handler) => void scope.pages.push(handler),
     extend: (added) => extend(scope, added),
     use: (stage: Stage, joining: Middleware | DeadlineRule) =>
       joinStage(scope, currentStage(stage, scope.log), joining),

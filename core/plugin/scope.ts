@@ -15,7 +15,13 @@ import type { RegisteredCheck } from "./plugin-checks.ts";
 import type { PluginContext, Undo } from "./plugin-context.ts";
 import type { EndpointInput, ListenerInput } from "./definitions.ts";
 import type { Authenticator } from "../http/auth/authentication.ts";
-import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "../http/route.ts";
+import type {
+  PageHandler,
+  RouteHandler,
+  RouteMethod,
+  RouteOptions,
+  WebSocketOptions,
+} from "../http/route.ts";
 import type { ManagedServer, ServerType } from "../server/server-type.ts";
 import type { Socket } from "../http/route.ts";
 import type { Server, ServerEvent } from "../server/server.ts";
@@ -63,6 +69,7 @@ export interface Registrations extends LocalDefinitions {
   readonly authenticators: Authenticator[];
   readonly hooks: HookListener[];
   readonly panels: RegisteredPanel[];
+  readonly pages: PageHandler[];
   readonly starters: (() => void | Undo | Promise<void | Undo>)[];
 }
 
@@ -138,6 +145,7 @@ const emptyRegistrations = (): Registrations => ({
   authenticators: [],
   hooks: [],
   panels: [],
+  pages: [],
   starters: [],
 });
 
