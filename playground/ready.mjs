@@ -22,6 +22,7 @@ export function build() {
   if (built > Math.max(...sources)) return;
   console.error("Building ...");
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "."]);
+  run(process.execPath, [join(root, "plugins/ui/web/build.mjs")]);
 }
 
 /** Runs a command in the repository, showing its output; ends this process with its code when it fails. */

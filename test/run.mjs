@@ -13,6 +13,7 @@ if (words.length === 0) {
   tool("oxlint/bin/oxlint", "--type-aware", "--quiet");
   tool("oxfmt/bin/oxfmt", "--check", ".");
   tool("typescript/bin/tsc", "-p", "test");
+  tool("typescript/bin/tsc", "-p", "plugins/ui/web");
 }
 const chosen =
   words.length === 0 ? ["unit", "parts", "alone"].flatMap((name) => ["--project", name]) : words;

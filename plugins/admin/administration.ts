@@ -1,6 +1,7 @@
 import {
   admits,
   GatewayError,
+  type Json,
   type PluginContext,
   type Principal,
   type Server,
@@ -64,6 +65,25 @@ export interface ToolView {
   readonly annotations: unknown;
 }
 
+/** A resource or template in `GET /_meta/servers/:server/resources`. */
+export interface ResourceView {
+  readonly name: string;
+  /** The URI, or the template of it. */
+  readonly uri: string;
+  readonly isTemplate: boolean;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly mimeType: string | null;
+}
+
+/** A prompt in `GET /_meta/servers/:server/prompts`. */
+export interface PromptView {
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly arguments: unknown;
+}
+
 /** The parts of the gateway that are managed, looked up by name. */
 export class Administration {
   readonly #gateway: PluginContext;
@@ -106,6 +126,33 @@ export class Administration {
     return catalogue.tools
       .map((tool) => toToolView(tool, this.#gating.isToolEnabled(server, tool.name), isOn))
       .toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  }
+
+  /**
+   * The resources of a server and their templates, as it lists them; none of one that the config leaves out.
+   * @throws {GatewayError} `not_found`
+   */
+  resources(server: string): ResourceView[] {
+    if (this.#isLeftOut(server)) return [];
+    const { resources, resourceTemplates } = this.find(server).catalogue;
+    return [
+      ...resources.map((one) => toResourceView(one, one.uri, false)),
+      ...resourceTemplates.map((one) => toResourceView(one, one.uriTemplate, true)),
+    ];
+  }
+
+  /**
+   * The prompts of a server, as it lists them; none of one that the config leaves out.
+   * @throws {GatewayError} `not_found`
+   */
+  prompts(server: string): PromptView[] {
+    if (this.#isLeftOut(server)) return [];
+    return this.find(server).catalogue.prompts.map((prompt) => ({
+      name: prompt.name,
+      title: textOrNull(prompt["title"]),
+      description: textOrNull(prompt["description"]),
+      arguments: prompt["arguments"] ?? [],
+    }));
   }
 
   /** @throws {GatewayError} `not_found`, `disabled` for one that the config leaves out */
@@ -214,4 +261,23 @@ function toToolView(tool: Tool, enabled: boolean, isServerOn: boolean): ToolView
     outputSchema: tool.outputSchema ?? null,
     annotations: tool.annotations ?? null,
   };
+}
+
+function toResourceView(
+  { name, title, description, mimeType }: Json & { readonly name: string },
+  uri: string,
+  isTemplate: boolean,
+): ResourceView {
+  return {
+    name,
+    uri,
+    isTemplate,
+    title: textOrNull(title),
+    description: textOrNull(description),
+    mimeType: textOrNull(mimeType),
+  };
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }

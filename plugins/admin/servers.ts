@@ -9,6 +9,7 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
   gateway.route("GET", "/_meta", READ, () => ({
     ok: true,
     authenticators: authenticators(gateway),
+    endpoints: endpoints(gateway),
     routes: managementRoutes(gateway),
   }));
   gateway.route("GET", "/_meta/version", READ, () => ({ ok: true, ...version(gateway) }));
@@ -23,6 +24,14 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
   gateway.route("GET", "/_meta/servers/:server/tools", READ, (event) => {
     const server = pathParameter(event, "server");
     return { ok: true, server, tools: administration.tools(server) };
+  });
+  gateway.route("GET", "/_meta/servers/:server/resources", READ, (event) => {
+    const server = pathParameter(event, "server");
+    return { ok: true, server, resources: administration.resources(server) };
+  });
+  gateway.route("GET", "/_meta/servers/:server/prompts", READ, (event) => {
+    const server = pathParameter(event, "server");
+    return { ok: true, server, prompts: administration.prompts(server) };
   });
 }
 
@@ -47,6 +56,17 @@ function version({ control }: PluginContext): object {
     generation: control.generation,
     node: process.versions.node,
   };
+}
+
+/** The MCP endpoints, as their paths: only who asks knows under which host. */
+function endpoints({ control }: PluginContext): object[] {
+  return control.describe().endpoints.map(({ name, url, open, servers, listener }) => ({
+    name,
+    path: new URL(url).pathname,
+    listener,
+    open,
+    servers,
+  }));
 }
 
 /** Who is asked who makes a request, in order. */

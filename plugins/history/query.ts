@@ -20,6 +20,8 @@ export const filterSchema = z.strictObject({
 export const pageSchema = filterSchema.extend({
   limit: z.coerce.number().int().min(1).max(1_000).default(100),
   cursor: z.coerce.number().int().min(1).optional(),
+  /** Without arguments and results, for lists that are asked for often. */
+  brief: z.enum(["0", "1"]).default("0"),
 });
 
 /** Which calls somebody wants to see. */

@@ -40,10 +40,12 @@ export function registerRoutes(
     showEntry(entry, secrets, isOperator(event));
 
   route("GET", "", "viewer", (event) => {
-    const { entries, next } = findPage(ring, checkInput(queryOf(event), pageSchema));
+    const query = checkInput(queryOf(event), pageSchema);
+    const { entries, next } = findPage(ring, query);
+    const showsAll = query.brief === "0" && isOperator(event);
     return {
       ok: true,
-      entries: entries.map((entry) => show(entry, event)),
+      entries: entries.map((entry) => showEntry(entry, secrets, showsAll)),
       next: next === undefined ? null : String(next),
     };
   });

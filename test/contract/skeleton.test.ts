@@ -8,8 +8,13 @@ const PLUGINS = readdirSync("plugins", { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
+/** A program of its own, for browsers. */
+const BROWSER = "plugins/ui/web/";
+
 const filesOf = (plugin: string): readonly string[] =>
-  [...graph.keys()].filter((file) => file.startsWith(`plugins/${plugin}/`));
+  [...graph.keys()].filter(
+    (file) => file.startsWith(`plugins/${plugin}/`) && !file.startsWith(BROWSER),
+  );
 const read = (file: string): string => readFileSync(file, "utf8");
 const has = (file: string): boolean => graph.has(file);
 

@@ -1,0 +1,58 @@
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { FastResponse } from "srvx";
+import { encodingOf, loadPages } from "./assets.ts";
+import { PAGE_HEADERS } from "./policy.ts";
+
+/** The pages hold no data: everyone may load them, and what they show is asked for with the visitor's own rights. */
+const PUBLIC = { access: "public", mutates: false, management: true } as const;
+
+/** Names of files have a hash of their content, so they never change. */
+const FOREVER = "public, max-age=31536000, immutable";
+
+/** `GET /ui`, every page below it, their files, and the way there for browsers that open an endpoint. */
+export function registerRoutes(gateway: Pick<PluginContext, "route" | "page">): void {
+  gateway.page(({ url }) => leadTo(new URL(url).pathname));
+  gateway.route("GET", "/ui", PUBLIC, sendPage);
+  gateway.route("GET", "/ui/**", PUBLIC, sendPage);
+  gateway.route("GET", "/ui/assets/:file", PUBLIC, sendAsset);
+}
+
+async function sendPage({ url }: RouteEvent): Promise<Response> {
+  const { page } = await loadPages();
+  return new FastResponse(page.replaceAll("%BASE%", wayToBase(url.pathname)), {
+    headers: PAGE_HEADERS,
+  });
+}
+
+/** Relative, since only a proxy knows under which path the browser sees the gateway. */
+export function wayToBase(pathname: string): string {
+  const below = pathname.split("/").length - 3;
+  return below < 0 ? "ui/" : "../".repeat(below) || "./";
+}
+
+/** Relative for the same reason. */
+function leadTo(pathname: string): Response {
+  const location = `${"../".repeat(pathname.split("/").length - 2)}ui/`;
+  return new FastResponse(null, {
+    status: 302,
+    headers: { location, "cache-control": "no-store" },
+  });
+}
+
+async function sendAsset({ req, context }: RouteEvent): Promise<Response> {
+  const encoding = encodingOf(req.headers.get("accept-encoding"));
+  const asset = (await loadPages()).read(context.params?.["file"] ?? "", encoding);
+  if (!asset)
+    throw new GatewayError("not_found", "The pages have no such file.", {
+      hint: "Reload the page: the gateway has another version by now.",
+    });
+  return new FastResponse(asset.bytes, {
+    headers: {
+      "content-type": asset.type,
+      "x-content-type-options": "nosniff",
+      "cache-control": FOREVER,
+      vary: "accept-encoding",
+      ...(encoding !== "identity" && { "content-encoding": encoding }),
+    },
+  });
+}

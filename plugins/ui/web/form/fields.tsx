@@ -1,0 +1,259 @@
+import { useId, useState, type ReactNode } from "react";
+import { Words } from "../parts/text.tsx";
+import { visible } from "../words.ts";
+import type { FormField, FormMember } from "./schema.ts";
+import { isObject } from "./schema.ts";
+
+/** A part of a form and what is filled in there; `undefined`: nothing. */
+export interface FieldProps<F extends FormField = FormField> {
+  readonly field: F;
+  readonly value: unknown;
+  readonly isRequired: boolean;
+  readonly label: string;
+  readonly onChange: (value: unknown) => void;
+}
+
+type Of<K extends FormField["kind"]> = Extract<FormField, { kind: K }>;
+
+/** The field or fields for a schema. */
+export function Field(props: FieldProps): ReactNode {
+  const { field } = props;
+  if (field.kind === "group") return <Group {...props} field={field} />;
+  if (field.kind === "list") return <List {...props} field={field} />;
+  return <Single {...props} field={field} />;
+}
+
+function Single(props: FieldProps): ReactNode {
+  const { field, label, isRequired } = props;
+  const id = useId();
+  const about = visible(field.description ?? "");
+  return (
+    <div className="field">
+      <label htmlFor={id}>
+        <Words>{field.title ?? label}</Words>
+        {field.title !== undefined && field.title !== label && (
+          <code className="faint">
+            <Words>{label}</Words>
+          </code>
+        )}
+        {!isRequired && <span className="faint">optional</span>}
+      </label>
+      <Input {...props} id={id} {...(about !== "" && { describedBy: `${id}-about` })} />
+      {about !== "" && <small id={`${id}-about`}>{about}</small>}
+    </div>
+  );
+}
+
+type InputProps<F extends FormField = FormField> = FieldProps<F> & {
+  readonly id: string;
+  readonly describedBy?: string;
+};
+
+function Input(props: InputProps): ReactNode {
+  const { field } = props;
+  if (field.kind === "text") return <TextInput {...props} field={field} />;
+  if (field.kind === "number") return <NumberInput {...props} field={field} />;
+  if (field.kind === "choice") return <ChoiceInput {...props} field={field} />;
+  return <JsonInput {...props} />;
+}
+
+function TextInput({
+  id,
+  field,
+  value,
+  isRequired,
+  onChange,
+  describedBy,
+}: InputProps<Of<"text">>): ReactNode {
+  const common = {
+    id,
+    "data-effect": "field",
+    value: typeof value === "string" ? value : "",
+    required: isRequired && (field.minLength ?? 0) > 0,
+    minLength: field.minLength,
+    maxLength: field.maxLength,
+    "aria-describedby": describedBy,
+    onChange: ({ target }: { target: { value: string } }) =>
+      onChange(target.value === "" ? undefined : target.value),
+  };
+  if (field.input === "multiline")
+    return <textarea {...common} rows={rowsOf(common.value)} spellCheck={false} />;
+  return <input {...common} type={field.input} autoComplete="off" />;
+}
+
+function rowsOf(text: string): number {
+  return Math.min(12, Math.max(1, text.split("\n").length));
+}
+
+/** What is no number yet, as `-`, stays in the field and is not sent. */
+function NumberInput({
+  id,
+  field,
+  value,
+  isRequired,
+  onChange,
+  describedBy,
+}: InputProps<Of<"number">>): ReactNode {
+  return (
+    <input
+      id={id}
+      type="number"
+      data-effect="field"
+      step={field.isInteger ? 1 : "any"}
+      min={field.minimum}
+      max={field.maximum}
+      required={isRequired && !field.nullable}
+      defaultValue={typeof value === "number" ? value : ""}
+      aria-describedby={describedBy}
+      onChange={({ target }) =>
+        onChange(Number.isNaN(target.valueAsNumber) ? undefined : target.valueAsNumber)
+      }
+    />
+  );
+}
+
+function ChoiceInput({
+  id,
+  field,
+  value,
+  isRequired,
+  onChange,
+  describedBy,
+}: InputProps<Of<"choice">>): ReactNode {
+  const index = field.values.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
+  return (
+    <select
+      id={id}
+      data-effect="field"
+      required={isRequired && !field.nullable}
+      value={index < 0 ? "" : String(index)}
+      aria-describedby={describedBy}
+      onChange={({ target }) =>
+        onChange(target.value === "" ? undefined : field.values[Number(target.value)])
+      }
+    >
+      <option value="">not set</option>
+      {field.values.map((one, at) => (
+        <option key={JSON.stringify(one)} value={at}>
+          {visible(typeof one === "string" ? one : JSON.stringify(one))}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Anything, as JSON; the browser says when it is none. */
+function JsonInput({ id, value, isRequired, onChange, describedBy }: InputProps): ReactNode {
+  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, undefined, 2));
+  return (
+    <textarea
+      id={id}
+      data-effect="field"
+      rows={rowsOf(text) + 1}
+      spellCheck={false}
+      className="code"
+      placeholder="JSON"
+      required={isRequired}
+      value={text}
+      aria-describedby={describedBy}
+      onChange={({ target }) => {
+        setText(target.value);
+        const parsed = readJson(target.value);
+        target.setCustomValidity(parsed.error ?? "");
+        if (parsed.error === undefined) onChange(parsed.value);
+      }}
+    />
+  );
+}
+
+/** Reads JSON as it is typed; nothing is no value. */
+export function readJson(text: string): { readonly value?: unknown; readonly error?: string } {
+  if (text.trim() === "") return { value: undefined };
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch (thrown) {
+    return { error: `This is not valid JSON: ${(thrown as Error).message}` };
+  }
+}
+
+function Group({ field, value, label, onChange, isRequired }: FieldProps<Of<"group">>): ReactNode {
+  return (
+    <fieldset className="group">
+      <legend>
+        <Words>{field.title ?? label}</Words>
+        {!isRequired && <span className="faint"> optional</span>}
+      </legend>
+      <Members members={field.members} value={value} onChange={onChange} />
+    </fieldset>
+  );
+}
+
+/** The properties of an object, one below the other. */
+export function Members(props: {
+  readonly members: readonly FormMember[];
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+}): ReactNode {
+  const { members, value, onChange } = props;
+  const given = isObject(value) ? value : {};
+  return members.map(({ name, field, isRequired }) => (
+    <Field
+      key={name}
+      field={field}
+      label={name}
+      isRequired={isRequired}
+      value={given[name]}
+      onChange={(part) => onChange({ ...given, [name]: part })}
+    />
+  ));
+}
+
+function List({ field, value, label, onChange, isRequired }: FieldProps<Of<"list">>): ReactNode {
+  const items = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  const change = (next: readonly unknown[]): void => onChange(next.length === 0 ? undefined : next);
+  const isFull = field.maxItems !== undefined && items.length >= field.maxItems;
+  return (
+    <fieldset className="group">
+      <legend>
+        <Words>{field.title ?? label}</Words>
+        {!isRequired && <span className="faint"> optional</span>}
+      </legend>
+      {field.description !== undefined && (
+        <small>
+          <Words>{field.description}</Words>
+        </small>
+      )}
+      {items.map((item, index) => (
+        // Items have no identity but their place, and the number of them, so that removing one does not keep another's text.
+        <div className="row item" key={`${index}/${items.length}`}>
+          <Field
+            field={field.item}
+            label={`${label} ${index + 1}`}
+            isRequired
+            value={item}
+            onChange={(part) => change(items.with(index, part))}
+          />
+          <button
+            type="button"
+            className="quiet"
+            data-effect="field"
+            aria-label={`Remove ${label} ${index + 1}`}
+            onClick={() => change(items.toSpliced(index, 1))}
+          >
+            ✕
+          </button>
+        </div>
+      ))}
+      {!isFull && (
+        <button
+          type="button"
+          className="quiet"
+          data-effect="field"
+          onClick={() => change([...items, field.item.initial ?? ""])}
+        >
+          Add {label}
+        </button>
+      )}
+    </fieldset>
+  );
+}

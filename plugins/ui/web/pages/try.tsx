@@ -1,0 +1,311 @@
+import { useEffect, useMemo, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { Link, useParams, useSearchParams } from "wouter";
+import { useAbout, useRight } from "../about.tsx";
+import { Members, readJson } from "../form/fields.tsx";
+import { initialOf, isObject, toForm, toValue, type FormField } from "../form/schema.ts";
+import type { CallRow, ToolRow } from "../model.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { Loaded } from "../parts/loaded.tsx";
+import { useNow } from "../parts/moment.tsx";
+import { Empty, Page, Section } from "../parts/page.tsx";
+import { Result } from "../parts/result.tsx";
+import { Words } from "../parts/text.tsx";
+import { Trouble } from "../parts/trouble.tsx";
+import { useAsk } from "../query.ts";
+import { curlOf, RequestFailure } from "../request.ts";
+import { useUrlState } from "../url-state.ts";
+import { formatJson, formatSpan } from "../words.ts";
+import { CALL, callTool, type Report, type ToolResult } from "./call.ts";
+
+/** One tool with a form for its arguments, and what it answers. */
+export default function TryPage(): ReactNode {
+  const { server = "", tool: name = "" } = useParams();
+  const query = useAsk<{ tools: readonly ToolRow[] }>("GET /_meta/servers/:server/tools", {
+    server,
+  });
+  const [params] = useSearchParams();
+  const from = params.get("from") ?? "";
+  const past = useAsk<{ entry: CallRow }>(
+    "GET /_meta/history/:id",
+    { id: from },
+    { enabled: from !== "" },
+  );
+  return (
+    <Page
+      title={name}
+      above={<Link href={`/servers/${encodeURIComponent(server)}`}>{server}</Link>}
+    >
+      <Loaded query={query} what={`The tools of ${server}`}>
+        {({ tools }) => {
+          const tool = tools.find((one) => one.name === name);
+          if (!tool) return <Empty>The server does not offer this tool now.</Empty>;
+          // The form begins with the arguments of the call it repeats, so it waits for them.
+          if (from !== "" && past.isPending) return null;
+          return (
+            <Workbench
+              key={`${server}/${name}/${from}`}
+              server={server}
+              tool={tool}
+              given={past.data?.entry.arguments}
+            />
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** What a call came to. */
+type Run =
+  | { readonly state: "running"; readonly began: number; readonly report: Report | undefined }
+  | { readonly state: "answered"; readonly ms: number; readonly result: ToolResult }
+  | { readonly state: "failed"; readonly ms: number; readonly error: RequestFailure }
+  | { readonly state: "cancelled"; readonly ms: number };
+
+function Workbench(props: {
+  readonly server: string;
+  readonly tool: ToolRow;
+  readonly given: unknown;
+}): ReactNode {
+  const { server, tool, given } = props;
+  const form = useMemo(() => toForm(tool.inputSchema), [tool.inputSchema]);
+  const [filled, setFilled] = useState<unknown>(() => given ?? initialOf(form));
+  const [mode, setMode] = useUrlState("mode");
+  const [timeout, setTimeout] = useUrlState("timeout");
+  const isJson = mode === "json" || form.kind !== "group";
+  const { run, start, cancel } = useRun();
+  const right = useRight(CALL);
+  const args = isJson ? (filled ?? {}) : toValue(form, filled, true);
+  const seconds = Number(timeout);
+  const body = {
+    server,
+    tool: tool.name,
+    arguments: args,
+    ...(seconds > 0 && { timeout: Math.round(seconds * 1_000) }),
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (right.reason === undefined && run?.state !== "running") start(body);
+  };
+  const isOff = right.reason !== undefined || !tool.available;
+  return (
+    <div className="workbench">
+      <form className="fields" onSubmit={submit}>
+        {tool.description !== null && (
+          <p className="about">
+            <Words>{tool.description}</Words>
+          </p>
+        )}
+        <div className="row between">
+          <h2>Arguments</h2>
+          {form.kind === "group" && (
+            <button
+              type="button"
+              className="quiet"
+              data-effect="mode"
+              onClick={() => {
+                if (!isJson) setFilled(args);
+                setMode(isJson ? "" : "json");
+              }}
+            >
+              {isJson ? "Edit as form" : "Edit as JSON"}
+            </button>
+          )}
+        </div>
+        {isJson ? (
+          <JsonArguments value={filled ?? {}} onChange={setFilled} />
+        ) : (
+          <FormArguments form={form} value={filled} onChange={setFilled} />
+        )}
+        <label className="field">
+          Timeout in seconds
+          <input
+            type="number"
+            data-effect="field"
+            min="0.001"
+            step="any"
+            placeholder="as the gateway sets it"
+            value={timeout}
+            onChange={({ target }) => setTimeout(target.value)}
+          />
+        </label>
+        {right.reason !== undefined && <p className="note">{right.reason}</p>}
+        {!tool.available && (
+          <p className="note">
+            {tool.enabled ? "Its server is switched off." : "The tool is switched off."} Calls are
+            refused.
+          </p>
+        )}
+        <footer className="row">
+          <button
+            type="submit"
+            className="primary"
+            data-route={CALL}
+            aria-disabled={isOff || undefined}
+            aria-busy={run?.state === "running" || undefined}
+          >
+            Call
+          </button>
+          {run?.state === "running" && (
+            <button type="button" data-effect="cancel" onClick={cancel}>
+              Cancel
+            </button>
+          )}
+          <CopyAs body={body} />
+        </footer>
+      </form>
+      <div className="answer" aria-live="polite">
+        <Section title="Result">
+          {run ? <Outcome run={run} /> : <Empty>Nothing was called yet.</Empty>}
+        </Section>
+      </div>
+    </div>
+  );
+}
+
+function FormArguments(props: {
+  readonly form: FormField;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+}): ReactNode {
+  const { form } = props;
+  if (form.kind !== "group") return null;
+  if (form.members.length === 0) return <p className="faint">It takes none.</p>;
+  return <Members members={form.members} value={props.value} onChange={props.onChange} />;
+}
+
+function JsonArguments(props: {
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+}): ReactNode {
+  const [text, setText] = useState(() => formatJson(props.value));
+  return (
+    <textarea
+      className="code"
+      data-effect="field"
+      aria-label="Arguments as JSON"
+      rows={Math.min(24, Math.max(6, text.split("\n").length + 1))}
+      spellCheck={false}
+      value={text}
+      onChange={({ target }) => {
+        setText(target.value);
+        const { value = {}, error } = readJson(target.value);
+        const problem = error ?? (isObject(value) ? "" : "Arguments are a JSON object: {...}");
+        target.setCustomValidity(problem);
+        if (problem === "") props.onChange(value);
+      }}
+    />
+  );
+}
+
+/** One call at a time; leaving the page cancels it. */
+function useRun(): {
+  readonly run: Run | undefined;
+  readonly start: (body: Parameters<typeof callTool>[0]) => void;
+  readonly cancel: () => void;
+} {
+  const [run, setRun] = useState<Run>();
+  const abort = useRef<AbortController>(undefined);
+  useEffect(() => () => abort.current?.abort(), []);
+  const start = (body: Parameters<typeof callTool>[0]): void => {
+    const control = (abort.current = new AbortController());
+    const began = performance.now();
+    const ms = (): number => performance.now() - began;
+    setRun({ state: "running", began: Date.now(), report: undefined });
+    const show = (next: Run): void => {
+      if (abort.current === control) setRun(next);
+    };
+    void callTool(
+      body,
+      (report) =>
+        setRun((now) =>
+          now?.state === "running" && abort.current === control ? { ...now, report } : now,
+        ),
+      control.signal,
+    ).then(
+      (result) => show({ state: "answered", ms: ms(), result }),
+      (error: unknown) =>
+        show(
+          control.signal.aborted
+            ? { state: "cancelled", ms: ms() }
+            : { state: "failed", ms: ms(), error: asFailure(error) },
+        ),
+    );
+  };
+  return { run, start, cancel: () => abort.current?.abort() };
+}
+
+/** What broke in the page itself, such as a result that is too large for it. */
+function asFailure(error: unknown): RequestFailure {
+  if (error instanceof RequestFailure) return error;
+  return new RequestFailure(error instanceof Error ? error.message : String(error), {
+    code: "page",
+    status: 0,
+    hint: "Call the tool from a shell: Copy as curl.",
+    requestId: undefined,
+    data: undefined,
+  });
+}
+
+function Outcome({ run }: { readonly run: Run }): ReactNode {
+  if (run.state === "running") return <Running run={run} />;
+  if (run.state === "cancelled")
+    return (
+      <p className="row">
+        <Badge tone="off">cancelled</Badge> after {formatSpan(run.ms)}
+      </p>
+    );
+  if (run.state === "failed")
+    return (
+      <>
+        <p className="row">
+          <Badge tone="error">no result</Badge> after {formatSpan(run.ms)}
+        </p>
+        <Trouble error={run.error} />
+      </>
+    );
+  return (
+    <>
+      <p className="row">
+        <Badge tone={run.result.isError === true ? "error" : "ok"}>
+          {run.result.isError === true ? "tool failed" : "ok"}
+        </Badge>
+        in {formatSpan(run.ms)}
+      </p>
+      <Result result={run.result} />
+    </>
+  );
+}
+
+function Running({ run }: { readonly run: Extract<Run, { state: "running" }> }): ReactNode {
+  const now = useNow();
+  const { report } = run;
+  const total = report?.total ?? undefined;
+  return (
+    <div className="progress">
+      <p className="row">
+        <Badge tone="busy">running</Badge> {formatSpan(now - run.began)}
+        <span className="grow">
+          <Words>{report?.message ?? ""}</Words>
+        </span>
+      </p>
+      <progress
+        aria-label="Progress of the call"
+        {...(report && total !== undefined && total > 0 && { value: report.progress, max: total })}
+      />
+      {report && (
+        <p className="faint">
+          {report.progress}
+          {total !== undefined && ` of ${total}`}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function CopyAs({ body }: { readonly body: Parameters<typeof callTool>[0] }): ReactNode {
+  const about = useAbout();
+  const isOpen = about.signIn.some(({ kind }) => kind === "open");
+  return <Copy text={curlOf(CALL, { body, key: !isOpen })}>Copy as curl</Copy>;
+}

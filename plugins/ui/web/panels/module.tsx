@@ -1,0 +1,130 @@
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useLocation } from "wouter";
+import { GATEWAY } from "../address.ts";
+import { useEvents } from "../live.tsx";
+import { useNotify } from "../parts/notices.tsx";
+import { isDark } from "../theme.ts";
+import { PanelTrouble } from "./trouble.tsx";
+
+/** What a module of a panel is given besides its element. */
+interface PanelTools {
+  /** Asks the gateway; paths are relative to it. */
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>;
+  /** Hears the events of the page. */
+  readonly events: (listener: (kind: string, data: unknown) => void) => () => void;
+  readonly theme: "light" | "dark";
+  readonly navigate: (path: string) => void;
+  readonly notify: (text: string) => void;
+  /** Ends when the panel leaves the page. */
+  readonly signal: AbortSignal;
+  /** Of the page that the panel stands on. */
+  readonly server: string | undefined;
+}
+
+type Undo = (() => void) | undefined;
+type Mount = (element: HTMLElement, tools: PanelTools) => Undo | Promise<Undo>;
+
+/** How long a module may take to load. */
+const LOAD_MS = 10_000;
+
+/** A panel that is a script of its plugin, in a shadow root: its styles stay its own, and so do those of the page. */
+export function ModulePanel(props: {
+  readonly url: string;
+  readonly plugin: string;
+  readonly server: string | undefined;
+}): ReactNode {
+  const { url, plugin, server } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const listeners = useRef(new Set<(kind: string, data: unknown) => void>());
+  const [problem, setProblem] = useState<string>();
+  const [, navigate] = useLocation();
+  const notify = useNotify();
+  const given = useRef({ navigate, notify });
+  useEffect(() => {
+    given.current = { navigate, notify };
+  });
+  useEvents((kind, data) => {
+    for (const listener of listeners.current) attempt(() => listener(kind, data), setProblem);
+  });
+  useEffect(() => {
+    const leaving = new AbortController();
+    const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
+    const element = document.createElement("div");
+    root.replaceChildren(element);
+    const heard = listeners.current;
+    const tools: PanelTools = {
+      fetch: (path, init) =>
+        fetch(new URL(path.replace(/^\/+/, ""), GATEWAY), {
+          ...init,
+          credentials: "same-origin",
+          signal: leaving.signal,
+        }),
+      events: (listener) => {
+        heard.add(listener);
+        return () => heard.delete(listener);
+      },
+      theme: isDark() ? "dark" : "light",
+      navigate: (path) => given.current.navigate(path),
+      notify: (text) => given.current.notify(text),
+      signal: leaving.signal,
+      server,
+    };
+    let undo: Undo;
+    const undoOnce = (): void => {
+      const last = undo;
+      undo = undefined;
+      if (typeof last === "function") attempt(last, () => {});
+    };
+    void load(url)
+      .then((mount) => (leaving.signal.aborted ? undefined : mount(element, tools)))
+      .then(
+        (result) => {
+          undo = result;
+          if (leaving.signal.aborted) undoOnce();
+        },
+        (error: unknown) => {
+          if (!leaving.signal.aborted) setProblem(messageOf(error));
+        },
+      );
+    return () => {
+      leaving.abort();
+      undoOnce();
+      heard.clear();
+      root.replaceChildren();
+    };
+  }, [url, server]);
+  return (
+    <>
+      {problem !== undefined && <PanelTrouble plugin={plugin} message={problem} />}
+      <div ref={host} hidden={problem !== undefined} />
+    </>
+  );
+}
+
+/** Imports a module of the gateway. One that never comes is given up. */
+async function load(url: string): Promise<Mount> {
+  const address = new URL(url.replace(/^\/+/, ""), GATEWAY);
+  if (address.origin !== GATEWAY.origin) throw new Error("Its script is not of this gateway.");
+  const late = new Promise<never>((_, reject) =>
+    setTimeout(() => reject(new Error("Its script did not load in 10 seconds.")), LOAD_MS),
+  );
+  const module = await Promise.race([
+    import(/* @vite-ignore */ address.href) as Promise<{ default?: unknown }>,
+    late,
+  ]);
+  if (typeof module.default !== "function")
+    throw new Error("Its script has no default export that is a function.");
+  return module.default as Mount;
+}
+
+function attempt(work: () => unknown, onError: (message: string) => void): void {
+  try {
+    work();
+  } catch (error) {
+    onError(messageOf(error));
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

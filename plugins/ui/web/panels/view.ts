@@ -1,0 +1,69 @@
+import type { Route } from "../request.ts";
+
+/** How a value of a panel is shown. */
+export type Form =
+  | "text"
+  | "number"
+  | "time"
+  | "duration"
+  | "bytes"
+  | "state"
+  | "code"
+  | "list"
+  | "boolean";
+
+/** A value of a row, by JSON Pointer. */
+export interface PanelColumn {
+  readonly label: string;
+  readonly value: string;
+  readonly as?: Form;
+}
+
+/** What can be done with a row. */
+export interface PanelAction {
+  readonly label: string;
+  readonly route: Route;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** JSON Schema of what is asked for first. */
+  readonly input?: unknown;
+  readonly confirm?: string;
+}
+
+/** A panel that is described: exactly one of these. */
+export interface PanelView {
+  readonly table?: {
+    readonly from: Route;
+    readonly rows: string;
+    readonly columns: readonly PanelColumn[];
+    readonly live?: string;
+    readonly actions?: readonly PanelAction[];
+    readonly empty?: string;
+  };
+  readonly fields?: {
+    readonly from: Route;
+    readonly fields: readonly PanelColumn[];
+    readonly live?: string;
+    readonly actions?: readonly PanelAction[];
+  };
+  readonly metric?: {
+    readonly from: Route;
+    readonly value: string;
+    readonly unit?: string;
+    readonly live?: string;
+  };
+  readonly log?: { readonly from: Route; readonly lines: string; readonly live?: string };
+  readonly form?: {
+    readonly route: Route;
+    readonly input: unknown;
+    readonly params?: Readonly<Record<string, string>>;
+    readonly submit: string;
+    readonly confirm?: string;
+  };
+}
+
+/** A route without the query that stands behind it, and the query. */
+export function splitRoute(reference: Route): { route: Route; query: Record<string, string> } {
+  const [route, query = ""] = reference.split("?");
+  return { route: route as Route, query: Object.fromEntries(new URLSearchParams(query)) };
+}

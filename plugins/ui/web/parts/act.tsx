@@ -1,0 +1,147 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { useRight } from "../about.tsx";
+import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
+import { Dialog } from "./dialog.tsx";
+import { useNotify } from "./notices.tsx";
+import { Words } from "./text.tsx";
+
+/** What a control asks the gateway to do. */
+export interface Action {
+  readonly route: Route;
+  readonly params?: Params;
+  readonly body?: unknown;
+  /** What was tried, for the sentence when it fails: `Restart search`. */
+  readonly what: string;
+  /** Names the object and the effect; asked before the request. */
+  readonly confirm?: ReactNode;
+  /** A sentence for when it worked. */
+  readonly done?: string | undefined;
+  readonly onDone?: (answer: never) => void;
+}
+
+/** One request that changes something, and whether it is under way. What the page shows is what the gateway said afterwards. */
+export function useAction(action: Action): { readonly run: () => void; readonly isBusy: boolean } {
+  const client = useQueryClient();
+  const notify = useNotify();
+  const { mutate, isPending } = useMutation<never, RequestFailure>({
+    mutationFn: () => ask(action.route, { params: action.params, body: action.body }),
+    onError: (error) => notify(error, action.what),
+    onSuccess: (answer) => {
+      if (action.done !== undefined) notify(action.done);
+      action.onDone?.(answer);
+    },
+    onSettled: () => client.invalidateQueries(),
+  });
+  return { run: () => mutate(), isBusy: isPending };
+}
+
+/** A button that makes one request. Without the right to it it stays visible and says why it does nothing. */
+export function Act(
+  props: Action & {
+    readonly children: ReactNode;
+    readonly tone?: "danger" | "primary" | "quiet";
+    /** Says more than the label, for rows of equal buttons. */
+    readonly label?: string;
+  },
+): ReactNode {
+  const right = useRight(props.route);
+  const { run, isBusy } = useAction(props);
+  const [isAsking, setAsking] = useState(false);
+  if (!right.isThere) return null;
+  const isOff = right.reason !== undefined;
+  const start = (): void => {
+    if (isOff || isBusy) return;
+    if (props.confirm === undefined) run();
+    else setAsking(true);
+  };
+  return (
+    <>
+      <button
+        type="button"
+        className={props.tone ?? ""}
+        data-route={props.route}
+        aria-disabled={isOff || undefined}
+        aria-busy={isBusy || undefined}
+        aria-label={props.label}
+        title={right.reason}
+        onClick={start}
+      >
+        {props.children}
+      </button>
+      {isAsking && (
+        <Confirm
+          what={props.what}
+          onClose={() => setAsking(false)}
+          onConfirm={run}
+          isDanger={props.tone === "danger"}
+        >
+          {props.confirm}
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** Asks before something that cannot be taken back. */
+export function Confirm(props: {
+  readonly what: string;
+  readonly children: ReactNode;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+  readonly isDanger?: boolean;
+}): ReactNode {
+  return (
+    <Dialog title={`${props.what}?`} onClose={props.onClose}>
+      <div>{props.children}</div>
+      <footer className="row">
+        <button type="button" onClick={props.onClose}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          className={props.isDanger ? "danger" : "primary"}
+          onClick={() => {
+            props.onClose();
+            props.onConfirm();
+          }}
+        >
+          <Words>{props.what}</Words>
+        </button>
+      </footer>
+    </Dialog>
+  );
+}
+
+/** A switch that shows what the gateway said: while a request runs it is busy, and it moves when the answer is there. */
+export function Toggle(props: {
+  readonly on: boolean;
+  readonly name: string;
+  readonly enable: Route;
+  readonly disable: Route;
+  readonly params: Params;
+}): ReactNode {
+  const { on, name, params } = props;
+  const route = on ? props.disable : props.enable;
+  const right = useRight(route);
+  const what = `${on ? "Switch off" : "Switch on"} ${name}`;
+  const { run, isBusy } = useAction({ route, params, what });
+  if (!right.isThere) return null;
+  const isOff = right.reason !== undefined;
+  return (
+    <button
+      type="button"
+      role="switch"
+      className="switch"
+      data-route={route}
+      aria-checked={on}
+      aria-label={name}
+      aria-disabled={isOff || undefined}
+      aria-busy={isBusy || undefined}
+      title={right.reason}
+      onClick={() => !isOff && !isBusy && run()}
+    >
+      <span aria-hidden="true" />
+    </button>
+  );
+}

@@ -1,0 +1,64 @@
+import { lazy, type ComponentType } from "react";
+import type { About } from "./about.tsx";
+import { ActivityPage } from "./pages/activity.tsx";
+import { ClientsPage } from "./pages/clients.tsx";
+import { ConfigPage } from "./pages/config.tsx";
+import { DocsPage } from "./pages/docs.tsx";
+import { LogsPage } from "./pages/logs.tsx";
+import { OverviewPage } from "./pages/overview.tsx";
+import { ServerPage } from "./pages/server.tsx";
+import { ServersPage } from "./pages/servers.tsx";
+import { PanelPage } from "./panels/panels.tsx";
+
+/** The form of a tool is the largest part, and most visits do not need it. */
+const TryPage = lazy(() => import("./pages/try.tsx"));
+
+/** A page of the interface. */
+export interface Place {
+  readonly path: string;
+  readonly title: string;
+  readonly page: ComponentType;
+  /** Key that opens it after `g`. Pages without one are reached from others. */
+  readonly key?: string;
+  /** Route without which the page has nothing to show, and the plugin that brings it. */
+  readonly needs?: { readonly route: string; readonly plugin: string };
+}
+
+/** All pages, in the order of the navigation. */
+export const PLACES: readonly Place[] = [
+  { path: "/", title: "Overview", page: OverviewPage, key: "o" },
+  { path: "/servers", title: "Servers", page: ServersPage, key: "s" },
+  { path: "/servers/:server", title: "Server", page: ServerPage },
+  {
+    path: "/try/:server/:tool",
+    title: "Try a tool",
+    page: TryPage,
+    needs: { route: "POST /_meta/calls", plugin: "admin" },
+  },
+  {
+    path: "/activity",
+    title: "Activity",
+    page: ActivityPage,
+    key: "a",
+    needs: { route: "GET /_meta/history", plugin: "history" },
+  },
+  {
+    path: "/logs",
+    title: "Logs",
+    page: LogsPage,
+    key: "l",
+    needs: { route: "GET /_meta/events", plugin: "events" },
+  },
+  { path: "/config", title: "Config", page: ConfigPage, key: "c" },
+  { path: "/clients", title: "Clients", page: ClientsPage, key: "k" },
+  { path: "/docs", title: "Docs", page: DocsPage, key: "d" },
+  { path: "/panels/:plugin/:panel", title: "Panel", page: PanelPage },
+];
+
+/** Whether the gateway has what a page shows. */
+export function isServed({ needs }: Place, about: About): boolean {
+  return (
+    needs === undefined ||
+    about.routes.some(({ method, path }) => `${method} ${path}` === needs.route)
+  );
+}

@@ -1,0 +1,29 @@
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { POLL_MS } from "./events.ts";
+import { useLiveState } from "./live.tsx";
+import { ask, type Params, type RequestFailure, type Route } from "./request.ts";
+
+/** How an answer is asked for. */
+export interface AskOptions {
+  /** Kind of events that make it old, for those that {@link useEvents} does not know by path. */
+  readonly live?: string | undefined;
+  readonly enabled?: boolean;
+  /** Also asked for while events come, for what no event tells; milliseconds. */
+  readonly every?: number;
+}
+
+/** The answer of a route, kept in step with the gateway: by events, and every 8 s while there are none. */
+export function useAsk<T>(
+  route: Route,
+  params: Params = {},
+  { live, enabled = true, every }: AskOptions = {},
+): UseQueryResult<T, RequestFailure> {
+  const isLive = useLiveState().kind === "live";
+  return useQuery<T, RequestFailure>({
+    queryKey: [route, params],
+    queryFn: ({ signal }) => ask<T>(route, { params, signal }),
+    refetchInterval: isLive ? (every ?? false) : POLL_MS,
+    enabled,
+    ...(live !== undefined && { meta: { live } }),
+  });
+}

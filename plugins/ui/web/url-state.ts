@@ -1,0 +1,18 @@
+import { useSearchParams } from "wouter";
+
+/** A value that stands in the address, so that a link shows what is seen. Empty: it does not stand there. */
+export function useUrlState(name: string): [string, (value: string) => void] {
+  const [params, setParams] = useSearchParams();
+  const set = (value: string): void => {
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before);
+        if (value === "") next.delete(name);
+        else next.set(name, value);
+        return next;
+      },
+      { replace: true },
+    );
+  };
+  return [params.get(name) ?? "", set];
+}

@@ -1,0 +1,100 @@
+import { accessSync, constants } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { afterAll, onTestFinished } from "vitest";
+import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
+import { requirePresent } from "../../fixtures/programs.ts";
+
+/** A page of the web interface in a real browser. */
+export interface OpenPage {
+  readonly page: Page;
+  /** Requests that the page made, in order: `GET /_meta/servers`. */
+  readonly requests: readonly string[];
+  /** What the browser complained about: errors of scripts, and what the content policy or Trusted Types stopped. */
+  readonly complaints: readonly string[];
+}
+
+let browser: Promise<Browser> | undefined;
+
+afterAll(async () => {
+  await (await browser)?.close();
+  browser = undefined;
+});
+
+/** What Chromium is called by Debian, and on the machines of a CI. */
+const NAMES = ["chromium", "google-chrome", "chromium-browser"];
+
+/** Where Chromium is; `undefined` where there is none. */
+function findChromium(): string | undefined {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Opens a page; one browser serves a whole file of tests. Skips the running test where there is no Chromium. */
+export async function openPage(
+  address: string,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const executablePath = findChromium();
+  requirePresent("chromium", executablePath !== undefined);
+  // A container has no user namespaces for its sandbox, and what it shows here is ours.
+  browser ??= chromium.launch({
+    executablePath: executablePath!,
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+  });
+  const context = await (
+    await browser
+  ).newContext({
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: "reduce",
+    ...options,
+  });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const requests: string[] = [];
+  const complaints: string[] = [];
+  page.on("request", (request) => {
+    const { origin, pathname } = new URL(request.url());
+    const where = new URL(address).origin === origin ? pathname : request.url();
+    requests.push(`${request.method()} ${where}`);
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(message.text());
+  });
+  await page.goto(address);
+  return { page, requests, complaints };
+}
+
+/** A gateway that runs from a file, so that it can be changed from the page. */
+export async function startGateway(text: string): Promise<TestGateway & { readonly file: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "ui-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "gateway.yaml");
+  await writeFile(file, text);
+  return { ...(await setupGateway({ file, client: false })), file };
+}
+
+/** What every page has something to show of. */
+export const FULL = `name: tested
+management: { mutations: true }
+plugins:
+  ui: {}
+  admin: {}
+  gating: { state: false }
+  events: {}
+  history: {}
+  breaker: {}
+`;
