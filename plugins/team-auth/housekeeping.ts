@@ -3,6 +3,7 @@ import { setTicker } from "propylon/kit";
 import { sql } from "kysely";
 import { pruneAudit } from "./audit-rows.ts";
 import { readEpoch } from "./changes.ts";
+import type { Lease } from "./lease.ts";
 import type { ReplayGuard } from "./replay.ts";
 import { type Database, timestamp } from "./tables.ts";
 
@@ -13,6 +14,17 @@ const MAX_EPOCHS = 10_000;
 /** Tokens in one statement. */
 const BATCH = 500;
 
+/** What {@link Housekeeping} needs. */
+export interface HousekeepingParts {
+  readonly db: Database;
+  readonly replay: ReplayGuard;
+  /** Whose time counts: a clock that is a year ahead must not remove the audit. */
+  readonly lease: Pick<Lease, "now">;
+  readonly log: PluginContext["log"];
+  /** How long rows of the audit are kept, in milliseconds. */
+  readonly retention: number;
+}
+
 /** When tokens were last used, and what is not needed any more: once a minute, and never while somebody waits. */
 export class Housekeeping {
   readonly #db: Database;
@@ -20,16 +32,13 @@ export class Housekeeping {
   readonly #log: PluginContext["log"];
   readonly #used = new Set<string>();
 
+  readonly #lease: Pick<Lease, "now">;
   readonly #retention: number;
 
-  /** @param retention how long rows of the audit are kept, in milliseconds */
-  constructor(
-    db: Database,
-    replay: ReplayGuard,
-    { log, retention }: { readonly log: PluginContext["log"]; readonly retention: number },
-  ) {
+  constructor({ db, replay, lease, log, retention }: HousekeepingParts) {
     this.#db = db;
     this.#replay = replay;
+    this.#lease = lease;
     this.#log = log;
     this.#retention = retention;
   }
@@ -52,7 +61,7 @@ export class Housekeeping {
       await this.#replay.sweep();
       await this.#endGraces();
       await this.#trim();
-      await pruneAudit(this.#db, this.#retention);
+      await pruneAudit(this.#db, this.#retention, this.#lease.now);
     } catch (err) {
       this.#log.warn({ err }, "the tables of team-auth could not be tidied");
     }
@@ -73,7 +82,7 @@ export class Housekeeping {
     await this.#db
       .updateTable("team")
       .set({ former_jti: null, former_until: null })
-      .where("former_until", "<=", timestamp())
+      .where("former_until", "<=", timestamp(this.#lease.now))
       .execute();
   }
 

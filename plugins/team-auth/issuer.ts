@@ -59,9 +59,11 @@ export class Issuer {
     const { store, database, log } = this.#gateway;
     const db = await database<Tables>(MIGRATIONS);
     const { retention } = this.#gateway.config.audit;
-    const replay = new ReplayGuard(db);
-    const housekeeping = new Housekeeping(db, replay, { log, retention });
-    const replica = (this.#replica = this.#createReplica(db, randomUUID(), store.shared));
+    const id = randomUUID();
+    const lease = (this.#lease = new Lease(db, id, store.shared));
+    const replay = new ReplayGuard(db, lease);
+    const housekeeping = new Housekeeping({ db, replay, lease, log, retention });
+    const replica = (this.#replica = this.#createReplica(db, id, lease));
     this.#resolver = new Resolver({
       replica,
       replay,
@@ -155,14 +157,13 @@ export class Issuer {
     throw isGatewayError(error) ? error : away(error);
   }
 
-  #createReplica(db: Database, id: string, isShared: boolean): Replica {
+  #createReplica(db: Database, id: string, lease: Lease): Replica {
     const { control, store, log, config } = this.#gateway;
     const { inFlight } = config.revocation;
-    this.#lease = new Lease(db, id, isShared);
     return new Replica({
       id,
       loader: new Loader(db, this.#seal),
-      lease: this.#lease,
+      lease,
       topic: store.topic("changes"),
       log,
       evict: (all) =>

@@ -9,7 +9,7 @@ export const LEASE_MS = 2_000;
 export const RENEW_MS = 500;
 /** How far apart the clocks of a gateway and its database may be, in milliseconds. */
 const SKEW_WARNING_MS = 30_000;
-const SKEW_LIMIT_MS = 300_000;
+export const SKEW_LIMIT_MS = 300_000;
 
 /** The database's clock in seconds; no other is compared. */
 const NOW = sql<number>`extract(epoch FROM clock_timestamp())::double precision`;
@@ -36,6 +36,11 @@ export class Lease {
 
   get isValid(): boolean {
     return performance.now() < this.#until && Date.now() < this.#wallUntil;
+  }
+
+  /** The time of the database, in milliseconds since 1970: what counts for all gateways is not for one of their clocks to say. */
+  get now(): number {
+    return Date.now() + this.#skew;
   }
 
   /** A sentence when the clocks of this gateway and its database are too far apart for tokens that end. */

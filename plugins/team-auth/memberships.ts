@@ -68,7 +68,7 @@ export class Memberships {
   }
 
   /**
-   * Takes a role away. With the last right to scope a library goes the library out of the user's tokens.
+   * Takes a role away. With the last one the library goes out of the user's tokens; who still reads it keeps it there.
    *
    * @param as as in {@link grant}
    * @throws {GatewayError} `not_found`, `forbidden`; `invalid` for the last owner
@@ -150,7 +150,6 @@ async function narrowTokens(trx: Trx, { user, library }: MembershipKey): Promise
     .select("role")
     .where("user", "=", user)
     .where("library_uid", "=", library)
-    .where("role", "in", ["owner", "manager"])
     .executeTakeFirst();
   if (left) return 0;
   const { numDeletedRows } = await trx

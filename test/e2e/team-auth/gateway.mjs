@@ -5,7 +5,15 @@ import postgres from "propylon/plugins/postgres";
 import teamAuth, { Libraries } from "propylon/plugins/team-auth";
 import { withIssuer } from "../../fixtures/issuer.mjs";
 
-const { store, schema, secretKey } = JSON.parse(process.argv[2]);
+const { store, schema, secretKey, skew = 0 } = JSON.parse(process.argv[2]);
+const { now } = Date;
+/** The clock of this machine is wrong by so much. */
+globalThis.Date = class extends Date {
+  static now = () => now() + skew;
+  constructor(...args) {
+    super(...(args.length === 0 ? [now() + skew] : args));
+  }
+};
 const reader = definePlugin({
   name: "reader",
   inject: { libraries: Libraries },
@@ -36,5 +44,6 @@ async function change({ id, table, method, args }) {
   }
 }
 
+process.once("SIGTERM", () => void gateway.close().then(() => process.disconnect()));
 process.on("message", (message) => void change(message));
 process.send({ url: gateway.addresses.get("main").url });

@@ -13,20 +13,33 @@ interface Reply {
   readonly took?: number;
 }
 
+/** Where a gateway has its tables. */
+interface Place {
+  readonly store: string;
+  readonly schema: string;
+  /** How far its clock is ahead, in milliseconds. */
+  readonly skew?: number;
+}
+
 /** A gateway with team-auth in a process of its own. */
 export class GatewayProcess {
-  readonly #place: { readonly store: string; readonly schema: string };
+  readonly #place: Place;
   readonly #waiting = new Map<number, (reply: Reply) => void>();
   #child!: ChildProcess;
   #last = 0;
   url = "";
 
-  private constructor(place: { readonly store: string; readonly schema: string }) {
+  /** How far its clock is ahead, in milliseconds. */
+  get skew(): number {
+    return this.#place.skew ?? 0;
+  }
+
+  private constructor(place: Place) {
     this.#place = place;
   }
 
-  static async start(store: string, schema: string): Promise<GatewayProcess> {
-    const gateway = new GatewayProcess({ store, schema });
+  static async start(store: string, schema: string, skew = 0): Promise<GatewayProcess> {
+    const gateway = new GatewayProcess({ store, schema, skew });
     await gateway.start();
     onTestFinished(() => gateway.kill());
     return gateway;
@@ -63,10 +76,19 @@ export class GatewayProcess {
     this.#child.kill(signal);
   }
 
-  async kill(): Promise<void> {
+  kill(): Promise<void> {
+    return this.#end("SIGKILL");
+  }
+
+  /** Ends it as a deploy does. */
+  stop(): Promise<void> {
+    return this.#end("SIGTERM");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exit = once(this.#child, "exit");
-    this.#child.kill("SIGKILL");
+    this.#child.kill(signal);
     await exit;
   }
 }

@@ -142,7 +142,7 @@ describe.each(["sqlite", "postgres"])("the directory in %s", (kind) => {
     });
   });
 
-  it("takes a library out of a user's tokens with the user's last right to lend it", async () => {
+  it("T035: a reader reads with tokens of before, and the library goes with the user's last role", async () => {
     const { directory } = openDirectory(await open());
     await directory.users.create(ADMIN, { id: "ada" });
     await directory.users.create(ADMIN, { id: "bob" });
@@ -151,11 +151,20 @@ describe.each(["sqlite", "postgres"])("the directory in %s", (kind) => {
     await directory.memberships.grant(ADMIN, key);
     const input = { user: "ada", name: "laptop", libraries: ["lib-a"] };
     const { value } = await directory.tokens.create(ADMIN, input);
-    expect((await directory.memberships.revoke(ADMIN, key)).value).toEqual({ narrowedTokens: 1 });
+    const reader = { ...key, role: "reader" } as const;
+    await directory.memberships.grant(ADMIN, reader);
+    expect((await directory.memberships.revoke(ADMIN, key)).value).toEqual({ narrowedTokens: 0 });
+    expect((await directory.tokens.get(value.token.id)).libraries).toEqual(["lib-a"]);
+    await expect(directory.tokens.create(ADMIN, input)).rejects.toMatchObject({
+      code: "forbidden",
+    });
+    expect((await directory.memberships.revoke(ADMIN, reader)).value).toEqual({
+      narrowedTokens: 1,
+    });
     expect((await directory.tokens.get(value.token.id)).libraries).toEqual([]);
   });
 
-  it("T041 to T045, T068 to T074: a team is created once, with a token of ten years", async () => {
+  it("T041, T042, T043, T044, T045, T068, T069, T070, T071, T072, T073, T074: a team is created once, with a token of ten years", async () => {
     const { directory } = openDirectory(await open());
     const { value } = await directory.teams.create(ADMIN, {
       id: KOTTOS.toUpperCase(),
@@ -172,6 +181,13 @@ describe.each(["sqlite", "postgres"])("the directory in %s", (kind) => {
       exp: claims.exp,
       jti: value.team.active_jti,
     });
+    expect(claims.jti).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    for (const name of ["", "x".repeat(201)])
+      expect(() => directory.teams.create(ADMIN, { id: crypto.randomUUID(), name })).toThrow(
+        expect.objectContaining({ code: "invalid" }),
+      );
     const issued = new Date(claims.iat! * 1_000);
     issued.setUTCFullYear(issued.getUTCFullYear() + 10);
     expect(claims.exp! * 1_000).toBe(issued.getTime());

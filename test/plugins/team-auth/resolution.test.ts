@@ -33,7 +33,7 @@ describe("what a bearer sees", () => {
     expect(await sees(opaque)).toEqual(["lib-d", "lib-a"]);
   });
 
-  it("T023, T027, T075, T083, T089, T090, T091: a team sees the libraries of its workspaces as they are now", async () => {
+  it("T023, T027, T048, T075, T083, T089, T090, T091: a team sees the libraries of its workspaces as they are now", async () => {
     const { issuer, sees } = await startIssuer();
     const { jwt } = await populate(issuer);
     const { teams, libraries } = issuer.directory;
@@ -58,11 +58,23 @@ describe("what a bearer sees", () => {
     expect(await sees(opaque)).toEqual([]);
   });
 
-  it("T022, T059 to T066, T082, T088: a per-turn token sees what stands in it, each once and in order", async () => {
+  it("T022, T059, T060, T061, T065, T066, T082, T088: a per-turn token sees what stands in it, each once and in order", async () => {
     const { issuer, sees } = await startIssuer();
     const forge = await createForge(issuer, (await populate(issuer)).jwt);
     expect(await sees(await forge(turnClaims()))).toEqual(["lib-b", "lib-a"]);
     expect(await sees(await forge(turnClaims({ libs: [] })))).toEqual([]);
+    const idOf = async (claims: object) => {
+      const authorization = `Bearer ${await forge(turnClaims({ ...claims }))}`;
+      const request = { method: "GET", path: "/sees", remoteAddress: "127.0.0.1" };
+      return (await issuer.authenticate({ ...request, headers: { authorization } }))?.id;
+    };
+    const ids = [
+      await idOf({ ws: "ws-1" }),
+      await idOf({ ws: "ws-2" }),
+      await idOf({ ws: undefined }),
+    ];
+    expect(new Set(ids).size).toBe(3);
+    for (const id of ids) expect(id).toMatch(/^daedalus-chat/);
   });
 
   it("T022: whatever the form of libs, it never means all of them", async () => {
@@ -182,7 +194,7 @@ describe("refusals", () => {
     expect(await sees(await at(now - 31))).toBe("401 Token has expired.");
   });
 
-  it("T076, T095, T160: two issuers are accepted, each for its kind, and per-turn tokens can be switched off", async () => {
+  it("T024, T076, T095, T160: two issuers are accepted, each for its kind, and per-turn tokens can be switched off", async () => {
     const { issuer, sees } = await startIssuer();
     const { jwt } = await populate(issuer);
     const forge = await createForge(issuer, jwt);
@@ -191,11 +203,14 @@ describe("refusals", () => {
     expect(await sees(await forge(turnClaims({ iss: "mnemosyne" })))).toBe(INVALID);
     expect(await sees(await forge({ ...decodeJwt(jwt), iss: "daedalus" }))).toBe(INVALID);
     const off = await startIssuer({ perTurn: { enabled: false } });
-    const forgeThere = await createForge(off.issuer, (await populate(off.issuer)).jwt);
+    const left = await populate(off.issuer);
+    const forgeThere = await createForge(off.issuer, left.jwt);
     expect(await off.sees(await forgeThere(turnClaims()))).toBe("401 Invalid token issuer.");
+    expect(await off.sees(left.jwt)).toEqual(["lib-a", "lib-b"]);
+    expect(await off.sees(left.opaque)).toEqual(["lib-d", "lib-a"]);
   });
 
-  it("T063, T077, T163: required claims are required, and a turn lasts ten minutes", async () => {
+  it("T062, T063, T064, T077, T163: required claims are required, and a turn lasts ten minutes", async () => {
     const { issuer, sees } = await startIssuer();
     const { jwt } = await populate(issuer);
     const forge = await createForge(issuer, jwt);
