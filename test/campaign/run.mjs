@@ -52,12 +52,6 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 kill -9 in the middle of writing the state file",
   },
-  postgres: {
-    args: [...vitest("test/plugins/postgres/store.test.ts"), "test/plugins/postgres/away.test.ts"],
-    env: { STORE_STEPS: "200000", STORE_KILLS: "50", STORE_CRASHES: "20" },
-    times: 1,
-    each: "200,000 steps beside the model, 50 kill -9 of a writer and 40 ends of the server, with PostgreSQL",
-  },
   migration: {
     args: [
       ...vitest("test/core/store/database.test.ts"),
@@ -68,10 +62,10 @@ const CAMPAIGNS = {
     each: "200 migrations killed at random moments, and 200 of the tables of team-auth, with SQLite and with PostgreSQL",
   },
   "store-away": {
-    args: vitest("test/e2e/store-away.test.ts"),
-    env: { STORE_AWAY: "60" },
+    args: [...vitest("test/e2e/store-away.test.ts"), "test/plugins/nats/away.test.ts"],
+    env: { STORE_AWAY: "60", STORE_AWAY_MS: "60000" },
     times: 1,
-    each: "60 s without PostgreSQL under load",
+    each: "60 s without PostgreSQL under load, and 60 s without NATS",
   },
   write: {
     args: vitest("test/core/config/write.test.ts"),
@@ -164,9 +158,9 @@ const CAMPAIGNS = {
       "test/plugins/nats",
       "test/core/store",
     ],
-    env: { STORE_STEPS: "200000", STORE_KILLS: "200" },
+    env: { STORE_STEPS: "200000", STORE_KILLS: "200", STORE_CRASHES: "20" },
     times: 1,
-    each: "200,000 steps beside a model per store, and 200 writers killed with SIGKILL",
+    each: "200,000 steps beside a model per store, 200 writers killed with SIGKILL per store that outlives them, 40 ends of PostgreSQL",
   },
   chaos: {
     args: ["test/campaign/chaos/run.mjs"],

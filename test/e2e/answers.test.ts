@@ -1,18 +1,8 @@
-import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { taskSchema, textOf, type Task } from "propylon/contract";
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  onTestFailed,
-  onTestFinished,
-} from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { startModel } from "../fixtures/model/model.mjs";
 import type { ModelServer } from "../fixtures/model/types.ts";
@@ -20,8 +10,7 @@ import { startNats } from "../fixtures/nats/nats.mjs";
 import { startServer } from "../plugins/postgres/kit.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 import { until } from "../fixtures/until.ts";
-import { buildCommand, workFolder } from "./build.ts";
-import { Mortal } from "./queue-process.ts";
+import { GatewayProcess, useCommand, workerOf } from "./gateway-process.ts";
 
 /** Questions that are asked and answered; each third answer meets a gateway that dies with it. */
 const RUNS = Number(process.env["ANSWER_RUNS"] ?? 3);
@@ -31,13 +20,7 @@ const COUNTS = RUNS > 3 ? [1, 2, 3] : [2];
 /** Longest wait for one step, in milliseconds. */
 const LIMIT = 60_000;
 
-let folder: string;
-let main: string;
-beforeAll(async () => {
-  folder = await workFolder();
-  main = await buildCommand(folder);
-}, 120_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const command = useCommand();
 
 /** The last request that told the model of a run. */
 function toldOf({ requests }: ModelServer, run: number): string {
@@ -48,13 +31,13 @@ function toldOf({ requests }: ModelServer, run: number): string {
 /** A queue, and gateways on one store that each are a runtime with a sidecar. */
 class Stage {
   readonly model: ModelServer;
-  readonly gateways: readonly Mortal[];
+  readonly gateways: readonly GatewayProcess[];
   readonly #connection: NatsConnection;
   readonly #manager: JetStreamManager;
 
   constructor(
     model: ModelServer,
-    gateways: readonly Mortal[],
+    gateways: readonly GatewayProcess[],
     connection: NatsConnection,
     manager: JetStreamManager,
   ) {
@@ -99,15 +82,12 @@ async function setUp(count: number, store?: string): Promise<Stage> {
   onTestFinished(() => model.close());
   const nats = await startNats(await freePort());
   onTestFinished(() => nats.stop());
-  const gateways: Mortal[] = [];
+  const gateways: GatewayProcess[] = [];
   for (let at = 0; at < count; at++) {
-    const port = await freePort();
-    const config = join(folder, `gateway-${port}.json`);
-    await writeFile(config, JSON.stringify(configOf(port, nats.url, model.url, store ?? nats.url)));
-    const gateway = new Mortal(() => [main, "start", config]);
-    onTestFinished(async () => void (await gateway.kill()));
+    const gateway = await GatewayProcess.create(command, (port) =>
+      configOf(port, nats.url, model.url, store ?? nats.url),
+    );
     gateway.start();
-    onTestFailed(() => void process.stderr.write(`${gateway.lines.slice(-20).join("\n")}\n`));
     gateways.push(gateway);
   }
   const connection = await connect({ servers: nats.url });
@@ -128,11 +108,7 @@ function configOf(port: number, nats: string, model: string, store: string): obj
     listeners: { main: { port } },
     log: { format: "json" },
     plugins: {
-      agents: {
-        providers: { scripted: { type: "openai-compatible", baseUrl: model } },
-        model: "scripted/scripted",
-        agents: { worker: { description: "Works." } },
-      },
+      agents: workerOf(model),
       a2a: { listener: "main", path: "/a2a", skills: [{ id: "work", agent: "worker" }] },
       sidecar: {
         name: "worker",
@@ -147,24 +123,18 @@ function configOf(port: number, nats: string, model: string, store: string): obj
   };
 }
 
-/** The gateway dies, and is there again. */
-async function restart(gateway: Mortal): Promise<void> {
-  await gateway.kill();
-  gateway.start();
-}
-
 /** @returns what the task came to, and all that the model was told last */
 async function askAndAnswer(stage: Stage, run: number): Promise<{ end: string; told: string }> {
   const task = `t-${run}`;
   const victim = stage.gateways[run % stage.gateways.length]!;
   await stage.publish(task, `q-${run}`, `Delete database ${run}.`);
   await stage.result(task, ({ status }) => status.state === "input-required");
-  if (run % 3 === 0) await restart(victim);
+  if (run % 3 === 0) await victim.restart();
   await stage.publish(task, `a-${run}`, "No.");
-  if (run % 3 === 1) await restart(victim);
+  if (run % 3 === 1) await victim.restart();
   if (run % 3 === 2) {
     await until(() => toldOf(stage.model, run).includes("No."), LIMIT);
-    await restart(victim);
+    await victim.restart();
   }
   const done = await stage.result(task, ({ status }) => status.state !== "input-required");
   const words = textOf((done.artifacts ?? []).flatMap(({ parts }) => parts));
@@ -192,7 +162,7 @@ describe("an answer through the queue meets its question, and the model sees all
     "over kill -9 of the one gateway, with SQLite",
     { timeout: 60_000 + RUNS * 20_000 },
     async () => {
-      expect(await runAll(1, `sqlite:${join(folder, "one.db")}`)).toEqual([]);
+      expect(await runAll(1, `sqlite:${join(command.folder, "one.db")}`)).toEqual([]);
     },
   );
 
@@ -217,7 +187,7 @@ describe("an answer through the queue meets its question, and the model sees all
     const stage = await setUp(1, "memory");
     await stage.publish("t-0", "q-0", "Delete database 0.");
     await stage.result("t-0", ({ status }) => status.state === "input-required");
-    await restart(stage.gateways[0]!);
+    await stage.gateways[0]!.restart();
     const asked = stage.model.requests.length;
     await stage.publish("t-0", "a-0", "No.");
     const done = await stage.result("t-0", ({ status }) => status.state !== "input-required");

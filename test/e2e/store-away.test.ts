@@ -57,7 +57,8 @@ it(
     ]);
     const gateways = [first, second];
     expect((await change(first, "a", 1)).status).toBe(200);
-    await until(async () => (await stateOf(second))["a"] === 1);
+    // The gateway that wrote it learns of it from the store, as the other does.
+    await until(async () => (await Promise.all(gateways.map(stateOf))).every(({ a }) => a === 1));
 
     const load = startLoad(gateways);
     // Calls to a closed gateway fail at once, and again, and nothing else would ever run.

@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
-import { afterAll, beforeAll, expect, it, onTestFailed, onTestFinished } from "vitest";
-import { freePort } from "../../core/testing/index.ts";
+import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
 import { until } from "../fixtures/until.ts";
-import { buildCommand, workFolder } from "./build.ts";
-import { Mortal } from "./queue-process.ts";
+import { GatewayProcess, useCommand, workerOf } from "./gateway-process.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 const KILLS = Number(process.env["GATEWAY_KILLS"] ?? 4);
@@ -20,13 +18,7 @@ const HISTORY_LAG = KILLS > 4 ? 250 : 2_000;
 /** Facts of so many lives are looked at behind each kill. */
 const LIVES = 3;
 
-let folder: string;
-let main: string;
-beforeAll(async () => {
-  folder = await workFolder();
-  main = await buildCommand(folder);
-}, 120_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const command = useCommand();
 
 /** Tools that are switched off and on in turn. */
 const SWITCHES = 8;
@@ -220,33 +212,21 @@ it(
   async () => {
     const model = await startModel({ script: () => ({ text: "Working.", delay: 60_000 }) });
     onTestFinished(() => model.close());
-    const port = await freePort();
-    const config = join(folder, "gateway.json");
-    await writeFile(config, JSON.stringify(configOf(port, model.url)));
     await writeFile(
-      join(folder, "ask.mjs"),
+      join(command.folder, "ask.mjs"),
       'export default { run: (task) => task.ask("Which one?") };\n',
     );
-    const gateway = new Mortal(() => [main, "start", config]);
-    onTestFinished(async () => void (await gateway.kill()));
-    onTestFailed(() => void process.stderr.write(`${gateway.lines.slice(-20).join("\n")}\n`));
-    const witness = new Witness(`http://127.0.0.1:${port}`);
-    const isReady = (): Promise<boolean> =>
-      fetch(`http://127.0.0.1:${port}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
+    const gateway = await GatewayProcess.create(command, (port) => configOf(port, model.url));
+    const witness = new Witness(gateway.url);
     for (let kill = 0; kill < KILLS; kill++) {
-      gateway.start();
-      await until(isReady, 30_000);
+      await gateway.begin();
       const before = witness.done;
       const working = witness.work();
       await until(() => witness.done - before > 60 + ((kill * 17) % 40), 30_000);
       const killedAt = Date.now();
       await gateway.kill();
       await working;
-      gateway.start();
-      await until(isReady, 30_000);
+      await gateway.begin();
       expect(await witness.missing(killedAt)).toEqual([]);
       await gateway.kill();
       witness.next();
@@ -262,11 +242,7 @@ function configOf(port: number, model: string): object {
     management: { mutations: true },
     servers: { child: { command: process.execPath, args: [SERVER, "--tools", String(SWITCHES)] } },
     plugins: {
-      agents: {
-        providers: { scripted: { type: "openai-compatible", baseUrl: model } },
-        model: "scripted/scripted",
-        agents: { worker: { description: "Works." } },
-      },
+      agents: workerOf(model),
       a2a: {
         listener: "main",
         path: "/a2a",

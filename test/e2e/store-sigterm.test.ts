@@ -1,14 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { freePort } from "../../core/testing/index.ts";
+import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
 import { until } from "../fixtures/until.ts";
-import { buildCommand, workFolder } from "./build.ts";
-import { Mortal } from "./queue-process.ts";
+import { GatewayProcess, useCommand, workerOf } from "./gateway-process.ts";
 
 /** Of this: 100 conversations, 50 agents and 20 webhooks in the campaign. */
 const SHARE = Number(process.env["DEPLOY_SHARE"] ?? 0.1);
@@ -17,13 +13,7 @@ const AGENTS = 50 * SHARE;
 const WEBHOOKS = 20 * SHARE;
 const LIMIT = 60_000;
 
-let folder: string;
-let main: string;
-beforeAll(async () => {
-  folder = await workFolder();
-  main = await buildCommand(folder);
-}, 120_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const command = useCommand();
 
 /** What stands at a place of an answer. */
 function dig(value: unknown, ...path: readonly string[]): unknown {
@@ -68,23 +58,8 @@ it(
     });
     onTestFinished(() => model.close());
     const receiver = await startReceiver();
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    const config = join(folder, "gateway.json");
-    await writeFile(config, JSON.stringify(configOf(port, model.url)));
-    const gateway = new Mortal(() => [main, "start", config]);
-    onTestFinished(async () => void (await gateway.kill()));
-    const start = async (): Promise<void> => {
-      gateway.start();
-      await until(
-        () =>
-          fetch(`${url}/health`).then(
-            ({ ok }) => ok,
-            () => false,
-          ),
-        LIMIT,
-      );
-    };
+    const gateway = await GatewayProcess.create(command, (port) => configOf(port, model.url));
+    const { url } = gateway;
     const post = async (path: string, body: unknown): Promise<unknown> => {
       const response = await fetch(url + path, {
         method: "POST",
@@ -105,7 +80,7 @@ it(
       });
     const hook = { taskPushNotificationConfig: { url: receiver.url } };
 
-    await start();
+    await gateway.begin();
     const contexts = Array.from({ length: CONVERSATIONS }, (_, at) => `c-${at}`);
     await Promise.all(contexts.map((context) => send(`I am ${context}.`, context)));
     const running = await Promise.all(
@@ -121,7 +96,7 @@ it(
     expect(await gateway.kill("SIGTERM")).toBe(0);
 
     receiver.isUp = true;
-    await start();
+    await gateway.begin();
     // Conversations go on.
     await Promise.all(contexts.map((context) => send(`Who is ${context}?`, context)));
     const told = model.requests.map(({ body }) => JSON.stringify(body["messages"]));
@@ -177,11 +152,7 @@ function configOf(port: number, model: string): object {
     listeners: { main: { port } },
     timeouts: { grace: "500ms" },
     plugins: {
-      agents: {
-        providers: { scripted: { type: "openai-compatible", baseUrl: model } },
-        model: "scripted/scripted",
-        agents: { worker: { description: "Works." } },
-      },
+      agents: workerOf(model),
       a2a: {
         listener: "main",
         path: "/a2a",
