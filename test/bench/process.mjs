@@ -19,14 +19,14 @@ export class Process {
    * @param script path below test/bench
    * @param core CPU core to pin to: 0 for what is measured, 1 for load and upstreams
    */
-  static async start(script, { config, core, port = true, execArgv = ["--expose-gc"] }) {
+  static async start(script, { config, core, env, port = true, execArgv = ["--expose-gc"] }) {
     const started = new Process();
     const from = performance.now();
     const file = fileURLToPath(new URL(script, import.meta.url));
     started.#child = fork(file, config === undefined ? [] : [JSON.stringify(config)], {
       execArgv,
       stdio: ["ignore", "ignore", "inherit", "ipc"],
-      env: { ...process.env, NODE_ENV: "production" },
+      env: { ...process.env, NODE_ENV: "production", ...env },
       ...pinned(core, execArgv),
     });
     running.add(started);

@@ -1,5 +1,7 @@
 /**
- * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--json FILE]
+ * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--json FILE] [--before FOLDER]
+ *
+ * `--before` names a checkout of earlier code with its build: store measures its relayed call beside that of now.
  *
  * Measures ratios against floors inside one run; see docs/benchmarks.md. No figure fails the run, a wrong answer does.
  */
@@ -56,6 +58,7 @@ const { values } = parseArgs({
     only: { type: "string", default: Object.keys(GROUPS).join(",") },
     peers: { type: "boolean", default: false },
     json: { type: "string" },
+    before: { type: "string" },
     "no-build": { type: "boolean", default: false },
   },
 });
@@ -90,6 +93,7 @@ async function main() {
     ms: values.quick ? 500 : 2_000,
     quick: values.quick,
     long: values.long,
+    before: values.before,
     log,
   });
   for (const name of names) await runGroup(bench, name);

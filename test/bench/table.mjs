@@ -25,6 +25,11 @@ export const GOALS = {
   auth_cpu_team: ["<=", 1.15, "the same with the token of a team"],
   auth_start_full_ms: ["<=", 3_000, "ready with 100,000 tokens and 10,000 teams"],
   auth_snapshot_mb: ["<=", 64, "heap of the snapshot of so many"],
+  store_relay_cpu_memory: [
+    "<=",
+    1.03,
+    "CPU per relayed call with store memory / with the code of --before",
+  ],
   store_relay_cpu_sqlite: ["<=", 1.05, "CPU per relayed call with store sqlite / with memory"],
   store_relay_cpu_postgres: ["<=", 1.05, "the same with PostgreSQL"],
   store_relay_cpu_nats: ["<=", 1.05, "the same with NATS"],
@@ -35,6 +40,13 @@ export const GOALS = {
   ],
   store_a2a_cpu_postgres: [undefined, undefined, "the same with PostgreSQL"],
   store_a2a_cpu_nats: [undefined, undefined, "the same with NATS"],
+  store_status_cpu_sqlite: [
+    undefined,
+    undefined,
+    "CPU per status of 10 agents with store sqlite / with memory",
+  ],
+  store_status_cpu_postgres: [undefined, undefined, "the same with PostgreSQL"],
+  store_status_cpu_nats: [undefined, undefined, "the same with NATS"],
   relay_full_cpu: [
     "<=",
     1.6,

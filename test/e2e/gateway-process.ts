@@ -49,11 +49,11 @@ export class GatewayProcess extends Mortal {
     return gateway;
   }
 
-  /** Resolves when it serves. */
-  async begin(): Promise<void> {
+  /** Resolves when it serves. @param path what says so */
+  async begin(path = "/livez"): Promise<void> {
     this.start();
     const isReady = (): Promise<boolean> =>
-      fetch(`${this.url}/health`).then(
+      fetch(this.url + path).then(
         ({ ok }) => ok,
         () => false,
       );

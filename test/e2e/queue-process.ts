@@ -71,9 +71,10 @@ export class Mortal {
     this.#child?.kill(signal);
   }
 
-  /** Resolves when it died by itself. */
-  async death(): Promise<void> {
-    if (this.#child) await once(this.#child, "exit");
+  /** Resolves with its exit code when it died by itself. */
+  async death(): Promise<number | null> {
+    const [code] = this.#child ? ((await once(this.#child, "exit")) as [number | null]) : [null];
+    return code;
   }
 }
 

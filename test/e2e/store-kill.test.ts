@@ -219,14 +219,14 @@ it(
     const gateway = await GatewayProcess.create(command, (port) => configOf(port, model.url));
     const witness = new Witness(gateway.url);
     for (let kill = 0; kill < KILLS; kill++) {
-      await gateway.begin();
+      await gateway.begin("/health");
       const before = witness.done;
       const working = witness.work();
       await until(() => witness.done - before > 60 + ((kill * 17) % 40), 30_000);
       const killedAt = Date.now();
       await gateway.kill();
       await working;
-      await gateway.begin();
+      await gateway.begin("/health");
       expect(await witness.missing(killedAt)).toEqual([]);
       await gateway.kill();
       witness.next();

@@ -80,7 +80,7 @@ it(
       });
     const hook = { taskPushNotificationConfig: { url: receiver.url } };
 
-    await gateway.begin();
+    await gateway.begin("/health");
     const contexts = Array.from({ length: CONVERSATIONS }, (_, at) => `c-${at}`);
     await Promise.all(contexts.map((context) => send(`I am ${context}.`, context)));
     const running = await Promise.all(
@@ -96,7 +96,7 @@ it(
     expect(await gateway.kill("SIGTERM")).toBe(0);
 
     receiver.isUp = true;
-    await gateway.begin();
+    await gateway.begin("/health");
     // Conversations go on.
     await Promise.all(contexts.map((context) => send(`Who is ${context}?`, context)));
     const told = model.requests.map(({ body }) => JSON.stringify(body["messages"]));

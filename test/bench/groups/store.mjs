@@ -2,12 +2,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import { postgresFolder, startPostgres } from "../../fixtures/postgres/postgres.mjs";
 
+/** Agents whose status is asked for at once. */
+const AGENTS = 10;
+
 /**
- * What a store costs: a relayed call, which never touches it, and an A2A message, which is in it before its answer goes out. The
- * floor is `memory`. PostgreSQL and nats-server run on the core of the load generator.
+ * What a store costs: a relayed call, which never touches it, an A2A message, which is in it before its answer goes out, and the
+ * status of agents of lifecycle, which is read from memory. The floor is `memory`, and that of `memory` the code of before the store, where
+ * `--before` names it. PostgreSQL and nats-server run on the core of the load generator.
  */
 export async function store(bench) {
   const upstream = await bench.upstream();
@@ -21,27 +26,70 @@ export async function store(bench) {
       ]),
     ),
   );
+  const before = await earlier(bench, upstream.port);
   try {
-    await measure(bench, gateways, "relayed call", "relay", { dialect: "legacy", path: "/mcp" });
-    await measure(bench, gateways, "A2A message", "a2a", { dialect: "a2a", path: "/agent" });
+    const echo = { call: "echo", connections: 16 };
+    const relayed = { ...echo, dialect: "legacy", path: "/mcp" };
+    const samples = await measure(
+      bench,
+      { ...gateways, ...before },
+      "relayed call",
+      "relay",
+      relayed,
+    );
+    if (before) bench.ratio("store_relay_cpu_memory", samples.memory, samples.before, "cpu");
+    const message = { ...echo, dialect: "a2a", path: "/agent" };
+    await measure(bench, gateways, "A2A message", "a2a", message);
+    const ids = await makeAgents(gateways);
+    const status = { call: "agentStatus", connections: 16, dialect: "legacy", path: "/agents" };
+    await measure(bench, gateways, `status of ${AGENTS} agents`, "status", status, ids);
   } finally {
-    await bench.release([upstream, ...Object.values(gateways)]);
+    await bench.release([upstream, ...Object.values(gateways), ...Object.values(before ?? {})]);
     await stop();
     rmSync(folder, { recursive: true });
   }
 }
 
-async function measure(bench, gateways, what, short, wanted) {
+/** The gateway of earlier code, which knows no store. */
+async function earlier(bench, port) {
+  const { before } = bench.options;
+  if (before === undefined) return undefined;
+  const env = { BENCH_DIST: pathToFileURL(join(before, "dist/")).href };
+  const { store: _, plugins: __, endpoints, ...rest } = configOf(port);
+  const config = { ...rest, endpoints: { mcp: endpoints.mcp } };
+  return { before: await bench.gateway(config, { env }) };
+}
+
+/** Agents that wait to be started. @returns their ids, by gateway */
+async function makeAgents(gateways) {
+  const ids = {};
+  for (const [name, { port }] of Object.entries(gateways)) {
+    ids[name] = [];
+    while (ids[name].length < AGENTS) {
+      const response = await fetch(`http://127.0.0.1:${port}/api/agents`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ contract: "Wait until you are started.", start: false }),
+      });
+      if (!response.ok) throw new Error(`POST /api/agents answered ${await response.text()}`);
+      ids[name].push((await response.json()).agent_id);
+    }
+  }
+  return ids;
+}
+
+async function measure(bench, gateways, what, short, wanted, ids) {
   const cells = Object.entries(gateways).map(([name, gateway]) => [
     name,
-    () => bench.drive(gateway, { call: "echo", connections: 16, ...wanted }),
+    () => bench.drive(gateway, { ...wanted, ...(ids && { ids: ids[name] }) }),
   ]);
   const samples = await bench.interleave(`${what} by store`, Object.fromEntries(cells));
   for (const name of Object.keys(gateways)) {
-    if (name === "memory") continue;
+    if (name === "memory" || name === "before") continue;
     bench.ratio(`store_${short}_cpu_${name}`, samples[name], samples.memory, "cpu");
     bench.ratio(`store_${short}_p50_${name}`, samples[name], samples.memory, "p50");
   }
+  return samples;
 }
 
 /** Those that this machine has. */
@@ -72,8 +120,18 @@ function configOf(port, url) {
   return {
     store: url,
     servers: { upstream: { url: `http://127.0.0.1:${port}/mcp` } },
-    endpoints: { mcp: { path: "/mcp", servers: ["upstream"], naming: "none" } },
+    endpoints: {
+      mcp: { path: "/mcp", servers: ["upstream"], naming: "none" },
+      agents: { path: "/agents", servers: ["lifecycle"], naming: "none" },
+    },
     plugins: {
+      agents: {
+        // No agent is started, so nobody is asked.
+        providers: { none: { type: "openai-compatible", baseUrl: "http://127.0.0.1:9/v1" } },
+        model: "none/none",
+        agents: { worker: {} },
+      },
+      lifecycle: { maxWaiting: 1_000 },
       a2a: {
         listener: "main",
         path: "/agent",

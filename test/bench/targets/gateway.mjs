@@ -1,11 +1,13 @@
 /** Propylon from its build, in the configuration given as JSON. Ready when every server is. */
-import { createGateway } from "../../../dist/core/index.js";
 import "./loop.mjs";
 import "./memory.mjs";
 
+/** Where the build is; another for the code of before. */
+const dist = process.env.BENCH_DIST ?? new URL("../../../dist/", import.meta.url).href;
+const { createGateway } = await import(`${dist}core/index.js`);
+
 /** First-party plugins, from the build too. */
-const resolvePlugin = async (name) =>
-  (await import(`../../../dist/plugins/${name}/index.js`)).default;
+const resolvePlugin = async (name) => (await import(`${dist}plugins/${name}/index.js`)).default;
 
 const gateway = await createGateway(JSON.parse(process.argv[2]), { resolvePlugin });
 await gateway.listen();
