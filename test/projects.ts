@@ -56,7 +56,7 @@ export const LONG: readonly string[] = [
   "test/e2e/kept-sessions.test.ts",
   "test/plugins/team-auth/{demo,migration-kill}.test.ts",
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,control,edit-kill,evict,fuzz,hostile-pattern}.test.ts",
-  "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,sigterm,store-kill,store-sigterm}.test.ts",
+  "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,second-process,sigterm,store-kill,store-sigterm,tasks-kill}.test.ts",
   "test/e2e/{store-away,templates-projects,terminal,third-party,tutorials,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",
   "test/e2e/team-auth/{eviction,forged-tokens,isolation,replay,revocation}.test.ts",

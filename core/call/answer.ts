@@ -28,6 +28,7 @@ interface Parsed {
 }
 
 const IS_ERROR_KEY = Buffer.from('"isError"');
+const TASK_WORD = Buffer.from('"task"');
 /** A message whose result object is its first member, or follows nothing but scalars: the place behind its `{` is certain. */
 const RESULT_START =
   /^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|\d+)\s*,\s*)*"result"\s*:\s*\{\s*/;
@@ -132,6 +133,12 @@ export class Answer {
 
   #looksFailed(): boolean {
     return this.#parsed !== undefined || includes(this.#raw!.chunks, IS_ERROR_KEY);
+  }
+
+  /** Whether it is no end but a task of the server's (`resultType: "task"`, SEP-2663). Does not parse an answer without that word. */
+  get isTask(): boolean {
+    if (this.#parsed === undefined && !includes(this.#raw!.chunks, TASK_WORD)) return false;
+    return this.result?.["resultType"] === "task";
   }
 
   /** Whether a tool's failure is that of wrong arguments, as far as the tool is known to this process. */

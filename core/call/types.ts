@@ -175,6 +175,11 @@ export interface Peer {
    * @throws {GatewayError} `invalid` when the client lacks the capability; `cancelled` when it went away
    */
   ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json>;
+  /**
+   * The server works on this call as a task of its own: whoever keeps calls can ask for it again by this id, by `Server.resume`, when
+   * the gateway has ended meanwhile. Resolves when that is stored, or nobody keeps it. Absent: nobody keeps it. Never rejects.
+   */
+  keepTask?(id: string): Promise<void>;
   /** Sends a notification that belongs to this call, e.g. `notifications/message`. Best effort, never throws. */
   tell(method: string, params: Json | undefined): void;
   /**

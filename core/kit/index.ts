@@ -136,6 +136,23 @@ export type {
   Topic,
 } from "../store/store.ts";
 
+// Capabilities of clients and servers
+export {
+  askableOf,
+  declaresTasks,
+  isAskable,
+  missingCapability,
+  TASKS_EXTENSION,
+  withoutTasks,
+  withTasks,
+} from "./capabilities.ts";
+export {
+  notOffered,
+  OpenQuestions,
+  tooManyQuestions,
+  WITHDRAWN_QUESTION,
+} from "./open-questions.ts";
+
 // Calls
 export { amendCall } from "../call/call.ts";
 export { answerInputs, contains, needsInput } from "../call/bridge.ts";

@@ -16,10 +16,16 @@ export class LookupQuota {
   readonly #what: string;
   readonly #shares = new FairQuota();
   #running = 0;
+  #refused = 0;
 
   /** @param what is looked for, in the plural, for the words of a refusal */
   constructor(what: string) {
     this.#what = what;
+  }
+
+  /** Look-ups that had no room. */
+  get refused(): number {
+    return this.#refused;
   }
 
   /**
@@ -41,6 +47,7 @@ export class LookupQuota {
   }
 
   #busy(): GatewayError {
+    this.#refused++;
     return new GatewayError("unavailable", `Too many ${this.#what} are looked for at the moment.`, {
       hint: "Make the request again.",
       headers: { "retry-after": "1" },

@@ -18,6 +18,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
   readonly rootsChanged?: NonNullable<Server["rootsChanged"]>;
   readonly reconnect?: NonNullable<Server["reconnect"]>;
   readonly probe?: NonNullable<Server["probe"]>;
+  readonly resume?: NonNullable<Server["resume"]>;
   protected readonly server: T;
   /** The one that answers calls. */
   protected serving: Server;
@@ -41,6 +42,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
       };
     if (server.reconnect) this.reconnect = () => server.reconnect!();
     if (server.probe) this.probe = (signal) => this.#offering("probe").probe!(signal);
+    if (server.resume) this.resume = (call, task) => this.#offering("resume").resume!(call, task);
   }
 
   get watchesSignal(): boolean {
@@ -84,7 +86,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
   }
 
   /** The one that serves, if it offers something; else this one, which does. */
-  #offering(what: "subscribe" | "unsubscribe" | "probe"): Server {
+  #offering(what: "subscribe" | "unsubscribe" | "probe" | "resume"): Server {
     return this.serving[what] ? this.serving : this.server;
   }
 }

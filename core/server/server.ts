@@ -129,6 +129,13 @@ export interface Server {
    * `result_too_large`); a JSON-RPC error of the server is an Answer. Aborting `call.signal` rejects at once and cancels upstream.
    */
   request(call: Call): Promise<Answer>;
+  /**
+   * Waits for a task that the server began for an earlier call of a tool, as {@link request} does for a new one. Absent: its calls
+   * never become tasks at the server.
+   * @param call what is known of the call; its arguments are not
+   * @param task the server's id of it
+   */
+  resume?(call: Call, task: string): Promise<Answer>;
   /** Asks for `updated` events of a resource; counted, so each subscribe needs one unsubscribe. Absent: there are none. */
   subscribe?(uri: string): Promise<void>;
   unsubscribe?(uri: string): Promise<void>;

@@ -1,27 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Json } from "propylon";
+import { tooManyQuestions, WITHDRAWN_QUESTION } from "propylon/kit";
 import type { ClientMessage } from "./client-message.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";
-
-/** Questions that one call may have open: a server that asks without end must not fill the gateway. */
-const MAX_ASKS = 100;
-
-/** Refuses one question too many. */
-export function tooManyAsks(open: number): GatewayError | undefined {
-  if (open < MAX_ASKS) return undefined;
-  return new GatewayError(
-    "rate_limited",
-    `A call may have ${MAX_ASKS} open questions to its client.`,
-  );
-}
-
-/** Refuses a question that the client cannot be asked. */
-export function notOffered(method: string, missing: Json): GatewayError {
-  return new GatewayError("invalid", `The client does not offer ${method}.`, {
-    data: { requiredCapabilities: missing },
-  });
-}
 
 /** Refuses a question of a call that has ended. */
 export const CALL_OVER = new GatewayError("cancelled", "The call this request belongs to is over.");
@@ -39,9 +21,6 @@ export interface Question {
   readonly send: (message: string) => boolean;
 }
 
-/** Why a question that its server withdrew has no answer. */
-export const WITHDRAWN = new GatewayError("cancelled", "The server withdrew its question.");
-
 /**
  * Sends a request to a legacy client. Its id is unguessable and only looked up within the session, so no other client can
  * answer it.
@@ -54,7 +33,7 @@ export function askClient(
   own: Map<string, PendingAsk>,
   { method, params, signal, send }: Question,
 ): Promise<Json> {
-  const refusal = tooManyAsks(own.size);
+  const refusal = tooManyQuestions(own.size);
   if (refusal) return Promise.reject(refusal);
   const id = randomUUID();
   const answer = new Promise<Json>((resolve, reject) => {
@@ -65,8 +44,13 @@ export function askClient(
       reject(new GatewayError("cancelled", `The client has no open stream for ${method}.`));
   });
   const withdraw = (): void => {
-    send(notification("notifications/cancelled", { requestId: id, reason: WITHDRAWN.message }));
-    own.get(id)?.reject(WITHDRAWN);
+    send(
+      notification("notifications/cancelled", {
+        requestId: id,
+        reason: WITHDRAWN_QUESTION.message,
+      }),
+    );
+    own.get(id)?.reject(WITHDRAWN_QUESTION);
   };
   signal?.addEventListener("abort", withdraw, { once: true });
   return answer.finally(() => {

@@ -1,6 +1,12 @@
 import type { Json, Principal, Progress } from "propylon";
 import { setTimer } from "propylon/kit";
-import type { TaskHandle, TaskOutcome, InputRequest, TaskService } from "propylon/plugins/tasks";
+import type {
+  InputRequest,
+  TaskHandle,
+  TaskOrigin,
+  TaskOutcome,
+  TaskService,
+} from "propylon/plugins/tasks";
 import type { Forward } from "./forward.ts";
 
 /** When and where a call becomes a task. */
@@ -34,7 +40,7 @@ export class CallTask {
   readonly #plan: TaskPlan;
   #timer: NodeJS.Timeout | undefined;
   #task: TaskHandle | undefined;
-  #isBeginning = false;
+  #beginning: Promise<void> | undefined;
 
   constructor(call: TaskCall, plan: TaskPlan) {
     this.#call = call;
@@ -61,22 +67,34 @@ export class CallTask {
 
   /** Whether questions go to the task, or wait for it. */
   get takesQuestions(): boolean {
-    return this.#isBeginning || this.isTask;
+    return this.#beginning !== undefined || this.isTask;
   }
 
   /** Becomes a task, if its client still waits when it is stored; without room or store all stays as it is. Never rejects. */
-  async begin(): Promise<void> {
+  async begin(origin?: TaskOrigin): Promise<void> {
     if (!this.#call.isWaiting) return;
-    this.#isBeginning = true;
-    const task = await this.#store();
-    this.#isBeginning = false;
+    this.#beginning = this.#begin(origin);
+    await this.#beginning;
+    this.#beginning = undefined;
+    this.#call.flush();
+  }
+
+  /** Its server began a task for it, so that it will take long; the task it becomes goes on with that after a restart. */
+  async keep(origin: TaskOrigin): Promise<void> {
+    this.stop();
+    await this.#beginning;
+    if (this.#task) await this.#task.goesOn(origin);
+    else await this.begin(origin);
+  }
+
+  async #begin(origin: TaskOrigin | undefined): Promise<void> {
+    const task = await this.#store(origin);
     // It may have ended, or lost its client.
     if (task && !this.#call.isWaiting) task.drop();
     else if (task) {
       this.#task = task;
       this.#call.announce(task, this.#plan.tasks.pollInterval);
     }
-    this.#call.flush();
   }
 
   report(progress: Progress): void {
@@ -97,13 +115,14 @@ export class CallTask {
     void this.#task?.finish(outcome);
   }
 
-  async #store(): Promise<TaskHandle | undefined> {
+  async #store(origin: TaskOrigin | undefined): Promise<TaskHandle | undefined> {
     const { tasks, forward, principal } = this.#plan;
     try {
       return await tasks.calls.begin({
         server: forward.route.server.name,
         name: forward.route.name,
         principal,
+        origin,
         cancel: (reason) => this.#call.interrupt(reason),
         answer: (responses) => this.#call.settle(responses),
       });

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Era, Json } from "propylon";
-import { type RpcError, type RpcId, isObject } from "propylon/kit";
+import { type RpcError, type RpcId, declaresTasks, isObject } from "propylon/kit";
 import type { Fault } from "./protocol.ts";
 import {
   isModernVersion,
@@ -8,7 +8,6 @@ import {
   META_VERSION,
   MODERN_VERSIONS,
   RPC,
-  TASKS_EXTENSION,
 } from "./protocol.ts";
 
 /** A JSON-RPC message after its shape was checked once. */
@@ -86,11 +85,10 @@ export function classify(message: ClientMessage, headers: IncomingHttpHeaders): 
 }
 
 /** Whether a request of a stateless client says that it knows tasks. */
-export function declaresTasks(params: Json | undefined): boolean {
+export function knowsTasks(params: Json | undefined): boolean {
   const meta = params?.["_meta"];
   const capabilities = isObject(meta) ? meta[META_CAPABILITIES] : undefined;
-  const extensions = isObject(capabilities) ? capabilities["extensions"] : undefined;
-  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+  return isObject(capabilities) && "extensions" in capabilities && declaresTasks(capabilities);
 }
 
 function missingEnvelope(method: string, version: string, meta: unknown): Fault {

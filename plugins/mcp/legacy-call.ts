@@ -1,14 +1,13 @@
 import type { Answer, Call, GatewayError, Json } from "propylon";
-import { SEVERITIES, abortError, needsInput } from "propylon/kit";
+import { SEVERITIES, abortError, needsInput, missingCapability, notOffered } from "propylon/kit";
 import type { Pieces } from "./stream.ts";
 import type { ClientRequest } from "./client-call.ts";
 import { ClientCall } from "./client-call.ts";
-import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Reply } from "./reply.ts";
 import { notification } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
-import { askClient, CALL_OVER, notOffered, WENT_AWAY } from "./asks.ts";
+import { askClient, CALL_OVER, WENT_AWAY } from "./asks.ts";
 import { encodeLegacy, withoutModernMeta } from "./result.ts";
 
 /** A client that never set a level gets what people want to see, not the debug output. */

@@ -3,10 +3,12 @@ import type { ServerResponse } from "node:http";
 import type { Json, Principal, Server } from "propylon";
 import { type RpcId, isObject } from "propylon/kit";
 import type { EndpointContext } from "./context.ts";
-import type { Request } from "./client-message.ts";
+import { knowsTasks, type Request } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import { META_SERVER_INFO, META_SUBSCRIPTION, RPC } from "./protocol.ts";
 import { type Accepts, notification, resultPieces, sendFault } from "./reply.ts";
+import { NEEDS_TASKS } from "./task-methods.ts";
+import { TaskWatchers } from "./task-watchers.ts";
 import type { View } from "./view.ts";
 import type { ResourceWatchers } from "./resource-watchers.ts";
 
@@ -28,6 +30,8 @@ export interface ListenStream {
   /** What its client knows of. */
   view: View;
   subscriptions?: Set<string> | undefined;
+  /** The tasks that it is told of, if it asked for any. */
+  tasks?: TaskWatchers | undefined;
   /** Nothing may be sent before the acknowledgement. */
   acknowledged: boolean;
 }
@@ -48,6 +52,8 @@ export class Listeners {
     const wanted = params?.["notifications"];
     if (!isFilter(wanted))
       return sendFault(res, invalid("params.notifications must be a subscription filter."), id);
+    if (wanted["taskIds"] !== undefined && this.#context.tasks && !knowsTasks(params))
+      return sendFault(res, NEEDS_TASKS, id);
     if (!accepts.events)
       return sendFault(
         res,
@@ -80,21 +86,40 @@ export class Listeners {
       this.#closed(listener);
     });
     // The acknowledgement may take a moment; the client shall see at once that it was heard.
-    if (honored["resourceSubscriptions"] !== undefined) res.flushHeaders();
+    if (honored["resourceSubscriptions"] ?? honored["taskIds"]) res.flushHeaders();
     void this.#acknowledge(listener, honored);
   }
 
   /** The acknowledgement is a promise, so it waits until the servers know what is watched; without resources it is at once. */
   async #acknowledge(listener: ListenStream, wanted: Json): Promise<void> {
-    const { resourceSubscriptions: uris, ...lists } = wanted;
+    const { resourceSubscriptions: uris, taskIds, ...lists } = wanted;
     const watched = Array.isArray(uris) ? await this.#watch(listener, uris as string[]) : [];
-    const honored = { ...lists, ...(watched.length > 0 && { resourceSubscriptions: watched }) };
+    const tasks = Array.isArray(taskIds)
+      ? await this.#watchTasks(listener, taskIds as string[])
+      : [];
+    const honored = {
+      ...lists,
+      ...(watched.length > 0 && { resourceSubscriptions: watched }),
+      ...(tasks.length > 0 && { taskIds: tasks }),
+    };
     const notifications = { notifications: honored };
     listener.acknowledged = true;
     listener.stream.send(
       this.#stamp(listener, "notifications/subscriptions/acknowledged", notifications),
     );
     if (Object.keys(honored).length === 0) this.#end(listener);
+    else listener.tasks?.start();
+  }
+
+  /** The tasks that are its principal's. */
+  #watchTasks(listener: ListenStream, ids: readonly string[]): Promise<readonly string[]> {
+    const { id, stream, principal } = listener;
+    listener.tasks = new TaskWatchers(this.#context, {
+      principal,
+      meta: { [META_SUBSCRIPTION]: id },
+      send: (message) => void stream.send(message),
+    });
+    return listener.tasks.find(ids);
   }
 
   /** The resources that a server agreed to tell about. */
@@ -135,6 +160,7 @@ export class Listeners {
   #honored(wanted: Json): Json {
     const able = (key: string): boolean => this.#context.views.base.capabilities[key] !== undefined;
     const uris = wanted["resourceSubscriptions"] as readonly string[] | undefined;
+    const taskIds = wanted["taskIds"] as readonly string[] | undefined;
     return {
       ...(wanted["toolsListChanged"] === true && { toolsListChanged: true }),
       ...(wanted["promptsListChanged"] === true && able("prompts") && { promptsListChanged: true }),
@@ -143,6 +169,7 @@ export class Listeners {
       ...(uris !== undefined &&
         uris.length > 0 &&
         able("resources") && { resourceSubscriptions: [...new Set(uris)] }),
+      ...(this.#context.tasks && taskIds && taskIds.length > 0 && { taskIds }),
     };
   }
 
@@ -159,6 +186,7 @@ export class Listeners {
   #closed(listener: ListenStream): void {
     this.#open.delete(listener);
     this.#subscriptions.clear(listener);
+    listener.tasks?.close();
   }
 }
 
@@ -173,9 +201,11 @@ function isFilter(value: unknown): value is Json {
   const flags = Object.keys(NOTIFICATION).every(
     (key) => value[key] === undefined || typeof value[key] === "boolean",
   );
-  const uris = value["resourceSubscriptions"];
+  return flags && isTextList(value["resourceSubscriptions"]) && isTextList(value["taskIds"]);
+}
+
+function isTextList(value: unknown): boolean {
   return (
-    flags &&
-    (uris === undefined || (Array.isArray(uris) && uris.every((uri) => typeof uri === "string")))
+    value === undefined || (Array.isArray(value) && value.every((each) => typeof each === "string"))
   );
 }

@@ -1,15 +1,23 @@
 import { faultPieces } from "./stream.ts";
 import { randomUUID } from "node:crypto";
 import { Answer, type Call, type Era, type GatewayError, type Json, type Progress } from "propylon";
-import { abortError, needsInput, SEVERITIES, isObject } from "propylon/kit";
-import type { TaskHandle } from "propylon/plugins/tasks";
-import { CALL_OVER, notOffered, tooManyAsks, WENT_AWAY, WITHDRAWN } from "./asks.ts";
+import {
+  abortError,
+  askableOf,
+  isObject,
+  missingCapability,
+  needsInput,
+  notOffered,
+  OpenQuestions,
+  SEVERITIES,
+} from "propylon/kit";
+import type { InputRequest, TaskHandle } from "propylon/plugins/tasks";
+import { CALL_OVER, WENT_AWAY } from "./asks.ts";
 import { CallTask, type TaskCall, type TaskPlan } from "./call-task.ts";
 import { type ClientRequest, ClientCall } from "./client-call.ts";
-import { missingCapability } from "./capabilities.ts";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
-import type { ParkedAsk, ParkedCalls } from "./parked-calls.ts";
+import type { ParkedCalls } from "./parked-calls.ts";
 import type { StateOwner } from "./request-states.ts";
 import {
   type Fault,
@@ -34,8 +42,7 @@ export class ModernCall extends ClientCall implements TaskCall {
   readonly target: string;
   #meta: Json = {};
   #key: string | undefined;
-  #asks: Map<string, ParkedAsk> | undefined;
-  #asked = 0;
+  #questions: OpenQuestions | undefined;
   #flush: NodeJS.Immediate | undefined;
   /** Capabilities the callee asked for and the client lacks. */
   #missing: unknown;
@@ -87,16 +94,12 @@ export class ModernCall extends ClientCall implements TaskCall {
       return Promise.reject(notOffered(method, missing));
     }
     if (this.done) return Promise.reject(CALL_OVER);
-    const refusal = tooManyAsks(this.#asks?.size ?? 0);
-    if (refusal) return Promise.reject(refusal);
-    return new Promise((resolve, reject) => {
-      const key = `input-${++this.#asked}`;
-      (this.#asks ??= new Map()).set(key, { method, params, resolve, reject });
-      // A stateless client that has the question already learns nothing; its answer is passed over.
-      signal?.addEventListener("abort", () => this.#withdraw(key, reject));
-      // What is asked in the same turn goes to the client in one round trip.
-      this.#flush ??= setImmediate(() => this.#requireInput());
-    });
+    // A stateless client that has a question already learns nothing of its end; its answer is passed over.
+    this.#questions ??= new OpenQuestions(() => this.#later?.ask());
+    const answer = this.#questions.ask(method, params, signal);
+    // What is asked in the same turn goes to the client in one round trip.
+    this.#flush ??= setImmediate(() => this.#requireInput());
+    return answer;
   }
 
   /** Its client knows tasks: it becomes one after a while. Resolves when it is one that is to be one at once, or cannot be. */
@@ -121,12 +124,7 @@ export class ModernCall extends ClientCall implements TaskCall {
   }
 
   settle(responses: unknown): void {
-    for (const [key, response] of Object.entries(isObject(responses) ? responses : {})) {
-      const ask = this.#asks?.get(key);
-      if (ask === undefined || !isObject(response)) continue;
-      this.#asks?.delete(key);
-      ask.resolve(response);
-    }
+    this.#questions?.settle(responses);
     this.#later?.ask();
   }
 
@@ -134,8 +132,12 @@ export class ModernCall extends ClientCall implements TaskCall {
     return this.reply !== undefined && !this.done;
   }
 
-  get questions(): ReadonlyMap<string, ParkedAsk> {
-    return this.#asks ?? NO_ASKS;
+  get questions(): OpenQuestions["open"] {
+    return this.#questions?.open ?? NONE;
+  }
+
+  async keepTask(id: string): Promise<void> {
+    await this.#later?.keep({ id, capabilities: askableOf(this.capabilities) });
   }
 
   announce(task: TaskHandle, pollInterval: number): void {
@@ -177,8 +179,8 @@ export class ModernCall extends ClientCall implements TaskCall {
     if (this.#later?.takesQuestions) return this.#later.ask();
     const { reply } = this;
     // Without a way back the call is held already: the next retry gets the new questions.
-    if (reply === undefined || this.#asks === undefined || this.#asks.size === 0) return;
-    const entries = [...this.#asks].map(([key, ask]) => [key, toRequest(ask)]);
+    if (reply === undefined || this.questions.size === 0) return;
+    const entries = [...this.questions].map(([key, ask]) => [key, toRequest(ask)]);
     this.#later?.stop();
     const requestState = this.#held.hold(this);
     this.detach();
@@ -252,17 +254,10 @@ export class ModernCall extends ClientCall implements TaskCall {
     this.#rejectAsks(WENT_AWAY);
   }
 
-  #withdraw(key: string, reject: (error: Error) => void): void {
-    if (!this.#asks?.delete(key)) return;
-    reject(WITHDRAWN);
-    this.#later?.ask();
-  }
-
   #rejectAsks(error: GatewayError): void {
     if (this.#flush !== undefined) clearImmediate(this.#flush);
     this.#flush = undefined;
-    for (const ask of this.#asks?.values() ?? []) ask.reject(error);
-    this.#asks = undefined;
+    this.#questions?.reject(error);
   }
 
   #readMeta({ _meta }: Json): void {
@@ -270,10 +265,10 @@ export class ModernCall extends ClientCall implements TaskCall {
   }
 }
 
-const NO_ASKS: ReadonlyMap<string, ParkedAsk> = new Map();
+const NONE: OpenQuestions["open"] = new Map();
 
 /** A question as its client gets it. */
-function toRequest({ method, params }: ParkedAsk): Json {
+function toRequest({ method, params }: InputRequest): Json {
   return params === undefined ? { method } : { method, params };
 }
 

@@ -1,12 +1,11 @@
 import { faultPieces } from "./stream.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "propylon";
-import { Cancellation } from "propylon/kit";
+import { Cancellation, withTasks } from "propylon/kit";
 import type { TaskPlan } from "./call-task.ts";
-import { withTasks } from "./capabilities.ts";
 import type { ClientRequest } from "./client-call.ts";
 import type { EndpointContext } from "./context.ts";
-import { type ClientMessage, declaresTasks, type Request } from "./client-message.ts";
+import { type ClientMessage, knowsTasks, type Request } from "./client-message.ts";
 import {
   type CallRequest,
   type Forward,
@@ -170,13 +169,13 @@ export class ModernFace {
   /** When a call becomes a task; `undefined` for a client that does not know them, and a tool that has none. */
   #planOf({ method, params, principal }: ClientRequest, forward: Forward): TaskPlan | undefined {
     const { tasks } = this.#context;
-    if (!tasks || method !== "tools/call" || !declaresTasks(params)) return undefined;
+    if (!tasks || method !== "tools/call" || !knowsTasks(params)) return undefined;
     const { after } = tasks.ruleOf(forward.route.server.name, forward.route.name);
     return after === undefined ? undefined : { tasks, forward, principal, after };
   }
 
   #needsTasks({ method, params }: ClientRequest, { route }: Forward): boolean {
-    if (method !== "tools/call" || declaresTasks(params)) return false;
+    if (method !== "tools/call" || knowsTasks(params)) return false;
     return this.#context.tasks!.ruleOf(route.server.name, route.name).isRequired;
   }
 }

@@ -1,14 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Json } from "propylon";
 import { FairQuota } from "propylon/kit";
-
-/** One question of a held call to its client. */
-export interface ParkedAsk {
-  readonly method: string;
-  readonly params: Json | undefined;
-  readonly resolve: (response: Json) => void;
-  readonly reject: (error: Error) => void;
-}
 
 /** Marks a request state as ours; those of modern servers pass through untouched. */
 const PREFIX = "propylon-held.";

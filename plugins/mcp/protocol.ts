@@ -23,8 +23,6 @@ export const META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 export const META_LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 export const META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 export const META_SERVER_INFO = "io.modelcontextprotocol/serverInfo";
-/** The extension for calls that are answered later (SEP-2663). */
-export const TASKS_EXTENSION = `${META_PREFIX}tasks`;
 /** Keys of `_meta` that 2026-07-28 defines and older revisions do not. */
 export const MODERN_META: ReadonlySet<string> = new Set([
   META_VERSION,

@@ -1,9 +1,10 @@
 import { type Principal, toGatewayError } from "propylon";
+import { TASKS_EXTENSION } from "propylon/kit";
 import type { SharedTask, TaskService } from "propylon/plugins/tasks";
-import { declaresTasks, type Request } from "./client-message.ts";
+import { knowsTasks, type Request } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
 import { invalid, responsesFault } from "./forward.ts";
-import { type Fault, RPC, TASKS_EXTENSION, toFault } from "./protocol.ts";
+import { type Fault, RPC, toFault } from "./protocol.ts";
 import { type Reply, resultPieces } from "./reply.ts";
 import { faultPieces, type Pieces } from "./stream.ts";
 import { detailText, ownMeta } from "./task-form.ts";
@@ -50,7 +51,7 @@ export class TaskMethods {
   ): Promise<Fault | { readonly pieces: Pieces }> {
     const tasks = this.#context.tasks!;
     const { taskId, inputResponses } = params;
-    if (!declaresTasks(params)) return NEEDS_TASKS;
+    if (!knowsTasks(params)) return NEEDS_TASKS;
     if (typeof taskId !== "string") return invalid("params.taskId must be the id of a task.");
     const fault = method === "tasks/update" ? responsesFault(inputResponses) : undefined;
     if (fault) return fault;
@@ -58,7 +59,7 @@ export class TaskMethods {
     // Somebody else's looks unknown.
     if (!task) return invalid("Unknown task", { taskId: taskId.slice(0, 200) });
     if (method === "tasks/get") return { pieces: [this.#detail(task, tasks, id)] };
-    if (method === "tasks/update") task.answer(inputResponses as Record<string, unknown>);
+    if (method === "tasks/update") await task.answer(inputResponses as Record<string, unknown>);
     else await task.cancel();
     const _meta = ownMeta(this.#context.host.serverInfo);
     return { pieces: resultPieces({ resultType: "complete", _meta }, id) };

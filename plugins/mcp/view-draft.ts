@@ -31,6 +31,20 @@ interface Candidate<T> {
   readonly isListed: boolean;
 }
 
+const listed = new WeakMap<Tool, Tool>();
+
+/** A tool as clients see it. One that its server runs as a task only (2025-11-25) is one that the gateway waits for. */
+function toListed(tool: Tool): Tool {
+  const { execution } = tool;
+  if (!isObject(execution) || execution["taskSupport"] !== "required") return tool;
+  const known = listed.get(tool);
+  if (known) return known;
+  const { taskSupport: _, ...others } = execution;
+  const shown = { ...tool, execution: others };
+  listed.set(tool, shown);
+  return shown;
+}
+
 function listedFirst<T extends { readonly isListed: boolean }>(all: readonly T[]): readonly T[] {
   if (all.every(({ isListed }) => isListed)) return all;
   return [...all.filter(({ isListed }) => isListed), ...all.filter(({ isListed }) => !isListed)];
@@ -81,7 +95,7 @@ export class ViewDraft {
       }));
     });
     const usable = candidates.filter(({ server, tool }) => this.#hasSchema(server, tool));
-    return this.#name(usable, "tools/list", ({ tool }) => tool, shown);
+    return this.#name(usable, "tools/list", ({ tool }) => toListed(tool), shown);
   }
 
   prompts(): Map<string, Route> {

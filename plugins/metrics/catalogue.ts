@@ -1,4 +1,5 @@
 import type { PluginContext } from "propylon";
+import type { TableCounts, TaskService } from "propylon/plugins/tasks";
 import type { Exposition, Sample } from "./exposition.ts";
 import type { CallCounts } from "./counts.ts";
 import type { GatewayLife } from "./life.ts";
@@ -63,6 +64,28 @@ export function exposeConventions(page: Exposition, { counts, life }: Sources): 
     "mcp_server_session_duration_seconds",
     "Duration of ended sessions of MCP clients.",
     () => life.sessionTimes.rows(),
+  );
+}
+
+/** Figures about what runs beyond its connection. */
+export function exposeTasks(page: Exposition, tasks: TaskService): void {
+  const each = (of: (counts: TableCounts) => number) =>
+    function* (): Generator<Sample> {
+      for (const [kind, { counts }] of tasks.tables) yield [{ kind }, of(counts)];
+    };
+  const running = each((counts) => counts.running);
+  page.gauge("tasks_running", "Tasks at work.", ["kind"], running);
+  const kept = each((counts) => counts.kept);
+  page.gauge("tasks_kept", "Tasks that are kept, at work and ended.", ["kind"], kept);
+  page.counter(
+    "tasks_refused_total",
+    "Tasks, results of tasks and look-ups that were beyond a bound.",
+    ["kind", "bound"],
+    function* () {
+      for (const [kind, { counts }] of tasks.tables)
+        for (const [bound, count] of counts.refused) yield [{ kind, bound }, count];
+      yield [{ kind: "all", bound: "lookups" }, tasks.refusedLookups];
+    },
   );
 }
 

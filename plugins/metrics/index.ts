@@ -1,6 +1,13 @@
 import { definePlugin, optional } from "propylon";
 import { Gating } from "propylon/plugins/gating";
-import { exposeCalls, exposeConventions, exposeGateway, type Sources } from "./catalogue.ts";
+import { Tasks } from "propylon/plugins/tasks";
+import {
+  exposeCalls,
+  exposeConventions,
+  exposeGateway,
+  exposeTasks,
+  type Sources,
+} from "./catalogue.ts";
 import { CallCounts } from "./counts.ts";
 import { Exposition } from "./exposition.ts";
 import { GatewayLife } from "./life.ts";
@@ -15,7 +22,7 @@ export default definePlugin({
   name: "metrics",
   config: optionsSchema,
   formerOptions,
-  inject: { gating: optional(Gating) },
+  inject: { gating: optional(Gating), tasks: optional(Tasks) },
   setup(gateway) {
     const { config, services } = gateway;
     const { buckets } = config;
@@ -28,6 +35,7 @@ export default definePlugin({
     exposeCalls(page, sources);
     exposeConventions(page, sources);
     exposeGateway(page, sources);
+    if (services.tasks) exposeTasks(page, services.tasks);
     if (config.process) exposeProcess(page);
     measure(gateway, counts);
     registerRoutes(gateway, sources);

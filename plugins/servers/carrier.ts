@@ -1,23 +1,44 @@
-import { type Answer, type Call, type Era, type GatewayError, toGatewayError } from "propylon";
+import {
+  type Answer,
+  type Call,
+  type Era,
+  type GatewayError,
+  type Json,
+  toGatewayError,
+} from "propylon";
+import { amendCall, timeoutSignal, within } from "propylon/kit";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OwnConnections } from "./own-connections.ts";
+import { idOfLegacyTask, idOfTask, ServerTask, type TaskLink } from "./server-task.ts";
 import type { Supervision } from "./supervision.ts";
+
+/** How long a server may take to tell of a task, in milliseconds. */
+const TASK_MS = 30_000;
 
 /** Finds the connection for each call: the shared one, or one of its principal's. */
 export class Carrier {
   readonly #supervision: Supervision;
   readonly #own: OwnConnections;
+  readonly #identify: ((call: Call) => Promise<Call>) | undefined;
+  readonly #followed = new Set<Promise<unknown>>();
   #waiting = 0;
 
-  constructor(supervision: Supervision, own: OwnConnections) {
+  /** @param identify puts on a call who makes it; absent: the server is not told */
+  constructor(
+    supervision: Supervision,
+    own: OwnConnections,
+    identify: ((call: Call) => Promise<Call>) | undefined,
+  ) {
     this.#supervision = supervision;
     this.#own = own;
+    this.#identify = identify;
   }
 
   /** Calls that have no outcome yet. */
   get inFlight(): number {
-    return this.#supervision.inFlight + this.#own.inFlight + this.#waiting;
+    const sent = this.#supervision.inFlight + this.#own.inFlight;
+    return sent + this.#waiting + this.#followed.size;
   }
 
   /** The connections that are open. */
@@ -27,9 +48,24 @@ export class Carrier {
 
   /** Sends a call, at once where it can. */
   request(call: Call): Promise<Answer> {
+    if (!this.#identify) return this.#carry(call);
+    return this.#identify(call).then((identified) => this.#carry(identified));
+  }
+
+  #carry(call: Call): Promise<Answer> {
     const { connection } = this.#supervision;
     if (!connection || this.#own.suits(call, connection)) return this.#later(call);
-    return connection.call(call);
+    return this.#send(connection, call);
+  }
+
+  /** Waits for a task that the server began for a call. */
+  resume(call: Call, task: string): Promise<Answer> {
+    return this.#follow(call, task);
+  }
+
+  /** Waits for the tasks that are followed, at most `graceMs` milliseconds. */
+  async drained(graceMs: number): Promise<void> {
+    if (this.#followed.size > 0) await within(Promise.allSettled(this.#followed), graceMs);
   }
 
   /** Sends once more what certainly did not run. Its outcome is that of the second sending. */
@@ -46,8 +82,53 @@ export class Carrier {
   }
 
   async #later(call: Call): Promise<Answer> {
-    const connection = await this.#connectionOf(call);
-    return connection.call(call);
+    return this.#send(await this.#connectionOf(call), call);
+  }
+
+  /** Only servers that declare tasks cost their calls another turn. */
+  #send(connection: Connection, call: Call): Promise<Answer> {
+    const answer = connection.call(call);
+    if (!connection.mayBegin(call)) return answer;
+    const idOf = connection.makesTasks ? idOfLegacyTask : idOfTask;
+    return answer.then((first) => {
+      const id = idOf(call, first);
+      return id === undefined ? first : this.#begun(call, id, first.result);
+    });
+  }
+
+  async #begun(call: Call, id: string, seed: Json | undefined): Promise<Answer> {
+    await call.peer.keepTask?.(id);
+    return this.#follow(call, id, seed);
+  }
+
+  async #follow(call: Call, id: string, seed?: Json): Promise<Answer> {
+    const link: TaskLink = {
+      isLegacy: false,
+      ask: async (method, params) => {
+        const { connection, told } = await this.#connect(call);
+        link.isLegacy = connection.makesTasks;
+        const name = String(params["taskId"]);
+        return connection.request(method, params, { timeout: TASK_MS, call: told, name });
+      },
+      result: async () => (await this.#connectionOf(call)).result(call, id),
+    };
+    const followed = new ServerTask(call, id, link).follow(seed);
+    this.#followed.add(followed);
+    try {
+      return await followed;
+    } finally {
+      this.#followed.delete(followed);
+    }
+  }
+
+  /**
+   * The connection that a call would take now, for what is asked about its task. A call that was aborted still cancels its task; and
+   * what told the server who makes it is soon too old.
+   */
+  async #connect(call: Call): Promise<{ readonly connection: Connection; readonly told: Call }> {
+    const asking = amendCall(call, { signal: timeoutSignal(TASK_MS) });
+    const told = this.#identify ? await this.#identify(asking) : asking;
+    return { connection: await this.#connectionOf(told), told };
   }
 
   async #connectionOf(call: Call): Promise<Connection> {

@@ -1,18 +1,13 @@
 import type { Logger } from "pino";
 import { type Answer, type Call, GatewayError, type Json, type ServerEvent } from "propylon";
-import { abortableOf, abortError, setTimer } from "propylon/kit";
+import { abortableOf, abortError, declaresTasks, setTimer } from "propylon/kit";
 import type { Dropped } from "./dropped.ts";
-import {
-  type ClientInfo,
-  encodeCall,
-  encodeOwn,
-  mirrorArguments,
-  type Mirrors,
-} from "./envelope.ts";
+import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
+import { mirrorArguments, type Mirrors, needsTask } from "./envelope.ts";
 import { Exchange, type ExchangeOwner, Oversize, Pending } from "./exchange.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
-import type { Dialect, Wire, WireReceiver } from "./wire.ts";
+import { type Dialect, type Handshake, makesTasks, type Wire, type WireReceiver } from "./wire.ts";
 
 /** What a {@link Connection} reports to. */
 export interface ConnectionHost {
@@ -26,18 +21,15 @@ export interface ConnectionHost {
   event(event: ServerEvent): void;
 }
 
-/** What a server said about itself in the handshake. */
-export interface Handshake extends Dialect {
-  readonly capabilities: Json;
-  readonly instructions: string | undefined;
-  readonly serverInfo: Json | undefined;
-}
-
 /** Limits of a request that the gateway makes for itself. */
 export interface RequestOptions {
   /** Milliseconds. */
   readonly timeout?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** On whose behalf it is made: the server is told of its caller what calls tell. */
+  readonly call?: Call | undefined;
+  /** Value of `Mcp-Name`. */
+  readonly name?: string | undefined;
 }
 
 /** How long a server may take to answer a ping, in milliseconds. */
@@ -62,6 +54,10 @@ export class Connection implements ExchangeOwner {
   readonly receiver: WireReceiver;
   /** Set once negotiated. */
   handshake: Handshake | undefined;
+  /** Whether the server may answer calls of tools with tasks (SEP-2663). */
+  takesTasks = false;
+  /** Whether it makes tasks of calls that ask for it (2025-11-25). */
+  makesTasks = false;
   /** Which arguments go into headers, by tool (modern Streamable HTTP). */
   mirrors: Mirrors = new Map();
   readonly clientInfo: ClientInfo;
@@ -137,9 +133,27 @@ export class Connection implements ExchangeOwner {
       mirrored:
         mirror && call.method === "tools/call" ? mirrorArguments(mirror, call.args) : undefined,
       call,
+      takesTask: this.mayBegin(call),
       signal,
       owner: this,
     });
+    this.send(exchange);
+    return exchange.answer;
+  }
+
+  /** Whether the answer to a call may be a task of the server's. */
+  mayBegin(call: Call): boolean {
+    if (call.method !== "tools/call") return false;
+    return this.takesTasks || (this.makesTasks && needsTask(call));
+  }
+
+  /** Asks for the answer to a call that became a task (2025-11-25); what the server asks meanwhile comes with it. */
+  result(call: Call, taskId: string): Promise<Answer> {
+    const id = nextId();
+    const method = "tasks/result";
+    const message = encodeOwn(this, id, method, { taskId });
+    const signal = abortableOf(call);
+    const exchange = new Exchange({ id, method, message, call, signal, owner: this });
     this.send(exchange);
     return exchange.answer;
   }
@@ -162,7 +176,7 @@ export class Connection implements ExchangeOwner {
     params: Json | undefined,
     options: RequestOptions = {},
   ): Promise<Answer> {
-    const exchange = this.open(method, params, options.signal);
+    const exchange = this.open(method, params, options);
     const { timeout } = options;
     if (timeout === undefined) return exchange.answer;
     const timer = setTimer(() => {
@@ -182,10 +196,11 @@ export class Connection implements ExchangeOwner {
   }
 
   /** Sends a request whose answer may take as long as it likes. */
-  open(method: string, params: Json | undefined, signal?: AbortSignal): Exchange {
+  open(method: string, params: Json | undefined, options: RequestOptions = {}): Exchange {
+    const { signal, call, name } = options;
     const id = nextId();
-    const message = encodeOwn(this, id, method, params);
-    const exchange = new Exchange({ id, method, message, signal, owner: this });
+    const message = encodeOwn(this, id, method, params, call);
+    const exchange = new Exchange({ id, method, message, name, signal, owner: this });
     exchange.answer.catch(() => undefined);
     if (signal?.aborted) exchange.fail(abortError(signal));
     else this.send(exchange);
@@ -260,6 +275,8 @@ export class Connection implements ExchangeOwner {
   /** Fixes the dialect for good. */
   agree(handshake: Handshake): void {
     this.handshake = handshake;
+    this.takesTasks = handshake.era === "modern" && declaresTasks(handshake.capabilities);
+    this.makesTasks = makesTasks(handshake);
     this.wire.speak(handshake);
   }
 

@@ -1,5 +1,13 @@
 import type { Call, Json, Tool } from "propylon";
-import { amendCall, cleanMeta, HEADER_NAME, isObject, withoutReserved } from "propylon/kit";
+import {
+  amendCall,
+  cleanMeta,
+  HEADER_NAME,
+  isObject,
+  withoutReserved,
+  withoutTasks,
+  withTasks,
+} from "propylon/kit";
 import type { Dialect } from "./wire.ts";
 
 /** `name` and `version` of the gateway as a client. */
@@ -12,6 +20,16 @@ export interface ClientInfo {
 export interface Sender {
   readonly dialect: Dialect | undefined;
   readonly clientInfo: ClientInfo;
+  /** Whether the server may answer calls of tools with tasks (SEP-2663). */
+  readonly takesTasks: boolean;
+  /** Whether it makes tasks of calls that ask for it (2025-11-25). */
+  readonly makesTasks: boolean;
+}
+
+/** Whether a call is of a tool that can only be called as a task (2025-11-25, Tool-Level Negotiation). */
+export function needsTask({ method, tool }: Call): boolean {
+  if (method !== "tools/call" || tool?.["execution"] === undefined) return false;
+  return isObject(tool["execution"]) && tool["execution"]["taskSupport"] === "required";
 }
 
 /** Key of `_meta` that tells a server who calls; the header of that name is {@link IDENTITY_HEADER}. */
@@ -36,8 +54,9 @@ export function identityOf(call: Identified | undefined): string | undefined {
 /** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `JSON.stringify`. */
 export function encodeCall(sender: Sender, id: string, call: Call): string {
   const { method, name, args, progress } = call;
-  const params = paramsOf(call);
-  const meta = requestMeta(sender, call, progress ? id : undefined);
+  const asked = paramsOf(call);
+  const params = sender.makesTasks && needsTask(call) ? { ...asked, task: {} } : asked;
+  const meta = requestMeta(sender, method, call, progress ? id : undefined);
   const own = meta === undefined ? undefined : { _meta: meta };
   if (method === "resources/read") return encode(id, method, { ...params, uri: name, ...own });
   if (method === "completion/complete") return encode(id, method, { ...params, ...own });
@@ -51,14 +70,15 @@ export function encodeCall(sender: Sender, id: string, call: Call): string {
   );
 }
 
-/** A request of the gateway's own. */
+/** A request of the gateway's own, perhaps on behalf of a call. */
 export function encodeOwn(
   sender: Sender,
   id: string,
   method: string,
   params: Json | undefined,
+  call?: Call,
 ): string {
-  const meta = requestMeta(sender, undefined, undefined);
+  const meta = requestMeta(sender, method, call, undefined);
   return encode(id, method, meta === undefined ? params : { ...params, _meta: meta });
 }
 
@@ -68,7 +88,8 @@ function encode(id: string, method: string, params: Json | undefined): string {
 
 /** The modern era repeats on every request what `initialize` said once; the capabilities are those of the caller. */
 function requestMeta(
-  { dialect, clientInfo }: Sender,
+  { dialect, clientInfo, takesTasks }: Sender,
+  method: string,
   call: Call | undefined,
   progressToken: string | undefined,
 ): Json | undefined {
@@ -79,12 +100,28 @@ function requestMeta(
     ...meta,
     "io.modelcontextprotocol/protocolVersion": dialect.version,
     "io.modelcontextprotocol/clientInfo": clientInfo,
-    "io.modelcontextprotocol/clientCapabilities": call?.peer.capabilities ?? {},
+    "io.modelcontextprotocol/clientCapabilities": call
+      ? capabilitiesOf(call, takesTasks && TASK_METHODS.has(method))
+      : {},
   };
   if (progressToken !== undefined) modern["progressToken"] = progressToken;
   if (call?.peer.logLevel !== undefined)
     modern["io.modelcontextprotocol/logLevel"] = call.peer.logLevel;
   return modern;
+}
+
+/** Requests that have to do with tasks. */
+const TASK_METHODS: ReadonlySet<string> = new Set([
+  "tools/call",
+  "tasks/get",
+  "tasks/update",
+  "tasks/cancel",
+]);
+
+/** Those of the client, but for tasks: it is the gateway that waits for the server's, whatever its client knows. */
+function capabilitiesOf({ peer: { capabilities } }: Call, takesTasks: boolean): Json {
+  if (takesTasks) return withTasks(capabilities);
+  return capabilities["extensions"] === undefined ? capabilities : withoutTasks(capabilities);
 }
 
 /** What goes to the server of a caller's `_meta`, and who the caller is where the server is told. */

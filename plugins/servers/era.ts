@@ -1,8 +1,9 @@
 import { type Answer, type Era, GatewayError, type Json, isGatewayError } from "propylon";
 import { isObject } from "propylon/kit";
 import { statusOf } from "./faults.ts";
-import type { Connection, Handshake } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import type { ClientInfo } from "./envelope.ts";
+import type { Handshake } from "./wire.ts";
 
 /** The modern revision spoken here. */
 export const MODERN_VERSION = "2026-07-28";

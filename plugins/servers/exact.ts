@@ -22,13 +22,21 @@ export function keepExact(message: unknown, chunks: readonly Buffer[]): Json | u
 
 /** A member of a message as it was written. */
 function textOf(chunks: readonly Buffer[], path: readonly string[]): string | undefined {
+  return memberBytes(chunks, path)?.toString("utf8");
+}
+
+/** The bytes of a member of a JSON text; `undefined` when it is not there. */
+export function memberBytes(
+  chunks: readonly Buffer[],
+  path: readonly string[],
+): Buffer | undefined {
   let bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   for (const name of path) {
     const member = scanJson([bytes], DEEPEST).members.find((each) => each.name === name);
     if (!member) return undefined;
     bytes = bytes.subarray(member.start, member.end);
   }
-  return bytes.toString("utf8");
+  return bytes;
 }
 
 /**

@@ -28,6 +28,8 @@ export interface ExchangeParts {
   readonly mirrored?: readonly string[] | undefined;
   /** The call it carries; absent for the gateway's own requests. */
   readonly call?: Call | undefined;
+  /** See {@link Exchange.takesTask}. */
+  readonly takesTask?: boolean;
   readonly signal: Abortable | undefined;
   readonly owner: ExchangeOwner;
 }
@@ -46,6 +48,8 @@ export class Exchange implements Awaited {
   readonly call: Call | undefined;
   /** The outcome. */
   readonly answer: Promise<Answer>;
+  /** Whether its answer may be a task. */
+  readonly takesTask: boolean;
   /** Whether it was sent a second time; there is no third. */
   resent = false;
   /** Whether the outcome is known. */
@@ -68,6 +72,7 @@ export class Exchange implements Awaited {
     this.name = parts.name;
     this.mirrored = parts.mirrored;
     this.call = parts.call;
+    this.takesTask = parts.takesTask ?? false;
     this.owner = parts.owner;
     this.#signal = parts.signal;
     this.answer = new Promise((resolve, reject) => {

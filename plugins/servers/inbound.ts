@@ -160,6 +160,11 @@ export class Inbound {
       this.#questions.late(id);
       return this.#options.dropped.message("an answer to no request in flight here");
     }
+    // Nobody would ask for a task that was not to be one (SEP-2663, Capability Negotiation).
+    if (exchange.call && !exchange.takesTask && !this.#options.server.canAsk() && answer.isTask)
+      return exchange.fail(
+        new Faults(this.#options.name).protocol("began a task without being asked to"),
+      );
     exchange.settle(answer);
   }
 

@@ -1,5 +1,5 @@
 import { type Json, type Peer, toGatewayError } from "propylon";
-import { cleanMeta, type RpcError, type RpcId, toRpcError } from "propylon/kit";
+import { cleanMeta, isAskable, type RpcError, type RpcId, toRpcError } from "propylon/kit";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Owners } from "./owners.ts";
 
@@ -10,9 +10,6 @@ const MAX_HELD = 100;
 
 /** URLs that clients were asked to open and whose end is still to be told; more are forgotten, the oldest first. */
 const MAX_VISITS = 1_000;
-
-/** Requests a client can answer for a server. */
-const ASKABLE = new Set(["sampling/createMessage", "elicitation/create", "roots/list"]);
 
 const NOBODY: RpcError = {
   code: -32601,
@@ -61,7 +58,7 @@ export class Questions {
   /** Takes a request from the server and sees that it is answered. */
   ask(id: RpcId, method: string, params: Json | undefined, origin: Exchange | undefined): void {
     if (method === "ping") return this.#reply(id, { result: {} });
-    if (!ASKABLE.has(method))
+    if (!isAskable(method))
       return this.#reply(id, {
         error: { code: -32601, message: `Method "${method}" is not known here.` },
       });

@@ -132,7 +132,7 @@ export class Upstream implements ManagedServer {
         ]),
       listChanged: (connection, list) => void this.#listing.outdatedBeside(connection, list),
     });
-    this.#carrier = new Carrier(this.#supervision, this.#own);
+    this.#carrier = new Carrier(this.#supervision, this.#own, options.identify);
     this.#probe = new Probe({
       ...options,
       ...inbound,
@@ -167,10 +167,13 @@ export class Upstream implements ManagedServer {
   /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
   async close(graceMs: number): Promise<void> {
     this.#listing.close();
+    const until = performance.now() + graceMs;
+    await this.#carrier.drained(graceMs);
+    const left = Math.max(0, until - performance.now());
     await Promise.all([
       this.#probe.close(),
-      this.#supervision.close(graceMs),
-      this.#own.close("is not part of the gateway any more", graceMs, true),
+      this.#supervision.close(left),
+      this.#own.close("is not part of the gateway any more", left, true),
     ]);
     this.#subscriptions.suspend();
   }
@@ -186,9 +189,11 @@ export class Upstream implements ManagedServer {
   }
 
   request(call: Call): Promise<Answer> {
-    const { identify } = this.#options;
-    if (!identify) return this.#carrier.request(call);
-    return identify(call).then((identified) => this.#carrier.request(identified));
+    return this.#carrier.request(call);
+  }
+
+  resume(call: Call, task: string): Promise<Answer> {
+    return this.#carrier.resume(call, task);
   }
 
   async subscribe(uri: string): Promise<void> {

@@ -1,10 +1,18 @@
-import type { Era, GatewayError } from "propylon";
+import type { Era, GatewayError, Json } from "propylon";
+import { isObject } from "propylon/kit";
 import type { Exchange } from "./exchange.ts";
 
 /** The protocol revision a wire speaks; decides HTTP headers. */
 export interface Dialect {
   readonly era: Era;
   readonly version: string;
+}
+
+/** What a server said about itself in the handshake. */
+export interface Handshake extends Dialect {
+  readonly capabilities: Json;
+  readonly instructions: string | undefined;
+  readonly serverInfo: Json | undefined;
 }
 
 /** Carries JSON-RPC messages to one server. Knows framing and headers, not what a message means. */
@@ -44,4 +52,11 @@ export interface WireReceiver {
    * @param others what becomes of the other requests in flight: `fail`, or `finish` on streams of their own
    */
   lost(error: GatewayError, others: "fail" | "finish", resend?: Exchange): void;
+}
+
+/** Whether a server makes tasks of calls of tools that ask for it (2025-11-25). */
+export function makesTasks({ era, capabilities: { tasks } }: Handshake): boolean {
+  const requests = isObject(tasks) ? tasks["requests"] : undefined;
+  const tools = isObject(requests) ? requests["tools"] : undefined;
+  return era === "legacy" && isObject(tools) && isObject(tools["call"]);
 }

@@ -18,9 +18,12 @@ export default definePlugin({
       (kept) => kept.close(),
     );
     const service = registry.serve(gateway.config);
-    gateway.onStart(() => {
+    gateway.hook("gateway:ready", () => registry.resume(gateway.control));
+    gateway.hook("gateway:drain", () => registry.rest());
+    gateway.onStart(async () => {
       service.calls.limits = callLimits(gateway.config);
-      return service.calls.load();
+      await service.calls.load();
+      return registry.serveOthers();
     });
     return service;
   },

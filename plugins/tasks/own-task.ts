@@ -7,6 +7,7 @@ import {
   type InputRequest,
   type TaskRequest,
   type SharedTaskState,
+  type TaskOrigin,
   ttlOf,
 } from "./service.ts";
 import { interrupted, type OwnTaskRecord, toStored } from "./task-record.ts";
@@ -26,6 +27,7 @@ export interface TaskHome {
   /** Milliseconds that a task is kept behind its end. */
   readonly ttl: number;
   conclude(task: OwnTask, final: FinalState, persists: boolean): Promise<void>;
+  save(task: OwnTask): Promise<void>;
   cancel(task: OwnTask): Promise<void>;
   forget(task: OwnTask): Promise<void>;
   drop(task: OwnTask): void;
@@ -45,7 +47,10 @@ export class OwnTask implements TaskHandle {
   next: FinalState | undefined;
   writing: Promise<void> | undefined;
   readonly #home: TaskHome;
-  readonly #request: Pick<TaskRequest, "cancel" | "answer"> | undefined;
+  /** The task of its server that it stands for. */
+  origin: TaskOrigin | undefined;
+  #request: Pick<TaskRequest, "cancel" | "answer"> | undefined;
+  #rests = false;
   readonly #watchers = new Set<() => void>();
   #final: FinalState | undefined;
   #updatedAt: string;
@@ -60,6 +65,7 @@ export class OwnTask implements TaskHandle {
     this.server = given.server;
     this.name = given.name;
     this.format = given.format;
+    this.origin = given.origin;
     this.createdAt = isNew ? new Date().toISOString() : given.createdAt;
     this.#updatedAt = this.createdAt;
     if (!isNew && given.state !== "working") this.settle(finalOf(given));
@@ -115,6 +121,7 @@ export class OwnTask implements TaskHandle {
   }
 
   async finish(outcome: TaskOutcome): Promise<void> {
+    if (this.#rests) return;
     const end = isShutdown(outcome) ? interrupted() : toEnd(outcome);
     const state = outcome instanceof Answer && !outcome.isRpcError ? "completed" : "failed";
     // What was cancelled or written meanwhile comes first.
@@ -122,6 +129,23 @@ export class OwnTask implements TaskHandle {
     const final = { state, endedAt: new Date().toISOString(), end } as const;
     // When everything ends it stays as it was written last, and the next process tells that.
     await this.#home.conclude(this, final, true).catch(() => {});
+  }
+
+  async goesOn(origin: TaskOrigin): Promise<void> {
+    if (this.isOver) return;
+    this.origin = origin;
+    await this.#home.save(this).catch(() => {});
+  }
+
+  /** Somebody works on it again. */
+  adopt(request: Pick<TaskRequest, "cancel" | "answer">): void {
+    this.#request = request;
+  }
+
+  /** The gateway ends, and the work goes on at its server. */
+  rest(): void {
+    this.#rests = true;
+    this.#request?.cancel(new GatewayError("draining", "The gateway is shutting down."));
   }
 
   cancel(): Promise<void> {
@@ -141,9 +165,9 @@ export class OwnTask implements TaskHandle {
     return () => void this.#watchers.delete(listener);
   }
 
-  /** Whether it is worked on here. */
-  get isLive(): boolean {
-    return this.#request !== undefined && !this.isOver;
+  /** Whether the gateway ends before it. */
+  get isResting(): boolean {
+    return this.#rests;
   }
 
   /** Takes its final state. */
@@ -162,6 +186,7 @@ export class OwnTask implements TaskHandle {
   toRecord(gateway: string): OwnTaskRecord {
     const { id, owner, server, name, format, createdAt } = this;
     const { state = "working", endedAt, end } = this.next ?? this.#final ?? {};
+    const origin = state === "working" ? this.origin : undefined;
     return {
       id,
       owner,
@@ -172,6 +197,7 @@ export class OwnTask implements TaskHandle {
       createdAt,
       endedAt,
       end: end && toStored(end),
+      origin,
       gateway,
     };
   }
@@ -187,6 +213,7 @@ function isShutdown(outcome: TaskOutcome): boolean {
   return isGatewayError(outcome) && outcome.code === "draining";
 }
 
-function finalOf({ state, endedAt, createdAt, end }: OwnTaskRecord): FinalState {
+/** The end that a record tells. */
+export function finalOf({ state, endedAt, createdAt, end }: OwnTaskRecord): FinalState {
   return { state: state as FinalState["state"], endedAt: endedAt ?? createdAt, end };
 }

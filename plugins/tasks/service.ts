@@ -38,12 +38,15 @@ export interface SharedTask {
   /** Set when it is completed or failed. */
   readonly end?: TaskEnd | undefined;
   /**
-   * Ends it; does nothing to one that has ended.
-   * @throws {GatewayError} `unavailable`: it is as it was; `exists` when it runs at another gateway
+   * Ends it, at whichever gateway of the store it runs; does nothing to one that has ended.
+   * @throws {GatewayError} `unavailable`: it is as it was
    */
   cancel(): Promise<void>;
-  /** Answers some of its questions; keys that are not open are passed over. */
-  answer(responses: Json): void;
+  /**
+   * Answers some of its questions; keys that are not open are passed over.
+   * @throws {GatewayError} `unavailable` when the gateway that works on it does not answer
+   */
+  answer(responses: Json): void | Promise<void>;
   /** Drops one that has ended before its time, where its kind can. */
   forget?(): Promise<void>;
   /** Calls back after each change of state or questions. @returns stops that */
@@ -53,6 +56,14 @@ export interface SharedTask {
 /** How the end of a piece of work is told: an answer of its server, or why there is none. */
 export type TaskOutcome = Answer | Error;
 
+/** A task of the server's own, which goes on when the gateway ends. */
+export interface TaskOrigin {
+  /** The server's id of it. */
+  readonly id: string;
+  /** What its client can be asked, as the client declared it. */
+  readonly capabilities: Json;
+}
+
 /** A task at work in this process, for whoever works on it. */
 export interface TaskHandle extends SharedTask {
   /** Reports progress. */
@@ -61,6 +72,8 @@ export interface TaskHandle extends SharedTask {
   ask(questions: ReadonlyMap<string, InputRequest>): void;
   /** Gives its end. Once it is stored, it counts. Never rejects; does nothing to a task that has ended. */
   finish(outcome: TaskOutcome): Promise<void>;
+  /** Its server works on it as a task of its own, by which it goes on after a restart. Resolves when that is stored. Never rejects. */
+  goesOn(origin: TaskOrigin): Promise<void>;
   /** It never came to be: nobody was told of it. */
   drop(): void;
 }
@@ -72,6 +85,8 @@ export interface TaskRequest {
   readonly principal: Principal;
   /** See {@link SharedTask.format}. */
   readonly format?: string | undefined;
+  /** See {@link TaskHandle.goesOn}. */
+  readonly origin?: TaskOrigin | undefined;
   /** Its owner cancelled it, or the gateway ends. */
   cancel(reason: Error): void;
   /** Some of its questions were answered. */
@@ -96,13 +111,20 @@ export interface TaskLimits {
   readonly evicts: boolean;
 }
 
+/** What a table has, and what it had no room for. */
+export interface TableCounts {
+  readonly running: number;
+  readonly kept: number;
+  /** How often something had no room since the process started, by the bound: a task, or the result of one. */
+  readonly refused: ReadonlyMap<keyof TaskLimits, number>;
+}
+
 /** The tasks of one kind. Lives through reloads. */
 export interface TaskTable {
   /** In force from now on. */
   limits: TaskLimits;
-  /** At work and kept now; refused at a bound since the process started. */
-  readonly counts: { readonly running: number; readonly kept: number; readonly refused: number };
-  /** Takes in the tasks of processes before, once: those that ran then have failed. For `onStart`. */
+  readonly counts: TableCounts;
+  /** Takes in the tasks of processes before, once: those that ran then have failed, or go on at their servers. For `onStart`. */
   load(): Promise<void>;
   /**
    * Begins a task: it is stored, and can be found.
@@ -133,6 +155,10 @@ export interface TaskService {
   readonly pollInterval: number;
   /** Tasks that calls of MCP clients have become. */
   readonly calls: TaskTable;
+  /** Every table that was opened, by kind. */
+  readonly tables: ReadonlyMap<string, Pick<TaskTable, "counts">>;
+  /** Look-ups that had no room since the process started. */
+  readonly refusedLookups: number;
   /** Whether any rule has {@link TaskRule.isRequired}. */
   readonly hasRequired: boolean;
   /** When calls of a tool become tasks. */

@@ -14,6 +14,8 @@ export const ownTaskSchema = z.object({
   createdAt: z.iso.datetime(),
   endedAt: z.iso.datetime().optional(),
   end: endSchema.optional(),
+  /** The task of its server, while it is at work. */
+  origin: z.object({ id: z.string(), capabilities: z.record(z.string(), z.unknown()) }).optional(),
   /** The gateway that works on it, or did. */
   gateway: z.string(),
 });

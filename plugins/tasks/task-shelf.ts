@@ -14,7 +14,7 @@ export class TaskShelf {
   readonly #onForget: (task: OwnTask) => void;
   #limits: TaskLimits;
   #bytes = 0;
-  #refused = 0;
+  readonly #refused = new Map<keyof TaskLimits, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(limits: TaskLimits, onForget: (task: OwnTask) => void) {
@@ -51,11 +51,12 @@ export class TaskShelf {
   makeRoom(owner: string): void {
     const { maxRunning, maxRunningEach, maxTasks, maxTasksEach, evicts } = this.#limits;
     const { tasks, running } = this.#shares;
-    if (this.#running.size >= maxRunning || running.of(owner) >= maxRunningEach)
-      throw this.#refuse(`${this.#running.size} tasks are running already.`);
-    if (this.#kept.size < maxTasks && tasks.of(owner) < maxTasksEach) return;
+    if (this.#running.size >= maxRunning) throw this.#refuse("maxRunning", "running");
+    if (running.of(owner) >= maxRunningEach) throw this.#refuse("maxRunningEach", "running");
+    const isFull = this.#kept.size >= maxTasks;
+    if (!isFull && tasks.of(owner) < maxTasksEach) return;
     const surplus = evicts ? this.#surplus(owner) : undefined;
-    if (!surplus) throw this.#refuse(`${this.#kept.size} tasks are kept already.`);
+    if (!surplus) throw this.#refuse(isFull ? "maxTasks" : "maxTasksEach", "kept");
     this.forget(surplus);
   }
 
@@ -72,10 +73,11 @@ export class TaskShelf {
   takes(owner: string, end: TaskEnd | undefined): boolean {
     const { evicts, maxTaskSize, maxTotalSize, maxTotalSizeEach } = this.#limits;
     const size = sizeOfEnd(end);
-    if (size > maxTaskSize) return false;
+    if (size > maxTaskSize) return this.#count("maxTaskSize");
     if (evicts) return true;
+    if (this.#bytes + size > maxTotalSize) return this.#count("maxTotalSize");
     const ofOne = this.#shares.bytes.of(owner) + size;
-    return this.#bytes + size <= maxTotalSize && ofOne <= maxTotalSizeEach;
+    return ofOne <= maxTotalSizeEach || this.#count("maxTotalSizeEach");
   }
 
   /** Gives one its final state. */
@@ -86,8 +88,8 @@ export class TaskShelf {
     if (this.#limits.evicts) this.#shrink();
   }
 
-  /** Drops one for good. */
-  forget(task: OwnTask): void {
+  /** Drops one for good. @param isStored it is this gateway's to remove from the store */
+  forget(task: OwnTask, isStored = true): void {
     if (!this.#kept.delete(task.id)) return;
     this.#stop(task);
     this.#shares.tasks.remove(task.owner);
@@ -96,7 +98,7 @@ export class TaskShelf {
       this.#bytes -= size;
       this.#shares.bytes.remove(task.owner, size);
     }
-    this.#onForget(task);
+    if (isStored) this.#onForget(task);
   }
 
   /** Drops what is beyond the bounds, the oldest first. */
@@ -167,9 +169,16 @@ export class TaskShelf {
     this.#schedule();
   }
 
-  #refuse(message: string): GatewayError {
-    this.#refused++;
-    return new GatewayError("rate_limited", message, {
+  /** Counts what has no room. */
+  #count(bound: keyof TaskLimits): false {
+    this.#refused.set(bound, (this.#refused.get(bound) ?? 0) + 1);
+    return false;
+  }
+
+  #refuse(bound: keyof TaskLimits, what: "running" | "kept"): GatewayError {
+    this.#count(bound);
+    const count = what === "running" ? this.#running.size : this.#kept.size;
+    return new GatewayError("rate_limited", `${count} tasks are ${what} already.`, {
       hint: "Wait for one of them, or cancel it.",
       headers: { "retry-after": "5" },
     });

@@ -1,8 +1,9 @@
-import { GatewayError } from "propylon";
+import { GatewayError, isGatewayError } from "propylon";
 import { type Kv, Records, type Store, within } from "propylon/kit";
 import { toEnd } from "./end.ts";
-import { type FinalState, OwnTask, type TaskHome } from "./own-task.ts";
-import type { TaskLimits, TaskRequest, TaskTable } from "./service.ts";
+import type { OtherGateways } from "./other-gateways.ts";
+import { type FinalState, finalOf, OwnTask, type TaskHome } from "./own-task.ts";
+import type { SharedTask, TaskLimits, TaskRequest, TaskTable } from "./service.ts";
 import { interrupted, type OwnTaskRecord, ownTaskSchema } from "./task-record.ts";
 import { TaskShelf } from "./task-shelf.ts";
 
@@ -22,14 +23,24 @@ export class OwnTasks implements TaskTable, TaskHome {
   readonly #records: Records<OwnTaskRecord>;
   readonly #kv: Kv<OwnTaskRecord>;
   readonly #shelf: TaskShelf;
+  readonly #others: OtherGateways;
+  /** Those that go on at their servers, and that nobody waits for yet. */
+  readonly #resting = new Set<OwnTask>();
+  #run: ((task: OwnTask) => void) | undefined;
   #isLoaded = false;
 
-  constructor(kind: string, limits: TaskLimits, store: Store) {
+  constructor(kind: string, limits: TaskLimits, store: Store, others: OtherGateways) {
     const options = { schema: ownTaskSchema };
     this.kind = kind;
     this.#store = store;
+    this.#others = others;
     this.#kv = store.kv(kind, options);
-    this.#records = new Records(store, kind, { ...options, signal: this.#closing.signal });
+    this.#records = new Records(store, kind, {
+      ...options,
+      signal: this.#closing.signal,
+      // Another gateway took it for lost, and has ended it.
+      owns: ({ gateway }) => gateway === store.replica,
+    });
     this.#shelf = new TaskShelf(limits, (task) => void this.#records.delete(task.id));
   }
 
@@ -51,7 +62,7 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   async load(): Promise<void> {
     if (this.#isLoaded || !this.#records.isKept) return;
-    const living = await this.#livingGateways();
+    const living = await this.#others.living();
     const found: OwnTaskRecord[] = [];
     for await (const { value } of this.#records.load())
       if (value.state !== "working" || !living.has(value.gateway)) found.push(value);
@@ -74,19 +85,39 @@ export class OwnTasks implements TaskTable, TaskHome {
   }
 
   /** The task of an owner, be it at another gateway of the store. */
-  async find(id: string, owner: string): Promise<OwnTask | undefined> {
-    const task = this.#shelf.get(id) ?? (await this.#findElsewhere(id, owner));
+  async find(id: string, owner: string): Promise<SharedTask | undefined> {
+    const task = this.#shelf.get(id);
+    if (task) return task.owner === owner ? task : undefined;
+    return this.#findElsewhere(id, owner);
+  }
+
+  /** A task that this gateway has. */
+  findHere(id: string, owner: string): OwnTask | undefined {
+    const task = this.#shelf.get(id);
     return task?.owner === owner ? task : undefined;
+  }
+
+  /** Has somebody wait for the tasks that go on at their servers, be they of a process before or of a gateway that is gone. */
+  resume(run: (task: OwnTask) => void): void {
+    this.#run = run;
+    for (const task of this.#resting) if (!task.isOver) run(task);
+    this.#resting.clear();
+  }
+
+  /** The gateway ends: what goes on at its server is left as it is stored. */
+  rest(): void {
+    if (!this.#records.isKept) return;
+    for (const task of this.#shelf.running) if (task.origin) task.rest();
+  }
+
+  save(task: OwnTask): Promise<void> {
+    return this.#save(task, false);
   }
 
   async cancel(task: OwnTask): Promise<void> {
     // Its end may be about to be written.
     if (task.writing) await this.#save(task, false);
     if (task.isOver) return;
-    if (!task.isLive)
-      throw new GatewayError("exists", "The task is running at another gateway.", {
-        hint: "Wait for its end.",
-      });
     const endedAt = new Date().toISOString();
     await this.conclude(task, { state: "cancelled", endedAt, end: undefined }, false);
     task.abort();
@@ -110,6 +141,9 @@ export class OwnTasks implements TaskTable, TaskHome {
       task.writing = this.#save(task, persists);
       try {
         await task.writing;
+      } catch (error) {
+        if (!isGatewayError(error) || error.code !== "exists") throw error;
+        return await this.#yield(task);
       } finally {
         task.writing = undefined;
         task.next = undefined;
@@ -119,7 +153,9 @@ export class OwnTasks implements TaskTable, TaskHome {
   }
 
   cancelAll(): void {
+    this.rest();
     for (const task of this.#shelf.running) {
+      if (task.isResting) continue;
       const endedAt = new Date().toISOString();
       if (this.#records.isKept) this.#interrupt(task);
       else this.#shelf.settle(task, { state: "cancelled", endedAt, end: undefined });
@@ -155,25 +191,45 @@ export class OwnTasks implements TaskTable, TaskHome {
   #restore(record: OwnTaskRecord): OwnTask {
     const task = new OwnTask(this, record);
     this.#shelf.add(task);
-    if (!task.isOver) this.#interrupt(task);
+    if (task.isOver) return task;
+    if (!task.origin) {
+      this.#interrupt(task);
+      return task;
+    }
+    this.#save(task, true).catch(() => {});
+    if (this.#run) this.#run(task);
+    else this.#resting.add(task);
     return task;
   }
 
-  /** A task of another gateway of the store, as it was stored last. */
-  async #findElsewhere(id: string, owner: string): Promise<OwnTask | undefined> {
-    if (!this.#store.shared || !UUID.test(id)) return undefined;
-    const entry = await this.#kv.get(id);
-    if (entry?.value.owner !== owner) return undefined;
-    const isLost =
-      entry.value.state === "working" && !(await this.#livingGateways()).has(entry.value.gateway);
-    if (!isLost) return new OwnTask(this, entry.value);
-    this.#records.adopt(entry);
-    return this.#shelf.get(id) ?? this.#restore(entry.value);
+  /** Another gateway took this one for lost and has told the task's end: that counts. */
+  async #yield(task: OwnTask): Promise<void> {
+    const entry = await this.#kv.get(task.id);
+    if (entry && entry.value.state !== "working") this.#shelf.settle(task, finalOf(entry.value));
+    else this.#shelf.forget(task, false);
   }
 
-  async #livingGateways(): Promise<ReadonlySet<string>> {
-    const all = this.#store.shared ? await this.#store.replicas() : [];
-    return new Set(all.map(({ id }) => id).filter((id) => id !== this.#store.replica));
+  /** A task of another gateway of the store, as it was stored last. */
+  async #findElsewhere(id: string, owner: string): Promise<SharedTask | undefined> {
+    if (!this.#others.canBe || !UUID.test(id)) return undefined;
+    const entry = await this.#kv.get(id);
+    if (entry?.value.owner !== owner) return undefined;
+    const { value: record } = entry;
+    if (record.state !== "working") return new OwnTask(this, record);
+    if (!(await this.#others.living()).has(record.gateway)) {
+      this.#records.adopt(entry);
+      return this.#shelf.get(id) ?? this.#restore(record);
+    }
+    const watch: SharedTask["watch"] = (listener) => this.#watchRecord(id, listener);
+    const task = await this.#others.show(record, this.kind, this.ttl, watch);
+    if (task) return task;
+    const ended = await this.#kv.get(id);
+    return ended && new OwnTask(this, ended.value);
+  }
+
+  #watchRecord(id: string, listener: () => void): () => void {
+    const watching = this.#kv.watch(id, listener).catch(() => undefined);
+    return () => void watching.then((end) => end?.());
   }
 
   #save(task: OwnTask, persists: boolean): Promise<void> {

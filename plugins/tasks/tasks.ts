@@ -1,6 +1,8 @@
-import type { Principal } from "propylon";
+import type { Control, Principal } from "propylon";
 import { LookupQuota, matchesWildcard, type Store } from "propylon/kit";
 import type { TasksOptions } from "./options.ts";
+import { OtherGateways } from "./other-gateways.ts";
+import { RestoredCall } from "./restored-call.ts";
 import type {
   SharedTask,
   TaskLimits,
@@ -17,14 +19,37 @@ export class TaskRegistry {
   readonly #tables = new Map<string, OwnTasks>();
   readonly #sources = new Set<TaskSource>();
   readonly #lookups = new LookupQuota("tasks");
+  readonly #others: OtherGateways;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#others = new OtherGateways(store);
+  }
+
+  /** Lets other gateways of the store see and end what runs here. @returns ends that */
+  serveOthers(): Promise<() => void> {
+    return this.#others.serve((kind, id, owner) => this.#tables.get(kind)?.findHere(id, owner));
+  }
+
+  /** Waits for what servers went on with while there was no gateway. */
+  resume(control: Pick<Control, "servers" | "timeouts">): void {
+    for (const table of this.#tables.values())
+      table.resume((task) => void new RestoredCall(task, task.origin!).run(control));
+  }
+
+  /** The gateway ends. */
+  rest(): void {
+    for (const table of this.#tables.values()) table.rest();
   }
 
   /** The service with these options. */
   serve(options: TasksOptions): TaskService {
+    const lookups = this.#lookups;
     return {
+      tables: this.#tables,
+      get refusedLookups() {
+        return lookups.refused;
+      },
       pollInterval: options.pollInterval,
       calls: this.open("mcp", callLimits(options)),
       hasRequired: Object.values(options.tools).some(({ required }) => required),
@@ -37,7 +62,7 @@ export class TaskRegistry {
 
   /** The tasks of one kind. */
   open(kind: string, limits: TaskLimits): TaskTable {
-    const table = this.#tables.get(kind) ?? new OwnTasks(kind, limits, this.#store);
+    const table = this.#tables.get(kind) ?? new OwnTasks(kind, limits, this.#store, this.#others);
     this.#tables.set(kind, table);
     return table;
   }

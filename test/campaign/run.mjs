@@ -110,6 +110,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "200 gateways killed with SIGKILL under load, and everything that they had said looked at",
   },
+  "tasks-kill": {
+    args: vitest("test/e2e/tasks-kill.test.ts"),
+    env: { TASK_KILLS: "100" },
+    times: 1,
+    each: "100 gateways killed with SIGKILL while MCP tasks run, 5 of each kind",
+  },
   "forged-tokens": {
     args: vitest("test/e2e/team-auth/forged-tokens.test.ts"),
     env: { FORGED_TOKENS: "100000" },

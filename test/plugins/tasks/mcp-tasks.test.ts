@@ -232,7 +232,11 @@ describe("bounds", () => {
     expect(await begin("", "bob")).not.toBe("undefined");
     const fifth = call("", "bob");
     await until(() => calls.length === 5);
-    expect(counts()).toEqual({ running: 3, kept: 3, refused: 2 });
+    expect(counts()).toMatchObject({ running: 3, kept: 3 });
+    expect([...counts().refused]).toEqual([
+      ["maxRunningEach", 1],
+      ["maxRunning", 1],
+    ]);
     for (const each of calls) each.finish();
     expect((await third).result).toMatchObject({ resultType: "complete" });
     expect((await fifth).result).toMatchObject({ resultType: "complete" });
@@ -308,15 +312,42 @@ describe("a store that outlives the process", () => {
     await until(async () => (await show(id))["status"] === "completed");
   });
 
-  it("of several gateways shows tasks everywhere; where it does not run it is not cancelled", async () => {
+  it("of several gateways shows, answers and cancels tasks everywhere, for their owner", async () => {
     const kept = new KeptStore({ shared: true });
     const first = await startTasks({}, { store: "kept" }, [kept.plugin]);
     const second = await startTasks({}, { store: "kept" }, [kept.plugin]);
     const id = await first.begin();
+    await until(() => first.calls.length === 1);
     expect(await second.show(id)).toMatchObject({ status: "working" });
-    expect((await second.send("tasks/get", { taskId: id }, "bob")).error).toMatchObject(UNKNOWN);
-    const refused = await second.send("tasks/cancel", { taskId: id });
-    expect(refused.error).toMatchObject({ data: { code: "exists" } });
-    expect(await first.show(id)).toMatchObject({ status: "working" });
+    for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+      const others = await second.send(method, { taskId: id, inputResponses: {} }, "bob");
+      expect(others.error).toMatchObject(UNKNOWN);
+    }
+    first.calls[0]!.report("half of it");
+    await until(async () => (await second.show(id))["statusMessage"] === "half of it");
+    const answer = first.calls[0]!.ask();
+    await until(async () => (await second.show(id))["status"] === "input_required");
+    const inputResponses = { "input-1": { action: "accept" } };
+    await second.send("tasks/update", { taskId: id, inputResponses });
+    expect(await answer).toEqual({ action: "accept" });
+    expect((await second.send("tasks/cancel", { taskId: id })).result).toBeDefined();
+    expect(await first.show(id)).toMatchObject({ status: "cancelled" });
+    expect(first.calls[0]!.reason).toMatchObject({ code: "cancelled" });
+    expect(await second.show(id)).toMatchObject({ status: "cancelled" });
+  });
+
+  it("shows the end that another gateway wrote when this one was taken for lost", async () => {
+    const kept = new KeptStore({ shared: true });
+    const first = await startTasks({}, { store: "kept" }, [kept.plugin]);
+    const second = await startTasks({}, { store: "kept" }, [kept.plugin]);
+    const id = await first.begin();
+    await until(() => first.calls.length === 1);
+    // As for the others when it was stopped for longer than its lease.
+    await kept.forgetGateways();
+    const lost = { status: "failed", error: { data: { code: "unavailable" } } };
+    expect(await second.show(id)).toMatchObject(lost);
+    first.calls[0]!.finish();
+    await until(async () => (await first.show(id))["status"] !== "working");
+    expect(await first.show(id)).toMatchObject(lost);
   });
 });

@@ -1,4 +1,5 @@
 import { Answer, definePlugin, type GatewayConfigInput, type Json } from "propylon";
+import { readEvents } from "propylon/kit";
 import { type PluginEntry, setupGateway } from "propylon/testing";
 import { createKey, digestOf } from "../../../core/http/auth/key.ts";
 import openapi from "../../../plugins/openapi/index.ts";
@@ -126,6 +127,25 @@ export async function startTasks(
     });
     return { status: response.status, body: (await response.json()) as Json };
   };
+  /** Opens a stream. @returns its messages so far, in order, and its end; or why there is none */
+  const listen = async (notifications: Json, who: Person = "ada", capabilities: Json = KNOWS) => {
+    const response = await postModern(
+      new URL(`${url}/mcp`),
+      "L",
+      "subscriptions/listen",
+      { notifications, _meta: modernMeta(capabilities) },
+      as(who),
+    );
+    const messages: Json[] = [];
+    if (!response.headers.get("content-type")?.includes("event-stream"))
+      return { messages, refusal: (await response.json()) as Json };
+    const reading = (async () => {
+      for await (const text of readEvents(response.body!, 2 ** 20, () => new Error("too large")))
+        messages.push(JSON.parse(text) as Json);
+    })();
+    const end = reading.catch(() => {});
+    return { messages, end };
+  };
   const counts = () => held.service!.calls.counts;
-  return { gateway, url, calls, counts, send, call, begin, show, rest };
+  return { gateway, url, calls, counts, send, call, begin, show, rest, listen };
 }
