@@ -25,6 +25,7 @@ export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
   "openapi.json",
   "_jobs",
   "mcp_server",
+  "oauth",
   ".",
   "..",
   ...OBJECT_NAMES,

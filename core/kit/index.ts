@@ -7,6 +7,8 @@
 export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 export { backoffDelay, type BackoffPolicy } from "./backoff.ts";
+export { Buckets } from "./buckets.ts";
+export { FetchedValue, FetchFailure } from "./fetched-value.ts";
 export { Recent } from "./recent.ts";
 
 // JSON and bytes of strangers
@@ -57,6 +59,8 @@ export {
   readJson,
 } from "../http/request.ts";
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
+export { GuardedHttpClient, type GuardedHttpClientOptions } from "./guarded-http.ts";
+export { placeOf } from "../http/auth/guesses.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./addresses.ts";
 export {

@@ -1,4 +1,5 @@
 import type { JWTPayload } from "jose";
+import type { Role } from "propylon";
 import { CLOCK_TOLERANCE_S } from "propylon/kit";
 import { invalidToken } from "./refusal.ts";
 
@@ -15,6 +16,10 @@ export interface TokenClaims {
   readonly audiences: readonly string[];
   readonly scopes: readonly string[];
   readonly client: string | undefined;
+  /** Id of the login, of tokens that this gateway made itself. */
+  readonly grant?: string;
+  /** What its person may where scopes do not say it, of tokens that this gateway made itself. */
+  readonly roles?: ReadonlySet<Role>;
   /** In milliseconds since 1970, with the tolerance. */
   readonly expiresAt: number;
 }
@@ -24,6 +29,8 @@ export interface CheckedToken {
   readonly claims: TokenClaims;
   /** In milliseconds since 1970. */
   readonly until: number;
+  /** Whether it was not withdrawn since; default: nobody could tell. */
+  readonly isLive?: () => boolean;
 }
 
 /** Finds out whether a token is an issuer's. */

@@ -1,7 +1,9 @@
 import { definePlugin } from "propylon";
 import { perGeneration } from "propylon/kit";
 import { Challenges } from "./challenge.ts";
+import { createResourceService } from "./create-service.ts";
 import { IssuerDocuments } from "./documents.ts";
+import { evictLost } from "./evict-lost.ts";
 import { isCrowded, TokenIssuers } from "./issuers.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
@@ -9,13 +11,17 @@ import { Outages } from "./outages.ts";
 import { findResources } from "./resources.ts";
 import { registerRoutes } from "./routes.ts";
 import { ScopeRoles } from "./scopes.ts";
+import { OauthResource } from "./service.ts";
 import { AccessTokens } from "./tokens.ts";
 import { registerWarnings } from "./warnings.ts";
+
+export * from "./service.ts";
 
 /** Lets people in with access tokens of authorization servers, and tells clients where to log in. */
 export default definePlugin({
   name: "oauth-resource",
   config: optionsSchema,
+  provides: OauthResource,
   setup(gateway) {
     const { config, control, metrics } = gateway;
     const documents = new IssuerDocuments(config);
@@ -38,21 +44,17 @@ export default definePlugin({
       challenge: (path, isRefused) => challenges.unauthorized(path, isRefused),
       stepUp: (path, principal, access) => challenges.stepUp(path, principal, access),
     });
-    registerWarnings(gateway, resources);
+    registerWarnings(gateway, resources, issuers);
     registerRoutes(gateway, {
       resources,
-      issuers: issuers.all.map(({ url }) => url),
+      issuers: () => issuers.all.map(({ url }) => url),
       scopes: scopes.known,
     });
-    // What was opened with a token of before, and is not for everyone any more who has one.
-    gateway.hook("reload:done", () => {
-      const isLost = (principal: Parameters<typeof tokens.accepts>[0]): boolean =>
-        Array.isArray(principal.claims?.["audiences"]) && !tokens.accepts(principal);
-      control.evict(isLost, "The token does not count any more: the configuration has changed.");
-    });
+    evictLost(gateway, tokens);
     gateway.onStart(() => {
       for (const { check } of issuers.all) void check.warm();
     });
     gateway.onDispose(() => documents.close());
+    return createResourceService(resources, scopes, issuers);
   },
 });

@@ -1,8 +1,7 @@
 import { GatewayError } from "propylon";
-import { CLOCK_TOLERANCE_S } from "propylon/kit";
+import { CLOCK_TOLERANCE_S, type FetchedValue } from "propylon/kit";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import type { IssuerDocument, IssuerDocuments, IssuerForm } from "./documents.ts";
-import type { FetchedValue } from "./fetched-value.ts";
 import type { IntrospectionOptions } from "./options.ts";
 import {
   expiredToken,

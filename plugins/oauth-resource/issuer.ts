@@ -1,6 +1,6 @@
+import { FetchedValue } from "propylon/kit";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";
-import { FetchedValue } from "./fetched-value.ts";
 import { IntrospectedTokens } from "./introspection.ts";
 import { KeySet } from "./key-set.ts";
 import { discover, namedUrl } from "./metadata.ts";

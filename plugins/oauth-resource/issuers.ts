@@ -3,6 +3,8 @@ import { readUnprovenClaims } from "propylon/kit";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";
 import { createCheck } from "./issuer.ts";
+import { LocalTokens } from "./local-tokens.ts";
+import type { LocalIssuer } from "./service.ts";
 import type { IssuerOptions, OauthResourceOptions } from "./options.ts";
 
 /** One issuer whose tokens count. */
@@ -14,11 +16,15 @@ export interface TokenIssuer {
   /** Whether its people are known by its name too, if the config says so. */
   readonly qualify: boolean | undefined;
   readonly check: IssuerCheck;
+  /** Whether it is the gateway's own. */
+  readonly isLocal: boolean;
 }
 
 /** The issuers of the config, and which of them a token is of. */
 export class TokenIssuers {
-  readonly all: readonly TokenIssuer[];
+  readonly #configured: readonly TokenIssuer[];
+  /** The gateway's own; while a reload prepares another, the last one counts. */
+  readonly #local: TokenIssuer[] = [];
   readonly #opaque: readonly (readonly [prefix: string, issuer: TokenIssuer])[];
   readonly #signed: ReadonlyMap<string, TokenIssuer>;
 
@@ -33,19 +39,40 @@ export class TokenIssuers {
         url: each.issuer,
         qualify: each.qualify,
         check: createCheck(name, each, documents),
+        isLocal: false,
       },
     }));
-    this.all = issuers.map(({ issuer }) => issuer);
-    this.#signed = new Map(this.all.map((issuer) => [issuer.url, issuer]));
+    this.#configured = issuers.map(({ issuer }) => issuer);
+    this.#signed = new Map(this.#configured.map((issuer) => [issuer.url, issuer]));
     this.#opaque = issuers.flatMap(({ prefix, issuer }) =>
       prefix === undefined ? [] : [[prefix, issuer] as const],
     );
   }
 
+  /** Those of the config, and the gateway's own. */
+  get all(): readonly TokenIssuer[] {
+    return [...this.#configured, ...this.#local.slice(-1)];
+  }
+
+  /** @returns what ends it @throws {GatewayError} `exists` for a name that one of the config has */
+  accept(issuer: LocalIssuer): () => void {
+    if (this.#configured.some(({ name }) => name === issuer.name))
+      throw new GatewayError(
+        "exists",
+        `Two issuers of oauth-resource are called "${issuer.name}".`,
+        {
+          hint: "Set plugins.oauth.name to another name: two people of one name would be one person.",
+        },
+      );
+    const own = toLocal(issuer);
+    this.#local.push(own);
+    return () => void this.#local.splice(this.#local.indexOf(own), 1);
+  }
+
   /** Who made a token, as it says itself: nothing of that is proven. */
   find(token: string): TokenIssuer | undefined {
     const issuer = readUnprovenClaims(token)?.["iss"];
-    if (typeof issuer === "string") return this.#signed.get(issuer);
+    if (typeof issuer === "string") return this.get(issuer);
     // Keys of the gateway, also mistyped ones, are nothing to be sent to somebody else.
     if (/^pp[a-z]_/.test(token)) return undefined;
     return this.#opaque.find(([prefix]) => token.startsWith(prefix))?.[1];
@@ -53,8 +80,21 @@ export class TokenIssuers {
 
   /** An issuer by the `iss` of its tokens. */
   get(url: string): TokenIssuer | undefined {
-    return this.#signed.get(url);
+    return this.#signed.get(url) ?? this.#local.slice(-1).find((own) => own.url === url);
   }
+}
+
+/** Its people are always known by its name too: others may be called the same. */
+function toLocal(issuer: LocalIssuer): TokenIssuer {
+  return {
+    name: issuer.name,
+    get url() {
+      return issuer.url();
+    },
+    qualify: true,
+    check: new LocalTokens(issuer),
+    isLocal: true,
+  };
 }
 
 /** Whether more than one issuer names people, that of auth.jwt included. */

@@ -1,6 +1,5 @@
 import type { FlattenedJWSInput, JSONWebKeySet, JWK, JWSHeaderParameters } from "jose";
-import { isObject } from "propylon/kit";
-import { FetchedValue } from "./fetched-value.ts";
+import { isObject, FetchedValue } from "propylon/kit";
 import { issuerFault } from "./refusal.ts";
 
 const MAX_KEYS = 100;

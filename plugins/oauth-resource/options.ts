@@ -62,8 +62,10 @@ export const optionsSchema = z.strictObject({
       z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, "expected lower case letters, digits and dashes"),
       issuerSchema,
     )
-    .refine((issuers) => Object.keys(issuers).length > 0, "expected at least one issuer")
-    .describe("Authorization servers whose tokens count, by a name of your choice."),
+    .default({})
+    .describe(
+      "Authorization servers whose tokens count, by a name of your choice; the one of the plugin oauth counts by itself.",
+    ),
   endpoints: z
     .record(
       z.string(),

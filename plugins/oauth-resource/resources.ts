@@ -49,6 +49,12 @@ export function describedResource(
   return own === "" && root.metadata !== undefined ? root : undefined;
 }
 
+/** URLs of everything that has metadata. */
+export function describedUrls({ endpoints, root }: Resources): readonly string[] {
+  const urls = [...endpoints.values()].map(({ url }) => url);
+  return root.metadata === undefined ? urls : [...urls, root.url];
+}
+
 /** Finds what people log in to, for the config in force. */
 export function findResources(context: Context): () => Resources {
   return perGeneration(context, () => readResources(context));

@@ -4,7 +4,7 @@ import { describedResource, METADATA, type Resources } from "./resources.ts";
 /** What all metadata have in common. */
 export interface MetadataParts {
   readonly resources: () => Resources;
-  readonly issuers: readonly string[];
+  readonly issuers: () => readonly string[];
   readonly scopes: readonly string[];
 }
 
@@ -19,7 +19,7 @@ export function registerRoutes(
     if (!resource) throw new GatewayError("not_found", "Nobody logs in here.");
     return {
       resource: resource.url,
-      authorization_servers: issuers,
+      authorization_servers: issuers(),
       ...(scopes.length > 0 && { scopes_supported: scopes }),
       bearer_methods_supported: ["header"],
     };

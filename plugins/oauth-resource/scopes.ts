@@ -5,17 +5,22 @@ import type { OauthResourceOptions } from "./options.ts";
 export class ScopeRoles {
   /** In the order of the config, for metadata. */
   readonly known: readonly string[];
-  readonly #roles: ReadonlyMap<string, Role>;
+  /** With the role that each of them gives. */
+  readonly roles: ReadonlyMap<string, Role>;
 
   constructor(scopes: OauthResourceOptions["scopes"]) {
     this.known = Object.keys(scopes);
-    this.#roles = new Map(Object.entries(scopes));
+    this.roles = new Map(Object.entries(scopes));
   }
 
-  /** Roles of a token; none where scopes count and it has none of them. */
-  rolesOf(granted: readonly string[]): ReadonlySet<Role> {
-    if (this.#roles.size === 0) return EVERYONE;
-    return new Set(granted.flatMap((scope) => this.#roles.get(scope) ?? []));
+  /**
+   * Roles of a token; none where scopes count and it has none of them.
+   *
+   * @param own roles where scopes do not count; default: those of a caller
+   */
+  rolesOf(granted: readonly string[], own = EVERYONE): ReadonlySet<Role> {
+    if (this.roles.size === 0) return own;
+    return new Set(granted.flatMap((scope) => this.roles.get(scope) ?? []));
   }
 
   /** The first scope that is enough; `undefined` where none is, or none is needed. */

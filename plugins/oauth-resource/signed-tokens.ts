@@ -1,7 +1,6 @@
 import type { JWTPayload } from "jose";
-import { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "propylon/kit";
+import { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS, FetchFailure } from "propylon/kit";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
-import { FetchFailure } from "./fetched-value.ts";
 import type { KeySet } from "./key-set.ts";
 import { expiredToken, invalidToken, uncheckedToken } from "./refusal.ts";
 

@@ -37,6 +37,7 @@ export interface TokenParts {
 interface KnownToken {
   readonly issuer: TokenIssuer;
   readonly claims: TokenClaims;
+  readonly isLive?: (() => boolean) | undefined;
 }
 
 /** Tells whose an access token is, and whether it is for what is asked. */
@@ -77,7 +78,7 @@ export class AccessTokens {
       issuer !== undefined &&
       resources.some((resource) => this.#isFor(audiences, resource)) &&
       createPrincipal({ id: this.#idOf(issuer, known.subject), kind: "user", roles }).ref === ref &&
-      isSame(this.#parts.scopes.rolesOf(known.scopes), roles)
+      isSame(this.#parts.scopes.rolesOf(known.scopes, issuer.isLocal ? roles : undefined), roles)
     );
   }
 
@@ -92,9 +93,9 @@ export class AccessTokens {
 
   async #ask(token: string, digest: string, issuer: TokenIssuer): Promise<KnownToken> {
     try {
-      const { claims, until } = await issuer.check.check(token);
+      const { claims, until, isLive } = await issuer.check.check(token);
       this.#parts.outages.answered(issuer.name);
-      const known = { issuer, claims };
+      const known = { issuer, claims, isLive };
       this.#known.set(digest, known, until);
       return known;
     } catch (error) {
@@ -104,12 +105,14 @@ export class AccessTokens {
     }
   }
 
-  #admit({ issuer, claims }: KnownToken, resource: Resource, path: string): Identity {
-    const { subject, scopes, audiences, client, expiresAt } = claims;
+  #admit({ issuer, claims, isLive }: KnownToken, resource: Resource, path: string): Identity {
+    const { subject, scopes, audiences, client, expiresAt, grant } = claims;
+    if (isLive?.() === false)
+      throw new TokenRefusal("inactive", "The token is not valid any more.");
     if (!this.#isFor(audiences, resource))
       throw new TokenRefusal("audience", "The token is for somebody else.");
     this.#checkName(issuer, subject);
-    const roles = this.#parts.scopes.rolesOf(scopes);
+    const roles = this.#parts.scopes.rolesOf(scopes, claims.roles);
     if (roles.size === 0) throw this.#lacksScope(scopes, path);
     return {
       id: this.#idOf(issuer, subject),
@@ -122,6 +125,7 @@ export class AccessTokens {
         scopes,
         audiences,
         ...(client !== undefined && { client }),
+        ...(grant !== undefined && { grant }),
       },
     };
   }

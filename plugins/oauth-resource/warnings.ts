@@ -1,4 +1,5 @@
 import type { GatewayConfig, PluginContext } from "propylon";
+import type { TokenIssuers } from "./issuers.ts";
 import type { OauthResourceOptions } from "./options.ts";
 import type { Resources } from "./resources.ts";
 
@@ -10,9 +11,11 @@ export function registerWarnings(
     config,
   }: Pick<PluginContext<OauthResourceOptions>, "check" | "control" | "config">,
   resources: () => Resources,
+  issuers: TokenIssuers,
 ): void {
   check("oauth", () => {
-    const [problem] = [...resources().problems, ...shadows(control, config)];
+    const nobody = issuers.all.length === 0 ? ["nobody's tokens count, as it has no issuers"] : [];
+    const [problem] = [...nobody, ...resources().problems, ...shadows(control, config)];
     if (problem === undefined) return undefined;
     return {
       message: `oauth-resource: ${problem}.`,

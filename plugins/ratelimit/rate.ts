@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { Buckets } from "./buckets.ts";
+import { Buckets } from "propylon/kit";
 import type { RateOptions } from "./options.ts";
 import { Selector, type Limited } from "./selector.ts";
 

@@ -13,6 +13,11 @@ const PAGES = fileURLToPath(new URL("../../docs/plugins", import.meta.url));
 const OPTIONS: Readonly<Record<string, Record<string, unknown>>> = {
   a2a: { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] },
   gating: { state: false },
+  oauth: {
+    provider: { issuer: "http://127.0.0.1:9", clientId: "gateway" },
+    roles: { caller: "everyone" },
+    secretKeys: ["a key of the tests, long enough for it"],
+  },
   "oauth-resource": { issuers: { corp: { issuer: "http://127.0.0.1:9" } } },
   "team-auth": { secretKeys: ["a key of the tests, long enough for it"] },
 };

@@ -35,7 +35,7 @@ import sqlite from "../../plugins/sqlite/index.ts";
 import { runAccessMatrix, surprises } from "./access-matrix.ts";
 
 /** They ask for credentials by being there, so nothing would be unlocked; their routes have tests of their own. */
-const LOCKS: readonly string[] = ["oauth-resource", "team-auth"];
+const LOCKS: readonly string[] = ["oauth", "oauth-resource", "team-auth"];
 
 /** Every other one there is. */
 const PLUGINS: readonly PluginEntry[] = [

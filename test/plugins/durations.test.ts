@@ -63,7 +63,7 @@ const OPTIONS: Readonly<Record<string, Options>> = {
   tasks: { after: LONG, tools: { "s.echo": { after: LONG } } },
 };
 /** These say themselves what is too long. */
-const BOUNDED = ["events", "team-auth", "telemetry"];
+const BOUNDED = ["events", "oauth", "team-auth", "telemetry"];
 /** These have tables. */
 const STORED: ReadonlySet<string> = new Set(["console"]);
 /** These have no times; those of servers stand in the entries of `servers`. */

@@ -174,7 +174,11 @@ function subjectOf({ iss, sub }: Json): string {
   return JSON.stringify([nameOf(iss), nameOf(sub)]);
 }
 
-/** An address, or of IPv6 the network of 64 bits: whoever has one has all of it (RFC 6177). */
+/**
+ * An address, or of IPv6 the network of 64 bits: whoever has one has all of it (RFC 6177).
+ *
+ * @example const wait = perAddress.take(placeOf(remoteAddress), performance.now());
+ */
 export function placeOf(address = ""): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
   if (!plain.includes(":")) return plain;

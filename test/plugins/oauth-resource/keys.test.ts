@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { FetchedValue } from "../../../plugins/oauth-resource/fetched-value.ts";
+import { FetchedValue } from "../../../core/kit/fetched-value.ts";
 import { createIssuerKey, ScriptedIssuer, type Prank } from "../../fixtures/issuer.ts";
 import { ask, setupRig, startClock } from "./kit.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Buckets } from "../../../plugins/ratelimit/buckets.ts";
+import { Buckets } from "../../../core/kit/buckets.ts";
 
 /** Takes a token if there is one. */
 function spend(buckets: Buckets, key: string, now: number): boolean {

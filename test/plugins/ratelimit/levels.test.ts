@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createPrincipal, definePlugin, type Gateway } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import ratelimit from "../../../plugins/ratelimit/index.ts";
-import { Buckets } from "../../../plugins/ratelimit/buckets.ts";
+import { Buckets } from "../../../core/kit/buckets.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../fixtures/until.ts";
 

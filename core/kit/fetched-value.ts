@@ -7,14 +7,25 @@ const RENEW_MS = 30_000;
 /** Without a usable value it is fetched so often at most. */
 const RETRY_MS = 5_000;
 
-/** A fetch failed, or did a moment ago. */
+/**
+ * A fetch failed, or did a moment ago.
+ *
+ * @example if (error instanceof FetchFailure) throw new GatewayError("upstream_error", "The keys cannot be read.", { cause: error });
+ */
 export class FetchFailure extends Error {
   constructor(cause: unknown) {
     super("An issuer did not answer as it should.", { cause });
   }
 }
 
-/** Something of an issuer that is fetched when it is needed and kept for a time. One fetch at a time, for all who wait. */
+/**
+ * Something of an issuer that is fetched when it is needed and kept for a time: fresh for 5 minutes, usable for 10. One fetch at a
+ * time, for all who wait, and after a failure none for 5 seconds.
+ *
+ * @example
+ * const keys = new FetchedValue(() => readKeySet(url));
+ * const set = await keys.get();
+ */
 export class FetchedValue<T> {
   readonly #fetch: () => Promise<T>;
   #value: { readonly of: T; readonly at: number } | undefined;

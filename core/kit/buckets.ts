@@ -9,6 +9,11 @@ const EPSILON_MS = 1e-6;
 /**
  * Token buckets by key: each holds up to `burst` tokens, gets one back every `interval` milliseconds, and a call takes one.
  * So within any time t at most `burst + t / interval` calls run. Instants are those of a clock that never jumps.
+ *
+ * @example
+ * const perAddress = new Buckets(20, 3_000); // 20 at once, 20 a minute
+ * const wait = perAddress.take(address, performance.now());
+ * if (wait > 0) throw new GatewayError("rate_limited", "Too many requests.");
  */
 export class Buckets {
   readonly burst: number;

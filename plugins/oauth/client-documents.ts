@@ -1,0 +1,177 @@
+import {
+  AllowedAddresses,
+  Buckets,
+  ExpiringMap,
+  HttpClient,
+  networkReason,
+  parseJson,
+  timeoutSignal,
+} from "propylon/kit";
+import { z } from "zod";
+import { OauthError, tooOften } from "./oauth-error.ts";
+import { isRedirect } from "./redirects.ts";
+
+const MAX_DOCUMENT = 64 * 1024;
+const TIMEOUT_MS = 5_000;
+const MAX_DEPTH = 8;
+/** Longest URL of a document; it travels in a cookie. */
+const MAX_URL = 400;
+const MAX_KNOWN = 1_000;
+/** Documents that are being fetched at a time. */
+const MAX_FETCHING = 16;
+/** Fetches that one address may cause in a minute. */
+const MAX_PER_MINUTE = 30;
+const MIN_AGE_S = 60;
+const DEFAULT_AGE_S = 300;
+const MAX_AGE_S = 86_400;
+/** A document that cannot be used is not asked for again so soon. */
+const FAILED_AGE_MS = 30_000;
+const MAX_REDIRECTS = 50;
+
+const documentSchema = z.object({
+  client_id: z.string(),
+  client_name: z.string().min(1).max(1_000),
+  redirect_uris: z.array(z.unknown()),
+  token_endpoint_auth_method: z.string().optional(),
+});
+
+/** What a program says of itself at its own URL. */
+export interface ClientDocument {
+  readonly name: string;
+  readonly redirects: readonly string[];
+}
+
+type Known = ClientDocument | OauthError;
+
+/**
+ * Reads Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document): https, a public address, 5 seconds, 64 KiB and no
+ * redirect, because whoever may name a URL must not reach what the gateway reaches.
+ */
+export class ClientDocuments {
+  readonly #addresses: AllowedAddresses;
+  readonly #http: HttpClient;
+  readonly #known = new ExpiringMap<Known>(MAX_KNOWN);
+  readonly #fetching = new Map<string, Promise<Known>>();
+  readonly #rate = new Buckets(MAX_PER_MINUTE, 60_000 / MAX_PER_MINUTE);
+
+  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is no host, address or network */
+  constructor(allowedAddresses: readonly string[]) {
+    this.#addresses = new AllowedAddresses(allowedAddresses, "plugins.oauth.allowedAddresses");
+    this.#http = new HttpClient({
+      maxResult: MAX_DOCUMENT,
+      connectTimeout: TIMEOUT_MS,
+      connections: 2,
+      lookup: this.#addresses.guard(notPublic),
+      network: (cause) =>
+        cause instanceof OauthError ? cause : unusable(networkReason(cause), cause),
+      tooLarge: () => unusable("it has more than 64 KiB"),
+    });
+  }
+
+  /**
+   * What a URL says.
+   *
+   * @param address who asks
+   * @throws {OauthError} `invalid_client` where it is no document about a program; `temporarily_unavailable` for too many questions
+   */
+  async read(id: string, address: string): Promise<ClientDocument> {
+    const known = this.#known.get(id) ?? (await this.#fetch(id, address));
+    if (known instanceof OauthError) throw known;
+    return known;
+  }
+
+  /** Ends every connection. */
+  close(): Promise<void> {
+    return this.#http.destroy();
+  }
+
+  #fetch(id: string, address: string): Promise<Known> {
+    const running = this.#fetching.get(id);
+    if (running) return running;
+    const url = this.#check(id);
+    const wait = this.#rate.take(address, performance.now());
+    if (wait > 0) throw tooOften(wait);
+    if (this.#fetching.size >= MAX_FETCHING) throw tooOften(1_000);
+    const fetching = this.#load(id, url).finally(() => this.#fetching.delete(id));
+    this.#fetching.set(id, fetching);
+    return fetching;
+  }
+
+  /** A text that is read in one way only: what a URL parser would change is refused. */
+  #check(id: string): URL {
+    const url = id.length <= MAX_URL && URL.canParse(id) ? new URL(id) : undefined;
+    const isPlain =
+      url !== undefined &&
+      url.protocol === "https:" &&
+      url.href === id &&
+      url.pathname !== "/" &&
+      url.username === "" &&
+      url.password === "" &&
+      !id.includes("#");
+    if (!isPlain) throw unusable("its URL is not a plain https URL with a path");
+    if (!this.#addresses.permitsUrl(url)) throw notPublic();
+    return url;
+  }
+
+  async #load(id: string, url: URL): Promise<Known> {
+    try {
+      const reply = await this.#http.send(url, {
+        method: "GET",
+        headers: { accept: "application/json", "user-agent": "propylon" },
+        signal: timeoutSignal(TIMEOUT_MS),
+      });
+      const bytes = await reply.bytes();
+      if (reply.status !== 200) throw unusable(`its URL answers with HTTP ${reply.status}`);
+      const document = readDocument(id, bytes);
+      this.#known.set(id, document, Date.now() + lifeOf(reply.header("cache-control")));
+      return document;
+    } catch (error) {
+      const failure = error instanceof OauthError ? error : unusable("it does not answer", error);
+      this.#known.set(id, failure, Date.now() + FAILED_AGE_MS);
+      return failure;
+    }
+  }
+}
+
+function readDocument(id: string, bytes: Buffer): ClientDocument {
+  const { data } = documentSchema.safeParse(parse(bytes));
+  if (!data) throw unusable("it is not such a document");
+  if (data.client_id !== id) throw unusable("it is about another client_id");
+  const method = data.token_endpoint_auth_method ?? "none";
+  // There is no secret that both could have, and a public client must say that it is one.
+  if (method !== "none") throw unusable(`token_endpoint_auth_method must be none`);
+  const redirects = data.redirect_uris
+    .slice(0, MAX_REDIRECTS)
+    .filter((uri): uri is string => typeof uri === "string" && isRedirect(uri));
+  if (redirects.length === 0) throw unusable("it has no redirect URI that can be used");
+  return { name: data.client_name, redirects };
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes, MAX_DEPTH);
+  } catch {
+    return undefined;
+  }
+}
+
+/** In milliseconds (RFC 9111 section 5.2.2), within bounds: nobody makes the gateway ask for every request. */
+function lifeOf(cacheControl: string): number {
+  const [, given] = /\bmax-age="?(\d{1,9})/i.exec(cacheControl) ?? [];
+  const seconds = given === undefined ? DEFAULT_AGE_S : Number(given);
+  return Math.min(Math.max(seconds, MIN_AGE_S), MAX_AGE_S) * 1_000;
+}
+
+function unusable(why: string, cause?: unknown): OauthError {
+  return new OauthError(
+    "invalid_client",
+    `The document about this program cannot be used: ${why}.`,
+    {
+      cause,
+    },
+  );
+}
+
+function notPublic(): OauthError {
+  return unusable("its address is not public");
+}

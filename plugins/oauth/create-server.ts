@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import type { PluginContext } from "propylon";
+import { createSealer, Fernet } from "propylon/kit";
+import type { OauthResourceService } from "propylon/plugins/oauth-resource";
+import { SignedAccess } from "./access-tokens.ts";
+import { ClientDocuments } from "./client-documents.ts";
+import { OauthClients } from "./clients.ts";
+import { CODE_KEPT_MS, Codes, codeSchema } from "./codes.ts";
+import { CONSENT_MS, Consents, consentSchema } from "./consents.ts";
+import { Grants, grantSchema, REVOKED_MS } from "./grants.ts";
+import { KeyRing, ringSchema } from "./key-ring.ts";
+import { Logins } from "./login.ts";
+import { OpaqueTexts } from "./opaque.ts";
+import type { OauthOptions } from "./options.ts";
+import type { ServerParts } from "./parts.ts";
+import { PersonRules } from "./person.ts";
+import { Provider } from "./provider.ts";
+import { Registrations, registrationRecordSchema, UNUSED_MS, USED_MS } from "./registrations.ts";
+
+type Context = Pick<PluginContext<OauthOptions>, "config" | "store">;
+
+/** A server, and what it holds open. */
+export interface CreatedServer {
+  readonly parts: ServerParts;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Makes the parts of the authorization server.
+ *
+ * @param onRevoked told that a login has ended before its time
+ * @throws {GatewayError} `invalid` where secrets would be kept and there is no key to seal them with
+ */
+export function createServer(
+  { config, store }: Context,
+  resource: OauthResourceService,
+  onRevoked: (grant: string, reason: string) => void,
+): CreatedServer {
+  const issuer = (): string => resource.root();
+  // What does not outlive the process needs no key that does.
+  const isKept = store.durable || store.shared;
+  const sealer =
+    isKept || config.secretKeys
+      ? createSealer("oauth", config.secretKeys)
+      : new Fernet([randomBytes(32).toString("base64url")]);
+  const ring = new KeyRing(store.kv("keys", { schema: ringSchema }), sealer, config.signing);
+  const textsOf = (prefix: string): OpaqueTexts => {
+    let secret: Buffer | undefined;
+    return new OpaqueTexts(prefix, () => (secret ??= ring.derive(prefix)));
+  };
+  const documents = config.documents ? new ClientDocuments(config.allowedAddresses) : undefined;
+  const registrations = new Registrations({
+    unused: store.kv("clients", { schema: registrationRecordSchema, ttl: UNUSED_MS }),
+    used: store.kv("clients", { schema: registrationRecordSchema, ttl: USED_MS }),
+    ids: textsOf("ppi_"),
+    secrets: textsOf("pps_"),
+    options: config.registration,
+  });
+  const grants = new Grants({
+    kv: store.kv("grants", { schema: grantSchema, ttl: config.login }),
+    revoked: store.kv("revoked", { ttl: REVOKED_MS }),
+    tokens: textsOf("ppr_"),
+    login: config.login,
+    reuseGrace: config.reuseGrace,
+    onRevoked,
+  });
+  const provider = new Provider(config, () => `${issuer()}/oauth/callback`);
+  const parts: ServerParts = {
+    issuer,
+    resource,
+    ring,
+    provider,
+    rules: new PersonRules(config),
+    clients: new OauthClients(config.clients, documents, registrations),
+    registrations,
+    logins: new Logins(
+      () => ring.derive("login"),
+      () => issuer().startsWith("https:"),
+    ),
+    consents: new Consents(store.kv("consents", { schema: consentSchema, ttl: CONSENT_MS })),
+    codes: new Codes(
+      store.kv("codes", { schema: codeSchema, ttl: CODE_KEPT_MS }),
+      textsOf("ppc_"),
+      (grant) =>
+        grants.revoke(grant, "A code was used twice, so it may be stolen: the login has ended."),
+    ),
+    grants,
+    access: new SignedAccess({
+      ring,
+      issuer,
+      life: config.accessToken,
+      isLive: (grant) => grants.isLive(grant),
+    }),
+  };
+  const close = async (): Promise<void> => {
+    await Promise.all([provider.close(), documents?.close()]);
+  };
+  return { parts, close };
+}

@@ -1,0 +1,52 @@
+import { definePlugin } from "propylon";
+import { OauthResource } from "propylon/plugins/oauth-resource";
+import { Authorization } from "./authorization.ts";
+import { createServer } from "./create-server.ts";
+import { registerMetrics } from "./metrics.ts";
+import { optionsSchema } from "./options.ts";
+import { registerRoutes } from "./routes.ts";
+import { TokenEndpoint } from "./token-endpoint.ts";
+import { startUpkeep } from "./upkeep.ts";
+import { warnOfState } from "./warnings.ts";
+
+/** An authorization server: people log in at an OpenID provider, and their programs get tokens for this gateway. */
+export default definePlugin({
+  name: "oauth",
+  config: optionsSchema,
+  inject: { resource: OauthResource },
+  setup(gateway) {
+    const { config, control, log, services } = gateway;
+    const { parts, close } = createServer(gateway, services.resource, (grant, reason) => {
+      counts.revoked();
+      control.evict(({ claims }) => claims?.["grant"] === grant, reason);
+    });
+    const counts = registerMetrics(gateway.metrics, {
+      grants: () => parts.grants.size,
+      registrations: () => parts.registrations.size,
+    });
+    const onRefusal = ({ code, cause }: { code: string; cause?: unknown }): void => {
+      counts.refused(code);
+      if (cause !== undefined) log.debug({ err: cause, code }, "a login was refused");
+    };
+    const tokens = new TokenEndpoint(parts, (kind, { id, client, person }, event) => {
+      counts.token(kind);
+      if (kind === "authorization_code")
+        gateway.audit("login", { login: id, client, person: person.subject }, {}, event);
+    });
+    warnOfState(gateway);
+    registerRoutes(gateway, {
+      parts,
+      authorization: new Authorization(parts, onRefusal),
+      tokens,
+      onRefusal,
+    });
+    const { verify } = parts.access;
+    const leave = services.resource.accept({ name: config.name, url: parts.issuer, verify });
+    // `propylon check` looks at the config alone.
+    gateway.onStart(() => (control.dryRun ? undefined : startUpkeep(parts, log)));
+    gateway.onDispose(async () => {
+      leave();
+      await close();
+    });
+  },
+});

@@ -1,0 +1,28 @@
+import type { OauthResourceService } from "propylon/plugins/oauth-resource";
+import type { SignedAccess } from "./access-tokens.ts";
+import type { OauthClients } from "./clients.ts";
+import type { Codes } from "./codes.ts";
+import type { Consents } from "./consents.ts";
+import type { Grants } from "./grants.ts";
+import type { KeyRing } from "./key-ring.ts";
+import type { Logins } from "./login.ts";
+import type { PersonRules } from "./person.ts";
+import type { Provider } from "./provider.ts";
+import type { Registrations } from "./registrations.ts";
+
+/** Parts of the authorization server, for its endpoints. */
+export interface ServerParts {
+  /** Its URL, which is the gateway's (RFC 8414 section 2). */
+  readonly issuer: () => string;
+  readonly resource: OauthResourceService;
+  readonly ring: KeyRing;
+  readonly provider: Provider;
+  readonly rules: PersonRules;
+  readonly clients: OauthClients;
+  readonly registrations: Registrations;
+  readonly logins: Logins;
+  readonly consents: Consents;
+  readonly codes: Codes;
+  readonly grants: Grants;
+  readonly access: SignedAccess;
+}

@@ -1,0 +1,165 @@
+import type { RouteEvent } from "propylon";
+import { findResource } from "./authorization.ts";
+import type { ClientProof } from "./clients.ts";
+import { readForm, required, type Parameters } from "./form.ts";
+import type { ContinuedGrant, KnownGrant } from "./grants.ts";
+import { OauthError } from "./oauth-error.ts";
+import type { ServerParts } from "./parts.ts";
+import { grantScopes } from "./person.ts";
+
+/** Told of every login that begins or goes on. */
+export type OnToken = (
+  kind: "authorization_code" | "refresh_token",
+  grant: KnownGrant,
+  event: RouteEvent,
+) => void;
+
+/** Makes access tokens of codes and refresh tokens (RFC 6749 sections 4.1.3 and 6), and takes tokens back (RFC 7009). */
+export class TokenEndpoint {
+  readonly #parts: ServerParts;
+  readonly #onToken: OnToken;
+
+  constructor(parts: ServerParts, onToken: OnToken) {
+    this.#parts = parts;
+    this.#onToken = onToken;
+  }
+
+  async token(event: RouteEvent): Promise<object> {
+    const form = await readForm(event);
+    const kind = required(form, "grant_type");
+    if (kind !== "authorization_code" && kind !== "refresh_token")
+      throw new OauthError(
+        "unsupported_grant_type",
+        "The grant_type must be authorization_code or refresh_token.",
+      );
+    const client = await this.#parts.clients.authenticate(proofOf(event, form));
+    const continued =
+      kind === "authorization_code"
+        ? await this.#redeem(client, form)
+        : await this.#refresh(client, form);
+    this.#onToken(kind, continued.grant, event);
+    return this.#answer(continued, form);
+  }
+
+  /** RFC 7009 section 2.2: 200 also for a token that is none. */
+  async revoke(event: RouteEvent): Promise<object> {
+    const form = await readForm(event);
+    const text = required(form, "token");
+    const client = await this.#parts.clients.authenticate(proofOf(event, form));
+    const grant = await this.#grantOf(text);
+    if (grant?.client === client)
+      await this.#parts.grants.revoke(grant.id, "The program logged out.");
+    return {};
+  }
+
+  async #redeem(client: string, form: Parameters): Promise<ContinuedGrant> {
+    const { codes, grants, registrations } = this.#parts;
+    const code = await codes.redeem(required(form, "code"), {
+      client,
+      redirect: form.get("redirect_uri"),
+      verifier: required(form, "code_verifier"),
+      resource: this.#resourceOf(form),
+    });
+    await registrations.touch(client);
+    const { clientName, person, scopes, resource } = code;
+    return grants.begin(code.grant, { client, clientName, person, scopes, resource });
+  }
+
+  async #refresh(client: string, form: Parameters): Promise<ContinuedGrant> {
+    const resource = this.#resourceOf(form);
+    const continued = await this.#parts.grants.refresh(required(form, "refresh_token"), (grant) => {
+      if (grant.client !== client)
+        throw new OauthError("invalid_grant", "The refresh token is for another program.");
+      if (resource !== undefined && resource !== grant.resource)
+        throw new OauthError("invalid_target", "The login is for another resource.");
+      this.#rightsOf(grant, form);
+    });
+    await this.#parts.registrations.touch(client);
+    return continued;
+  }
+
+  async #answer({ grant, refreshToken }: ContinuedGrant, form: Parameters): Promise<object> {
+    const { scopes, roles } = this.#rightsOf(grant, form);
+    const { text, expiresIn } = await this.#parts.access.sign(grant, scopes, roles);
+    return {
+      access_token: text,
+      token_type: "Bearer",
+      expires_in: expiresIn,
+      refresh_token: refreshToken,
+      ...(scopes.length > 0 && { scope: scopes.join(" ") }),
+    };
+  }
+
+  /** By the rules of now: who lost a role since the login has it no more. */
+  #rightsOf(
+    { person, scopes }: KnownGrant,
+    form: Parameters,
+  ): {
+    readonly scopes: readonly string[];
+    readonly roles: ReturnType<ServerParts["rules"]["rolesOf"]>;
+  } {
+    const { rules, resource } = this.#parts;
+    const roles = rules.rolesOf(person);
+    const asked = form
+      .get("scope")
+      ?.split(" ")
+      .filter((scope) => scopes.includes(scope));
+    const granted =
+      roles.size === 0 ? undefined : grantScopes(asked ?? scopes, resource.scopes, roles);
+    if (granted) return { scopes: granted, roles };
+    throw new OauthError(
+      "invalid_grant",
+      "The person may not use this gateway any more, or not with these rights.",
+    );
+  }
+
+  async #grantOf(text: string): Promise<KnownGrant | undefined> {
+    const { grants, access } = this.#parts;
+    const found = await grants.find(text);
+    if (found) return found;
+    const token = await access.verify(text).catch(() => undefined);
+    return token && grants.get(token.grant);
+  }
+
+  /** @throws {OauthError} `invalid_target` for what is no resource of this gateway */
+  #resourceOf(form: Parameters): string | undefined {
+    const asked = form.get("resource");
+    if (asked === undefined) return undefined;
+    const found = findResource(asked, this.#parts.resource.resources());
+    if (found !== undefined) return found;
+    throw new OauthError(
+      "invalid_target",
+      "The parameter resource must be the URL of an endpoint of this gateway.",
+    );
+  }
+}
+
+/** RFC 6749 section 2.3.1; a program proves itself in one way. */
+function proofOf({ req }: RouteEvent, form: Parameters): ClientProof {
+  const authorization = req.headers.get("authorization");
+  if (authorization === null)
+    return { id: required(form, "client_id"), secret: form.get("client_secret") };
+  const basic = readBasic(authorization);
+  const named = form.get("client_id");
+  if (!basic || form.has("client_secret") || (named !== undefined && named !== basic.id))
+    throw new OauthError("invalid_client", "The program must prove itself in one way.", {
+      status: 401,
+    });
+  return basic;
+}
+
+function readBasic(authorization: string): ClientProof | undefined {
+  const [, encoded] = /^Basic +([A-Za-z0-9+/=]{1,2000}) *$/i.exec(authorization) ?? [];
+  const pair = encoded === undefined ? "" : Buffer.from(encoded, "base64").toString();
+  const at = pair.indexOf(":");
+  if (at < 1) return undefined;
+  try {
+    return { id: formDecoded(pair.slice(0, at)), secret: formDecoded(pair.slice(at + 1)) };
+  } catch {
+    return undefined;
+  }
+}
+
+function formDecoded(text: string): string {
+  return decodeURIComponent(text.replaceAll("+", " "));
+}
