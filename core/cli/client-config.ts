@@ -4,37 +4,79 @@ import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
 import { GatewayError } from "../errors.ts";
 import { endpointUrl, parseTarget } from "./mcp-client.ts";
-import { clientName, CLIENTS, keyVariable } from "./client-files.ts";
+import { type Client, clientName, CLIENTS, keyVariable } from "./client-files.ts";
 import { loadHere } from "./source.ts";
+
+/** How the snippet is made. */
+interface ClientConfigFlags {
+  readonly json?: boolean;
+  readonly key?: boolean;
+  readonly login?: boolean;
+}
 
 /**
  * Prints what to put into a client so that it uses the gateway. The key itself is never printed: the client takes it from a
- * variable or asks for it.
+ * variable, asks for it, or its person writes it into the file.
  */
 export async function clientConfig(
   client: string,
   target: string | undefined,
-  options: { readonly json?: boolean; readonly key?: boolean },
+  options: ClientConfigFlags,
 ): Promise<void> {
   const known = Object.hasOwn(CLIENTS, client) ? CLIENTS[client]! : undefined;
   if (!known)
     throw new GatewayError("invalid", `There is no client "${client}".`, {
       hint: choose(client, Object.keys(CLIENTS)),
     });
-  const { name, url, hasKey, variable } = await describeTarget(target);
-  const key = hasKey || options.key ? variable : undefined;
-  const json = JSON.stringify(known.snippet(name, url, key), null, 2);
+  const described = await describeTarget(target);
+  const key = keyFor(client, known, described, options);
+  const { name, url, hasLogin } = described;
+  const snippet = JSON.stringify(known.snippet(name, url, key), null, 2);
   if (options.json) {
-    console.log(json);
+    console.log(snippet);
     return;
   }
-  const command = known.command?.(name, url, key);
-  if (command !== undefined)
-    console.log(`Run this:\n\n  ${command}\n\nor put this into ${known.file}:\n`);
-  else console.log(`Put this into ${known.file}:\n`);
-  console.log(json);
-  if (key !== undefined && client !== "vscode")
-    console.log(`\nSet ${key} to the key of the gateway where the client runs.`);
+  console.log(`${introduction(known, name, url, key)}\n`);
+  console.log(snippet);
+  const last =
+    key === undefined ? loginWords(hasLogin || options.login) : keyWords(client, known, key);
+  if (last !== undefined) console.log(`\n${last}`);
+}
+
+/** Where people log in, clients do; some look for that even when they were given a key. */
+function keyFor(
+  client: string,
+  { takesKey }: Client,
+  { hasKey, hasLogin, variable }: Described,
+  { key, login }: ClientConfigFlags,
+): string | undefined {
+  const isLogin = login || (hasLogin && !key);
+  if (isLogin || !(hasKey || key)) return undefined;
+  if (takesKey) return variable;
+  throw new GatewayError("invalid", `${client} sends no key, it only logs in.`, {
+    hint: "Let people log in at an endpoint of the gateway, with the plugin oauth.",
+  });
+}
+
+function introduction(
+  { file, steps, command }: Client,
+  name: string,
+  url: string,
+  key: string | undefined,
+): string {
+  const words = command?.(name, url, key);
+  if (words !== undefined) return `Run this:\n\n  ${words}\n\nor put this into ${file}:`;
+  return file === undefined ? `Enter this in ${steps}:` : `Put this into ${file}:`;
+}
+
+function loginWords(hasLogin: boolean | undefined): string | undefined {
+  return hasLogin ? "The client opens a browser, where you log in." : undefined;
+}
+
+function keyWords(client: string, { holdsKey }: Client, key: string): string | undefined {
+  if (holdsKey) return "Write the key of the gateway in place of <the key>.";
+  if (client === "vscode") return undefined;
+  return `Set ${key} to the key of the gateway where the client runs.`;
 }
 
 /** What a client has to know about a gateway. */
@@ -42,12 +84,17 @@ interface Described {
   readonly name: string;
   readonly url: string;
   readonly hasKey: boolean;
+  /** Whether people log in. */
+  readonly hasLogin: boolean;
   /** Where a client takes the key from. */
   readonly variable: string;
 }
 
+/** Plugins that let people in who log in. */
+const LOGINS = ["oauth", "oauth-resource"];
+
 async function describeTarget(target: string | undefined): Promise<Described> {
-  const unknown = { name: "propylon", hasKey: false, variable: keyVariable() };
+  const unknown = { name: "propylon", hasKey: false, hasLogin: false, variable: keyVariable() };
   if (target !== undefined && /^https?:/i.test(target)) {
     parseTarget(target);
     return { ...unknown, url: target };
@@ -64,6 +111,7 @@ async function describeTarget(target: string | undefined): Promise<Described> {
         ? endpointUrl(config)
         : publicEndpoint(config.publicUrl, config.endpoints),
     hasKey: hasCredentials(config.auth),
+    hasLogin: LOGINS.some((plugin) => (config.plugins[plugin] ?? false) !== false),
     variable: keyVariable(loaded.config),
   };
 }

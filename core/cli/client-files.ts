@@ -2,13 +2,20 @@ import type { Config } from "../config/config.ts";
 
 /** Where a client keeps its servers, and how it writes one. */
 export interface Client {
-  readonly file: string;
+  /** Its file; absent for a client that is set up in its own pages. */
+  readonly file?: string;
+  /** Where to enter the URL, for a client without a file. */
+  readonly steps?: string;
+  /** Whether it sends a key that it was given; some only log in. */
+  readonly takesKey: boolean;
+  /** Whether the key is put into the file itself, as the client reads no variables and does not ask. */
+  readonly holdsKey?: boolean;
   /**
    * Command that does the same, if the client has one.
    *
-   * @param key variable that the key is taken from; without it none is sent
+   * @param key variable that the key is taken from; without it none is sent, and the client logs in where it can
    */
-  command?(name: string, url: string, key: string | undefined): string;
+  readonly command?: (name: string, url: string, key: string | undefined) => string;
   snippet(name: string, url: string, key: string | undefined): object;
 }
 
@@ -21,19 +28,54 @@ export function keyVariable(gateway?: Pick<Config, "places">): string {
   return /^\$\{(?:env:)?(\w+)(?::-[^}]*)?\}$/.exec(written)?.[1] ?? "PROPYLON_API_KEY";
 }
 
+const claudeCode: Client = {
+  file: ".mcp.json",
+  takesKey: true,
+  command: claudeCommand,
+  snippet: (name, url, key) => ({
+    mcpServers: {
+      [name]: { type: "http", url, ...(key !== undefined && authorization(`\${${key}}`)) },
+    },
+  }),
+};
+
 /** The clients that `client-config` knows. */
 export const CLIENTS: Readonly<Record<string, Client>> = {
-  claude: {
-    file: ".mcp.json",
-    command: claudeCommand,
+  claude: claudeCode,
+  "claude-code": claudeCode,
+  "claude-desktop": {
+    file: "claude_desktop_config.json",
+    takesKey: true,
+    holdsKey: true,
+    // It starts programs only, and expands no variables: mcp-remote speaks for it, and logs in too.
     snippet: (name, url, key) => ({
       mcpServers: {
-        [name]: { type: "http", url, ...(key !== undefined && authorization(`\${${key}}`)) },
+        [name]: {
+          command: "npx",
+          args: [
+            "-y",
+            "mcp-remote",
+            url,
+            ...(key === undefined ? [] : ["--header", "Authorization:${AUTH_HEADER}"]),
+          ],
+          ...(key !== undefined && { env: { AUTH_HEADER: "Bearer <the key>" } }),
+        },
       },
     }),
   },
+  "claude-web": {
+    steps: "Settings, Connectors, Add custom connector",
+    takesKey: false,
+    snippet: (name, url) => ({ name, url }),
+  },
+  chatgpt: {
+    steps: "Settings, Connectors (with developer mode on), Create; authentication: OAuth",
+    takesKey: false,
+    snippet: (name, url) => ({ name, url }),
+  },
   cursor: {
     file: ".cursor/mcp.json",
+    takesKey: true,
     snippet: (name, url, key) => ({
       mcpServers: {
         [name]: { url, ...(key !== undefined && authorization(`\${env:${key}}`)) },
@@ -42,6 +84,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   vscode: {
     file: ".vscode/mcp.json",
+    takesKey: true,
     snippet: (name, url, key) => ({
       ...(key !== undefined && {
         inputs: [
@@ -59,6 +102,30 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
           url,
           ...(key !== undefined && authorization("${input:propylon-key}")),
         },
+      },
+    }),
+  },
+  inspector: {
+    file: "mcp.json, for npx @modelcontextprotocol/inspector --config mcp.json",
+    takesKey: true,
+    holdsKey: true,
+    snippet: (name, url, key) => ({
+      mcpServers: {
+        [name]: {
+          type: "streamable-http",
+          url,
+          ...(key !== undefined && authorization("<the key>")),
+        },
+      },
+    }),
+  },
+  generic: {
+    file: "the file of the client",
+    takesKey: true,
+    holdsKey: true,
+    snippet: (name, url, key) => ({
+      mcpServers: {
+        [name]: { type: "http", url, ...(key !== undefined && authorization("<the key>")) },
       },
     }),
   },

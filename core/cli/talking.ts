@@ -32,13 +32,15 @@ export const TALKING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     },
   },
   "client-config": {
-    description: "Print what to put into claude, cursor or vscode to use the gateway.",
+    description:
+      "Print what to put into a client to use the gateway: claude-code, claude-desktop, claude-web, chatgpt, cursor, vscode, inspector or generic.",
     arguments: "<client> [target]",
     flags: [
       {
         flag: "--key",
         description: "the gateway wants a key (known when the target is a config)",
       },
+      { flag: "--login", description: "people log in (known when the target is a config)" },
       { flag: "--json", description: "print only the JSON" },
     ],
     async run({ arguments: [client, target], flags }) {

@@ -53,3 +53,28 @@ it("client-config knows that a gateway with keys of any kind wants one", async (
   ])
     expect(await shown(auth)).toContain("Authorization");
 });
+
+it("client-config of a gateway where people log in sends no key, unless it is asked to", async () => {
+  const cwd = await mkdtemp(join(tmpdir(), "propylon-login-"));
+  onTestFinished(() => rm(cwd, { recursive: true }));
+  await writeFile(
+    join(cwd, "gateway.yaml"),
+    "name: shop\npublicUrl: https://shop.example\nauth: { apiKey: the-secret-key-itself }\nplugins: { oauth-resource: {} }\n",
+  );
+  const run = (...words: string[]) => propylon(["client-config", ...words], { cwd });
+  const clients =
+    "claude-code claude-desktop claude-web chatgpt cursor vscode inspector generic".split(" ");
+  for (const client of clients) {
+    const { stdout, code } = await run(client);
+    expect([client, code]).toEqual([client, 0]);
+    expect(stdout).toContain("https://shop.example/mcp");
+    expect(stdout).toContain("The client opens a browser, where you log in.");
+    expect(stdout).not.toMatch(/Authorization|the-secret/);
+    const keyed = await run(client, "--key");
+    const isLoginOnly = client === "chatgpt" || client === "claude-web";
+    expect([client, keyed.code]).toEqual([client, isLoginOnly ? 1 : 0]);
+    const words = isLoginOnly ? `${client} sends no key, it only logs in.` : "Authorization";
+    expect(keyed.stdout + keyed.stderr).toContain(words);
+    expect(keyed.stdout + keyed.stderr).not.toContain("the-secret");
+  }
+});
