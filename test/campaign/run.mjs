@@ -122,6 +122,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "100,000 mutated and forged bearers of every kind",
   },
+  "oauth-forged": {
+    args: vitest("test/e2e/oauth-forged.test.ts"),
+    env: { OAUTH_FORGED: "100000" },
+    times: 1,
+    each: "100,000 forged and mutated requests to the authorization server, and tokens of it",
+  },
   revocation: {
     args: vitest("test/e2e/team-auth/revocation.test.ts"),
     env: {

@@ -114,58 +114,43 @@ describe("a redirect URI", () => {
   });
 
   it("that matches goes to the host of one that was named, as a browser reads it", () => {
-    const parts = fc.array(
-      fc.constantFrom(
-        "http://",
-        "https://",
-        "localhost",
-        "127.0.0.1",
-        "[::1]",
-        ":",
-        "@",
-        "/",
-        "\\",
-        "?",
-        "#",
-        ".",
-        "%2f",
-        "app.example",
-        "evil",
-        "callback",
-        "33418",
-        "0",
-        "\t",
-        " ",
-      ),
-      { maxLength: 9 },
-    );
     const named = [WEB, REDIRECT];
+    const words = [
+      "http://",
+      "https://",
+      "localhost",
+      "127.0.0.1",
+      "[::1]",
+      ":",
+      "@",
+      "/",
+      "\\",
+      "?",
+      "#",
+      ".",
+      "%2f",
+      "app.example",
+      "evil",
+      "callback",
+      "33418",
+      "0",
+      "\t",
+      " ",
+    ];
+    const parts = fc.array(fc.constantFrom(...words), { maxLength: 9 }).map((all) => all.join(""));
     const near = fc
       .tuple(fc.constantFrom(...named), fc.nat(40), parts)
-      .map(([uri, at, more]) => uri.slice(0, at) + more.join("") + uri.slice(at));
-    fc.assert(
-      fc.property(
-        fc.oneof(
-          parts.map((each) => each.join("")),
-          near,
-          fc.webUrl(),
-        ),
-        (uri) => {
-          if (!matchesRedirect(uri, named)) return true;
-          const { hostname, pathname, search, protocol } = new URL(uri);
-          return named.some((each) => {
-            const own = new URL(each);
-            return (
-              own.hostname === hostname &&
-              own.pathname === pathname &&
-              own.search === search &&
-              own.protocol === protocol
-            );
-          });
-        },
-      ),
-      { numRuns: 5_000 },
-    );
+      .map(([uri, at, more]) => uri.slice(0, at) + more + uri.slice(at));
+    const place = (uri: string): string => {
+      const { hostname, pathname, search, protocol } = new URL(uri);
+      return [protocol, hostname, pathname, search].join(" ");
+    };
+    const places = new Set(named.map(place));
+    const isSafe = (uri: string): boolean => !matchesRedirect(uri, named) || places.has(place(uri));
+    const run = fc.check(fc.property(fc.oneof(parts, near, fc.webUrl()), isSafe), {
+      numRuns: 5_000,
+    });
+    expect(run.counterexample).toBeNull();
   });
 
   it("gets the answer behind whatever query it has", () => {
