@@ -22,6 +22,16 @@ export const COMMANDS: BundledCommands = {
     description: "Work with the console of a running gateway.",
     load: async () => (await import("./console/commands.ts")).commands.console,
   },
+  calls: {
+    description: "List the calls that a running gateway is working on, or end one.",
+    usage: "[options]",
+    load: async () => (await import("./admin/commands.ts")).commands.calls,
+  },
+  stderr: {
+    description: "Print what the child of a server of a running gateway wrote last.",
+    usage: "[options] <server>",
+    load: async () => (await import("./admin/commands.ts")).commands.stderr,
+  },
   access: {
     description: "Say why somebody may or may not call a tool of a running gateway.",
     load: async () => (await import("./access/commands.ts")).commands.access,

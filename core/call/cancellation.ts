@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError } from "../errors.ts";
-import type { Principal } from "./types.ts";
+import type { CallHead, Principal } from "./types.ts";
 
 /**
  * The part of an `AbortSignal` that the core's own stages and upstreams use.
@@ -28,8 +28,10 @@ export type AbortListener = ((event: Event) => void) | { handleEvent(event: Even
 export class Cancellation implements Abortable {
   /** Place among the calls in flight. */
   slot = -1;
-  /** Whose call it is, while that is in flight. */
-  principal: Principal | undefined = undefined;
+  /** The call that it ends, once that is in flight. */
+  call: CallHead | undefined = undefined;
+  /** Since when it is, as `performance.now()`; 0 where nobody looked at the clock. */
+  started = 0;
   #aborted = false;
   #reason: unknown;
   #listeners: AbortListener[] | undefined;
@@ -41,6 +43,11 @@ export class Cancellation implements Abortable {
 
   get reason(): unknown {
     return this.#reason;
+  }
+
+  /** Whose call it is. */
+  get principal(): Principal | undefined {
+    return this.call?.principal;
   }
 
   /** Whether nobody holds the real signal, so that nobody can have put another in its place. */

@@ -100,12 +100,19 @@ export function logCalls(log: Logger): Middleware {
   // The fields are fixed and none is a credential; looking for one in each would cost seven times the line itself.
   const lines = log.child({}, { redact: [] });
   return (call, next) => {
-    const started = performance.now();
+    const started = startOf(call);
     const write = (end: Answer | Error): void => lines.info(lineOf(call, started, end), "call");
     const answer = next(call);
     answer.then(write, (thrown: unknown) => write(toGatewayError(thrown)));
     return answer;
   };
+}
+
+/** One look at the clock is enough for a call that was counted in a moment before. */
+function startOf(call: Call): number {
+  const { cancellation } = call;
+  if (cancellation?.call === call && cancellation.started > 0) return cancellation.started;
+  return performance.now();
 }
 
 function lineOf(call: Call, started: number, end: Answer | Error): CallLine {

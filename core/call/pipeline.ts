@@ -11,7 +11,7 @@ import {
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { STAGES, type Stage } from "./stages.ts";
-import type { Principal, Progress } from "./types.ts";
+import type { CallHead, Principal, Progress } from "./types.ts";
 
 /**
  * How long a call may run, in milliseconds.
@@ -106,6 +106,10 @@ export interface Abortion extends Slotted {
   readonly principal?: Principal | undefined;
   /** Whether it was ended already, where that is known. */
   readonly aborted?: boolean;
+  /** The call, for what is one. */
+  readonly call?: CallHead | undefined;
+  /** Since when it is in flight, as `performance.now()`; for a call. */
+  readonly started?: number;
   abort(reason?: unknown): void;
 }
 
@@ -128,7 +132,8 @@ function track(
   next: Next,
   running: InFlightSet<Abortion>,
 ): Promise<Answer> {
-  own.principal = call.principal;
+  own.call = call;
+  own.started = performance.now();
   running.add(own);
   const answer = attempt(next, call);
   const end = (): void => void running.delete(own);
@@ -176,7 +181,7 @@ function limit(
     if (!isCounted) running.delete(own);
   };
   if (!isCounted) {
-    own.principal = call.principal;
+    own.call = call;
     running.add(own);
   }
   const answer = attempt(next, silence?.call ?? call);

@@ -190,3 +190,14 @@ export interface Peer {
   /** Calls back once when the client has read what was waiting, or is gone. */
   whenClear?(resume: () => void): void;
 }
+
+/** What is known of a call while it is in flight. */
+export interface CallHead {
+  readonly id: string;
+  readonly method: CallMethod;
+  readonly source: CallSource;
+  readonly endpoint: string;
+  readonly server: string;
+  readonly name: string;
+  readonly principal: Principal;
+}

@@ -10,7 +10,9 @@ export interface PluginRequest {
   readonly plugin: string;
   /** Default: `GET`. */
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below `/_meta/<plugin>`, with a slash in front. */
+  /** Where the plugin has its routes; default: `/_meta/<plugin>`. */
+  readonly base?: string;
+  /** Below {@link base}, with a slash in front. */
   readonly path: string;
   /** Parameters without a value are left out. */
   readonly query?: Readonly<Record<string, string | undefined>>;
@@ -62,10 +64,10 @@ export async function askPluginLines(
 
 async function send(
   flags: ClientFlags,
-  { plugin, method = "GET", path, query = {}, body }: PluginRequest,
+  { plugin, base = `/_meta/${plugin}`, method = "GET", path, query = {}, body }: PluginRequest,
 ): Promise<Response> {
   const { url: endpoint, apiKey } = await findTarget(flags);
-  const url = new URL(`/_meta/${plugin}${path}`, endpoint);
+  const url = new URL(`${base}${path}`, endpoint);
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) url.searchParams.set(name, value);
   const headers = {

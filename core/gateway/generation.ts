@@ -9,7 +9,13 @@ import { attempt, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import type { Scope } from "../plugin/scope.ts";
 import type { Service } from "../plugin/service.ts";
-import type { Principal } from "../call/types.ts";
+import type { CallHead, Principal } from "../call/types.ts";
+
+/** A call in flight, with its start as `performance.now()`. */
+interface CallInFlight {
+  readonly call: CallHead;
+  readonly started: number;
+}
 
 /** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
 export class Generation {
@@ -115,6 +121,24 @@ export class Generation {
   /** Aborts every call in flight. */
   abort(): void {
     this.abortThose(() => true, new GatewayError("cancelled", "The gateway is shutting down."));
+  }
+
+  /** The calls in flight. One is there twice when a middleware gave it another signal: the outer one counts, which began first. */
+  calls(): ReadonlyMap<string, CallInFlight> {
+    const found = new Map<string, CallInFlight>();
+    for (const { call, started = 0 } of this.running) {
+      if (!call) continue;
+      const other = found.get(call.id);
+      if (!other || started < other.started) found.set(call.id, { call, started });
+    }
+    return found;
+  }
+
+  /** Ends one call in flight; whether it was there. */
+  cancel(id: string, error: GatewayError): boolean {
+    const those = [...this.running].filter(({ call }) => call?.id === id);
+    for (const each of those) each.abort(error);
+    return those.length > 0;
   }
 
   /** Aborts the calls in flight of matching principals; tells how many that were. */

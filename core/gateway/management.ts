@@ -1,7 +1,8 @@
 import { placeText, type ConfigPath } from "../config/issue.ts";
-import { maskConfig, maskGatewayConfig } from "../config/mask.ts";
+import { maskConfig, maskGatewayConfig, maskText } from "../config/mask.ts";
+import { maskWords } from "../config/secret-text.ts";
 import type { Places } from "../config/places.ts";
-import type { Control } from "../plugin/control.ts";
+import type { Control, RunningCall } from "../plugin/control.ts";
 import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
 import { edit, planReload, reload } from "./activate.ts";
@@ -54,6 +55,9 @@ export function createControl(parts: () => GatewayParts): Control {
     plan: () => planReload(parts()),
     edit: (edits) => edit(parts(), edits),
     reconnect: (server) => reconnect(parts(), server),
+    calls: () => callsOf(parts()),
+    cancel: (call, reason) => cancel(parts(), call, reason),
+    tail: (server, lines) => tail(parts(), server, lines),
     evict: (match, reason, options) => evict(parts(), match, reason, options),
   };
 }
@@ -61,6 +65,49 @@ export function createControl(parts: () => GatewayParts): Control {
 function placeOf(places: Places, path: ConfigPath): string {
   const { place } = places.place({ path, message: "", hint: "" });
   return placeText(place);
+}
+
+/** Calls of the current generation, and of old ones that have not ended yet. */
+function callsOf({ generation, outgoing }: GatewayParts): readonly RunningCall[] {
+  const now = performance.now();
+  const clock = Date.now() - now;
+  return [generation, ...outgoing.keys()]
+    .flatMap((each) => [...each.calls().values()])
+    .toSorted((a, b) => a.started - b.started || (a.call.id < b.call.id ? -1 : 1))
+    .map(({ call, started }) => {
+      const { id, method, source, endpoint, server, name, principal } = call;
+      const isTimed = started > 0;
+      const startedAt = isTimed ? new Date(clock + started).toISOString() : null;
+      const ms = isTimed ? Math.round(now - started) : null;
+      return { id, method, source, endpoint, server, name, principal, startedAt, ms, started };
+    });
+}
+
+function cancel({ generation, outgoing }: GatewayParts, call: string, reason: string): boolean {
+  const error = new GatewayError("cancelled", reason);
+  return [generation, ...outgoing.keys()].map((each) => each.cancel(call, error)).includes(true);
+}
+
+/** Longest line of a child that is shown, in characters. */
+const MAX_LINE = 2_000;
+
+/** What a child writes may hold what it was started with. */
+function tail({ generation, file }: GatewayParts, name: string, lines: number) {
+  const server = generation.compiled.servers.get(name);
+  if (!server) throw new GatewayError("not_found", `No server named "${name}".`);
+  const secrets = [...(file?.secrets ?? []), ...ownSecrets(generation.config.servers[name])];
+  return server
+    .tail?.(lines)
+    .map((line) => maskWords(maskText(line.slice(0, 2 * MAX_LINE), secrets)).slice(0, MAX_LINE));
+}
+
+/** Values of `env` and `headers` that stand in the entry itself; the longest first, so that none is cut by another. */
+function ownSecrets(entry: unknown): string[] {
+  const { env = {}, headers = {} } = (entry ?? {}) as Record<string, Record<string, string>>;
+  return [...Object.values(env), ...Object.values(headers)]
+    .map(String)
+    .filter((value) => value !== "")
+    .toSorted((a, b) => b.length - a.length);
 }
 
 async function reconnect(

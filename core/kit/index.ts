@@ -79,6 +79,7 @@ export {
   sseFrame,
   sseHead,
 } from "./sse-body.ts";
+export { CallStream } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 
@@ -98,7 +99,7 @@ export { networkFault, networkReason, serverFault, sizeFault, statusFault } from
 // Files, children and the environment
 export { readDuration, readPort, readVariable, unreadableVariable } from "./env.ts";
 export { type Child, type Exit, spawnChild } from "../process/child.ts";
-export { reasonOf } from "../process/stderr.ts";
+export { reasonOf, RingBuffer } from "../process/stderr.ts";
 export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
 export { lockFile, type FileLock } from "./lock.ts";
 
@@ -212,7 +213,7 @@ export type {
   EndpointServer,
 } from "../gateway/endpoint-server.ts";
 export { perGeneration } from "../gateway/per-generation.ts";
-export type { ReloadPlan } from "../plugin/control.ts";
+export type { ReloadPlan, RunningCall } from "../plugin/control.ts";
 export type {
   ConfigExtension,
   EndpointInput,

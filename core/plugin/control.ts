@@ -1,6 +1,6 @@
 import type { Call } from "../call/call.ts";
 import type { Timeouts } from "../call/pipeline.ts";
-import type { Principal } from "../call/types.ts";
+import type { CallHead, Principal } from "../call/types.ts";
 import type { GatewayDescription } from "./description.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Listed } from "./filters.ts";
@@ -106,8 +106,36 @@ export interface Control {
    * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect
    */
   reconnect(server: string): Promise<ServerStatus>;
+  /** Every call in flight in this process, whoever made it, oldest first. */
+  calls(): readonly RunningCall[];
+  /**
+   * Ends a call in flight: its server is told, and its caller gets `cancelled` with the reason.
+   * @returns whether it was in flight
+   */
+  cancel(call: string, reason: string): boolean;
+  /**
+   * The last lines that the child of a server wrote to stderr, oldest first, each cut at 2,000 characters, with secrets masked;
+   * also those of children before it. `undefined` for a server without a child.
+   * @param lines how many, at most
+   * @throws {GatewayError} `not_found`
+   */
+  tail(server: string, lines: number): readonly string[] | undefined;
   /** Ends what principals have open, because a right was taken away; as {@link Gateway.evict}. */
   evict(match: (principal: Principal) => boolean, reason: string, options?: EvictOptions): Evicted;
+}
+
+/**
+ * A call in flight.
+ *
+ * @example const slow = gateway.control.calls().filter(({ ms }: RunningCall) => ms > 60_000);
+ */
+export interface RunningCall extends CallHead {
+  /** ISO 8601; `null` in a gateway without a plugin that joins the pipeline: nobody looks at the clock for it there. */
+  readonly startedAt: string | null;
+  /** Milliseconds since. */
+  readonly ms: number | null;
+  /** The same instant as `performance.now()`, which no change of the clock moves; else 0. */
+  readonly started: number;
 }
 
 /** How somebody is to be evicted. */

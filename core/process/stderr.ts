@@ -80,7 +80,13 @@ export function reasonOf({ message, cause }: GatewayError): string {
   return cause instanceof LastWords ? `${message.replace(/\.$/, "")}: ${cause.message}.` : message;
 }
 
-/** The last bytes of a stream, in a ring of fixed size. */
+/**
+ * The last bytes of a stream, in a ring of fixed size.
+ *
+ * @example
+ * const said = new RingBuffer(65_536);
+ * child.stderr.on("data", (chunk: Buffer) => said.append(chunk));
+ */
 export class RingBuffer {
   readonly #size: number;
   #ring: Buffer | undefined;
@@ -108,6 +114,15 @@ export class RingBuffer {
     const at = this.#written % this.#size;
     const joined = Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)]);
     return joined.toString("utf8").replace(/^\uFFFD+/, "");
+  }
+
+  /** The last whole lines, oldest first. */
+  lines(most: number): readonly string[] {
+    const lines = this.text.split(/\r?\n|\r/);
+    if (lines.at(-1) === "") lines.pop();
+    // The first one is what is left of a line.
+    if (this.#written > this.#size) lines.shift();
+    return most > 0 ? lines.slice(-most) : [];
   }
 
   /** The last line with anything on it, at most `limit` characters. */

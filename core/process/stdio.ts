@@ -27,6 +27,8 @@ export interface StdioOptions {
   onMessage(chunks: readonly Buffer[], length: number): void;
   /** A line above `maxMessage` was dropped; `head` is its first bytes, at least 4 KiB, `tail` its last. The channel goes on. */
   onOversize(head: Buffer, length: number, tail: Buffer): void;
+  /** What the child writes to stderr, as it comes. */
+  onStderr?(chunk: Buffer): void;
   /** The channel has ended, whatever the reason, `close()` included. Called exactly once, after the last message. */
   onClose(error: GatewayError): void;
   /** Patience when closing; see {@link CloseTimes}. */
@@ -123,7 +125,10 @@ class Channel implements StdioChannel {
     stdout.on("data", (chunk: Buffer) => {
       if (this.#ended === undefined) framer.push(chunk);
     });
-    stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
+    stderr.on("data", (chunk: Buffer) => {
+      this.#stderr.push(chunk);
+      this.#options.onStderr?.(chunk);
+    });
     // A crash breaks the pipes before the exit is known; the exit is the better message.
     const broken = (what: string) => () => void setTimeout(() => this.#fail(what), LINGER);
     stdin.on("error", broken("closed its input"));

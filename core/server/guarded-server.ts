@@ -19,6 +19,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
   readonly reconnect?: NonNullable<Server["reconnect"]>;
   readonly probe?: NonNullable<Server["probe"]>;
   readonly resume?: NonNullable<Server["resume"]>;
+  readonly tail?: NonNullable<Server["tail"]>;
   protected readonly server: T;
   /** The one that answers calls. */
   protected serving: Server;
@@ -41,6 +42,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
         for (const each of new Set([this.serving, server])) each.rootsChanged?.();
       };
     if (server.reconnect) this.reconnect = () => server.reconnect!();
+    if (server.tail) this.tail = (lines) => server.tail!(lines);
     if (server.probe) this.probe = (signal) => this.#offering("probe").probe!(signal);
     if (server.resume) this.resume = (call, task) => this.#offering("resume").resume!(call, task);
   }

@@ -157,6 +157,8 @@ export interface Server {
    * @throws {GatewayError} whose `data.failed` is a {@link ProbeRung} and whose message quotes neither the server nor a credential
    */
   probe?(signal: AbortSignal): Promise<ProbeReport>;
+  /** The last lines that its child wrote to stderr, oldest first; for operators, since they may hold anything. Absent: it has no child. */
+  tail?(lines: number): readonly string[];
   /** Registers a listener; the return value removes it. */
   on(listener: (event: ServerEvent) => void): () => void;
 }

@@ -3,7 +3,9 @@ import { Breaker } from "propylon/plugins/breaker";
 import { Gating } from "propylon/plugins/gating";
 import { Health } from "propylon/plugins/health";
 import { Administration } from "./administration.ts";
+import { callRoutes } from "./calls.ts";
 import { changeRoutes } from "./changes.ts";
+import { commands } from "./commands.ts";
 import { configRoutes } from "./config.ts";
 import { interfaceRoutes } from "./interface.ts";
 import { lifecycleRoutes } from "./lifecycle.ts";
@@ -15,6 +17,7 @@ export default definePlugin({
   name: "admin",
   config: optionsSchema,
   formerOptions,
+  commands,
   inject: { gating: Gating, breaker: optional(Breaker), health: optional(Health) },
   setup(gateway) {
     const { services, config } = gateway;
@@ -24,5 +27,6 @@ export default definePlugin({
     lifecycleRoutes(gateway, administration);
     configRoutes(gateway, administration, config);
     interfaceRoutes(gateway);
+    callRoutes(gateway);
   },
 });

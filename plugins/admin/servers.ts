@@ -1,6 +1,11 @@
 import { admits, type PluginContext, type RouteEvent } from "propylon";
-import { pathParameter } from "propylon/kit";
+import { checkInput, pathParameter } from "propylon/kit";
+import { z } from "zod";
 import type { Administration } from "./administration.ts";
+
+const tailSchema = z.strictObject({
+  lines: z.coerce.number().int().min(1).max(1_000).default(200),
+});
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
 
@@ -33,6 +38,9 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
     const server = pathParameter(event, "server");
     return { ok: true, server, prompts: administration.prompts(server) };
   });
+  gateway.route("GET", "/_meta/servers/:server/stderr", { ...READ, access: "operator" }, (event) =>
+    stderrOf(gateway, administration, event),
+  );
 }
 
 /** One server, for operators with its entry in the config, secrets masked. */
@@ -47,6 +55,19 @@ function describe(
   // No mask knows every secret, so those who only look on see no entry at all.
   const config = admits(principal, "operator") ? gateway.control.serverConfig(name) : undefined;
   return { ...view, config: config ?? null };
+}
+
+/** What its child wrote last; of a server that has none, or that the config leaves out, nothing. */
+function stderrOf(
+  { control }: PluginContext,
+  administration: Administration,
+  event: RouteEvent,
+): object {
+  const server = pathParameter(event, "server");
+  const { lines } = checkInput(Object.fromEntries(event.url.searchParams), tailSchema);
+  administration.server(server, event.context.principal);
+  const tail = control.servers.has(server) ? control.tail(server, lines) : undefined;
+  return { ok: true, server, available: tail !== undefined, lines: tail ?? [] };
 }
 
 function version({ control }: PluginContext): object {

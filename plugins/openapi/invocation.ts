@@ -8,7 +8,14 @@ import {
   type Progress,
   type RouteEvent,
 } from "propylon";
-import { amendError, Cancellation, clientGone, prefersEvents, traceOf } from "propylon/kit";
+import {
+  amendError,
+  CallStream,
+  Cancellation,
+  clientGone,
+  prefersEvents,
+  traceOf,
+} from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import type { TaskService, TaskTable } from "propylon/plugins/tasks";
@@ -17,7 +24,6 @@ import { type Completion, renderJob, toCompletion } from "./job.ts";
 import { FORMATS, type Format, type OpenapiOptions } from "./options.ts";
 import { limitHeaders } from "./limits.ts";
 import { failureOf, renderResult, respond, respondFailure, httpStatusOf } from "./reply.ts";
-import { CallStream } from "./stream.ts";
 import type { Target } from "./target.ts";
 import { effectiveTimeout, limitOf, requestedTimeout, type TimedCall } from "./timeout.ts";
 import { HttpPeer } from "./timing.ts";

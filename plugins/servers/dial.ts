@@ -1,7 +1,12 @@
 import type { Logger } from "pino";
 import { resolve } from "node:path";
 import { type Era, GatewayError, toGatewayError } from "propylon";
-import { type HttpServerConfig, setTimer, type StdioServerConfig } from "propylon/kit";
+import {
+  type HttpServerConfig,
+  type RingBuffer,
+  setTimer,
+  type StdioServerConfig,
+} from "propylon/kit";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
@@ -33,6 +38,8 @@ export interface DialOptions {
   readonly maxDepth: number;
   /** Era the server spoke last time. */
   readonly remembered: Era | undefined;
+  /** Keeps what a child writes to stderr, of one after the other. */
+  readonly stderr?: RingBuffer | undefined;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
 }
@@ -105,7 +112,7 @@ async function openWire(
   receiver: WireReceiver,
   signal: AbortSignal,
 ): Promise<Wire> {
-  const { name, config, cwd, log, clientInfo } = options;
+  const { name, config, cwd, log, clientInfo, stderr } = options;
   if ("command" in config) {
     return StdioWire.open({
       name,
@@ -113,6 +120,7 @@ async function openWire(
       cwd: config.cwd === undefined ? cwd : resolve(cwd, config.cwd),
       log,
       receiver,
+      stderr,
     });
   }
   const common = {

@@ -1,6 +1,11 @@
 import type { Logger } from "pino";
 import { GatewayError, toGatewayError } from "propylon";
-import { type StdioChannel, type StdioServerConfig, spawnStdio } from "propylon/kit";
+import {
+  type RingBuffer,
+  type StdioChannel,
+  type StdioServerConfig,
+  spawnStdio,
+} from "propylon/kit";
 import { Faults } from "./faults.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
@@ -13,6 +18,8 @@ export interface StdioWireOptions {
   readonly cwd: string;
   readonly log: Logger;
   readonly receiver: WireReceiver;
+  /** Keeps what the child writes to stderr. */
+  readonly stderr: RingBuffer | undefined;
 }
 
 /** A child process as a wire: many requests on one pair of pipes. */
@@ -35,7 +42,7 @@ export class StdioWire implements Wire {
    * @throws {GatewayError} `upstream_error` when it cannot be started
    */
   static async open(options: StdioWireOptions): Promise<StdioWire> {
-    const { name, config, cwd, log } = options;
+    const { name, config, cwd, log, stderr } = options;
     const link = new StdioWire(options);
     link.#channel = await spawnStdio({
       name,
@@ -47,6 +54,7 @@ export class StdioWire implements Wire {
       log,
       onMessage: (chunks, length) => link.#receiver.receive(chunks, length, undefined),
       onOversize: (head, _length, tail) => link.#onOversize(head, tail),
+      onStderr: (chunk) => stderr?.append(chunk),
       onClose: (error) => link.#onClose(error),
     });
     return link;
@@ -54,11 +62,6 @@ export class StdioWire implements Wire {
 
   get pid(): number | undefined {
     return this.#channel?.pid;
-  }
-
-  /** What the child last wrote to stderr. */
-  get stderrTail(): string {
-    return this.#channel?.stderrTail ?? "";
   }
 
   speak(): void {}

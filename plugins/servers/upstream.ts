@@ -11,7 +11,7 @@ import {
   type ServerStatus,
   StatusTracker,
 } from "propylon";
-import { EMPTY_CATALOGUE, LISTS, type ProbeReport } from "propylon/kit";
+import { EMPTY_CATALOGUE, LISTS, type ProbeReport, RingBuffer } from "propylon/kit";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import { Dropped } from "./dropped.ts";
@@ -26,6 +26,8 @@ import { Probe } from "./probe.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
 
+/** Bytes of stderr that are kept of a server's children together. */
+const STDERR_KEPT = 64 * 1024;
 /** Deepest nesting of what a server sends, where the config is not at hand. */
 const MAX_DEPTH = 64;
 
@@ -54,6 +56,7 @@ export class Upstream implements ManagedServer {
   readonly name: string;
   readonly watchesSignal = true;
   readonly hasUsableLists = true;
+  readonly tail?: NonNullable<Server["tail"]>;
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   readonly #supervision: Supervision;
@@ -102,7 +105,9 @@ export class Upstream implements ManagedServer {
       changed: (lists) => this.#tracker.emit({ type: "changed", lists }),
     });
     const { maxDepth = MAX_DEPTH } = options;
-    const inbound = { maxDepth, dropped: this.#dropped };
+    const stderr = "command" in config ? new RingBuffer(STDERR_KEPT) : undefined;
+    if (stderr) this.tail = (lines) => stderr.lines(lines);
+    const inbound = { maxDepth, dropped: this.#dropped, stderr };
     const legacy: UpstreamConfig = { ...config, protocol: "legacy" };
     const dialled = (how: Pick<DialOptions, "config" | "host" | "remembered" | "signal">) =>
       dial({ ...options, ...inbound, ...how });

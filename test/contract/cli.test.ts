@@ -19,6 +19,8 @@ const COMMANDS = [
   "mcpo",
   "sidecar",
   "import",
+  "calls",
+  "stderr",
 ];
 
 /** Listed below a command of their own. */

@@ -1,5 +1,5 @@
-import type { Progress } from "propylon";
-import { SseBody, sseFrame } from "propylon/kit";
+import type { Progress } from "../call/types.ts";
+import { SseBody, sseFrame } from "./sse-body.ts";
 
 /** Unread bytes beyond which only the latest progress is kept. */
 const HIGH_WATER = 64 * 1024;
@@ -7,6 +7,10 @@ const HIGH_WATER = 64 * 1024;
 /**
  * The answer of one call as server-sent events: `progress` as often as the tool reports and the client reads, then one
  * `result` or `error`. A client that reads slowly loses superseded progress and nothing else.
+ *
+ * @example
+ * const stream = new CallStream(() => cancellation.abort(clientGone()));
+ * const answer = gateway.call({ ...input, cancellation, progress: (report) => stream.progress(report) });
  */
 export class CallStream {
   readonly #body: SseBody;

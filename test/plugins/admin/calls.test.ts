@@ -1,0 +1,206 @@
+import { expect, it } from "vitest";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { definePlugin, type Call, type PluginContext } from "../../../core/index.ts";
+import { connectClient, setupGateway } from "../../../core/testing/index.ts";
+import admin from "../../../plugins/admin/index.ts";
+import gating from "../../../plugins/gating/index.ts";
+import history from "../../../plugins/history/index.ts";
+import { until } from "../../fixtures/until.ts";
+
+const ROLES = ["viewer", "caller", "operator"] as const;
+const KEYS = Object.fromEntries(
+  [...ROLES, "other"].map((name) => [
+    name,
+    createKey(name === "other" ? "caller" : (name as "caller")),
+  ]),
+);
+
+/** Tools that end when the test says so. */
+class Desk {
+  readonly calls = new Map<string, { readonly call: Call; readonly end: () => void }>();
+
+  readonly plugin = definePlugin({
+    name: "desk",
+    setup: (gateway: PluginContext) => {
+      gateway.tool("wait", {
+        description: "Waits.",
+        input: { type: "object", properties: { name: { type: "string" } } },
+        run: ({ name }, call) =>
+          new Promise((resolve) => {
+            call.progress?.({ progress: 1, total: 2, message: "half" });
+            this.calls.set(String(name), { call, end: () => resolve(`done ${String(name)}`) });
+          }),
+      });
+      gateway.tool("fail", {
+        description: "Fails.",
+        run: () => ({ isError: true, content: [{ type: "text", text: "no" }] }),
+      });
+    },
+  });
+}
+
+async function start(management: object = { mutations: true }) {
+  const desk = new Desk();
+  const made = await setupGateway({
+    plugins: [[gating, { state: false }], admin, history, desk.plugin],
+    client: false,
+    config: {
+      management,
+      auth: {
+        keys: Object.fromEntries(
+          Object.entries(KEYS).map(([name, key]) => [
+            name,
+            {
+              role: name === "other" ? "caller" : (name as "caller"),
+              hash: `sha256:${digestOf(key)}`,
+            },
+          ]),
+        ),
+      },
+    },
+  });
+  const ask = async (who: string, method: string, path: string, body?: object) => {
+    const response = await fetch(`${made.url}/_meta${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${KEYS[who]}`,
+        ...(body && { "content-type": "application/json" }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    // eslint-disable-next-line typescript/no-explicit-any -- bodies of all shapes
+    return { status: response.status, body: (await response.json()) as any };
+  };
+  const begin = (who: string, name: string) => {
+    const end = ask(who, "POST", "/calls", { server: "desk", tool: "wait", arguments: { name } });
+    return until(() => desk.calls.has(name)).then(() => ({ end }));
+  };
+  return { ...made, desk, ask, begin };
+}
+
+it("operators see every call that runs, callers their own, viewers none", async () => {
+  const { ask, begin, desk } = await start();
+  const [one, two] = [await begin("caller", "one"), await begin("other", "two")];
+  const all = await ask("operator", "GET", "/calls");
+  expect(all.body).toEqual({
+    ok: true,
+    total: 2,
+    calls: [
+      {
+        id: expect.stringMatching(/^[\w-]{36}$/),
+        method: "tools/call",
+        source: "http",
+        endpoint: "",
+        server: "desk",
+        name: "wait",
+        principal: "key:caller",
+        startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        ms: expect.any(Number),
+        mine: false,
+      },
+      expect.objectContaining({ principal: "key:other" }),
+    ],
+    next: null,
+  });
+  const own = await ask("caller", "GET", "/calls");
+  expect(own.body).toMatchObject({ total: 1, calls: [{ principal: "key:caller", mine: true }] });
+  expect((await ask("viewer", "GET", "/calls")).status).toBe(403);
+  for (const { end } of desk.calls.values()) end();
+  expect((await one.end).body.result.content[0].text).toBe("done one");
+  await two.end;
+  expect((await ask("operator", "GET", "/calls")).body.calls).toEqual([]);
+});
+
+it("pages in order, also when calls of a page have ended", async () => {
+  const { ask, begin, desk } = await start();
+  const names = ["a", "b", "c", "d", "e"];
+  const ends: Promise<unknown>[] = [];
+  for (const name of names) ends.push((await begin("caller", name)).end);
+  const first = await ask("operator", "GET", "/calls?limit=2");
+  expect(first.body).toMatchObject({ total: 5, calls: [{}, {}], next: expect.any(String) });
+  desk.calls.get("b")!.end();
+  await ends[1];
+  const ids: string[] = first.body.calls.map(({ id }: { id: string }) => id);
+  for (let next = first.body.next; next !== null;) {
+    const page = await ask("operator", "GET", `/calls?limit=2&after=${next}`);
+    ids.push(...page.body.calls.map(({ id }: { id: string }) => id));
+    next = page.body.next;
+  }
+  expect(ids).toEqual(names.map((name) => desk.calls.get(name)!.call.id));
+  expect((await ask("operator", "GET", "/calls?server=nobody")).body.total).toBe(0);
+  for (const bad of ["limit=0", "limit=1001", "after=x", "after=1_%00", "other=1"])
+    expect((await ask("operator", "GET", `/calls?${bad}`)).status).toBe(422);
+  for (const { end } of desk.calls.values()) end();
+  await Promise.all(ends);
+});
+
+it("an operator ends a call: its caller is told with a code, and the history shows it", async () => {
+  const { ask, begin, desk, gateway } = await start();
+  const client = await connectClient(gateway.endpoints[0]!.url, {
+    headers: { authorization: `Bearer ${KEYS["caller"]}` },
+  });
+  const calling = client.callTool({ name: "wait", arguments: { name: "mcp" } }).catch((e) => e);
+  await until(() => desk.calls.has("mcp"));
+  const http = await begin("caller", "http");
+  const { body } = await ask("operator", "GET", "/calls");
+  expect(body.calls.map(({ source }: { source: string }) => source)).toEqual(["mcp", "http"]);
+  for (const { id } of body.calls)
+    expect((await ask("operator", "DELETE", `/calls/${id}`)).body).toEqual({ ok: true, id });
+  expect(String((await calling).message)).toContain("An operator cancelled the call.");
+  expect(await http.end).toMatchObject({ status: 499, body: { error: { code: "cancelled" } } });
+  expect(desk.calls.get("mcp")!.call.signal.aborted).toBe(true);
+  const { entries } = (await ask("operator", "GET", "/history")).body;
+  expect(entries).toMatchObject([
+    { code: "cancelled", message: "An operator cancelled the call." },
+    { code: "cancelled" },
+  ]);
+  expect((await ask("operator", "DELETE", `/calls/${body.calls[0].id}`)).status).toBe(404);
+  await client.close();
+});
+
+it("a caller ends its own calls and nobody else's, and none where changes are off", async () => {
+  const { ask, begin, desk } = await start();
+  const call = await begin("caller", "mine");
+  const { id } = desk.calls.get("mine")!.call;
+  expect((await ask("other", "DELETE", `/calls/${id}`)).status).toBe(404);
+  expect(desk.calls.get("mine")!.call.signal.aborted).toBe(false);
+  expect((await ask("caller", "DELETE", `/calls/${id}`)).status).toBe(200);
+  expect((await call.end).body.error.message).toBe("The call was cancelled by its caller.");
+  const closed = await start({});
+  expect((await closed.ask("caller", "DELETE", `/calls/${id}`)).body.error.code).toBe("read_only");
+});
+
+it("a call by hand answers as JSON or as events, and ends with its reader", async () => {
+  const { ask, desk, url } = await start();
+  const failed = await ask("caller", "POST", "/calls", { server: "desk", tool: "fail" });
+  expect(failed).toMatchObject({ status: 200, body: { ok: true, result: { isError: true } } });
+  const nobody = await ask("caller", "POST", "/calls", { server: "desk", tool: "gone" });
+  expect(nobody.status).toBe(502);
+  expect((await ask("caller", "POST", "/calls", { server: "x", tool: "y" })).status).toBe(404);
+  expect((await ask("viewer", "POST", "/calls", { server: "desk", tool: "fail" })).status).toBe(
+    403,
+  );
+  const abort = new AbortController();
+  const stream = (name: string) =>
+    fetch(`${url}/_meta/calls`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${KEYS["caller"]}`,
+        "content-type": "application/json",
+        accept: "text/event-stream",
+      },
+      body: JSON.stringify({ server: "desk", tool: "wait", arguments: { name } }),
+      signal: abort.signal,
+    });
+  const read = await stream("read");
+  await until(() => desk.calls.has("read"));
+  desk.calls.get("read")!.end();
+  expect(await read.text()).toBe(
+    ': open\n\nevent: progress\ndata: {"progress":1,"total":2,"message":"half"}\n\n' +
+      'event: result\ndata: {"result":{"content":[{"type":"text","text":"done read"}]}}\n\n',
+  );
+  await stream("left");
+  await until(() => desk.calls.has("left"));
+  abort.abort();
+  await until(() => desk.calls.get("left")!.call.signal.aborted);
+});
