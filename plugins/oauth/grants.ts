@@ -179,8 +179,10 @@ export class Grants {
   async tidy(): Promise<void> {
     const now = Date.now();
     for (const [id, until] of this.#revoked) if (until <= now) this.#revoked.delete(id);
-    for (const id of this.#known.keys())
-      if ((await this.#parts.kv.get(id)) === undefined) this.#forget(id);
+    const known = [...this.#known.keys()];
+    const there = new Set<string>();
+    for await (const { key } of this.#parts.kv.list()) there.add(key);
+    for (const id of known) if (!there.has(id)) this.#forget(id);
   }
 
   #read(token: string): { readonly id: string; readonly turn: number } {

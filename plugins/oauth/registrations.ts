@@ -107,8 +107,10 @@ export class Registrations {
 
   /** Drops from the index what ran out meanwhile: the store tells of that when it removes it. */
   async tidy(): Promise<void> {
-    for (const key of this.#index.keys())
-      if ((await this.#parts.unused.get(key)) === undefined) this.#index.delete(key);
+    const known = [...this.#index.keys()];
+    const there = new Set<string>();
+    for await (const { key } of this.#parts.unused.list()) there.add(key);
+    for (const key of known) if (!there.has(key)) this.#index.delete(key);
   }
 
   /** One that somebody logged in with never makes room for a newcomer. */

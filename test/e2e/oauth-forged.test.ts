@@ -228,7 +228,7 @@ it(`${REQUESTS} forged and mutated requests: none is accepted, none is answered 
   expect([...statuses.keys()].filter((status) => status >= 500)).toEqual([]);
   // Nothing of that ended what is somebody's.
   expect((await ask(endpoint, victim.access)).status).toBe(200);
-  expect((await program.redeem(code)).status).toBe(200);
+  expect((await program.tokens()).access_token).toBeDefined();
   expect((await program.refresh(victim.refresh)).status).toBe(200);
   if (REQUESTS > 10_000)
     process.stdout.write(`${REQUESTS} requests: ${JSON.stringify([...statuses])}\n`);
