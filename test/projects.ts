@@ -32,6 +32,7 @@ export const UNIT: readonly string[] = [
   "test/plugins/ratelimit/{buckets,slots}.test.ts",
   "test/plugins/servers/{message,own-connections,questions}.test.ts",
   "test/plugins/sidecar/words.test.ts",
+  "test/plugins/ui/forms.test.ts",
 ];
 
 /** They measure their process: its heap, its CPU time, its descriptors, its children. Each has one of its own. */
@@ -42,6 +43,8 @@ export const ALONE: readonly string[] = [
   "test/plugins/health/speed.test.ts",
   "test/plugins/mcp/{flow,sessions}.test.ts",
   "test/plugins/openapi/progress.test.ts",
+  // One browser for each.
+  "test/plugins/ui/{csp,panels,proxy,shell,truth}.test.ts",
 ];
 
 /** Kills, signals, loads, builds and whole projects: more than five seconds each. */
@@ -72,4 +75,5 @@ export const LONG: readonly string[] = [
   "test/plugins/postgres/**/*.test.ts",
   "test/plugins/sidecar/{access,cli,faults,hostile}.test.ts",
   "test/plugins/telemetry/queue.test.ts",
+  "test/plugins/ui/{accountability,axe,live,read-only}.test.ts",
 ];

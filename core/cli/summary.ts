@@ -80,10 +80,8 @@ function summaryData({ name, endpoints, servers, routes, warnings }: GatewayDesc
 }
 
 /** The summary as a person reads it. */
-export function summaryText(
-  { name, endpoints, servers, routes, warnings }: GatewayDescription,
-  key: string,
-): string {
+export function summaryText(description: GatewayDescription, key: string): string {
+  const { name, endpoints, servers, routes, warnings } = description;
   const lines = ["", `  Propylon ${VERSION}${name === "propylon" ? "" : ` (${name})`}`, ""];
   const section = (title: string, rows: readonly (readonly string[])[]): void => {
     if (rows.length > 0) lines.push(`  ${title}`, ...columns(rows).map((row) => `    ${row}`), "");
@@ -101,6 +99,7 @@ export function summaryText(
     servers.map((server) => [server.name, server.status.state, countsOf(server)]),
   );
   section("Routes", routeRows(routes));
+  section("Web interface", interfaceRows(description));
   section(
     "Mind",
     warnings.map(({ message, hint }) => [`${message} ${hint}`]),
@@ -114,6 +113,13 @@ export function summaryText(
       "",
     );
   return `${lines.join("\n")}\n`;
+}
+
+/** Where a browser goes, when a plugin has pages for it. */
+function interfaceRows({ listeners, routes }: GatewayDescription): string[][] {
+  const route = routes.find(({ method, path }) => method === "GET" && path === "/ui");
+  const listener = route && listeners.find(({ name }) => name === route.listener);
+  return listener ? [[`${listener.url}/ui/`]] : [];
 }
 
 /** Routes one by one, those of the management API in one line: they are many, and it lists them itself. */

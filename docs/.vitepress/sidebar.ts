@@ -19,6 +19,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         "guide/access",
         "guide/deploy",
         "guide/survive",
+        "guide/web-interface",
         "guide/tracing",
       ),
       group(

@@ -1,5 +1,6 @@
 import { lazy, type ComponentType } from "react";
 import type { About } from "./about.tsx";
+import { AccessPage } from "./pages/access.tsx";
 import { ActivityPage } from "./pages/activity.tsx";
 import { ClientsPage } from "./pages/clients.tsx";
 import { ConfigPage } from "./pages/config.tsx";
@@ -48,6 +49,13 @@ export const PLACES: readonly Place[] = [
     page: LogsPage,
     key: "l",
     needs: { route: "GET /_meta/events", plugin: "events" },
+  },
+  {
+    path: "/access",
+    title: "Access",
+    page: AccessPage,
+    key: "x",
+    needs: { route: "GET /_meta/access/explain", plugin: "access" },
   },
   { path: "/config", title: "Config", page: ConfigPage, key: "c" },
   { path: "/clients", title: "Clients", page: ClientsPage, key: "k" },

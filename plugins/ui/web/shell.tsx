@@ -34,7 +34,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
       </a>
       <nav aria-label="Pages" data-open={isOpen || undefined}>
         <div className="brand row between">
-          <Link href="/" className="name">
+          <Link href="/" className="name" aria-current={path === "/" ? "page" : undefined}>
             <Logo />
             <Words>{about.name}</Words>
           </Link>

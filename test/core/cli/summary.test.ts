@@ -49,6 +49,19 @@ it("a server that has not answered yet shows what it waits for, not 0 tools", as
   expect(text).not.toContain("Authorization");
 });
 
+it("the summary says where a browser goes, when a plugin has pages", async () => {
+  const pages = definePlugin({
+    name: "pages",
+    setup(gateway) {
+      gateway.route("GET", "/ui", { access: "public", mutates: false }, () => "");
+    },
+  });
+  const { gateway, url } = await setupGateway({ plugins: [pages], client: false });
+  expect(summaryText(gateway.describe(), "KEY")).toMatch(
+    new RegExp(`Web interface\\n +${url}/ui/\\n`),
+  );
+});
+
 it("a reload is one sentence that names what changed", async () => {
   const lines: string[] = [];
   const log = await createLogger(

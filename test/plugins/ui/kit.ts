@@ -16,6 +16,7 @@ export interface OpenPage {
   readonly complaints: readonly string[];
 }
 
+/** One for a file: those of the projects `alone` and `long` have their modules to themselves. */
 let browser: Promise<Browser> | undefined;
 
 afterAll(async () => {
@@ -70,9 +71,15 @@ export async function openPage(
     const where = new URL(address).origin === origin ? pathname : request.url();
     requests.push(`${request.method()} ${where}`);
   });
+  page.on("download", (download) => requests.push(`GET ${new URL(download.url()).pathname}`));
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      complaints.push(message.text());
+  });
+  page.on("response", (response) => {
+    if (response.status() >= 400)
+      complaints.push(`${response.status()} ${response.request().method()} ${response.url()}`);
   });
   await page.goto(address);
   return { page, requests, complaints };

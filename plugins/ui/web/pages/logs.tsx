@@ -71,9 +71,11 @@ function Tail(): ReactNode {
         >
           {isPaused ? "Go on" : "Pause"}
         </button>
-        <button type="button" className="quiet" data-effect="clear" onClick={clear}>
-          Clear
-        </button>
+        {lines.length > 0 && (
+          <button type="button" className="quiet" data-effect="clear" onClick={clear}>
+            Clear
+          </button>
+        )}
         <span className="faint" role="status">
           {shown.length} lines{isPaused && missed > 0 ? `, ${missed} since the pause` : ""}
         </span>
@@ -147,7 +149,7 @@ function useLines(
 function toLine(id: number, data: Readonly<Record<string, unknown>>): Line {
   const {
     level,
-    time: _,
+    ts: _,
     msg,
     plugin,
     pid: _pid,

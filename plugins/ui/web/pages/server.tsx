@@ -214,7 +214,7 @@ function ToolCard(props: { readonly server: string; readonly tool: ToolRow }): R
   return (
     <li className="card" data-tool={tool.name}>
       <header className="row between">
-        <h3 className="row">
+        <h2 className="row">
           <Toggle
             on={tool.enabled}
             name={tool.name}
@@ -231,7 +231,7 @@ function ToolCard(props: { readonly server: string; readonly tool: ToolRow }): R
               </span>
             )}
           </span>
-        </h3>
+        </h2>
         {canTry && (
           <Link
             className="button"
@@ -349,9 +349,9 @@ function Prompts({ server }: { readonly server: string }): ReactNode {
           <ul className="cards">
             {prompts.map((prompt) => (
               <li key={prompt.name} className="card">
-                <h3>
+                <h2>
                   <Words>{prompt.name}</Words>
-                </h3>
+                </h2>
                 <p className="about">
                   <Words>{prompt.description}</Words>
                 </p>

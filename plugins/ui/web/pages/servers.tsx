@@ -133,7 +133,7 @@ function Servers({ rows }: { readonly rows: readonly ServerRow[] }): ReactNode {
         {picked.length > 0 && <Bulk names={picked} onDone={() => setChosen(new Set())} />}
       </div>
       <div className="scroll" tabIndex={0} role="region" aria-label="Servers">
-        <table>
+        <table className="stacked">
           <thead>
             <tr>
               {canSwitch.isThere && (

@@ -13,6 +13,8 @@ export function Dialog(props: {
     const dialog = ref.current!;
     const before = document.activeElement;
     if (!dialog.open) dialog.showModal();
+    // The browser would begin with the first control, which closes it.
+    dialog.querySelector<HTMLElement>("input, textarea, select, footer button")?.focus();
     return () => {
       dialog.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();

@@ -1,0 +1,79 @@
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { openPage } from "./kit.ts";
+import { ALL_PAGES, startShop } from "./pages.ts";
+
+const VIEWS = [...ALL_PAGES, "/servers?add=1"];
+
+/** What axe finds on the page as it is, one line for each rule. */
+async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate("axe.run()")) as axe.AxeResults;
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
+
+it.each([
+  ["light", { colorScheme: "light" }],
+  ["dark", { colorScheme: "dark" }],
+  ["forced colours", { forcedColors: "active" }],
+  ["a narrow screen", { viewport: { width: 390, height: 844 } }],
+] as const)("2: axe finds nothing on any page in %s", async (_, options) => {
+  const { url } = await startShop();
+  const { page } = await openPage(`${url}/ui/`, options);
+  const found: string[] = [];
+  for (const path of VIEWS) {
+    await page.goto(`${url}/ui${path}`);
+    await page.locator("h1").waitFor();
+    await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
+    found.push(...(await violationsOf(page)).map((violation) => `${path} ${violation}`));
+    const [content, screen] = (await page.evaluate(
+      "[document.documentElement.scrollWidth, innerWidth]",
+    )) as [number, number];
+    expect(content).toBeLessThanOrEqual(screen);
+  }
+  expect(found).toEqual([]);
+});
+
+it("20: a server is found, switched off and removed with the keyboard alone", async () => {
+  const { url, gateway } = await startShop();
+  const { page } = await openPage(`${url}/ui/`);
+  await page.getByText("live", { exact: true }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.locator('tr[data-server="shop"]').waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("shop");
+  await page.locator('tr[data-server="drafts"]').waitFor({ state: "detached" });
+  const tabTo = async (name: string): Promise<void> => {
+    await expect
+      .poll(async () => {
+        await page.keyboard.press("Tab");
+        return page.evaluate("document.activeElement.getAttribute('aria-label')");
+      })
+      .toBe(name);
+  };
+  await tabTo("shop");
+  await page.keyboard.press("Space");
+  await page.locator('tr[data-server="shop"]').getByText("switched off").waitFor();
+  await tabTo("Remove shop");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByText("taken out of the config file").waitFor();
+  // Escape leaves it, and gives the focus back.
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe(
+    "Remove shop",
+  );
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await expect
+    .poll(async () => {
+      await page.keyboard.press("Tab");
+      return page.evaluate("document.activeElement.textContent");
+    })
+    .toBe("Remove shop");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => gateway.servers.has("shop")).toBe(false);
+  await page.getByText("No server fits.").waitFor();
+});
