@@ -100,7 +100,7 @@ it(
     const folder = createFolder();
     let last = { step: 0, rev: 0, seq: 0 };
     for (let kill = 0; kill < KILLS; kill++) {
-      const confirmed = await writeUntilKilled(folder, last.step, 50 + kill * 37);
+      const confirmed = await writeUntilKilled(folder, last.step, 50 + (kill % 40) * 37);
       expect(confirmed.rev).toBeGreaterThan(last.rev);
       expect(confirmed.seq).toBeGreaterThan(last.seq);
       last = await check(folder, confirmed);
