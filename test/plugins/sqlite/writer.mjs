@@ -1,4 +1,5 @@
 // Writes to a store and says what was confirmed, until it is killed.
+import { writeSync } from "node:fs";
 import { pino } from "pino";
 import sqlite from "propylon/plugins/sqlite";
 
@@ -12,6 +13,7 @@ for (let step = Number(from) + 1; ; step++) {
   const rev = await driver.put("counts", `key/${step % 50}`, String(step));
   const seq = await driver.append("steps", [`${step}a`, `${step}b`]);
   if (step % 7 === 0) await driver.delete("counts", `key/${(step + 25) % 50}`);
-  process.stdout.write(`${step} ${rev} ${seq}\n`);
+  // Waits where the reader is slow: process.stdout would keep the line in memory, and the kill would take it.
+  writeSync(1, `${step} ${rev} ${seq}\n`);
   if (step % 16 === 0) await new Promise((resolve) => void setImmediate(resolve));
 }
