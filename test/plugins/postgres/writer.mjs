@@ -1,4 +1,5 @@
 // Writes to a store and says what was confirmed, until it is killed.
+import { writeSync } from "node:fs";
 import { pino } from "pino";
 import postgres from "propylon/plugins/postgres";
 
@@ -11,5 +12,6 @@ const driver = await postgres.stores.postgres(url, {
 for (let step = Number(from) + 1; ; step++) {
   const rev = await driver.put("counts", `key/${step % 50}`, String(step));
   const seq = await driver.append("steps", [`${step}a`, `${step}b`]);
-  process.stdout.write(`${step} ${rev} ${seq}\n`);
+  // Waits where the reader is slow: process.stdout would keep the line in memory, and the kill would take it.
+  writeSync(1, `${step} ${rev} ${seq}\n`);
 }
