@@ -32,11 +32,20 @@ export class StoreLog<T> implements Log<T> {
   }
 
   async read({ after = 0, limit = PAGE } = {}): Promise<readonly LogEntry<T>[]> {
-    const stored = await this.#connection.run((driver) => driver.read(this.#log, after, limit));
     const oldest = Date.now() - (this.#options.maxAge ?? Infinity);
-    return stored
-      .filter(({ at }) => at >= oldest)
-      .map(({ value, seq, at }) => ({ seq, at, value: JSON.parse(value.slice(2)) as T }));
+    for (let last = after; ;) {
+      const place = last;
+      const stored = await this.#connection.run((driver) => driver.read(this.#log, place, limit));
+      const young = stored.filter(({ at }) => at >= oldest);
+      // Entries that are too old and not dropped yet are not the end of the log.
+      if (young.length > 0 || stored.length === 0)
+        return young.map(({ value, seq, at }) => ({
+          seq,
+          at,
+          value: JSON.parse(value.slice(2)) as T,
+        }));
+      last = stored.at(-1)!.seq;
+    }
   }
 
   async follow(after: number, listener: (entry: LogEntry<T>) => void): Promise<Unsubscribe> {
