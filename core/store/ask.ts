@@ -12,10 +12,12 @@ const BEAT_MS = 1_000;
 const SILENCE_MS = 5 * BEAT_MS;
 /** Questions that one gateway answers at a time; more are refused. */
 const MAX_QUESTIONS = 1_000;
-/** Longest question or piece of an answer, in UTF-16 code units. */
+/** Longest question, in UTF-16 code units. */
 const MAX_TEXT = 1_000_000;
+/** What of an answer may wait for a slow reader, in UTF-16 code units. */
+const MAX_WAITING = 4_000_000;
 
-/** What gateways send each other. Texts longer than a piece come as several, all but the last with `more`. */
+/** What gateways send each other. Texts longer than a piece come as several: all but the last with `more`, and all but the first of a question with `rest`. */
 type Message = AskMessage | AnswerMessage;
 
 interface AskMessage {
@@ -23,6 +25,7 @@ interface AskMessage {
   readonly ask: string;
   readonly text: string;
   readonly more?: true;
+  readonly rest?: true;
 }
 
 type AnswerMessage = { readonly id: string } & (
@@ -37,6 +40,10 @@ type AnswerMessage = { readonly id: string } & (
 interface Question {
   readonly end: AbortController;
   text: string;
+  /** When a piece of it came last, by `performance.now()`. */
+  heardAt: number;
+  /** Whether all of it is there. */
+  isWhole: boolean;
 }
 
 /** Somebody of this gateway who waits for an answer. */
@@ -110,24 +117,47 @@ export class Asking {
   }
 
   #receive(message: Message, from: string): void {
-    if ("cancel" in message) this.#questions.get(message.id)?.end.abort();
+    if ("cancel" in message) this.#cancel(message.id);
     else if ("ask" in message) this.#collect(message, from);
     else this.#waiting.get(message.id)?.push(message);
   }
 
-  #collect(message: AskMessage, from: string): void {
-    const { id, ask, text, more } = message;
-    const question = this.#questions.get(id) ?? { end: new AbortController(), text: "" };
-    if (this.#questions.size >= MAX_QUESTIONS && !this.#questions.has(id))
-      return this.#refuse(id, from, "The gateway that was asked is busy.");
-    this.#questions.set(id, question);
+  #cancel(id: string): void {
+    const question = this.#questions.get(id);
+    question?.end.abort();
+    if (question?.isWhole === false) this.#questions.delete(id);
+  }
+
+  #collect({ id, ask, text, more, rest }: AskMessage, from: string): void {
+    const question = rest ? this.#questions.get(id) : this.#begin(id);
+    // The rest of one that was refused is no question of its own.
+    if (!question)
+      return rest ? undefined : this.#refuse(id, from, "The gateway that was asked is busy.");
     question.text += text;
+    question.heardAt = performance.now();
     if (question.text.length > MAX_TEXT) {
       this.#questions.delete(id);
       return this.#refuse(id, from, "The question is too long.");
     }
     if (more) return;
+    question.isWhole = true;
     void this.#reply(id, from, ask, question).finally(() => this.#questions.delete(id));
+  }
+
+  /** @returns `undefined` when there are too many */
+  #begin(id: string): Question | undefined {
+    if (this.#questions.size >= MAX_QUESTIONS) this.#dropAbandoned();
+    if (this.#questions.size >= MAX_QUESTIONS) return undefined;
+    const question = { end: new AbortController(), text: "", heardAt: 0, isWhole: false };
+    this.#questions.set(id, question);
+    return question;
+  }
+
+  /** Whoever asked may have died over it. */
+  #dropAbandoned(): void {
+    const before = performance.now() - SILENCE_MS;
+    for (const [id, { isWhole, heardAt }] of this.#questions)
+      if (!isWhole && heardAt < before) this.#questions.delete(id);
   }
 
   #refuse(id: string, to: string, message: string): void {
@@ -146,8 +176,8 @@ export class Asking {
       const signal = AbortSignal.any([end.signal, this.#connection.closed]);
       for await (const part of handler(JSON.parse(text) as never, signal)) {
         if (signal.aborted) return;
-        for (const { text: piece, ...more } of pieces(JSON.stringify(part ?? null)))
-          await this.#send(to, { id, part: piece, ...more });
+        for (const { text: piece, more } of pieces(JSON.stringify(part ?? null)))
+          await this.#send(to, { id, part: piece, ...(more && { more }) });
       }
       await this.#send(to, { id, end: true });
     } catch (thrown) {
@@ -167,32 +197,45 @@ export class Asking {
   }
 }
 
-function* pieces(text: string): Iterable<{ readonly text: string; readonly more?: true }> {
-  let begin = 0;
-  for (; text.length - begin > PIECE; begin += PIECE)
-    yield { text: text.slice(begin, begin + PIECE), more: true };
-  yield { text: text.slice(begin) };
+function* pieces(text: string): Iterable<Pick<AskMessage, "text" | "more" | "rest">> {
+  for (let begin = 0; begin === 0 || begin < text.length; begin += PIECE)
+    yield {
+      text: text.slice(begin, begin + PIECE),
+      ...(text.length > begin + PIECE && { more: true }),
+      ...(begin > 0 && { rest: true }),
+    };
 }
 
 /** Messages in order, for one reader. */
 class Inbox {
   readonly #messages: Message[] = [];
+  #size = 0;
   #wake = (): void => {};
 
   push(message: Message): void {
-    this.#messages.push(message);
+    // A sign of life for nobody who waits.
+    if ("beat" in message && this.#messages.length > 0) return;
+    this.#size += sizeOf(message);
+    if (this.#isTooMuch) this.#messages.length = 0;
+    else this.#messages.push(message);
     this.#wake();
   }
 
-  /** @throws {GatewayError} `unavailable` after a long silence; the signal's reason */
+  /** @throws {GatewayError} `unavailable` after a long silence, and when too much waits to be read; the signal's reason */
   async next(signal: AbortSignal): Promise<Message> {
     if (this.#messages.length === 0) await this.#wait(signal);
     signal.throwIfAborted();
+    if (this.#isTooMuch) throw gone("The answer came faster than it was read.");
     const message = this.#messages.shift();
-    if (message) return message;
-    throw new GatewayError("unavailable", "The gateway that was asked is gone.", {
-      hint: "Make the request again.",
-    });
+    if (message) {
+      this.#size -= sizeOf(message);
+      return message;
+    }
+    throw gone("The gateway that was asked is gone.");
+  }
+
+  get #isTooMuch(): boolean {
+    return this.#size > MAX_WAITING;
   }
 
   #wait(signal: AbortSignal): Promise<void> {
@@ -207,4 +250,12 @@ class Inbox {
       this.#wake = end;
     });
   }
+}
+
+function sizeOf(message: Message): number {
+  return "part" in message ? message.part.length : 0;
+}
+
+function gone(message: string): GatewayError {
+  return new GatewayError("unavailable", message, { hint: "Make the request again." });
 }

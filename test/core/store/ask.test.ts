@@ -1,0 +1,92 @@
+import { pino } from "pino";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import { MemoryDriver } from "../../../core/store/memory.ts";
+import type { Store } from "../../../core/store/store.ts";
+
+const log = pino({ level: "silent" });
+const signal = new AbortController().signal;
+
+interface Pair {
+  readonly asked: Store;
+  readonly asking: Store;
+  /** Says something to the gateway that is asked, as another gateway would. */
+  readonly say: (message: object) => Promise<void>;
+}
+
+/** Two gateways of one store. */
+function createPair(): Pair {
+  const driver = new MemoryDriver();
+  const [asked, asking] = [0, 1].map(() => new GatewayStore(driver, log).scope("tests")) as [
+    Store,
+    Store,
+  ];
+  const say = (message: object): Promise<void> =>
+    driver.publish(
+      `core/ask/${asked.replica}`,
+      JSON.stringify({ from: asking.replica, message: { ask: "tests/echo", ...message } }),
+    );
+  return { asked, asking, say };
+}
+
+async function* echo(body: unknown): AsyncGenerator<unknown> {
+  await Promise.resolve();
+  yield body;
+}
+
+async function ask({ asked, asking }: Pair, body: unknown): Promise<unknown[]> {
+  const answer: unknown[] = [];
+  for await (const part of asking.ask(asked.replica, "echo", body, signal)) answer.push(part);
+  return answer;
+}
+
+it("questions that were given up, or whose gateway died over them, are in nobody's way", async () => {
+  const pair = createPair();
+  await pair.asked.answer("echo", echo);
+  for (let id = 0; id < 1_000; id++) {
+    await pair.say({ id: `given up ${id}`, text: "[", more: true });
+    await pair.say({ id: `given up ${id}`, cancel: true });
+  }
+  expect(await ask(pair, "first")).toEqual(["first"]);
+  for (let id = 0; id < 1_000; id++) await pair.say({ id: `died ${id}`, text: "[", more: true });
+  await expect(ask(pair, "second")).rejects.toThrow("busy");
+  const later = vi.spyOn(performance, "now").mockReturnValue(performance.now() + 6_000);
+  onTestFinished(() => later.mockRestore());
+  expect(await ask(pair, "third")).toEqual(["third"]);
+});
+
+it("a question that is too long is refused, and its end is no question of its own", async () => {
+  const pair = createPair();
+  const heard: unknown[] = [];
+  await pair.asked.answer("echo", (body: unknown) => {
+    heard.push(body);
+    return echo(body);
+  });
+  await expect(ask(pair, "x".repeat(1_100_000))).rejects.toThrow("too long");
+  await pair.say({ id: "unknown", text: "1", rest: true });
+  expect(await ask(pair, "x".repeat(900_000))).toHaveLength(1);
+  expect(heard).toHaveLength(1);
+});
+
+it("an answer that nobody reads ends, at both sides", async () => {
+  const pair = createPair();
+  let hasEnded = false;
+  await pair.asked.answer("echo", async function* (_: unknown, end: AbortSignal) {
+    try {
+      for (let part = 0; !end.aborted; part++) {
+        await new Promise((resolve) => setImmediate(resolve));
+        yield "x".repeat(500_000);
+      }
+    } finally {
+      hasEnded = true;
+    }
+  });
+  const answer = pair.asking.ask<string>(pair.asked.replica, "echo", null, signal);
+  const parts = answer[Symbol.asyncIterator]();
+  expect((await parts.next()).value).toHaveLength(500_000);
+  const sent = vi.spyOn(MemoryDriver.prototype, "publish");
+  onTestFinished(() => sent.mockRestore());
+  await vi.waitFor(() => expect(sent.mock.calls.length).toBeGreaterThan(3_000), 20_000);
+  await expect(parts.next()).rejects.toMatchObject({ code: "unavailable" });
+  await vi.waitFor(() => expect(hasEnded).toBe(true));
+});
