@@ -14,15 +14,25 @@ interface Held extends StoredValue {
   readonly until: number;
 }
 
+/** Writes after which values that ended are looked for, at least. */
+const MIN_WRITES = 1_000;
+
 /** The store of a gateway that keeps nothing beyond its process. */
 export class MemoryDriver implements StoreDriver {
   readonly shared = false;
   readonly durable = false;
   readonly #buckets = new Map<string, Map<string, Held>>();
+  /** Values that were written since those that ended were looked for. */
+  #writes = 0;
   readonly #logs = new Map<string, LoggedValue[]>();
   readonly #events = new LocalEvents();
   #rev = 0;
   #seq = 0;
+
+  /** How many values are held, those included that ended and still have to go. */
+  get size(): number {
+    return [...this.#buckets.values()].reduce((sum, { size }) => sum + size, 0);
+  }
 
   get(bucket: string, key: string): Promise<StoredValue | undefined> {
     const held = this.#find(bucket, key);
@@ -38,6 +48,7 @@ export class MemoryDriver implements StoreDriver {
     if (rev !== undefined && (this.#find(bucket, key)?.rev ?? 0) !== rev)
       return Promise.resolve(undefined);
     const held = { value, rev: ++this.#rev, until };
+    this.#sweepSometimes();
     this.#bucket(bucket).set(key, held);
     this.#events.emit(`kv ${bucket}`, key);
     return Promise.resolve(held.rev);
@@ -102,6 +113,16 @@ export class MemoryDriver implements StoreDriver {
   close(): Promise<void> {
     this.#events.close();
     return Promise.resolve();
+  }
+
+  /** Values that ended go, even if nobody ever asks for them again; for each write it costs two looks at most. */
+  #sweepSometimes(): void {
+    if (++this.#writes < MIN_WRITES) return;
+    if (2 * this.#writes < this.size) return;
+    this.#writes = 0;
+    const now = Date.now();
+    for (const bucket of this.#buckets.values())
+      for (const [key, { until }] of bucket) if (until <= now) bucket.delete(key);
   }
 
   #find(bucket: string, key: string): Held | undefined {
