@@ -65,7 +65,7 @@ export class NatsDriver implements StoreDriver {
     this.#subjects = subjects;
     this.#values = new Values(subjects, parts, later, broken);
     this.#logs = new Logs(subjects, parts, later, broken);
-    this.#sweeper = new Sweeper(subjects, parts, this.#values, timing.partAge);
+    this.#sweeper = new Sweeper(subjects, parts, this.#values, timing);
     this.#link = new Link({ ...LINK, nats }, log, {
       provide: (jetstream) => provideStore(jetstream, this.#opened!, subjects, nats),
       opened: (opened) => this.#adopt(opened),

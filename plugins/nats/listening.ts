@@ -24,7 +24,7 @@ const SETTLE_MS = 250;
 /** What the server says with a message that it has stored: its place. */
 const SEQUENCE = "Nats-Sequence";
 
-/** Listening that outlive their connection. */
+/** Listeners that outlive their connection. */
 export class Listening {
   readonly #active = new Set<Active>();
   #connection: NatsConnection | undefined;

@@ -2,38 +2,40 @@ import { placeOf, type Parts } from "./parts.ts";
 import type { StoreRequest } from "./request.ts";
 import { scan, type Seen } from "./scan.ts";
 import type { Subjects } from "./subjects.ts";
+import type { Timing } from "./timing.ts";
 import { hasEnded, isGone, type Values } from "./values.ts";
 
-/** What is removed in one go at most, of each kind; the rest waits for the next. */
-const MAX_SWEPT = 10_000;
+type SweeperTiming = Pick<Timing, "partAge" | "batch">;
 
 /** Removes what nobody can read any more: values that have ended, and what gateways left that were killed over a write. */
 export class Sweeper {
   readonly #subjects: Subjects;
   readonly #parts: Parts;
   readonly #values: Values;
-  readonly #partAge: number;
+  readonly #timing: SweeperTiming;
 
-  /**
-   * @param partAge milliseconds after which parts that no message names were left: far longer than a write may take, and than a
-   * server keeps a connection of a process that stands still
-   */
-  constructor(subjects: Subjects, parts: Parts, values: Values, partAge: number) {
+  constructor(subjects: Subjects, parts: Parts, values: Values, timing: SweeperTiming) {
     this.#subjects = subjects;
     this.#parts = parts;
     this.#values = values;
-    this.#partAge = partAge;
+    this.#timing = timing;
   }
 
   /** @param request makes one for each of its steps */
   async sweep(request: () => StoreRequest): Promise<void> {
     const { kvStream, logStream, allValues, allLogs } = this.#subjects;
-    const ended = await this.#sweepStream(request, kvStream, allValues);
-    await this.#sweepStream(request, logStream, allLogs);
-    for (const message of ended) {
-      if (isGone(message.fields)) await request().remove(kvStream, message.seq);
-      else await this.#values.bury(request(), message);
+    // All of them, or values would end faster than they go.
+    for (let found = this.#timing.batch; found === this.#timing.batch;) {
+      const ended = await this.#sweepStream(request, kvStream, allValues);
+      for (const message of ended) await this.#remove(request(), message);
+      found = ended.length;
     }
+    await this.#sweepStream(request, logStream, allLogs);
+  }
+
+  async #remove(request: StoreRequest, message: Seen): Promise<void> {
+    if (isGone(message.fields)) await request.remove(this.#subjects.kvStream, message.seq);
+    else await this.#values.bury(request, message);
   }
 
   /** @returns values that have ended, and deletions, which their makers remove unless they are killed */
@@ -51,16 +53,18 @@ export class Sweeper {
       newest = message.at;
       const kind = this.#subjects.kindOf(message.subject);
       if (kind === "part") {
-        if (unnamed.size < MAX_SWEPT) unnamed.set(this.#subjects.idOf(message.subject), message.at);
+        if (unnamed.size < this.#timing.batch)
+          unnamed.set(this.#subjects.idOf(message.subject), message.at);
         continue;
       }
       const place = placeOf(message.fields);
       if (place) unnamed.delete(place.id);
-      if (kind === "value" && ended.length < MAX_SWEPT && isOver(message, now)) ended.push(message);
+      if (kind === "value" && ended.length < this.#timing.batch && isOver(message, now))
+        ended.push(message);
     }
     // By the server's clock: ours may be another one.
     for (const [id, at] of unnamed)
-      if (at < newest - this.#partAge) await this.#parts.remove(request(), stream, id);
+      if (at < newest - this.#timing.partAge) await this.#parts.remove(request(), stream, id);
     return ended;
   }
 }

@@ -1,4 +1,4 @@
-/** How long things take, in milliseconds. */
+/** How long things take, in milliseconds, and how many go together. */
 export interface Timing {
   /** A call of the driver, with all that it asks of the server. */
   readonly call: number;
@@ -8,8 +8,13 @@ export interface Timing {
   readonly check: number;
   /** Between two sweeps. */
   readonly sweep: number;
-  /** What parts must have reached in age to count as left by a writer that was killed. */
+  /**
+   * What parts must have reached in age to count as left by a writer that was killed: far longer than a write may take, and than a
+   * server keeps a connection of a process that stands still.
+   */
   readonly partAge: number;
+  /** Messages of each kind that a sweep remembers before it removes them. */
+  readonly batch: number;
 }
 
 /** What fits a store that several gateways use. */
@@ -19,4 +24,5 @@ export const TIMING: Timing = {
   check: 20_000,
   sweep: 600_000,
   partAge: 900_000,
+  batch: 10_000,
 };

@@ -1,4 +1,4 @@
-/** Earlier servers lose whole streams in a crash (Jepsen on 2.10.20 to 2.10.22; design/reliability.md). */
+/** Earlier servers lose whole streams in a crash (Jepsen on 2.10.20 to 2.10.22). */
 export const FLOOR = "2.10.23";
 
 /** Whether a server is below the floor. */

@@ -8,7 +8,7 @@ import {
   type LoggedValue,
   type LogRetention,
   type PutOptions,
-  setTicker,
+  setTimer,
   type StoreDriver,
   type StoredEntry,
   type StoredValue,
@@ -26,6 +26,8 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 const REVISIONS = 1_000;
 /** How often values that ended are removed, in milliseconds, and how many at a time: nothing else runs meanwhile. */
 const SWEEP_MS = 10_000;
+/** Pause between two of those times, in milliseconds, while more have ended. */
+const SWEEP_ON_MS = 20;
 const SWEEP_ROWS = 500;
 /** Pages of the file that are given back to the disk at a time. */
 const VACUUM_PAGES = 256;
@@ -58,7 +60,7 @@ export class SqliteDriver implements StoreDriver {
   readonly #opened: Opened;
   readonly #statements = new Map<string, Statement>();
   readonly #events = new LocalEvents();
-  readonly #sweeper: NodeJS.Timeout;
+  #sweeper: NodeJS.Timeout;
   #rev: number;
   #lastRev: number;
   #isClosed = false;
@@ -67,7 +69,7 @@ export class SqliteDriver implements StoreDriver {
     this.#opened = opened;
     this.#rev = this.#lastRev = this.#reserve();
     this.#lastRev += REVISIONS;
-    this.#sweeper = setTicker(() => this.#sweep(), SWEEP_MS).unref();
+    this.#sweeper = this.#sweepIn(SWEEP_MS);
   }
 
   async get(bucket: string, key: string): Promise<StoredValue | undefined> {
@@ -174,7 +176,7 @@ export class SqliteDriver implements StoreDriver {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearInterval(this.#sweeper);
+    clearTimeout(this.#sweeper);
     this.#events.close();
     this.#statements.clear();
     this.#opened.engine.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -182,16 +184,30 @@ export class SqliteDriver implements StoreDriver {
     await this.#opened.lock.release();
   }
 
-  /** Removes what ended, a little at a time, and gives the room back to the disk. */
-  #sweep(): void {
+  /** Again and again: soon while there is more, or values would end faster than they go. */
+  #sweepIn(ms: number): NodeJS.Timeout {
+    return setTimer(() => {
+      const isDone = this.#sweep() < SWEEP_ROWS;
+      this.#sweeper = this.#sweepIn(isDone ? SWEEP_MS : SWEEP_ON_MS);
+    }, ms).unref();
+  }
+
+  /**
+   * Removes what ended, a little at a time, and gives the room back to the disk.
+   *
+   * @returns how many values went
+   */
+  #sweep(): number {
     try {
-      this.#run("DELETE FROM kv WHERE rowid IN (SELECT rowid FROM kv WHERE until <= ? LIMIT ?)", [
-        Date.now(),
-        SWEEP_ROWS,
-      ]);
+      const removed = this.#run(
+        "DELETE FROM kv WHERE rowid IN (SELECT rowid FROM kv WHERE until <= ? LIMIT ?)",
+        [Date.now(), SWEEP_ROWS],
+      );
       this.#opened.engine.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+      return removed;
     } catch (error) {
       this.#opened.log.warn({ err: error }, "the store could not be cleaned");
+      return 0;
     }
   }
 

@@ -154,6 +154,16 @@ describe("a sweep", () => {
     expect(await subjects(PARTS)).toEqual([young]);
   });
 
+  it("goes on until nothing is left that has ended", async () => {
+    const { server, subjects } = await useBus();
+    const driver = await useDriver(server.url, { timing: { batch: 10 } });
+    for (let at = 0; at < 35; at++)
+      await driver.put("b", `ended${at}`, "1", { until: Date.now() - 1 });
+    await driver.put("b", "forever", "1");
+    await driver.sweep();
+    await until(async () => (await subjects(VALUES)).length === 1);
+  });
+
   it("comes by itself", async () => {
     const { server, subjects } = await useBus();
     const driver = await useDriver(server.url, { timing: { sweep: 50 } });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { createGateway } from "propylon";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { openDriver, type SqliteDriver } from "../../../plugins/sqlite/driver.ts";
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
 import { optionsSchema } from "../../../plugins/sqlite/options.ts";
@@ -36,6 +36,24 @@ it("belongs to one process, and the second is told whose it is", async () => {
   await first.close();
   const third = await createGateway(config, { cwd: folder, log });
   await third.close();
+});
+
+it("loses what has ended as fast as it ends", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const folder = createFolder();
+  const driver = await openIn(folder);
+  for (let at = 0; at < 1_300; at++)
+    await driver.put("bucket", `key${at}`, "1", { until: Date.now() - 1 });
+  await driver.put("bucket", "forever", "1");
+  const reader = await openEngine(join(folder, "gateway.db"));
+  const count = (): unknown => reader.prepare("SELECT count(*) AS n FROM kv").get()?.["n"];
+  vi.advanceTimersByTime(10_000);
+  expect(count()).toBe(801);
+  vi.advanceTimersByTime(100);
+  expect(count()).toBe(1);
+  reader.close();
+  await driver.close();
 });
 
 it("can be read by its owner only", async () => {
