@@ -14,7 +14,7 @@ import {
   type Unsubscribe,
 } from "propylon/kit";
 import { readAddress } from "./address.ts";
-import { refusal } from "./refusal.ts";
+import { refusal, tellAway } from "./refusal.ts";
 import { ChangeListener } from "./listener.ts";
 import { kvNotice, logNotice, messageNotices } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
@@ -171,7 +171,10 @@ class PostgresDriver implements StoreDriver {
 
   async dialect(): Promise<Dialect> {
     const { PostgresDialect } = await import("kysely");
-    return new PostgresDialect({ pool: () => Promise.resolve(this.#parts.relational()) });
+    return new PostgresDialect({
+      pool: () => Promise.resolve(this.#parts.relational()),
+      onCreateConnection: (connection) => Promise.resolve(tellAway(connection)),
+    });
   }
 
   close(): Promise<void> {

@@ -1,4 +1,5 @@
 import { GatewayError, isGatewayError } from "propylon";
+import type { DatabaseConnection } from "kysely";
 
 /** What an operator can do, by the SQLSTATE or the system's code. */
 const HINTS: Readonly<Record<string, string>> = {
@@ -21,4 +22,36 @@ export function refusal(error: unknown, name: string): GatewayError {
     cause: error,
     hint: HINTS[code] ?? "Check the store's URL, and that PostgreSQL runs.",
   });
+}
+
+/** A query that is broken off, because the server or the way to it is gone, is told as any store that is away. */
+export function tellAway(connection: DatabaseConnection): void {
+  const execute = connection.executeQuery.bind(connection);
+  connection.executeQuery = async (...query) => {
+    try {
+      return await execute(...query);
+    } catch (cause) {
+      if (!isBrokenOff(cause)) throw cause;
+      throw new GatewayError("unavailable", "The gateway's database does not answer.", {
+        cause,
+        hint: "Try again in a few seconds; the operator finds the cause in the gateway's log.",
+        headers: { "retry-after": "2" },
+      });
+    }
+  };
+}
+
+/** By the SQLSTATE of what the server says (connection exceptions, and its own end), and by the words of the client for what it does not. */
+function isBrokenOff(error: unknown): boolean {
+  const {
+    code = "",
+    severity,
+    message,
+  } = error as {
+    readonly code?: string;
+    readonly severity?: string;
+    readonly message: string;
+  };
+  if (severity !== undefined) return /^(?:08|57P0)/.test(code);
+  return /^E[A-Z]+$/.test(code) || /connection|not queryable|read timeout/i.test(message);
 }

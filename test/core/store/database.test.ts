@@ -221,6 +221,22 @@ describe("relational data without a database", () => {
 });
 
 describe.runIf(hasPostgres)("relational data of a server that is away", () => {
+  it("is unavailable also for a query that is broken off", { timeout: 60_000 }, async () => {
+    const own = await startPostgres(await freePort());
+    onTestFinished(() => own.stop());
+    const store = new GatewayStore(await openDriver(own.url, freshSchema()), log);
+    onTestFinished(() => store.close());
+    const db = await store.database<Tables>("my-notes", migrations);
+    const sleeping = sql`SELECT pg_sleep(60)`.execute(db).catch((error: unknown) => error);
+    const isAsleep = sql<{ n: string }>`
+      SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'`;
+    await expect.poll(async () => Number((await isAsleep.execute(db)).rows[0]?.n)).toBe(1);
+    // What the database itself refuses stays what it is.
+    await expect(sql`SELECT 1 / 0`.execute(db)).rejects.toMatchObject({ code: "22012" });
+    await own.kill();
+    expect(await sleeping).toMatchObject({ code: "unavailable" });
+  });
+
   it("is unavailable, and there again when the server is", { timeout: 60_000 }, async () => {
     const own = await startPostgres(await freePort());
     onTestFinished(() => own.stop());
