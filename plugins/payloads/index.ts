@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { definePlugin } from "propylon";
 import type { Store as GatewayStore } from "propylon/kit";
-import { registerMetrics } from "./metrics.ts";
+import { notStoredCounter, registerMetrics } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { storeResults } from "./results.ts";
 import { registerRoutes, urlMaker } from "./routes.ts";
@@ -29,7 +29,10 @@ export default definePlugin({
       (kept) => kept.close(),
     );
     store.configure({ ...config, urlOf: urlMaker(gateway) });
-    if (config.results) storeResults(gateway, store, config.results);
+    if (config.results) {
+      const notStored = notStoredCounter(gateway.metrics);
+      storeResults(gateway, { store, notStored }, config.results);
+    }
     registerRoutes(gateway, store);
     registerMetrics(gateway.metrics, store);
     gateway.onStart(() => (gateway.control.dryRun ? undefined : store.load()));

@@ -1,5 +1,16 @@
-import { Gauge, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
 import type { Store } from "./store.ts";
+
+/** Registers `payloads_not_stored_total`; the function counts one. */
+export function notStoredCounter(registry: Registry): (code: string) => void {
+  const counter = new Counter({
+    name: "payloads_not_stored_total",
+    help: "Large results that were sent whole, by why: too_large = no room, unavailable = the store is away.",
+    labelNames: ["code"],
+    registers: [registry],
+  });
+  return (code) => counter.inc({ code });
+}
 
 /** Registers `payloads_stored` and `payloads_bytes`. */
 export function registerMetrics(registry: Registry, store: Store): void {

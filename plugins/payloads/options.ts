@@ -15,6 +15,7 @@ export const optionsSchema = z.strictObject({
   maxTotalSize: sizeSchema()
     .default(256 * 1024 * 1024)
     .describe("Room for all payloads as stored; a bare number is bytes."),
+  maxPayloads: z.int().min(1).default(20_000).describe("Payloads kept at a time."),
   store: z
     .string()
     .min(1)
@@ -35,7 +36,9 @@ export const optionsSchema = z.strictObject({
         .describe("How long such a payload is kept; a bare number is seconds."),
     })
     .optional()
-    .describe("Store large tool results in place of sending them whole. Default: off."),
+    .describe(
+      "Store large tool results in place of sending them whole. Default: off. A principal that has a quarter of the room gets further ones whole.",
+    ),
 });
 
 /** {@link optionsSchema} filled in. */

@@ -11,7 +11,8 @@ import {
 import { z } from "zod";
 import type { PayloadsOptions } from "./options.ts";
 import { findOwn, isPersistent } from "./routes.ts";
-import type { PayloadInfo, PayloadStore } from "./service.ts";
+import type { PayloadInfo } from "./service.ts";
+import type { Store } from "./store.ts";
 
 type ResultOptions = NonNullable<PayloadsOptions["results"]>;
 
@@ -26,15 +27,28 @@ const MAX_PART = 64 * 1024;
 
 const PREFIX = "payload://";
 
+/** How much of the room one principal may have before further results come whole: nobody can take that of others. */
+const SHARE = 0.25;
+
+/** Why a result is not stored, and sent whole: no call fails for it. */
+const NO_ROOM: ReadonlySet<string> = new Set(["unavailable", "too_large"]);
+
+/** What results are stored with. */
+export interface ResultStore {
+  readonly store: Store;
+  /** Told of every result that is sent whole, with the code of the reason. */
+  readonly notStored: (code: string) => void;
+}
+
 /** Turns large tool results into payloads, and lets their owners read them as resources or in parts. */
 export function storeResults(
   gateway: PluginContext<PayloadsOptions>,
-  store: PayloadStore,
+  { store, notStored }: ResultStore,
   options: ResultOptions,
 ): void {
   const find = (id: string, call: Call): PayloadInfo =>
     findOwn(store, id, call.principal, isPersistent(gateway));
-  gateway.use("dispatch", replaceLarge(store, options));
+  gateway.use("dispatch", replaceLarge({ store, notStored }, options));
   gateway.tool(READ_TOOL, {
     description:
       "Reads a part of a stored result. Results that are too large to be sent whole name their id.",
@@ -72,7 +86,7 @@ export function storeResults(
 }
 
 /** Innermost, so that everyone around it sees what the client gets. */
-function replaceLarge(store: PayloadStore, options: ResultOptions): Middleware {
+function replaceLarge({ store, notStored }: ResultStore, options: ResultOptions): Middleware {
   return async (call, next) => {
     const answer = await next(call);
     // A declared output must come back as declared, and the parts read from here must not become payloads again.
@@ -83,9 +97,9 @@ function replaceLarge(store: PayloadStore, options: ResultOptions): Middleware {
     try {
       return await replace(call, answer.result!, store, options);
     } catch (error) {
-      // A store that is away fails no call.
-      if (isGatewayError(error) && error.code === "unavailable") return answer;
-      throw error;
+      if (!isGatewayError(error) || !NO_ROOM.has(error.code)) throw error;
+      notStored(error.code);
+      return answer;
     }
   };
 }
@@ -98,7 +112,7 @@ function sizeOf(answer: Answer): number {
 async function replace(
   { principal, server, name }: Call,
   result: Json,
-  store: PayloadStore,
+  store: Store,
   { maxPreview, ttl }: ResultOptions,
 ): Promise<Answer> {
   const text = textOf(result);
@@ -107,6 +121,7 @@ async function replace(
     owner: principal.ref,
     mimeType: text === undefined ? "application/json" : "text/plain; charset=utf-8",
     ttl,
+    share: SHARE,
   });
   const shown =
     text === undefined ? "" : readText(Buffer.from(text).subarray(0, maxPreview), 0, false).text;

@@ -2,7 +2,7 @@ import { createGunzip, gzip } from "node:zlib";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { GatewayError } from "propylon";
-import { setTimer } from "propylon/kit";
+import { FairQuota, setTimer } from "propylon/kit";
 import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 import type { PayloadStorage } from "./storage.ts";
@@ -12,13 +12,22 @@ const compress = promisify(gzip);
 
 /** Shortest time between two looks for what is over, in milliseconds: a folder that refuses must not be asked without end. */
 const SWEEP_MS = 1_000;
+/** Payloads that are removed together. */
+const BATCH = 50;
 
 /** Limits in bytes, and where a client fetches a payload. */
-export interface StoreSettings extends Pick<PayloadsOptions, "maxSize" | "maxTotalSize"> {
+export interface StoreSettings extends Pick<
+  PayloadsOptions,
+  "maxSize" | "maxTotalSize" | "maxPayloads"
+> {
   urlOf(id: string): string;
 }
 
-type Placement = Parameters<PayloadStore["put"]>[2];
+/** How a payload is kept. */
+export type Placement = Parameters<PayloadStore["put"]>[2] & {
+  /** How much of the whole room its owner may have with it. Default: 1. */
+  readonly share?: number;
+};
 
 /** Payloads by id: compressed, counted, and dropped when their time is over. */
 export class Store implements PayloadStore {
@@ -26,9 +35,13 @@ export class Store implements PayloadStore {
   readonly #infos = new Map<string, PayloadInfo>();
   /** Writes of one id wait for each other. */
   readonly #queues = new Map<string, Promise<unknown>>();
-  #settings: StoreSettings = { maxSize: 0, maxTotalSize: 0, urlOf: (id) => id };
+  readonly #bytesOf = new FairQuota();
+  readonly #countOf = new FairQuota();
+  #settings: StoreSettings = { maxSize: 0, maxTotalSize: 0, maxPayloads: 0, urlOf: (id) => id };
   #stored = 0;
   #expiry: NodeJS.Timeout | undefined;
+  /** When the clock is set for, in milliseconds since 1970. */
+  #sweepAt = Infinity;
 
   constructor(storage: PayloadStorage) {
     this.#storage = storage;
@@ -47,7 +60,7 @@ export class Store implements PayloadStore {
   /** Takes in what the storage has from before. */
   async load(): Promise<void> {
     for (const [id, info] of await this.#storage.load()) this.#remember(id, info);
-    this.#schedule();
+    this.#scheduleNext();
   }
 
   /** Stops the clock; what is stored stays. */
@@ -104,7 +117,7 @@ export class Store implements PayloadStore {
   async #store(
     id: string,
     content: string | Uint8Array,
-    { owner, mimeType = "text/plain; charset=utf-8", ttl }: Placement,
+    { owner, mimeType = "text/plain; charset=utf-8", ttl, share = 1 }: Placement,
     before: readonly Uint8Array[],
   ): Promise<PayloadInfo> {
     const old = before.length > 0 ? this.info(id) : undefined;
@@ -122,14 +135,17 @@ export class Store implements PayloadStore {
       createdAt: old?.createdAt ?? new Date(now).toISOString(),
       ...(ttl !== undefined && { expiresAt: new Date(now + ttl).toISOString() }),
     };
-    await this.#keep(id, members, info);
+    await this.#keep(id, members, info, share);
     return info;
   }
 
-  async #keep(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {
-    const together = this.#stored - (this.#infos.get(id)?.stored ?? 0) + info.stored;
-    if (together > this.#settings.maxTotalSize)
-      throw tooLarge("All payloads together", together, this.#settings.maxTotalSize);
+  async #keep(
+    id: string,
+    members: readonly Uint8Array[],
+    info: PayloadInfo,
+    share = 1,
+  ): Promise<void> {
+    this.#checkRoom(id, info, share);
     // Counted before it is written, so that writes at the same time cannot pass the limit together.
     const old = this.#infos.get(id);
     this.#remember(id, info);
@@ -140,18 +156,44 @@ export class Store implements PayloadStore {
       if (old) this.#remember(id, old);
       throw error;
     }
-    this.#schedule();
+    this.#schedule(endOf(info));
+  }
+
+  /** @throws {GatewayError} `too_large` */
+  #checkRoom(id: string, { stored, owner }: PayloadInfo, share: number): void {
+    const { maxTotalSize, maxPayloads } = this.#settings;
+    const old = this.#infos.get(id);
+    const more = stored - (old?.stored ?? 0);
+    const added = old ? 0 : 1;
+    if (this.#stored + more > maxTotalSize)
+      throw tooLarge("All payloads together", this.#stored + more, maxTotalSize);
+    if (this.#infos.size + added > maxPayloads) throw tooMany(maxPayloads);
+    // Nobody can take the room of others.
+    if (share === 1) return;
+    if (this.#bytesOf.of(owner) + more > maxTotalSize * share)
+      throw tooLarge(
+        "All payloads of one owner",
+        this.#bytesOf.of(owner) + more,
+        maxTotalSize * share,
+      );
+    if (this.#countOf.of(owner) + added > maxPayloads * share) throw tooMany(maxPayloads * share);
   }
 
   #remember(id: string, info: PayloadInfo): void {
     this.#forget(id);
     this.#infos.set(id, info);
     this.#stored += info.stored;
+    this.#bytesOf.add(info.owner, info.stored);
+    this.#countOf.add(info.owner);
   }
 
   #forget(id: string): void {
-    this.#stored -= this.#infos.get(id)?.stored ?? 0;
+    const info = this.#infos.get(id);
+    if (!info) return;
     this.#infos.delete(id);
+    this.#stored -= info.stored;
+    this.#bytesOf.remove(info.owner, info.stored);
+    this.#countOf.remove(info.owner);
   }
 
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
@@ -166,26 +208,37 @@ export class Store implements PayloadStore {
   }
 
   /** One clock for whatever ends next. */
-  #schedule(): void {
+  #schedule(end: number): void {
+    if (end >= this.#sweepAt) return;
+    this.#sweepAt = end;
     clearTimeout(this.#expiry);
-    const ends = [...this.#infos.values()].flatMap(({ expiresAt }) =>
-      expiresAt === undefined ? [] : [Date.parse(expiresAt)],
-    );
-    if (ends.length === 0) return;
-    const wait = Math.max(SWEEP_MS, Math.min(...ends) - Date.now());
+    const wait = Math.max(SWEEP_MS, end - Date.now());
     this.#expiry = setTimer(() => void this.#sweep(), wait).unref();
+  }
+
+  #scheduleNext(): void {
+    let next = Infinity;
+    for (const info of this.#infos.values()) next = Math.min(next, endOf(info));
+    this.#schedule(next);
   }
 
   async #sweep(): Promise<void> {
     const over = [...this.#infos].filter(([, info]) => isOver(info)).map(([id]) => id);
     // A file that cannot be removed is not served either, and is tried again with the next sweep.
-    await Promise.allSettled(over.map((id) => this.delete(id)));
-    this.#schedule();
+    for (let at = 0; at < over.length; at += BATCH)
+      await Promise.allSettled(over.slice(at, at + BATCH).map((id) => this.delete(id)));
+    this.#sweepAt = Infinity;
+    this.#scheduleNext();
   }
 }
 
-function isOver({ expiresAt }: PayloadInfo): boolean {
-  return expiresAt !== undefined && Date.parse(expiresAt) <= Date.now();
+/** When its time is over, in milliseconds since 1970. */
+function endOf({ expiresAt }: PayloadInfo): number {
+  return expiresAt === undefined ? Infinity : Date.parse(expiresAt);
+}
+
+function isOver(info: PayloadInfo): boolean {
+  return endOf(info) <= Date.now();
 }
 
 /** Uncompressed bytes `from` to `to`; stops reading at the end of the span. */
@@ -215,4 +268,11 @@ function tooLarge(what: string, size: number, limit: number): GatewayError {
       hint: "Put large work products into files, and their place into the payload.",
     },
   );
+}
+
+function tooMany(limit: number): GatewayError {
+  return new GatewayError("too_large", `There are ${Math.floor(limit)} payloads already.`, {
+    data: { limit: Math.floor(limit) },
+    hint: "Wait until some have ended, or raise plugins.payloads.maxPayloads.",
+  });
 }

@@ -26,7 +26,12 @@ export class Rig {
   );
 
   constructor(completeAfterStop: "ignore" | "accept") {
-    this.store.configure({ maxSize: LIMIT, maxTotalSize: 1_000_000, urlOf: (id) => id });
+    this.store.configure({
+      maxSize: LIMIT,
+      maxTotalSize: 1_000_000,
+      maxPayloads: 1_000_000,
+      urlOf: (id) => id,
+    });
     const options = optionsSchema.parse({
       concurrency: PLACES,
       maxReminders: 0,

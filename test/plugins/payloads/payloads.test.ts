@@ -163,6 +163,19 @@ describe("GET /api/agents/:id/payload", () => {
     expect(gunzipSync((await store.gzip("a1"))!).toString()).toBe("12345");
   });
 
+  it("keeps no more payloads than are allowed, however small they are", async () => {
+    const { store } = await start({ maxPayloads: 2 });
+    await store.put("a1", "", OWNER);
+    await store.put("a2", "", OWNER);
+    await expect(store.put("a3", "", OWNER)).rejects.toMatchObject({
+      code: "too_large",
+      data: { limit: 2 },
+    });
+    await store.append("a2", "more", OWNER);
+    await store.delete("a1");
+    await store.put("a3", "", OWNER);
+  });
+
   it("A019, C15: the URL is below the public one", async () => {
     const { store } = await start({}, { publicUrl: "http://localhost:8101" });
     expect(store.url("a1")).toBe("http://localhost:8101/api/agents/a1/payload");
@@ -217,7 +230,7 @@ describe("restart", () => {
 describe("Store", () => {
   it("forgets a payload when its time is over", async () => {
     const store = new Store(new MemoryStorage());
-    store.configure({ maxSize: 100, maxTotalSize: 1_000, urlOf: (id) => id });
+    store.configure({ maxSize: 100, maxTotalSize: 1_000, maxPayloads: 10, urlOf: (id) => id });
     await store.put("a", "x", { ...OWNER, ttl: 1 });
     await expect.poll(() => store.info("a")).toBeUndefined();
     await expect.poll(() => store.usage).toEqual({ count: 0, bytes: 0 });
@@ -226,7 +239,7 @@ describe("Store", () => {
 
   it("reads any span of what was put and appended", async () => {
     const store = new Store(new MemoryStorage());
-    store.configure({ maxSize: 1e6, maxTotalSize: 1e6, urlOf: (id) => id });
+    store.configure({ maxSize: 1e6, maxTotalSize: 1e6, maxPayloads: 10, urlOf: (id) => id });
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 50 }), { minLength: 1, maxLength: 5 }),

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
@@ -78,6 +79,36 @@ describe("large tool results", () => {
       "image/png",
     );
   });
+
+  it.each([
+    ["number", { maxPayloads: 8 }],
+    ["bytes", { maxTotalSize: 4 * gzipSync(TEXT).length * 2 }],
+  ])(
+    "of one principal take a quarter of the room in %s; further ones come whole",
+    async (_, room) => {
+      const keys = { greedy: "greedy-key-0123456789", other: "other-key-0123456789" };
+      const { gateway } = await setupGateway({
+        plugins: [producer, [payloads, { ...OPTIONS, ...room }]],
+        config: { auth: { keys: await hashes(keys) } },
+        client: false,
+      });
+      const [endpoint] = gateway.endpoints;
+      const stored = async (key: string, calls: number): Promise<boolean[]> => {
+        const headers = { authorization: `Bearer ${key}` };
+        const client = await connectClient(endpoint!.url, { headers });
+        const answers = await Promise.all(
+          Array.from({ length: calls }, () => client.callTool({ name: "text", arguments: {} })),
+        );
+        await client.close();
+        return answers.map(({ content }) =>
+          (content as Content).some(({ type }) => type === "resource_link"),
+        );
+      };
+      expect((await stored(keys.greedy, 5)).filter(Boolean)).toHaveLength(2);
+      expect(await stored(keys.other, 2)).toEqual([true, true]);
+      expect(await gateway.metrics()).toContain('payloads_not_stored_total{code="too_large"} 3');
+    },
+  );
 
   it("are nobody else's: another principal reads nothing", async () => {
     const keys = { admin: "admin-key-0123456789", other: "other-key-0123456789" };
