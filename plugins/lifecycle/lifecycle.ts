@@ -225,12 +225,18 @@ export class Lifecycle {
     this.#fill();
   }
 
-  #admit({ start }: StartRequest): void {
+  #admit({ start, owner }: StartRequest): void {
     if (this.#draining) throw new GatewayError("draining", "The gateway is shutting down.");
     this.sweep();
-    if (this.#ready.size < this.dependencies.options.maxWaiting || (start && this.#slots.isFree))
-      return;
-    throw new GatewayError("rate_limited", `There are ${this.#ready.size} agents ready already.`, {
+    if (start && this.#slots.isFree) return;
+    const { maxWaiting, maxWaitingEach } = this.dependencies.options;
+    const own = [...this.#ready].filter((agent) => agent.owner.ref === owner.ref).length;
+    if (this.#ready.size < maxWaiting && own < maxWaitingEach) return;
+    const words =
+      this.#ready.size < maxWaiting
+        ? `${own} of your agents are ready already.`
+        : `There are ${this.#ready.size} agents ready already.`;
+    throw new GatewayError("rate_limited", words, {
       hint: "Try again when some have ended.",
       headers: { "retry-after": "5" },
     });

@@ -23,6 +23,7 @@ export const optionsSchema = z.strictObject({
     .min(0)
     .default(1_000)
     .describe("Agents that may be ready at the same time; further ones are refused."),
+  maxWaitingEach: z.int().min(0).default(250).describe("The same for one principal."),
   maxPreview: z
     .int()
     .min(0)
@@ -54,7 +55,9 @@ export const optionsSchema = z.strictObject({
         .describe("Contracts, summaries and output together; a bare number is bytes."),
     })
     .prefault({})
-    .describe("How many agents that ended are kept; the oldest go first, with their payloads."),
+    .describe(
+      "How many agents that ended are kept; the oldest of the owner with most go first, with their payloads.",
+    ),
 });
 
 /** {@link optionsSchema} filled in. */

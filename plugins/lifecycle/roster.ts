@@ -1,4 +1,5 @@
 import type { Principal } from "propylon";
+import { FairQuota } from "propylon/kit";
 import type { ManagedAgent } from "./agent.ts";
 import type { LifecycleOptions } from "./options.ts";
 
@@ -8,6 +9,9 @@ export class Roster {
   /** Those that ended, in the order of their ends, with their bytes. */
   readonly #ended = new Map<ManagedAgent, number>();
   #endedBytes = 0;
+  /** Of those that ended, how many each owner has, and their bytes. */
+  readonly #countOf = new FairQuota();
+  readonly #bytesOf = new FairQuota();
   readonly #onDrop: (agent: ManagedAgent) => void;
 
   /** @param onDrop told of each agent that is forgotten, whatever the reason */
@@ -37,6 +41,8 @@ export class Roster {
     const { bytes } = agent;
     this.#ended.set(agent, bytes);
     this.#endedBytes += bytes;
+    this.#countOf.add(agent.owner.ref);
+    this.#bytesOf.add(agent.owner.ref, bytes);
   }
 
   drop(agent: ManagedAgent): void {
@@ -44,19 +50,30 @@ export class Roster {
     if (this.#agents.delete(agent.id)) this.#onDrop(agent);
   }
 
-  /** Drops the oldest that ended, beyond what is to be kept. */
+  /** Drops what ended too long ago; then the oldest of whoever has most, or one owner could make those of all others go. */
   sweep({ maxAgents, ttl, maxSize }: LifecycleOptions["retention"]): void {
     const before = new Date(Date.now() - ttl).toISOString();
     for (const agent of this.#ended.keys()) {
-      const fits = this.#ended.size <= maxAgents && this.#endedBytes <= maxSize;
-      if (fits && agent.endedAt! >= before) break;
+      if (agent.endedAt! >= before) break;
       this.drop(agent);
     }
+    while (this.#ended.size > maxAgents) this.#dropOldest(this.#countOf);
+    while (this.#endedBytes > maxSize) this.#dropOldest(this.#bytesOf);
+  }
+
+  #dropOldest(quota: FairQuota): void {
+    const hasMost = quota.largestWith("");
+    for (const agent of this.#ended.keys())
+      if (hasMost(agent.owner.ref)) return void this.drop(agent);
   }
 
   #unfile(agent: ManagedAgent): void {
-    this.#endedBytes -= this.#ended.get(agent) ?? 0;
+    const bytes = this.#ended.get(agent);
+    if (bytes === undefined) return;
     this.#ended.delete(agent);
+    this.#endedBytes -= bytes;
+    this.#countOf.remove(agent.owner.ref);
+    this.#bytesOf.remove(agent.owner.ref, bytes);
   }
 }
 

@@ -225,6 +225,26 @@ describe("owners", () => {
     authorization: `Bearer ${KEYS[name]}`,
   });
 
+  it("nobody takes the room of others for agents that are ready", async () => {
+    const { url } = await start(
+      silent,
+      { maxWaiting: 4, maxWaitingEach: 2 },
+      {
+        config: { auth },
+        client: false,
+      },
+    );
+    const make = async (name: keyof typeof KEYS): Promise<[number, unknown]> => {
+      const { status, body } = await send(url, "POST", "/api/agents", { contract: "x" }, as(name));
+      return [status, (body["error"] as { message?: string } | undefined)?.message];
+    };
+    const made = [await make("alice"), await make("alice"), await make("alice")];
+    expect(made.map(([status]) => status)).toEqual([201, 201, 429]);
+    expect(made[2]![1]).toBe("2 of your agents are ready already.");
+    expect([await make("bob"), await make("bob")].map(([status]) => status)).toEqual([201, 201]);
+    expect(await make("olga")).toEqual([429, "There are 4 agents ready already."]);
+  });
+
   it("everybody sees their own agents only, through every door; operators see all", async () => {
     const script = ({ id, messages }: Asked): Reply | Promise<Reply> =>
       messages.length > 1
