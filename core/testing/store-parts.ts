@@ -1,21 +1,15 @@
-import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
-import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
-import { storeKey } from "../store/store-key.ts";
 import { Records } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { fresh, type StoreUnderTest } from "./store-under-test.ts";
-
-const log = pino({ level: "silent" });
+import { collect, log, part, unclosed, type StoreUnderTest } from "./store-under-test.ts";
 
 /** What plugins get, over the driver under test. */
 export function testStoreParts(under: StoreUnderTest): void {
   let gateway: GatewayStore;
   let store: Store;
-  const part = (): string => fresh().slice(5, 28);
 
   beforeAll(async () => {
     gateway = new GatewayStore(unclosed(under.driver), log);
@@ -231,159 +225,4 @@ export function testStoreParts(under: StoreUnderTest): void {
       await vi.waitFor(async () => expect((await meter.take(1)).taken).toBe(1), 5_000);
     });
   });
-
-  describe("leases", () => {
-    it("have one holder at a time, and fences that rise", async () => {
-      const name = part();
-      const fences: number[] = [];
-      let holders = 0;
-      const hold = async (): Promise<void> => {
-        const lease = await store.lease(name, { ttl: 2_000 });
-        expect(++holders).toBe(1);
-        fences.push(lease.fence);
-        await store.kv(name).put("work", lease.fence);
-        holders--;
-        await lease.release();
-        await lease.release();
-      };
-      await Promise.all([hold(), hold(), hold(), hold()]);
-      expect(fences).toHaveLength(4);
-      expect(fences).toEqual([...new Set(fences)].toSorted((left, right) => left - right));
-    });
-
-    it("are renewed as long as they are held", { timeout: 30_000 }, async () => {
-      const name = part();
-      const lease = await store.lease(name, { ttl: 3_000 });
-      const revOf = async (): Promise<number> =>
-        (await under.driver.get("tests/leases", storeKey(name)))!.rev;
-      await vi.waitFor(async () => expect(await revOf()).toBeGreaterThan(lease.fence), 10_000);
-      const renewed = await revOf();
-      await vi.waitFor(async () => expect(await revOf()).toBeGreaterThan(renewed), 10_000);
-      expect(lease.signal.aborted).toBe(false);
-      await lease.release();
-    });
-
-    it("are waited for until the signal aborts", async () => {
-      const name = part();
-      const lease = await store.lease(name, { ttl: 60_000 });
-      const waiting = new AbortController();
-      const second = store.lease(name, { ttl: 60_000, signal: waiting.signal });
-      waiting.abort(new Error("enough"));
-      await expect(second).rejects.toThrow("enough");
-      await lease.release();
-    });
-
-    it("of a gateway that is gone are taken over", async (context) => {
-      if (!under.driver.shared) context.skip();
-      const name = part();
-      const dead = new GatewayStore(unclosed(under.driver), log);
-      const first = await dead.scope("tests").lease(name, { ttl: 300 });
-      await dead.close();
-      const second = await store.lease(name, { ttl: 300 });
-      expect(second.fence).toBeGreaterThan(first.fence);
-      await second.release();
-    });
-  });
-
-  describe("gateways of one store", () => {
-    it("know each other, and forget who left", async () => {
-      expect((await store.replicas()).map(({ id }) => id)).toContain(store.replica);
-      const second = new GatewayStore(unclosed(under.driver), log);
-      await second.join();
-      const { replica } = second.scope("tests");
-      expect((await store.replicas()).map(({ id }) => id)).toContain(replica);
-      await second.close();
-      expect((await store.replicas()).map(({ id }) => id)).not.toContain(replica);
-    });
-
-    it("send each other messages", async () => {
-      const name = part();
-      const heard: [string, string][] = [];
-      const stop = await store
-        .topic<string>(name)
-        .subscribe((message, from) => heard.push([message, from]));
-      await store.topic<string>(name).publish("hello");
-      await vi.waitFor(() => expect(heard).toEqual([["hello", store.replica]]), 5_000);
-      await expect(store.topic(name).publish("x".repeat(9_000))).rejects.toMatchObject({
-        code: "too_large",
-      });
-      await stop();
-    });
-
-    const answering = async (
-      handler: (body: never, signal: AbortSignal) => AsyncIterable<unknown>,
-    ): Promise<{ replica: string; name: string }> => {
-      const other = new GatewayStore(unclosed(under.driver), log);
-      onTestFinished(() => other.close());
-      const scoped = other.scope("tests");
-      const name = part();
-      await scoped.answer(name, handler);
-      return { replica: scoped.replica, name };
-    };
-    const signal = new AbortController().signal;
-
-    it("answer each other in pieces of any size", async () => {
-      const long = "ü".repeat(20_000);
-      const { replica, name } = await answering(async function* (body: { text: string }) {
-        yield body.text.length;
-        yield { long };
-        yield null;
-      });
-      const pieces = await collect(store.ask(replica, name, { text: long }, signal));
-      expect(pieces).toEqual([20_000, { long }, null]);
-    });
-
-    it("tell each other what failed", async () => {
-      const { replica, name } = await answering(async function* () {
-        yield 1;
-        throw new GatewayError("not_found", "There is no such task.");
-      });
-      const read = collect(store.ask(replica, name, {}, signal));
-      await expect(read).rejects.toMatchObject({
-        code: "not_found",
-        message: "There is no such task.",
-      });
-      const none = collect(store.ask(replica, part(), {}, signal));
-      await expect(none).rejects.toMatchObject({ code: "unavailable" });
-    });
-
-    it("stop answering a gateway that stopped listening", async () => {
-      let isStopped = false;
-      const { replica, name } = await answering(async function* (
-        _body: unknown,
-        stop: AbortSignal,
-      ) {
-        stop.addEventListener("abort", () => (isStopped = true));
-        for (let step = 0; !stop.aborted; step++) {
-          yield step;
-          await new Promise((resolve) => void setImmediate(resolve));
-        }
-      });
-      for await (const piece of store.ask<number>(replica, name, {}, signal))
-        if (piece === 3) break;
-      await vi.waitFor(() => expect(isStopped).toBe(true), 5_000);
-    });
-
-    it("give up on one that is gone", { timeout: 20_000 }, async () => {
-      const gone = collect(store.ask("00000000-0000-0000-0000-000000000000", part(), {}, signal));
-      await expect(gone).rejects.toMatchObject({ code: "unavailable" });
-    });
-  });
-}
-
-/** The driver for one gateway more: it outlives that one. */
-function unclosed(driver: StoreDriver): StoreDriver {
-  return new Proxy(driver, {
-    get(target, name) {
-      if (name === "close") return () => Promise.resolve();
-      const value = Reflect.get(target, name, target) as unknown;
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
-}
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }
