@@ -1,4 +1,4 @@
-import type { Json, Principal } from "propylon";
+import { GatewayError, type Json, type Principal } from "propylon";
 import type { SkillOptions } from "./options.ts";
 import type { Work } from "./tasks/work.ts";
 
@@ -25,4 +25,22 @@ export interface Skill {
    * @throws {GatewayError} `invalid` for a message that it cannot take
    */
   target(work: Work): SkillTarget;
+}
+
+/**
+ * The skill of an id as a principal sees it; without an id the first.
+ *
+ * @throws {GatewayError} `not_found`
+ */
+export function pickSkill(
+  all: ReadonlyMap<string, Skill>,
+  id: unknown,
+  principal: Principal,
+): Skill {
+  const skills = [...all.values()].filter((each) => each.isThere(principal));
+  const skill = id === undefined ? skills[0] : skills.find(({ options }) => options.id === id);
+  if (skill) return skill;
+  throw new GatewayError("not_found", "This runtime has no such skill.", {
+    hint: `It has: ${skills.map(({ options }) => options.id).join(", ")}.`,
+  });
 }

@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, type PluginContext, type Principal } from "propylon";
-import { type Store, within } from "propylon/kit";
+import { GatewayError, type Principal } from "propylon";
+import type { Store } from "propylon/kit";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
-import type { Logger } from "pino";
-import type { A2aOptions } from "../options.ts";
 import type {
   TaskOwner,
   RunningTask,
@@ -11,34 +9,15 @@ import type {
   SendOptions,
   TaskFilter,
 } from "../service.ts";
-import type { Skill } from "../skills.ts";
+import { pickSkill } from "../skills.ts";
 import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
 import { Succession } from "./succession.ts";
 import { TaskRecords } from "./task-records.ts";
-import {
-  NO_ANSWER,
-  refuseCancel,
-  refuseLost,
-  refuseMessage,
-  refuseReuse,
-  SHUTDOWN,
-} from "./refusals.ts";
+import { NO_ANSWER, refuseCancel, refuseLost, refuseMessage, refuseReuse } from "./refusals.ts";
 import { TaskStore } from "./task-store.ts";
 import { TaskCounts } from "./task-counts.ts";
-import { callSkill, follow } from "./turn.ts";
-import { Work } from "./work.ts";
-
-/** What tasks are worked on with: of the config in force, so it changes while tasks live. */
-export interface TaskDependencies {
-  readonly options: A2aOptions["tasks"];
-  /** By id; the first is the default. */
-  readonly skills: ReadonlyMap<string, Skill>;
-  readonly call: PluginContext["call"];
-  readonly log: Logger;
-}
-
-/** How long the last step of a shutdown waits for what does not stop, in milliseconds; programs end with the process. */
-const LAST_MS = 1_000;
+import { TasksAtWork, type TaskDependencies } from "./tasks-at-work.ts";
+import type { Work } from "./work.ts";
 
 type Watcher = (task: Task, event: StreamEvent, owner: TaskOwner) => void;
 
@@ -49,12 +28,11 @@ export class RequestHandler implements RuntimeService {
   readonly #store = new TaskStore();
   readonly #records: TaskRecords;
   readonly #succession: Succession;
-  /** At work now, with what resolves when nothing of it goes on any more. */
-  readonly #busy = new Map<LiveTask, Promise<void>>();
-  /** The work that calls of our own tools are about, by the key of their peer. */
-  readonly #works = new Map<string, Work>();
-  /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.maxRunning`. */
-  readonly #asking = new Set<LiveTask>();
+  readonly #atWork = new TasksAtWork({
+    dependencies: () => this.#current,
+    isDraining: () => this.#draining,
+    finish: (task, move) => this.#finish(task, move),
+  });
   /** Messages that are not in the store yet. */
   readonly #arriving = new Map<LiveTask, Promise<void>>();
   readonly #watchers = new Set<Watcher>();
@@ -100,7 +78,7 @@ export class RequestHandler implements RuntimeService {
 
   /** The work that a call of one of our own tools is about; `undefined` when it is not about a task. */
   workOf(peerKey: string): Work | undefined {
-    return this.#works.get(peerKey);
+    return this.#atWork.workOf(peerKey);
   }
 
   async send(message: Message, options: SendOptions): Promise<RunningTask> {
@@ -154,7 +132,7 @@ export class RequestHandler implements RuntimeService {
   async cancel(id: string, principal: Principal): Promise<Task> {
     const task = this.get(id, principal);
     if (task.isFinal) throw refuseCancel(task);
-    await this.#end(task);
+    await this.#atWork.end(task);
     if (task.state !== "canceled") throw refuseCancel(task);
     await task.confirmed;
     return task.task;
@@ -168,14 +146,13 @@ export class RequestHandler implements RuntimeService {
   /** Takes no more messages; what is at work goes on, but for what waits for one. */
   drain(): void {
     this.#draining = true;
-    for (const { cancellation } of this.#asking) cancellation.abort(SHUTDOWN);
+    this.#atWork.drain();
   }
 
   /** Ends everything at work, and waits until nothing of it goes on. */
   async close(): Promise<void> {
     this.drain();
-    for (const { cancellation } of this.#busy.keys()) cancellation.abort(SHUTDOWN);
-    await Promise.all(this.#busy.values());
+    await this.#atWork.close();
     await this.#records.close();
   }
 
@@ -221,14 +198,14 @@ export class RequestHandler implements RuntimeService {
 
   /** Whether a task waits for a message. One that was cancelled while it waited may have work that still ends. */
   #waits(task: LiveTask): boolean {
-    return STATES[task.state].isInterrupted && (task.isAsking || !this.#busy.has(task));
+    return STATES[task.state].isInterrupted && (task.isAsking || !this.#atWork.has(task));
   }
 
   #admit(isNew: boolean): void {
     const { options } = this.#current;
     const { maxRunning, maxTasks, maxTotalSize } = options;
     this.#store.sweep(options, this.#drop);
-    const atWork = this.#busy.size - this.#asking.size;
+    const { places: atWork } = this.#atWork;
     // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
     const hasRoom = this.#store.live - atWork < maxTasks && this.#store.bytes <= maxTotalSize;
     if (atWork < maxRunning && (hasRoom || !isNew)) return;
@@ -245,7 +222,7 @@ export class RequestHandler implements RuntimeService {
   /** @throws {GatewayError} `not_found` for a skill that is not there */
   #create(message: Message, { id, principal, skill, metadata }: SendOptions): LiveTask {
     const wanted = skill ?? message.metadata?.["skill"] ?? metadata?.["skill"];
-    const { options } = this.#skill(wanted, principal);
+    const { options } = pickSkill(this.#current.skills, wanted, principal);
     return this.#make({
       id: id ?? randomUUID(),
       contextId: message.contextId ?? randomUUID(),
@@ -265,29 +242,20 @@ export class RequestHandler implements RuntimeService {
     return task;
   }
 
-  #skill(id: unknown, principal: Principal): Skill {
-    const skills = [...this.#current.skills.values()].filter((each) => each.isThere(principal));
-    const skill = id === undefined ? skills[0] : skills.find(({ options }) => options.id === id);
-    if (skill) return skill;
-    throw new GatewayError("not_found", "This runtime has no such skill.", {
-      hint: `It has: ${skills.map(({ options }) => options.id).join(", ")}.`,
-    });
-  }
-
   async #begin(task: LiveTask, message: Message, options: SendOptions): Promise<LiveTask> {
     const { isAsking } = task;
     const isNew = task.state === "submitted";
     task.take(message);
     this.#store.add(task);
     this.#store.note(task, message);
-    if (!isAsking) this.#reserve(task);
+    if (!isAsking) this.#atWork.reserve(task);
     if (this.#records.isKept) await this.#confirm(task, isNew);
     if (isNew) this.#tell(task, { task: task.task });
     // It may have been cancelled meanwhile.
-    if (task.isFinal) this.#busy.delete(task);
+    if (task.isFinal) this.#atWork.release(task);
     if (task.isFinal) return task;
-    if (isAsking) this.#goOn(task, message, options);
-    else this.#start(task, message, options);
+    if (isAsking) this.#atWork.goOn(task, message, options);
+    else this.#atWork.start(task, message, options);
     return task;
   }
 
@@ -298,56 +266,12 @@ export class RequestHandler implements RuntimeService {
     try {
       await saving;
     } catch (error) {
-      this.#busy.delete(task);
+      this.#atWork.release(task);
       this.#store.forget(task);
       throw error;
     } finally {
       this.#arriving.delete(task);
     }
-  }
-
-  /** It takes a place from now on, whatever is to be done before the work begins. */
-  #reserve(task: LiveTask): void {
-    this.#busy.set(task, Promise.resolve());
-  }
-
-  #start(task: LiveTask, message: Message, options: SendOptions): void {
-    // Whoever starts a task has it, and can watch it, before anything happens.
-    const work = new Promise<void>((resolve) => void setImmediate(resolve)).then(() =>
-      this.#work(task, new Work(task, message), options),
-    );
-    this.#busy.set(task, work);
-  }
-
-  /** The call under way gets its answer; from now on it is also for whoever gave it. */
-  #goOn(task: LiveTask, message: Message, { signal }: SendOptions): void {
-    const forget = follow(signal, task);
-    void task.settled.then(forget);
-    setImmediate(() => task.answer(message));
-  }
-
-  async #work(task: LiveTask, work: Work, options: SendOptions): Promise<void> {
-    const dependencies = this.#current;
-    const end = await callSkill(task, work, {
-      ...dependencies,
-      ...options,
-      skill: dependencies.skills.get(task.skill),
-      works: this.#works,
-      isDraining: () => this.#draining,
-    });
-    const { cancelTimeout } = dependencies.options;
-    const over = within(
-      work.over,
-      this.#draining ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout,
-    );
-    const finish = (): void =>
-      this.#finish(task, () => task.move(end.state, end.parts, end.metadata));
-    // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
-    const isHurried = this.#draining;
-    if (isHurried) finish();
-    await over;
-    this.#busy.delete(task);
-    if (!isHurried) finish();
   }
 
   #finish(task: LiveTask, move: () => void): void {
@@ -359,25 +283,10 @@ export class RequestHandler implements RuntimeService {
     this.#store.sweep(this.#current.options, this.#drop);
   }
 
-  /** Ends a task as its owner wants. */
-  async #end(task: LiveTask): Promise<void> {
-    task.isUnwanted = true;
-    const work = this.#busy.get(task);
-    if (!work) return this.#finish(task, () => task.move("canceled"));
-    task.cancellation.abort(new GatewayError("cancelled", "The task was canceled."));
-    await work;
-    // It may have asked for something in this very moment.
-    if (!task.isFinal) this.#finish(task, () => task.move("canceled"));
-  }
-
   readonly #drop = (task: LiveTask): void => void this.#records.drop(task);
 
   #hear(task: LiveTask, event: StreamEvent): void {
-    this.#asking.delete(task);
-    if (task.isAsking && task.isSettled) {
-      this.#asking.add(task);
-      this.#store.weigh(task);
-    }
+    if (this.#atWork.noteAsking(task)) this.#store.weigh(task);
     this.#tell(task, event);
   }
 
