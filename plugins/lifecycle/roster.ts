@@ -63,8 +63,7 @@ export class Roster {
 
   #dropOldest(quota: FairQuota): void {
     const hasMost = quota.largestWith("");
-    for (const agent of this.#ended.keys())
-      if (hasMost(agent.owner.ref)) return void this.drop(agent);
+    for (const agent of this.#ended.keys()) if (hasMost(agent.owner.ref)) return this.drop(agent);
   }
 
   #unfile(agent: ManagedAgent): void {

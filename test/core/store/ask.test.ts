@@ -29,7 +29,7 @@ function createPair(): Pair {
   return { asked, asking, say };
 }
 
-async function* echo(body: unknown): AsyncGenerator<unknown> {
+async function* echo(body: unknown): AsyncGenerator {
   await Promise.resolve();
   yield body;
 }

@@ -161,7 +161,7 @@ describe("a sweep", () => {
       await driver.put("b", `ended${at}`, "1", { until: Date.now() - 1 });
     await driver.put("b", "forever", "1");
     await driver.sweep();
-    await until(async () => (await subjects(VALUES)).length === 1);
+    await expect.poll(async () => (await subjects(VALUES)).length).toBe(1);
   });
 
   it("comes by itself", async () => {
