@@ -58,6 +58,11 @@ export class ConfigFile implements PluginResolver {
     return new Set(known);
   }
 
+  /** SHA-256 of the text in force, hex; empty before the first. */
+  get version(): string {
+    return this.#inForce?.version ?? "";
+  }
+
   /** Keys of plugins whose package was installed anew; see {@link PluginSource.replaced}. */
   get replaced(): readonly string[] {
     return this.#plugins.replaced;

@@ -43,6 +43,15 @@ export class Places {
     };
   }
 
+  /** Where something stands itself; `undefined` for what is not in the text. */
+  find(path: ConfigPath): { file: string; line: number; column: number } | undefined {
+    const parts = this.#partsOn(path);
+    const { key, value } = parts.at(-1)!;
+    const offset = value ?? key;
+    if (parts.length <= path.length || offset === undefined || !this.#lineOf) return undefined;
+    return { file: this.file, ...this.#lineOf(offset) };
+  }
+
   /** The path that something has in the file. */
   written(path: ConfigPath): ConfigPath {
     const found = this.#partsOn(path);

@@ -20,7 +20,7 @@ export interface ConfigEdit {
    * What must be at the path when the turn of the edit comes; otherwise it is refused with `exists` or `not_found`. Of two that
    * add the same thing at once, one is. Default: either.
    */
-  readonly when?: "absent" | "present";
+  readonly when?: "absent" | "present" | undefined;
 }
 
 /** Content of a file as somebody saw it; see {@link draftConfig}. */

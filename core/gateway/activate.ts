@@ -49,13 +49,14 @@ export function planReload(parts: GatewayParts): Promise<ReloadPlan> {
  * Edits the config file and puts the result into force. The file is written last, when all that could fail has gone well: one
  * that cannot be activated never gets there, so there is nothing to roll back, whenever the process dies.
  */
-export function edit(parts: GatewayParts, edits: readonly ConfigEdit[]): Promise<ReloadReport> {
+export function edit(
+  parts: GatewayParts,
+  edits: readonly ConfigEdit[],
+  expected?: string,
+): Promise<ReloadReport> {
   return change(parts, async () => {
-    if (!parts.file)
-      throw new GatewayError("no_config_mode", "The gateway runs without a config file.", {
-        hint: "Start it with propylon start <file>.",
-      });
-    const { file } = parts;
+    const file = editable(parts);
+    if (expected !== undefined && expected !== versionOf(parts)) throw changedSince();
     const draft = await file.draft(edits);
     let unwritten: unknown;
     const write = (): Promise<void> =>
@@ -68,6 +69,38 @@ export function edit(parts: GatewayParts, edits: readonly ConfigEdit[]): Promise
       async () => put(parts, await file.check(draft.text), { unlessSame: true, commit: write }),
       (error) => error === unwritten,
     );
+  });
+}
+
+/** What {@link edit} would do; the file stays as it is. */
+export function planEdit(parts: GatewayParts, edits: readonly ConfigEdit[]): Promise<ReloadPlan> {
+  return change(parts, async () => {
+    const file = editable(parts);
+    const draft = await file.draft(edits);
+    try {
+      return await planConfig(parts, await file.check(draft.text));
+    } catch (cause) {
+      throw reloadError(toGatewayError(cause));
+    }
+  });
+}
+
+/** Names the config in force: another with every config that is applied, and after a restart with another text. */
+export function versionOf({ generation, file }: GatewayParts): string {
+  return `${generation.number}-${file?.version.slice(0, 16) ?? "none"}`;
+}
+
+function editable({ file }: GatewayParts): ConfigFile {
+  if (file) return file;
+  throw new GatewayError("no_config_mode", "The gateway runs without a config file.", {
+    hint: "Start it with propylon start <file>.",
+  });
+}
+
+function changedSince(): GatewayError {
+  return new GatewayError("exists", "The config was changed by somebody else in between.", {
+    hint: "Look at it again and repeat the change.",
+    data: { reason: "changed" },
   });
 }
 

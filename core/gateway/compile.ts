@@ -1,6 +1,6 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
-import type { Authenticator } from "../http/auth/authentication.ts";
+import type { Authenticator, FindCredential } from "../http/auth/authentication.ts";
 import type { Guesses } from "../http/auth/guesses.ts";
 import { createChain } from "../http/auth/authenticator.ts";
 import { defaultListener } from "../http/listeners.ts";
@@ -99,7 +99,7 @@ export function compile(input: CompileInput): Compiled {
   const known = [...servers.keys(), ...Object.keys(config.servers)];
   const issues = checkComposed(config, { servers: known, isOpen: open });
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
-  const guard = createGuard(chain, config);
+  const guard = createGuard(chain, config, credentialsOf(scopes));
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const exposes = createExposure(config);
@@ -194,6 +194,18 @@ function panelsOf(
 ): readonly CheckedPanel[] {
   const panels = config.management.enabled ? scopes.flatMap((scope) => scope.panels) : [];
   return panels.length === 0 ? [] : checkPanels(panels, routes.get(defaultListener(config)) ?? []);
+}
+
+function credentialsOf(scopes: readonly Scope[]): FindCredential | undefined {
+  const [first, second] = scopes.flatMap(({ name, credentials }) =>
+    credentials.map((find) => ({ name, find })),
+  );
+  if (!second) return first?.find;
+  throw new GatewayError(
+    "exists",
+    `Plugins "${first!.name}" and "${second.name}" both stand in for credentials.`,
+    { hint: "Take one of them out of plugins." },
+  );
 }
 
 function pageOf(scopes: readonly Scope[]): PageHandler | undefined {

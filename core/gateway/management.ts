@@ -5,7 +5,8 @@ import type { Places } from "../config/places.ts";
 import type { Control, RunningCall } from "../plugin/control.ts";
 import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
-import { edit, planReload, reload } from "./activate.ts";
+import { originsOf } from "../config/origin.ts";
+import { edit, planEdit, planReload, reload, versionOf } from "./activate.ts";
 import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import { renderMetrics } from "../plugin/metrics.ts";
@@ -53,7 +54,16 @@ export function createControl(parts: () => GatewayParts): Control {
     },
     reload: () => reload(parts()),
     plan: () => planReload(parts()),
-    edit: (edits) => edit(parts(), edits),
+    edit: (edits, expected) => edit(parts(), edits, expected),
+    checkEdit: (edits) => planEdit(parts(), edits),
+    get configVersion() {
+      return versionOf(parts());
+    },
+    configValues() {
+      const { generation, file } = parts();
+      const masked = maskGatewayConfig(generation.config, file?.secrets);
+      return originsOf({ masked, written: generation.written, places: generation.places });
+    },
     reconnect: (server) => reconnect(parts(), server),
     calls: () => callsOf(parts()),
     cancel: (call, reason) => cancel(parts(), call, reason),

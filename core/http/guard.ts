@@ -1,10 +1,12 @@
 import {
   type Credentials,
   type Authentication,
+  type FindCredential,
   isRefusal,
   isThrottled,
 } from "./auth/authentication.ts";
 import { createPrincipal } from "./auth/principal.ts";
+import { principalOf } from "./auth/stand-in.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { RouteOptions, Access } from "./route.ts";
@@ -83,9 +85,10 @@ export interface Guard {
   isOpen(policy: Policy): boolean;
   /**
    * Who makes a request; `undefined` on a public route for whoever did not say.
+   * @param route path of the route as it is registered
    * @throws {GatewayError} `unauthorized`
    */
-  identify(credentials: Credentials, policy: Policy): Promise<Principal | undefined>;
+  identify(credentials: Credentials, policy: Policy, route: string): Promise<Principal | undefined>;
   /**
    * Lets somebody use a route, or not.
    * @throws {GatewayError} `forbidden` for a missing role, `read_only` for a change while changes are switched off
@@ -109,10 +112,12 @@ const GUEST = createPrincipal({
  * Makes the guard of a generation.
  *
  * @param configured default: no authentication is configured, and everyone is let in
+ * @param find what may stand in for credentials, on routes only: never at an MCP endpoint
  */
 export function createGuard(
   configured: Authentication | undefined,
   { auth: { strict }, management }: Pick<GatewayConfig, "auth" | "management">,
+  find?: FindCredential,
 ): Guard {
   const authenticator = configured ?? OPEN;
   /** Decision 0012: strict off opens what is only looked at. */
@@ -125,9 +130,10 @@ export function createGuard(
   return {
     authenticator,
     isOpen: (policy) => !configured || policy.access === "public" || isLenient(policy),
-    async identify(credentials, policy) {
-      if (policy.access === "public") return optionally(authenticator, credentials);
-      return authenticate(authenticator, credentials, isLenient(policy) ? GUEST : undefined);
+    async identify(credentials, policy, route) {
+      const asked = configured && find ? standingIn(configured, find, route) : authenticator;
+      if (policy.access === "public") return optionally(asked, credentials);
+      return authenticate(asked, credentials, isLenient(policy) ? GUEST : undefined);
     },
     permit(principal, policy, path) {
       if (!isAdmitted(principal, policy))
@@ -138,6 +144,26 @@ export function createGuard(
     refusal(principal, policy) {
       if (!isAdmitted(principal, policy)) return "role";
       return policy.mutates && changeRefusal(policy, management) ? "read_only" : undefined;
+    },
+  };
+}
+
+/** The authenticators, asked with what stands in for a request that brings no credentials. */
+function standingIn(
+  authenticator: Authentication,
+  find: FindCredential,
+  route: string,
+): Authentication {
+  return {
+    challenge: (path, isRefused) => authenticator.challenge(path, isRefused),
+    stepUp: (path, principal, access) => authenticator.stepUp(path, principal, access),
+    admits: (principal, access) => authenticator.admits(principal, access),
+    authenticate(credentials) {
+      const brings = credentials.headers["authorization"] !== undefined;
+      const standIn = brings ? undefined : find(credentials, route);
+      return standIn
+        ? principalOf(standIn, authenticator, credentials)
+        : authenticator.authenticate(credentials);
     },
   };
 }

@@ -69,7 +69,7 @@ async function answer(
     input.audit(toMutation({ route, actor, params, target, status, ...(error && { error }) }));
   };
   try {
-    const principal = await guard.identify(credentials, options);
+    const principal = await guard.identify(credentials, options, route.path);
     actor = new Actor(principal, credentials.remoteAddress);
     noteActor(event, actor);
     const answering = answerOf(event.runtime?.node?.res);

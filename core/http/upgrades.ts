@@ -15,7 +15,7 @@ export function admission(table: PathTable, guard: Guard): SocketDoor["admit"] {
     const match = table.socket(credentials.path);
     if (!match) throw new GatewayError("not_found", "Nothing here accepts WebSocket connections.");
     const { plugin, path, accept, options } = match.found;
-    const known = await guard.identify(credentials, options);
+    const known = await guard.identify(credentials, options, match.found.path);
     guard.permit(known, options, credentials.path);
     const principal = known ?? NOBODY;
     return { plugin, path, principal, accept, url: urlOf(req), params: match.params ?? {} };

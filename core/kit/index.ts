@@ -32,6 +32,7 @@ export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { librariesOf } from "./libraries.ts";
+export type { FindCredential, StandIn } from "../http/auth/authentication.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
 export { type Bearer, readBearer, readUnprovenClaims } from "../http/auth/key.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
@@ -213,6 +214,7 @@ export type {
   EndpointServer,
 } from "../gateway/endpoint-server.ts";
 export { perGeneration } from "../gateway/per-generation.ts";
+export type { ConfigValue } from "../config/origin.ts";
 export type { ReloadPlan, RunningCall } from "../plugin/control.ts";
 export type {
   ConfigExtension,

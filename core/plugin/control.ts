@@ -6,6 +6,7 @@ import type { GatewayConfig } from "../config/schema.ts";
 import type { Listed } from "./filters.ts";
 import type { CheckedPanel } from "./panel.ts";
 import type { RouteOptions } from "../http/route.ts";
+import type { ConfigValue } from "../config/origin.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
 import type { Server, ServerStatus } from "../server/server.ts";
@@ -96,11 +97,21 @@ export interface Control {
    * Edits the config file and applies it. The file is written last: when the result cannot be activated or the file cannot be
    * written, both stay as they were, byte for byte, and the old config serves on. Paths are those of the config in force; an
    * entry of `servers` is edited where the file has it, be it `servers` or `mcpServers`.
-   * @throws {GatewayError} `no_config_mode` without a file that can be edited; `exists` when the file is not the one in
+   * @param expected the {@link Control.configVersion} that the edit was made for; default: any
+   * @throws {GatewayError} `no_config_mode` without a file that can be edited; `exists` when another config is in force than expected; `exists` when the file is not the one in
    * force: somebody saved it and it is not reloaded yet; `exists` and `not_found` for an edit whose `when` does not hold; `invalid` for a path that cannot be edited; `reload_failed` with the
    * place in the edited text; `io_error` when the file cannot be written
    */
-  edit(edits: readonly ConfigEdit[]): Promise<ReloadReport>;
+  edit(edits: readonly ConfigEdit[], expected?: string): Promise<ReloadReport>;
+  /**
+   * Says what an edit would change, as {@link Control.plan} does; the file stays as it is.
+   * @throws {GatewayError} as {@link Control.edit}
+   */
+  checkEdit(edits: readonly ConfigEdit[]): Promise<ReloadPlan>;
+  /** Names the config in force; differs after every change. For `expected` of an edit that was made for it. */
+  readonly configVersion: string;
+  /** Every value of the config in force with where it comes from, masked as {@link Control.effectiveConfig} is. */
+  configValues(): readonly ConfigValue[];
   /**
    * Drops a server's connection and makes a new one; resolves when that is known to work.
    * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect

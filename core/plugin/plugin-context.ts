@@ -27,7 +27,11 @@ import type {
   RouteOptions,
   WebSocketOptions,
 } from "../http/route.ts";
-import type { Authenticate, AuthenticatorOptions } from "../http/auth/authentication.ts";
+import type {
+  Authenticate,
+  AuthenticatorOptions,
+  FindCredential,
+} from "../http/auth/authentication.ts";
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "../http/route.ts";
@@ -196,6 +200,13 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * });
    */
   authenticator(name: string, authenticate: Authenticate, options?: AuthenticatorOptions): void;
+  /**
+   * Finds what stands in for the credentials of requests to routes that bring none, e.g. a session for its cookie. Never asked at
+   * MCP endpoints, nor where everyone is let in. One plugin at most.
+   * @example
+   * gateway.credential(({ headers }, route) => (route.startsWith("/ui") ? sessions.get(headers["cookie"]) : undefined));
+   */
+  credential(find: FindCredential): void;
   /**
    * Says what is wrong with the plugin. Asked at once each time that somebody looks; the answer holds nothing private.
    *

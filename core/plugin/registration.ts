@@ -85,6 +85,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
         plugin: name,
         authenticate,
       }),
+    credential: (find) => void scope.credentials.push(find),
     check: (check, ask) => void scope.checks.push({ name: check, ask }),
     hook: (hook, listener) =>
       void scope.hooks.push({ owner: name, hook: currentHook(hook, scope.log), listener }),

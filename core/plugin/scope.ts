@@ -14,7 +14,7 @@ import type { AnyPlugin } from "./plugin.ts";
 import type { RegisteredCheck } from "./plugin-checks.ts";
 import type { PluginContext, Undo } from "./plugin-context.ts";
 import type { EndpointInput, ListenerInput } from "./definitions.ts";
-import type { Authenticator } from "../http/auth/authentication.ts";
+import type { Authenticator, FindCredential } from "../http/auth/authentication.ts";
 import type {
   PageHandler,
   RouteHandler,
@@ -70,6 +70,7 @@ export interface Registrations extends LocalDefinitions {
   readonly hooks: HookListener[];
   readonly panels: RegisteredPanel[];
   readonly pages: PageHandler[];
+  readonly credentials: FindCredential[];
   readonly starters: (() => void | Undo | Promise<void | Undo>)[];
 }
 
@@ -146,6 +147,7 @@ const emptyRegistrations = (): Registrations => ({
   hooks: [],
   panels: [],
   pages: [],
+  credentials: [],
   starters: [],
 });
 

@@ -7,6 +7,7 @@ import { callRoutes } from "./calls.ts";
 import { changeRoutes } from "./changes.ts";
 import { commands } from "./commands.ts";
 import { configRoutes } from "./config.ts";
+import { editRoutes } from "./edits.ts";
 import { interfaceRoutes } from "./interface.ts";
 import { lifecycleRoutes } from "./lifecycle.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
@@ -26,6 +27,7 @@ export default definePlugin({
     changeRoutes(gateway, services.gating);
     lifecycleRoutes(gateway, administration);
     configRoutes(gateway, administration, config);
+    editRoutes(gateway, config);
     interfaceRoutes(gateway);
     callRoutes(gateway);
   },

@@ -56,15 +56,17 @@ function isNobody({ kind, roles }: Principal): boolean {
   return kind === "anonymous" && roles.size === 0;
 }
 
-function showPrincipal({ ref, kind, roles, expiresAt }: Principal): object {
+function showPrincipal({ ref, kind, roles, claims, expiresAt }: Principal): object {
   const ends = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
-  return { ref, kind, roles: [...roles], expiresAt: ends };
+  const session = typeof claims?.["session"] === "string";
+  return { ref, kind, roles: [...roles], expiresAt: ends, session };
 }
 
 /** Every authenticator takes what a request's Authorization holds. */
-function signInOf({ authenticators }: GatewayDescription): object[] {
+function signInOf({ authenticators, plugins }: GatewayDescription): object[] {
   if (authenticators.length === 0) return [{ kind: "open" }];
-  return [{ kind: "key", authenticators: authenticators.map(({ name }) => name) }];
+  const key = { kind: "key", authenticators: authenticators.map(({ name }) => name) };
+  return plugins.some(({ name }) => name === "sessions") ? [key, { kind: "code" }] : [key];
 }
 
 /** Where it stands in the file is for those who may see the config. */

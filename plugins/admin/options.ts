@@ -20,6 +20,12 @@ export const optionsSchema = z.strictObject({
     .describe(
       "Host names, addresses and networks such as 10.1.0.0/16 that servers added over the API may have besides public ones. Default: none.",
     ),
+  allowConfigEdits: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Let the API edit the config file. Everyone who may then runs programs on this machine and reads its variables, as the writer of the file does.",
+    ),
   settleTimeout: z
     .number()
     .min(0)

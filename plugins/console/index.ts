@@ -3,6 +3,7 @@ import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
+import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 
 /** The control side of agent teams: instances, workspaces, and what is attached to what. */
@@ -14,6 +15,7 @@ export default definePlugin({
     const metrics = registerMetrics(gateway.metrics);
     const parts = createParts(gateway, metrics);
     registerRoutes(gateway, parts);
+    registerPanels(gateway);
     gateway.onStart(() => parts.start());
     gateway.onDispose(() => parts.close());
   },

@@ -4,6 +4,7 @@ import { registerMetrics } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { Ring } from "./ring.ts";
+import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { Secrets } from "./secrets.ts";
 
@@ -29,6 +30,7 @@ export default definePlugin({
     gateway.use("observe", recorder.watch);
     gateway.use("dispatch", recorder.note);
     registerRoutes(gateway, { ring, secrets, recorder, journal });
+    registerPanels(gateway);
     registerMetrics(gateway.metrics, () => journal?.dropped ?? 0);
     // Not before: whoever waits for the start does not wait for old calls.
     gateway.hook("gateway:ready", () => void journal?.fill());

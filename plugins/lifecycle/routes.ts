@@ -5,6 +5,7 @@ import type { ManagedAgent } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
 import { endingOf, NOT_FOUND, startedOf, agentStatusOf } from "./report.ts";
+import { registerPanels } from "./panels.ts";
 import { chosen, targetOf } from "./tools.ts";
 
 const READ = { access: "caller", mutates: false } as const;
@@ -33,6 +34,7 @@ export function registerRoutes(
   registerAll(gateway, lifecycle);
   registerOne(gateway, lifecycle);
   registerEnds(gateway, lifecycle);
+  registerPanels(gateway);
 }
 
 /** Routes of the agents together: a new one, and the list. */

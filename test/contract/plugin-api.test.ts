@@ -45,12 +45,12 @@ it("each public name says what it is, and shows it in use", () => {
   expect(silent.map(({ name }) => name)).toEqual([]);
 });
 
-it("the plugin context has at most 28 members", () => {
+it("the plugin context has at most 29 members", () => {
   const { signature } = ENTRIES.propylon.find(({ name }) => name === "PluginContext")!;
   const members = signature.matchAll(/^ {4}(?:readonly )?(\w+)[?:<(]/gm);
   const names = new Set([...members].map(([, name]) => name));
   expect(names.size).toBeGreaterThan(20);
-  expect(names.size).toBeLessThanOrEqual(28);
+  expect(names.size).toBeLessThanOrEqual(29);
 });
 
 it("propylon has at most 85 names", () => {

@@ -86,6 +86,7 @@ it("the files of a folder that other folders import are these", () => {
         "mask",
         "names",
         "options",
+        "origin",
         "parse",
         "places",
         "plugin-module",

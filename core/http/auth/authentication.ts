@@ -1,6 +1,6 @@
 import { isGatewayError, type GatewayError } from "../../errors.ts";
 import type { Access } from "../route.ts";
-import type { Identity, Principal } from "../../call/types.ts";
+import type { Identity, Json, Principal } from "../../call/types.ts";
 
 /**
  * The parts of a request that tell who makes it. Header names are lower case.
@@ -33,6 +33,34 @@ export interface Credentials {
 export type Authenticate = (
   credentials: Credentials,
 ) => Identity | undefined | Promise<Identity | undefined>;
+
+/**
+ * What stands in for the credentials that a request does not bring itself: an `Authorization` that the authenticators are asked
+ * with, or somebody whom the plugin vouches for.
+ *
+ * @example
+ * const standIn: StandIn = { authorization: session.authorization, expiresAt: session.expiresAt, claims: { session: session.id } };
+ */
+export interface StandIn {
+  readonly authorization?: string | undefined;
+  /** Counts without {@link authorization}. */
+  readonly identity?: Identity | undefined;
+  /** When it ends at the latest, in milliseconds since 1970. */
+  readonly expiresAt: number;
+  /** Joins the claims of the principal. */
+  readonly claims?: Json;
+  /** Called when the authenticators refuse the {@link authorization}: it is good for nothing any more. */
+  refused?(): void;
+}
+
+/**
+ * Finds what stands in for the credentials of a request to a route; see `PluginContext.credential`.
+ *
+ * @param route path of the route as it is registered
+ * @throws {GatewayError} `forbidden` for a request that must not have it
+ * @example const find: FindCredential = ({ headers }, route) => (route.startsWith("/ui") ? lookUp(headers["cookie"]) : undefined);
+ */
+export type FindCredential = (credentials: Credentials, route: string) => StandIn | undefined;
 
 /**
  * What else an authenticator may decide.

@@ -373,7 +373,7 @@ it("answers for every route of the documented catalogue, and documents every rou
   const { body } = await managed.meta("GET", "");
   const own = body.routes.filter(({ plugin }: { plugin: string }) => plugin === "admin");
   const page = await readFile(new URL("../../../docs/plugins/admin.md", import.meta.url), "utf8");
-  const documented = [...page.matchAll(/^\| `(GET|POST|DELETE) ([^`]+)`/gm)].map(
+  const documented = [...page.matchAll(/^\| `(GET|POST|PUT|DELETE) ([^`]+)`/gm)].map(
     ([, method, path]) => `${method} ${path}`,
   );
   const running = own.map(

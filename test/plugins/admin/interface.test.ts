@@ -82,6 +82,7 @@ it("M052, M140: says who asks, what they may do, and why not", async () => {
     kind: "key",
     roles: ["viewer"],
     expiresAt: null,
+    session: false,
   });
   expect(viewer).toMatchObject({
     generation: 1,

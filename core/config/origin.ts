@@ -1,0 +1,58 @@
+import type { Place } from "../errors.ts";
+import { isObject } from "../kit/json.ts";
+import type { ConfigPath } from "./issue.ts";
+import type { Places } from "./places.ts";
+
+/** Most values that are told: a config is written by people. */
+const MAX_VALUES = 20_000;
+
+/**
+ * A value of the config in force, and where it comes from.
+ *
+ * @example const written = (await values).filter(({ from }: ConfigValue) => from === "file");
+ */
+export interface ConfigValue {
+  readonly path: ConfigPath;
+  /** Masked where it is, or may hold, a secret. An empty list or map counts as a value. */
+  readonly value: unknown;
+  /** The config file, a default, or what a plugin added. */
+  readonly from: "file" | "default" | "plugin";
+  /** `null` for what nobody wrote, and in a config that is code. */
+  readonly place: Pick<Place, "file" | "line" | "column"> | null;
+}
+
+/** What the values are read off. */
+export interface OriginInput {
+  /** The config in force, masked. */
+  readonly masked: unknown;
+  /** The config as given, without what plugins added. */
+  readonly written: unknown;
+  readonly places: Places;
+}
+
+/** Every value of a config with its origin, in the order of the config. */
+export function originsOf({ masked, written, places }: OriginInput): readonly ConfigValue[] {
+  const found: ConfigValue[] = [];
+  const walk = (value: unknown, path: ConfigPath, given: unknown): void => {
+    const members = Array.isArray(value)
+      ? value.map((item, index) => [index, item] as const)
+      : isObject(value)
+        ? Object.entries(value)
+        : [];
+    if (members.length === 0 && found.length < MAX_VALUES && path.length > 0)
+      found.push(toValue(value, path, given));
+    for (const [key, member] of members) walk(member, [...path, key], memberOf(given, key));
+  };
+  const toValue = (value: unknown, path: ConfigPath, given: unknown): ConfigValue => {
+    const place = places.find(path) ?? null;
+    const from = place ? "file" : given === undefined ? "plugin" : "default";
+    return { path, value: value ?? null, from, place };
+  };
+  walk(masked, [], written);
+  return found;
+}
+
+function memberOf(value: unknown, key: string | number): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Record<string | number, unknown>)[key];
+}

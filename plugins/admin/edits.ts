@@ -1,0 +1,85 @@
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { readJson } from "propylon/kit";
+import { z } from "zod";
+import type { AdminOptions } from "./options.ts";
+
+const MAX_EDITS = 100;
+
+const editsSchema = z.strictObject({
+  edits: z
+    .array(
+      z.strictObject({
+        path: z
+          .array(z.union([z.string().max(500), z.int().min(0)]))
+          .min(1)
+          .max(32),
+        value: z.unknown(),
+        when: z.enum(["absent", "present"]).optional(),
+      }),
+    )
+    .min(1)
+    .max(MAX_EDITS),
+});
+
+/** Where each value of the config comes from, what a change of the file would do, and the change itself. */
+export function editRoutes(gateway: PluginContext, options: AdminOptions): void {
+  const { control } = gateway;
+  const look = { access: "operator", mutates: false, management: true } as const;
+  const check = { ...look, access: "admin" } as const;
+  gateway.route("GET", "/_meta/config/origin", look, ({ res }) => {
+    const why = refusalOf(gateway, options);
+    const version = control.configVersion;
+    res.headers.set("etag", `"${version}"`);
+    return {
+      ok: true,
+      file: control.configFile ?? null,
+      generation: control.generation,
+      version,
+      editable: !why,
+      why: why ? { message: why.message, hint: why.hint ?? null } : null,
+      values: control.configValues(),
+    };
+  });
+  gateway.route("POST", "/_meta/config/check", check, async (event) => {
+    permit(gateway, options);
+    const { edits } = await readJson(event, editsSchema);
+    return { ok: true, ...(await control.checkEdit(edits)) };
+  });
+  gateway.route("PUT", "/_meta/config", { ...check, mutates: true }, async (event) => {
+    permit(gateway, options);
+    const expected = expectedVersion(event);
+    const { edits } = await readJson(event, editsSchema);
+    event.context.target = { paths: edits.map(({ path }) => path.join(".")).join(" ") };
+    const report = await control.edit(edits, expected);
+    return { ok: true, ...report, version: control.configVersion };
+  });
+}
+
+function permit(gateway: PluginContext, options: AdminOptions): void {
+  const refusal = refusalOf(gateway, options);
+  if (refusal) throw refusal;
+}
+
+/** Who writes the config decides which programs run, and which variables of the gateway they are given. */
+function refusalOf(
+  { control }: PluginContext,
+  { allowConfigEdits }: AdminOptions,
+): GatewayError | undefined {
+  if (!allowConfigEdits)
+    return new GatewayError("read_only", "The config is not to be edited over the API.", {
+      hint: "Set plugins.admin.allowConfigEdits: true, or edit the file.",
+    });
+  if (control.configFile !== undefined) return undefined;
+  return new GatewayError("no_config_mode", "The gateway runs without a config file.", {
+    hint: "Start it with propylon start <file>.",
+  });
+}
+
+/** @throws {GatewayError} `bad_request` without If-Match: a change that was made for another config would be applied to this one */
+function expectedVersion({ req }: RouteEvent): string {
+  const tag = /^"([^"]+)"$/.exec(req.headers.get("if-match") ?? "")?.[1];
+  if (tag !== undefined) return tag;
+  throw new GatewayError("bad_request", "A change of the config needs If-Match.", {
+    hint: "Send the ETag of GET /_meta/config/origin.",
+  });
+}

@@ -1,0 +1,23 @@
+import type { Control } from "propylon";
+
+/** Where a person reads: a terminal. */
+export interface Screen {
+  readonly isTTY?: boolean | undefined;
+  write(text: string): unknown;
+}
+
+/**
+ * Prints a link that signs in whoever opens it within 60 s, for the person at the terminal; nowhere else, since a log is read by
+ * others and kept. The code is in the fragment, which no server and no proxy sees.
+ */
+export function printLink(
+  control: Pick<Control, "describe" | "dryRun">,
+  createCode: () => string,
+  screen: Screen = process.stdout,
+): void {
+  const { plugins, authenticators, listeners } = control.describe();
+  const hasPage = plugins.some(({ name }) => name === "ui");
+  if (control.dryRun || screen.isTTY !== true || !hasPage || authenticators.length === 0) return;
+  const url = `${listeners[0]!.url}/ui/#code=${createCode()}`;
+  screen.write(`\nSign in (once, within 60 s): ${url}\n`);
+}
