@@ -68,7 +68,10 @@ export class Asking {
   async answer(topic: string, handler: Handler): Promise<Unsubscribe> {
     await this.#listen();
     this.#handlers.set(topic, handler);
-    return () => void this.#handlers.delete(topic);
+    return () => {
+      // A reload sets up the next one before it ends this one.
+      if (this.#handlers.get(topic) === handler) this.#handlers.delete(topic);
+    };
   }
 
   async *ask<T>(

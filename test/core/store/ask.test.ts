@@ -90,3 +90,25 @@ it("an answer that nobody reads ends, at both sides", async () => {
   await expect(parts.next()).rejects.toMatchObject({ code: "unavailable" });
   await vi.waitFor(() => expect(hasEnded).toBe(true));
 });
+
+it("whoever answers a topic last goes on to when the one before ends, as in a reload", async () => {
+  const gateway = GatewayStore.inMemory(log);
+  await gateway.join();
+  onTestFinished(() => gateway.close());
+  const store = gateway.scope("p");
+  const saying = (word: string) =>
+    async function* (): AsyncIterable<string> {
+      yield await Promise.resolve(word);
+    };
+  const endFirst = await store.answer("t", saying("first"));
+  const endSecond = await store.answer("t", saying("second"));
+  await endFirst();
+  const asked = async (): Promise<unknown> => {
+    for await (const word of store.ask(store.replica, "t", {}, AbortSignal.timeout(5_000)))
+      return word;
+    return undefined;
+  };
+  expect(await asked()).toBe("second");
+  await endSecond();
+  await expect(asked()).rejects.toMatchObject({ code: "unavailable" });
+});
