@@ -40,6 +40,16 @@ export const COMMANDS: BundledCommands = {
     description: "Administer users, libraries, tokens and teams of a running gateway.",
     load: async () => (await import("./team-auth/commands.ts")).commands["team-auth"],
   },
+  login: {
+    description: "Log the gateway in at a server that wants it.",
+    usage: "[options] <server>",
+    load: async () => (await import("./oauth-client/commands.ts")).commands.login,
+  },
+  logout: {
+    description: "Log the gateway out at a server.",
+    usage: "[options] <server>",
+    load: async () => (await import("./oauth-client/commands.ts")).commands.logout,
+  },
   conformance: {
     description: "Check a runtime or a gateway against what it promises.",
     load: async () => (await import("./conformance/commands.ts")).commands.conformance,

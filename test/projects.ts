@@ -42,6 +42,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/a2a/missing-sdk.test.ts",
   "test/plugins/health/speed.test.ts",
   "test/plugins/mcp/{flow,sessions}.test.ts",
+  "test/plugins/oauth-client/memory.test.ts",
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
   "test/plugins/ui/{csp,panels,proxy,shell,truth}.test.ts",

@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { DEFAULT_PLUGINS, schemeOf, STORE_PLUGINS, TYPE_PLUGINS } from "../plugin/defaults.ts";
+import {
+  DEFAULT_PLUGINS,
+  LOGIN_PLUGIN,
+  schemeOf,
+  STORE_PLUGINS,
+  TYPE_PLUGINS,
+} from "../plugin/defaults.ts";
 import { checkParts, checkWithPlugins } from "./checks.ts";
 import type { Config } from "./config.ts";
 import { renameOptions } from "./former-options.ts";
@@ -106,17 +112,20 @@ async function readEach(
   return { plugins, issues, warnings };
 }
 
-/** The plugins of {@link TYPE_PLUGINS} that entries of `servers` need and `plugins` does not name. */
+/** The plugins that entries of `servers` need, by their type or their login, and `plugins` does not name. */
 function typePlugins(
   { plugins, servers }: GatewayConfig,
   read: readonly CheckedPlugin[],
 ): GatewayConfig["plugins"] {
   const brought = new Set(read.flatMap(({ plugin }) => Object.keys(plugin.serverTypes ?? {})));
-  const missing = Object.values(servers)
+  const byType = Object.values(servers)
     .map(typeOf)
     .filter((type) => !brought.has(type))
-    .flatMap((type) => TYPE_PLUGINS.get(type) ?? [])
-    .filter((key) => !Object.hasOwn(plugins, key));
+    .flatMap((type) => TYPE_PLUGINS.get(type) ?? []);
+  const isLogin = Object.values(servers).some((entry) => "url" in entry && "auth" in entry);
+  const missing = [...byType, ...(isLogin ? [LOGIN_PLUGIN] : [])].filter(
+    (key) => !Object.hasOwn(plugins, key),
+  );
   return Object.fromEntries(missing.map((key) => [key, {}]));
 }
 

@@ -26,6 +26,7 @@ export const RESERVED_SERVERS: ReadonlySet<string> = new Set([
   "_jobs",
   "mcp_server",
   "oauth",
+  "oauth-client",
   ".",
   "..",
   ...OBJECT_NAMES,

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { serverAuthSchema } from "./server-auth.ts";
+import { hasTemplate, isTemplate } from "./header-template.ts";
 import { durationSchema as duration, sizeSchema as size } from "./units.ts";
 
 /** What every entry of `servers` has, whoever serves it. */
@@ -108,24 +110,58 @@ export const stdioServerSchema = z.strictObject({
  *
  * @example const entry = httpServerSchema.parse({ url: "https://mcp.example.com/mcp" });
  */
-export const httpServerSchema = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }).describe("MCP endpoint of the server."),
-  transport: z
-    .enum(["streamable-http", "sse"])
-    .default("streamable-http")
-    .describe("`sse` is the HTTP+SSE transport of 2024-11-05."),
-  headers: z
-    .record(z.string(), z.string())
-    .default({})
-    .describe("Headers sent with every request, e.g. Authorization."),
-  allowAddresses: z
-    .array(z.string())
-    .optional()
-    .describe(
-      "Host names, addresses and networks that the URL may lead to besides public ones; the management API writes it into what it adds. Default: everything.",
-    ),
-  ...serverCommon,
-});
+export const httpServerSchema = z
+  .strictObject({
+    url: z.url({ protocol: /^https?$/ }).describe("MCP endpoint of the server."),
+    transport: z
+      .enum(["streamable-http", "sse"])
+      .default("streamable-http")
+      .describe("`sse` is the HTTP+SSE transport of 2024-11-05."),
+    headers: z
+      .record(z.string(), z.string())
+      .default({})
+      .refine((headers) => Object.values(headers).every(isTemplate), {
+        message: "A value names something else than {principal.ref} or {principal.claims.NAME}.",
+      })
+      .describe(
+        "Headers sent with every request, e.g. Authorization. `{principal.ref}` and `{principal.claims.NAME}` in a value stand for who calls.",
+      ),
+    auth: z
+      .union([z.literal("oauth"), serverAuthSchema])
+      .optional()
+      .describe(
+        "Logs in at the server with OAuth; `oauth` alone is every default. Default: no login.",
+      ),
+    allowAddresses: z
+      .array(z.string())
+      .optional()
+      .describe(
+        "Host names, addresses and networks that the URL may lead to besides public ones; the management API writes it into what it adds. Default: everything.",
+      ),
+    ...serverCommon,
+  })
+  .refine(({ auth, transport }) => auth === undefined || transport === "streamable-http", {
+    path: ["auth"],
+    message: "A login needs transport: streamable-http.",
+  })
+  .refine(({ auth, headers }) => auth === undefined || !hasAuthorization(headers), {
+    path: ["auth"],
+    message: "The server has both a login and a header Authorization.",
+  });
+
+/**
+ * Whether requests to a server differ with who calls.
+ *
+ * @example const connections = isPersonal(entry) ? perPrincipal : shared;
+ */
+export function isPersonal({ auth, headers }: HttpServerConfig): boolean {
+  const isOwn = typeof auth === "object" && auth.per === "principal";
+  return isOwn || Object.values(headers).some(hasTemplate);
+}
+
+function hasAuthorization(headers: Readonly<Record<string, string>>): boolean {
+  return Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+}
 
 /** A server of a kind that a plugin brings; its other options are the plugin's to check. */
 export const typedServerSchema = z.looseObject({

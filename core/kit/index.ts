@@ -194,8 +194,11 @@ export {
   type HttpServerConfig,
   type StdioServerConfig,
   httpServerSchema,
+  isPersonal,
   stdioServerSchema,
 } from "../config/server-schema.ts";
+export { fillTemplate } from "../config/header-template.ts";
+export { readAuth, type ServerAuth } from "../config/server-auth.ts";
 export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
 export { type EntryKind, type LeftOut, usableEntries } from "../server/entries.ts";
 export { LeftOutLog } from "../server/left-out.ts";

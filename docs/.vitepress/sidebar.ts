@@ -17,6 +17,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         "Run",
         "guide/config",
         "guide/access",
+        "guide/server-logins",
         "guide/deploy",
         "guide/survive",
         "guide/web-interface",

@@ -1,7 +1,7 @@
 import { definePlugin, optional } from "propylon";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
-import { AssertionKeys } from "propylon/plugins/servers";
+import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { may, notAllowed, viewOf } from "./decide.ts";
 import { Ladder } from "./ladder.ts";
@@ -30,7 +30,7 @@ export default definePlugin({
     accounts: optional(Accounts),
     gating: optional(Gating),
     limits: optional(RateLimits),
-    keys: optional(AssertionKeys),
+    keys: optional(McpServers),
   },
   provides: Access,
   setup(gateway) {

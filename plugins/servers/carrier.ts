@@ -53,6 +53,10 @@ export class Carrier {
   }
 
   #carry(call: Call): Promise<Answer> {
+    if (this.#own.isPersonal) {
+      const own = this.#own.at(call);
+      return own ? this.#send(own, call) : this.#later(call);
+    }
     const { connection } = this.#supervision;
     if (!connection || this.#own.suits(call, connection)) return this.#later(call);
     return this.#send(connection, call);
@@ -134,6 +138,7 @@ export class Carrier {
   async #connectionOf(call: Call): Promise<Connection> {
     this.#waiting++;
     try {
+      if (this.#own.isPersonal) return await this.#own.of(call, undefined);
       const shared = await this.#supervision.whenConnected(call.signal);
       return this.#own.suits(call, shared) ? await this.#own.of(call, shared) : shared;
     } finally {

@@ -12,6 +12,7 @@ import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";
 import { negotiate } from "./era.ts";
 import { HttpWire } from "./http.ts";
+import type { Credentials } from "./personal.ts";
 import { StdioWire } from "./stdio-wire.ts";
 import { SseWire } from "./sse-legacy.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -42,6 +43,8 @@ export interface DialOptions {
   readonly stderr?: RingBuffer | undefined;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
+  /** Whose requests the connection carries; default: the headers of the config, and no login. */
+  readonly credentials?: Credentials | undefined;
 }
 
 /**
@@ -129,6 +132,7 @@ async function openWire(
     userAgent: `${clientInfo.name}/${clientInfo.version}`,
     log,
     receiver,
+    credentials: options.credentials,
   };
   return config.transport === "sse" ? SseWire.open(common, signal) : new HttpWire(common);
 }

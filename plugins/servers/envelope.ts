@@ -7,6 +7,7 @@ import {
   withoutReserved,
   withoutTasks,
   withTasks,
+  traceHeaders,
 } from "propylon/kit";
 import type { Dialect } from "./wire.ts";
 
@@ -49,6 +50,13 @@ export function withIdentity(call: Call, assertion: string): Call {
 /** The assertion that goes out with a call, if one does. */
 export function identityOf(call: Identified | undefined): string | undefined {
   return call?.[IDENTITY];
+}
+
+/** Headers that one call has, name and value in turn: its trace, and who makes it where the server is told. */
+export function callHeaders(call: Call | undefined): readonly string[] | undefined {
+  const trace = traceHeaders(call?.meta);
+  const identity = identityOf(call);
+  return identity === undefined ? trace : [...(trace ?? []), IDENTITY_HEADER, identity];
 }
 
 /** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `JSON.stringify`. */

@@ -52,6 +52,8 @@ export class Exchange implements Awaited {
   readonly takesTask: boolean;
   /** Whether it was sent a second time; there is no third. */
   resent = false;
+  /** How often it was sent with other credentials. */
+  renewals = 0;
   /** Whether the outcome is known. */
   done = false;
   /** Whether that is the server's answer. The server may still be at work on anything else. */

@@ -1,9 +1,10 @@
 import type { Dispatcher } from "undici";
-import { Answer, type GatewayError } from "propylon";
+import { Answer, type GatewayError, toGatewayError } from "propylon";
 import { SseParser, type SseSink, isObject } from "propylon/kit";
 import { type Exchange, isCongested } from "./exchange.ts";
 import type { StreamHost } from "./http-stream.ts";
 import { parseMessage } from "./message.ts";
+import type { ServerRefusal } from "./service.ts";
 import type { Dialect } from "./wire.ts";
 
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
@@ -17,6 +18,9 @@ export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch">
   linger(reply: ServerReply): void;
   ended(reply: ServerReply): void;
   resume(exchange: Exchange, lastEventId: string, retry: number | undefined): void;
+  readonly hasAccount: boolean;
+  /** Sends it again with other credentials, where there are any. */
+  renew(exchange: Exchange, refusal: ServerRefusal): Promise<boolean>;
 }
 
 /**
@@ -35,13 +39,16 @@ export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
   #aborted = false;
   #status = 0;
   #retryAfter: string | undefined;
+  #challenge = "";
+  readonly #authorization: string | undefined;
   #sse: SseParser | undefined;
   #chunks: Buffer[] = [];
   #length = 0;
 
-  constructor(wire: ReplyHost, exchange: Exchange) {
+  constructor(wire: ReplyHost, exchange: Exchange, authorization: string | undefined) {
     this.#wire = wire;
     this.#exchange = exchange;
+    this.#authorization = authorization;
     this.#hadSession = wire.session !== undefined;
   }
 
@@ -63,6 +70,7 @@ export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
     this.#status = status;
     if (status >= 300) this.#retryAfter = valueOf(headers, "retry-after");
     else if (this.#exchange.method === "initialize") this.#onSession(headers);
+    if (status === 401 || status === 403) this.#challenge = valuesOf(headers, "www-authenticate");
     const encoding = valueOf(headers, "content-encoding");
     if (encoding && encoding !== "identity")
       this.#refuse(
@@ -159,6 +167,20 @@ export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
   }
 
   #onRefusal(): void {
+    const status = this.#status;
+    if (!this.#wire.hasAccount || (status !== 401 && status !== 403)) return this.#onFinalRefusal();
+    const refusal = {
+      status,
+      challenge: this.#challenge,
+      authorization: this.#authorization,
+    } as const;
+    this.#wire.renew(this.#exchange, refusal).then(
+      (isSent) => isSent || this.#onFinalRefusal(),
+      (error: unknown) => this.#exchange.fail(toGatewayError(error)),
+    );
+  }
+
+  #onFinalRefusal(): void {
     const error = this.#rpcError();
     if (this.#hadSession && isSessionLoss(this.#status, error)) {
       this.#wire.session = undefined;
@@ -202,6 +224,14 @@ function isSessionLoss(status: number, error: Answer | undefined): boolean {
       error?.error?.code === -32000 &&
       /session|initiali[sz]ed/i.test(error.error.message))
   );
+}
+
+/** All headers of this name as one (RFC 9110 section 5.3). */
+function valuesOf(headers: readonly Buffer[], name: string): string {
+  const values = headers.filter(
+    (_, index) => index % 2 === 1 && headers[index - 1]!.toString("latin1").toLowerCase() === name,
+  );
+  return values.map((value) => value.toString("latin1")).join(", ");
 }
 
 /** The first header of this name (in lower case) among names and values in turn. */

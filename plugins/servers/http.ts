@@ -1,18 +1,17 @@
-import type { LookupFunction } from "node:net";
 import type { Logger } from "pino";
-import { type Call, GatewayError } from "propylon";
-import { AllowedAddresses, type HttpServerConfig, InFlightSet, traceHeaders } from "propylon/kit";
+import { toGatewayError } from "propylon";
+import { type HttpServerConfig, InFlightSet } from "propylon/kit";
+import { Discard } from "./discard.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
+import { baseHeaders, connectOptions } from "./http-options.ts";
 import { ServerReply } from "./http-reply.ts";
+import type { Credentials } from "./personal.ts";
+import type { ServerAccount, ServerRefusal } from "./service.ts";
 import { HttpStream } from "./http-stream.ts";
-import { encodeHeader, IDENTITY_HEADER, identityOf } from "./envelope.ts";
+import { callHeaders, encodeHeader } from "./envelope.ts";
 import { Pool } from "./undici.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
-
-/** Headers that are ours to set; a config that names them would break the protocol. */
-const OWN_HEADERS =
-  /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id|traceparent|tracestate|propylon-identity)$/i;
 
 /** Sockets to one server; a call beyond waits for a free one. */
 const MAX_CONNECTIONS = 1_024;
@@ -27,7 +26,12 @@ export interface HttpWireOptions {
   readonly userAgent: string;
   readonly log: Logger;
   readonly receiver: WireReceiver;
+  /** Whose requests they are; default: the headers of the config, and no login. */
+  readonly credentials?: Credentials | undefined;
 }
+
+/** How often a request is sent again with other credentials. */
+const MAX_RENEWALS = 3;
 
 /** Reads the answer to one exchange. */
 type Reader = ServerReply | HttpStream;
@@ -52,15 +56,19 @@ export class HttpWire implements Wire {
   #sweep: NodeJS.Timeout | undefined;
   #headers: string[] = [];
   #stream: HttpStream | undefined;
+  readonly #account: ServerAccount | undefined;
+  /** What the last request had: for what is sent in passing. */
+  #authorization: string | undefined;
 
-  constructor({ name, config, userAgent, log, receiver }: HttpWireOptions) {
+  constructor({ name, config, userAgent, log, receiver, credentials }: HttpWireOptions) {
     const url = new URL(config.url);
     this.receiver = receiver;
     this.faults = new Faults(name);
     this.maxResult = config.maxResult;
     this.log = log;
     this.#path = `${url.pathname}${url.search}`;
-    this.#base = baseHeaders(url, config.headers, userAgent);
+    this.#base = baseHeaders(url, credentials?.headers ?? config.headers, userAgent);
+    this.#account = credentials?.account;
     this.#pool = new Pool(url.origin, {
       connections: MAX_CONNECTIONS,
       headersTimeout: 0,
@@ -82,17 +90,53 @@ export class HttpWire implements Wire {
   }
 
   send(exchange: Exchange): void {
-    const reply = new ServerReply(this, exchange);
-    this.#read(exchange, reply);
-    const headers = this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers;
-    const own = callHeaders(exchange.call);
-    this.dispatch("POST", own ? [...headers, ...own] : headers, exchange.message, reply);
+    if (!this.#account) return this.#sendAs(exchange, undefined);
+    try {
+      const authorization = this.#account.authorization();
+      if (!(authorization instanceof Promise)) return this.#sendAs(exchange, authorization);
+      authorization.then(
+        (value) => exchange.done || this.#sendAs(exchange, value),
+        (error: unknown) => exchange.fail(toGatewayError(error)),
+      );
+    } catch (error) {
+      exchange.fail(toGatewayError(error));
+    }
+  }
+
+  /** A request was refused for its credentials; whether it was sent again with others. */
+  async renew(exchange: Exchange, refusal: ServerRefusal): Promise<boolean> {
+    if (!this.#account || exchange.renewals >= MAX_RENEWALS) return false;
+    exchange.renewals++;
+    if (!(await this.#account.refused(refusal))) return false;
+    if (!exchange.done) this.send(exchange);
+    return true;
+  }
+
+  /** Whether other credentials can be had. */
+  get hasAccount(): boolean {
+    return this.#account !== undefined;
   }
 
   post(message: string): void {
     const failed = (error: Error): void =>
       this.log.debug({ err: error }, "message to a server not delivered");
-    this.dispatch("POST", this.#headers, message, new Discard(failed));
+    const headers = [...this.#headers, ...this.#credentials()];
+    this.dispatch("POST", headers, message, new Discard(failed));
+  }
+
+  #sendAs(exchange: Exchange, authorization: string | undefined): void {
+    this.#authorization = authorization;
+    const reply = new ServerReply(this, exchange, authorization);
+    this.#read(exchange, reply);
+    const headers = this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers;
+    const own = callHeaders(exchange.call);
+    const known = own ? [...headers, ...own] : headers;
+    const all = authorization === undefined ? known : [...known, "authorization", authorization];
+    this.dispatch("POST", all, exchange.message, reply);
+  }
+
+  #credentials(): string[] {
+    return this.#authorization === undefined ? [] : ["authorization", this.#authorization];
   }
 
   drop(exchange: Exchange): void {
@@ -144,7 +188,13 @@ export class HttpWire implements Wire {
 
   /** Headers of a GET or DELETE. */
   plainHeaders(accept: string, lastEventId?: string): string[] {
-    const headers = [...this.#base, "accept", accept, ...this.#protocolHeaders()];
+    const headers = [
+      ...this.#base,
+      "accept",
+      accept,
+      ...this.#protocolHeaders(),
+      ...this.#credentials(),
+    ];
     return lastEventId ? [...headers, "last-event-id", lastEventId] : headers;
   }
 
@@ -206,86 +256,4 @@ export class HttpWire implements Wire {
       ...this.#protocolHeaders(),
     ];
   }
-}
-
-/** Reads an answer nobody needs, so that its socket can be used again. */
-export class Discard {
-  readonly #failed: (error: Error, sent: boolean) => void;
-  readonly #ended: (status: number) => void;
-  #sent = false;
-  #status = 0;
-
-  /**
-   * @param failed the network failed; `sent` tells whether the request may have gone out
-   * @param ended the response is complete
-   */
-  constructor(
-    failed: (error: Error, sent: boolean) => void,
-    ended: (status: number) => void = () => undefined,
-  ) {
-    this.#failed = failed;
-    this.#ended = ended;
-  }
-
-  onRequestStart(): void {
-    this.#sent = true;
-  }
-
-  onResponseStart(_controller: unknown, status: number): void {
-    this.#status = status;
-  }
-
-  onResponseData(): void {}
-
-  onResponseEnd(): void {
-    this.#ended(this.#status);
-  }
-
-  onResponseError(_controller: unknown, error: Error): void {
-    this.#failed(error, this.#sent);
-  }
-}
-
-/**
- * How connections to a server are made; a server that somebody else added reaches allowed addresses only.
- * @throws {GatewayError} `upstream_error` when the URL has another address in place of a name
- */
-export function connectOptions(
-  name: string,
-  { url, connectTimeout: timeout, allowAddresses }: HttpServerConfig,
-): { timeout: number; lookup?: LookupFunction } {
-  if (allowAddresses === undefined) return { timeout };
-  const addresses = new AllowedAddresses(allowAddresses, `servers.${name}.allowAddresses`);
-  const refusal = (): GatewayError =>
-    new GatewayError("upstream_error", `Server "${name}" has an address that is not allowed.`, {
-      hint: `Name the host in servers.${name}.allowAddresses if the gateway may reach it.`,
-    });
-  if (!addresses.permitsUrl(new URL(url))) throw refusal();
-  return { timeout, lookup: addresses.guard(refusal) };
-}
-
-/** Headers that one call has, name and value in turn: its trace, and who makes it where the server is told. */
-export function callHeaders(call: Call | undefined): readonly string[] | undefined {
-  const trace = traceHeaders(call?.meta);
-  const identity = identityOf(call);
-  return identity === undefined ? trace : [...(trace ?? []), IDENTITY_HEADER, identity];
-}
-
-/** Headers of every request to a server: the ones of the config, without those that are the protocol's. */
-export function baseHeaders(
-  url: URL,
-  configured: Readonly<Record<string, string>>,
-  userAgent: string,
-): string[] {
-  const headers = ["user-agent", userAgent, "accept-encoding", "identity"];
-  const names = new Set<string>();
-  for (const [name, value] of Object.entries(configured)) {
-    names.add(name.toLowerCase());
-    if (!OWN_HEADERS.test(name)) headers.push(name, value);
-  }
-  if (url.username !== "" && !names.has("authorization")) {
-    const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-    headers.push("authorization", `Basic ${Buffer.from(pair).toString("base64")}`);
-  }
-  return headers;
 }

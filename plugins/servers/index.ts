@@ -3,7 +3,8 @@ import { httpServerSchema, perGeneration, stdioServerSchema } from "propylon/kit
 import { identifier } from "./audience.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { Assertions, issuerOf, storedKeySchema } from "./identity.ts";
-import { AssertionKeys } from "./service.ts";
+import { LoginSources, serviceOf } from "./logins.ts";
+import { McpServers } from "./service.ts";
 import { Upstream } from "./upstream.ts";
 
 export * from "./service.ts";
@@ -12,11 +13,12 @@ export * from "./service.ts";
 export default definePlugin({
   name: "servers",
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
-  provides: AssertionKeys,
+  provides: McpServers,
   setup(gateway) {
     const { log, files, control, store } = gateway;
     const { name, version, limits } = control.settings;
     const assertions = new Assertions(store.kv("identity", { schema: storedKeySchema }));
+    const logins = new LoginSources();
     const issuer = perGeneration(gateway, () => issuerOf(control));
     const made = {
       log,
@@ -26,16 +28,19 @@ export default definePlugin({
     };
     const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) => {
       const identify = identifier(assertions, issuer, server, config);
-      return new Upstream({
+      const upstream = new Upstream({
         name: server,
         config,
         ...made,
+        accountOf: (principal) => logins.accountOf(server, config, principal),
         ...(identify && { identify }),
         ...(catalogue && { catalogue }),
       });
+      logins.add(upstream, config);
+      return upstream;
     };
     gateway.serverType("stdio", { create });
     gateway.serverType("http", { create });
-    return assertions;
+    return serviceOf(assertions, logins);
   },
 });

@@ -3,6 +3,7 @@ import { type Catalogue, makeCatalogue, toGatewayError } from "propylon";
 import { LISTS, LeftOutLog, type ListName } from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
+import type { Mirrors } from "./envelope.ts";
 import { fetchLists } from "./lists.ts";
 
 /** What a {@link Listing} works with. */
@@ -27,6 +28,10 @@ export interface ListingOptions {
 /** Keeps the last known lists of a server and reads them again when the server says so. */
 export class Listing {
   catalogue: Catalogue;
+  /** Which arguments go into headers, as last read. */
+  mirrors: Mirrors = new Map();
+  /** Whether lists were read at all. */
+  isRead = false;
   readonly #options: ListingOptions;
   readonly #stale = new Set<ListName>();
   /** Lists that changed on other connections while one is read there. */
@@ -58,10 +63,10 @@ export class Listing {
    * A list changed on a connection beside the current one: over stdio that is another process, and what it offers now is what
    * its callers are to see.
    */
-  async outdatedBeside(connection: Connection, list: ListName): Promise<void> {
+  async outdatedBeside(connection: Connection, ...lists: readonly ListName[]): Promise<void> {
     const waiting = this.#beside.get(connection);
-    if (waiting) return void waiting.add(list);
-    const stale = new Set([list]);
+    if (waiting) return lists.forEach((list) => waiting.add(list));
+    const stale = new Set(lists);
     this.#beside.set(connection, stale);
     try {
       while (stale.size > 0) await this.#fetchBeside(connection, stale);
@@ -78,9 +83,11 @@ export class Listing {
     stale.clear();
     const { timeout } = this.#options;
     const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
-    const { capabilities, instructions, serverInfo } = this.catalogue;
+    const isAlone = this.#options.current() === undefined;
+    const { capabilities, instructions, serverInfo } = isAlone ? fetched.catalogue : this.catalogue;
     this.#leftOut.tell(fetched.leftOut);
     const own = { capabilities, instructions, serverInfo };
+    if (only.has("tools")) this.#learn(connection, fetched.mirrors);
     this.#replace(makeCatalogue({ ...fetched.catalogue, ...own }), fetched.changed);
   }
 
@@ -112,7 +119,7 @@ export class Listing {
     try {
       const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
       if (connection !== this.#options.current()) return undefined;
-      connection.mirrors = fetched.mirrors;
+      this.#learn(connection, fetched.mirrors);
       this.#leftOut.tell(fetched.leftOut);
       this.#replace(fetched.catalogue, fetched.changed);
       return fetched.problem;
@@ -127,6 +134,12 @@ export class Listing {
     this.#cancelRetry = this.#options.clock.after(this.#options.retry, () => {
       if (connection === this.#options.current()) void this.#again(connection);
     });
+  }
+
+  #learn(connection: Connection, mirrors: Mirrors): void {
+    connection.mirrors = mirrors;
+    this.mirrors = mirrors;
+    this.isRead = true;
   }
 
   /** An unchanged catalogue stays the very same object. */

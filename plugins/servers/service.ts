@@ -1,4 +1,5 @@
-import { defineService, type Json } from "propylon";
+import { type Answer, type Call, defineService, type Json, type Principal } from "propylon";
+import type { HttpServerConfig } from "propylon/kit";
 
 /** Keys that servers check the gateway's assertions with. */
 export interface AssertionKeysService {
@@ -10,5 +11,55 @@ export interface AssertionKeysService {
   publish(): void;
 }
 
-/** Service token of the servers plugin, for a plugin that publishes the keys. */
-export const AssertionKeys = defineService<AssertionKeysService>("assertion-keys");
+/** A request that a server refused for its credentials. */
+export interface ServerRefusal {
+  readonly status: 401 | 403;
+  /** Its `WWW-Authenticate`; empty where there was none. */
+  readonly challenge: string;
+  /** The `Authorization` that the request had. */
+  readonly authorization: string | undefined;
+}
+
+/** One account at one server. Nothing of it may reach the requests of another. */
+export interface ServerAccount {
+  /**
+   * Value of `Authorization` for the next request, at once where it is at hand; `undefined`: it goes without.
+   * @throws {GatewayError} why there can be none
+   */
+  authorization(): string | undefined | Promise<string | undefined>;
+  /**
+   * Gets other credentials where that needs no person.
+   * @returns whether the request may be sent again
+   * @throws {GatewayError} `forbidden` with `data.login` where a person has to log in
+   */
+  refused(refusal: ServerRefusal): Promise<boolean>;
+  /**
+   * Lets the caller log in, where what {@link authorization} or {@link refused} threw asks for that.
+   * @returns an answer for the caller; `undefined`: the call may be made again
+   * @throws the error, where nobody can log in now
+   */
+  login(call: Call, error: unknown): Promise<Answer | undefined>;
+}
+
+/** Logs in at servers. */
+export interface ServerLogins {
+  /** @param principal whose account; `undefined`: the gateway's */
+  accountOf(
+    server: string,
+    config: HttpServerConfig,
+    principal: Principal | undefined,
+  ): ServerAccount;
+}
+
+/** What other plugins do for the servers that speak MCP. */
+export interface McpServersService extends AssertionKeysService {
+  /** The entries with `auth`, by the names of their servers. */
+  logins(): ReadonlyMap<string, HttpServerConfig>;
+  /** Has them log in so, until the function that it returns is called. The last one counts. */
+  loginWith(logins: ServerLogins): () => void;
+  /** Somebody logged in, or out: what was opened without is opened anew. @param principal `undefined`: the gateway */
+  renew(server: string, principal: Principal | undefined): void;
+}
+
+/** Service token of the servers plugin. */
+export const McpServers = defineService<McpServersService>("mcp-servers");

@@ -3,7 +3,10 @@ import type { GatewayError } from "propylon";
 import { SseParser, type SseSink } from "propylon/kit";
 import { Faults } from "./faults.ts";
 import type { Exchange } from "./exchange.ts";
-import { baseHeaders, callHeaders, connectOptions, Discard, type HttpWireOptions } from "./http.ts";
+import { Discard } from "./discard.ts";
+import { callHeaders } from "./envelope.ts";
+import type { HttpWireOptions } from "./http.ts";
+import { baseHeaders, connectOptions } from "./http-options.ts";
 import { Pool } from "./undici.ts";
 import type { Dialect, Wire } from "./wire.ts";
 
@@ -34,11 +37,11 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
   #closed = false;
 
   private constructor(options: HttpWireOptions) {
-    const { name, config, userAgent } = options;
+    const { name, config, userAgent, credentials } = options;
     this.#options = options;
     this.#faults = new Faults(name);
     this.#url = new URL(config.url);
-    this.#base = baseHeaders(this.#url, config.headers, userAgent);
+    this.#base = baseHeaders(this.#url, credentials?.headers ?? config.headers, userAgent);
     this.#pool = new Pool(this.#url.origin, {
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -24,6 +24,8 @@ export interface SupervisionOptions {
   prepare(connection: Connection): Promise<string | undefined>;
   /** The state changed. */
   changed(status: ServerStatus): void;
+  /** What to say in place of a failure that keeps no call from its server; default: every failure does. */
+  excuse?(error: GatewayError): string | undefined;
 }
 
 interface Attempt {
@@ -115,6 +117,14 @@ export class Supervision {
     };
     if (problem === undefined) this.#enter("ready", { ...facts, reason: undefined });
     else this.#enter("degraded", { ...facts, reason: problem, lastError: problem });
+  }
+
+  /** Serves without a connection of its own, since each caller has one; `problem` is what that lacks. */
+  serveWithout(problem: string | undefined): void {
+    if (this.connection || this.#attempt || this.#closed) return;
+    const facts = { attempts: 0, nextRetryAt: undefined };
+    if (problem === undefined) this.#enter("ready", { ...facts, reason: undefined });
+    else this.#enter("degraded", { ...facts, reason: problem });
   }
 
   /** Drops whatever there is and connects anew; resolves when the outcome is known, good or bad. */
@@ -246,6 +256,8 @@ export class Supervision {
   }
 
   #failed(error: GatewayError): void {
+    const excuse = this.#options.excuse?.(error);
+    if (excuse !== undefined) return this.serveWithout(excuse === "" ? undefined : excuse);
     const { backoff, clock, transport } = this.#options;
     const attempts = this.status.attempts + 1;
     // The server answered, and what it said will not change by asking soon: shown as failed, tried at the slowest pace.

@@ -4,11 +4,12 @@ import {
   type Call,
   type Catalogue,
   type Era,
-  type GatewayError,
+  GatewayError,
   type ManagedServer,
   type Server,
   type ServerEvent,
   type ServerStatus,
+  type Principal,
   StatusTracker,
 } from "propylon";
 import { EMPTY_CATALOGUE, LISTS, type ProbeReport, RingBuffer } from "propylon/kit";
@@ -19,9 +20,13 @@ import type { ClientInfo } from "./envelope.ts";
 import { Carrier } from "./carrier.ts";
 import { dial, type DialOptions, type UpstreamConfig } from "./dial.ts";
 import type { Exchange } from "./exchange.ts";
+import { statusOf } from "./faults.ts";
 import { Listing } from "./listing.ts";
 import { LogLevel } from "./log-level.ts";
 import { OwnConnections } from "./own-connections.ts";
+import { callWithLogin } from "./call-with-login.ts";
+import { credentialsOf, maxOwnConnections, type ServerCredentials } from "./personal.ts";
+import type { ServerAccount } from "./service.ts";
 import { Probe } from "./probe.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
@@ -46,6 +51,8 @@ export interface UpstreamOptions {
   readonly identify?: (call: Call) => Promise<Call>;
   /** Deepest accepted nesting of what the server sends; default 64. */
   readonly maxDepth?: number;
+  /** The account of a principal, or with `undefined` of the gateway, at a server that has `auth`. */
+  readonly accountOf?: (principal: Principal | undefined) => ServerAccount | undefined;
 }
 
 /**
@@ -73,6 +80,7 @@ export class Upstream implements ManagedServer {
   readonly #probe: Probe;
   readonly #own: OwnConnections;
   readonly #carrier: Carrier;
+  readonly #credentials: ServerCredentials | undefined;
   #era: Era | undefined;
   readonly #logLevel: LogLevel;
 
@@ -81,6 +89,7 @@ export class Upstream implements ManagedServer {
     const transport = "command" in config ? "stdio" : config.transport;
     this.name = name;
     this.#options = options;
+    this.#credentials = credentialsOf(name, config, options.accountOf ?? (() => undefined));
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#dropped = new Dropped(name, log);
     this.#logLevel = new LogLevel(name, log);
@@ -104,22 +113,32 @@ export class Upstream implements ManagedServer {
       judge: (connection, problem) => this.#supervision.judge(connection, problem),
       changed: (lists) => this.#tracker.emit({ type: "changed", lists }),
     });
+    const credentials = this.#credentials;
     const { maxDepth = MAX_DEPTH } = options;
     const stderr = "command" in config ? new RingBuffer(STDERR_KEPT) : undefined;
     if (stderr) this.tail = (lines) => stderr.lines(lines);
     const inbound = { maxDepth, dropped: this.#dropped, stderr };
     const legacy: UpstreamConfig = { ...config, protocol: "legacy" };
-    const dialled = (how: Pick<DialOptions, "config" | "host" | "remembered" | "signal">) =>
-      dial({ ...options, ...inbound, ...how });
+    const dialled = (
+      how: Pick<DialOptions, "config" | "host" | "remembered" | "signal" | "credentials">,
+    ) => dial({ ...options, ...inbound, ...how });
     this.#supervision = new Supervision({
       name,
       transport,
       backoff: config.backoff,
       ping: config.ping,
       clock: this.#clock,
-      dial: (signal) => dialled({ config, host: this.#host, remembered: this.#era, signal }),
+      dial: (signal) =>
+        dialled({
+          config,
+          host: this.#host,
+          remembered: this.#era,
+          signal,
+          credentials: credentials?.shared,
+        }),
       prepare: (connection) => this.#prepare(connection),
       changed: (status) => this.#tracker.announce(status),
+      ...(credentials?.isPersonal && { excuse: (error) => this.#excuse(error) }),
     });
     this.#own = new OwnConnections({
       name,
@@ -127,14 +146,20 @@ export class Upstream implements ManagedServer {
       clock: this.#clock,
       retry: config.backoff.max,
       isEitherEra: config.protocol === "auto",
+      maxConnections: maxOwnConnections(config),
+      credentials: credentials?.isPersonal ? credentials : undefined,
       host: this.#host,
-      dial: (host, signal) => dialled({ config: legacy, host, remembered: "legacy", signal }),
-      prepare: (connection) =>
-        Promise.all([
-          connection.wire.listen(),
-          this.#logLevel.send(connection),
-          this.#subscriptions.tellBeside(connection),
-        ]),
+      dial: (host, signal, own) =>
+        own
+          ? dialled({ config, host, remembered: this.#era, signal, credentials: own })
+          : dialled({
+              config: legacy,
+              host,
+              remembered: "legacy",
+              signal,
+              credentials: credentials?.shared,
+            }),
+      prepare: (connection) => this.#prepareBeside(connection),
       listChanged: (connection, list) => void this.#listing.outdatedBeside(connection, list),
     });
     this.#carrier = new Carrier(this.#supervision, this.#own, options.identify);
@@ -194,14 +219,36 @@ export class Upstream implements ManagedServer {
   }
 
   request(call: Call): Promise<Answer> {
-    return this.#carrier.request(call);
+    const account = this.#credentials?.accountOf(call.principal);
+    return account ? callWithLogin(account, call, this.#carrier) : this.#carrier.request(call);
   }
 
   resume(call: Call, task: string): Promise<Answer> {
     return this.#carrier.resume(call, task);
   }
 
+  /** Somebody logged in or out: what was opened without is opened anew. */
+  renew(principal: Principal | undefined): void {
+    if (principal === undefined) return void this.reconnect();
+    this.#own.drop(principal.ref);
+    const nobody = Object.assign(
+      {},
+      { principal, signal: new AbortController().signal },
+    ) as unknown as Call;
+    // Reads the lists, where nobody did before.
+    if (!this.#listing.isRead) this.#own.of(nobody, undefined).catch(() => undefined);
+  }
+
   async subscribe(uri: string): Promise<void> {
+    // What tells of changes would carry the account of somebody else.
+    if (this.#own.isPersonal)
+      throw new GatewayError(
+        "invalid",
+        `Server "${this.name}" tells nobody of changed resources.`,
+        {
+          hint: "Read the resource again.",
+        },
+      );
     await this.#subscriptions.add(uri);
     await this.#tellBeside(uri);
   }
@@ -243,6 +290,27 @@ export class Upstream implements ManagedServer {
     if (connection === this.#supervision.connection) this.#subscriptions.suspend();
     this.#supervision.lost(connection, error);
     if (resend) void this.#carrier.resend(resend, connection.handshake?.era, error);
+  }
+
+  /** That the gateway itself may not in says nothing about its callers. */
+  #excuse(error: GatewayError): string | undefined {
+    if (statusOf(error) !== 401 && error.data?.["login"] !== true) return undefined;
+    if (this.#listing.isRead) return "";
+    return "What the server offers is known once somebody has logged in there.";
+  }
+
+  async #prepareBeside(connection: Connection): Promise<void> {
+    connection.mirrors = this.#listing.mirrors;
+    await Promise.all([
+      connection.wire.listen(),
+      this.#logLevel.send(connection),
+      this.#subscriptions.tellBeside(connection),
+    ]);
+    if (!this.#own.isPersonal || this.#supervision.connection) return;
+    this.#era ??= connection.handshake?.era;
+    void this.#listing
+      .outdatedBeside(connection, ...LISTS)
+      .then(() => this.#listing.isRead && this.#supervision.serveWithout(undefined));
   }
 
   async #prepare(connection: Connection): Promise<string | undefined> {

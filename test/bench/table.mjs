@@ -23,6 +23,11 @@ export const GOALS = {
     "CPU per relayed call with an opaque token / with a key of the config",
   ],
   auth_cpu_team: ["<=", 1.15, "the same with the token of a team"],
+  auth_cpu_account: [
+    "<=",
+    1.1,
+    "CPU per relayed call with the caller's account at the server / without a login there",
+  ],
   auth_start_full_ms: ["<=", 3_000, "ready with 100,000 tokens and 10,000 teams"],
   auth_snapshot_mb: ["<=", 64, "heap of the snapshot of so many"],
   store_relay_cpu_memory: [

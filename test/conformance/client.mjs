@@ -10,11 +10,30 @@ import { createGateway } from "propylon";
  */
 
 const url = /** @type {string} */ (process.argv[2]);
-/** @type {{ toolCalls?: { name: string, arguments: Json }[] }} */
+/**
+ * @type {{
+ *   toolCalls?: { name: string, arguments: Json }[],
+ *   issuer?: string,
+ *   client_id?: string,
+ *   client_secret?: string,
+ *   private_key_pem?: string,
+ *   signing_algorithm?: "ES256",
+ * }}
+ */
 const context = JSON.parse(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}");
+const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";
+/** How often somebody logs in, at most: a server may want more with every answer. */
+const MAX_LOGINS = 5;
+let logins = 0;
 
-const gateway = await createGateway({ servers: { suite: { url } }, log: { level: "silent" } });
+const gateway = await createGateway({
+  listeners: { main: { port: 0 } },
+  management: { mutations: true },
+  servers: { suite: { url, ...(scenario.startsWith("auth/") && { auth: auth() }) } },
+  log: { level: "silent" },
+});
 try {
+  await gateway.listen();
   await ready();
   const { tools, resources, prompts } = gateway.servers.get("suite")?.catalogue ?? {
     tools: [],
@@ -39,7 +58,47 @@ try {
 async function ready() {
   const changes = new EventEmitter();
   gateway.hook("server:state", () => changes.emit("state"));
-  while (gateway.servers.get("suite")?.status.state !== "ready") await once(changes, "state");
+  for (;;) {
+    const { state, reason = "" } = gateway.servers.get("suite")?.status ?? {};
+    if (state === "ready") return;
+    if (wantsLogin(reason)) await logIn();
+    // Nobody could go on where the gateway does not.
+    else if (state === "failed" || state === "degraded") throw new Error(reason);
+    else await once(changes, "state");
+  }
+}
+
+/** The login that the scenario is about, as an operator writes it. */
+function auth() {
+  const { issuer, client_id: id, client_secret: secret, private_key_pem: privateKey } = context;
+  const isMachine = scenario.startsWith("auth/client-credentials");
+  return {
+    type: /** @type {const} */ ("oauth"),
+    ...(issuer !== undefined && { issuer }),
+    ...(isMachine && { grant: /** @type {const} */ ("client_credentials") }),
+    client:
+      id === undefined
+        ? { metadataUrl: "https://conformance-test.local/client-metadata.json" }
+        : { id, ...(privateKey === undefined ? { secret } : { privateKey }) },
+  };
+}
+
+/** Logs the gateway in, as its operator does in a browser: the suite agrees without a page. */
+async function logIn() {
+  if (++logins > MAX_LOGINS) throw new Error("The server wants one login after the other.");
+  const own = String(gateway.addresses.get("main")?.url);
+  const begun = await fetch(`${own}/_meta/oauth-client/servers/suite/login`, { method: "POST" });
+  const { location, error } = /** @type {any} */ (await begun.json());
+  if (!begun.ok) throw new Error(error.message);
+  const agreed = await fetch(location, { redirect: "manual" });
+  const ended = await fetch(String(agreed.headers.get("location")));
+  if (!ended.ok) throw new Error(await ended.text());
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** @param {string} reason */
+function wantsLogin(reason) {
+  return reason.includes("has to log in at the server");
 }
 
 /**
@@ -56,7 +115,7 @@ async function call(method, name, args, params) {
     ask,
     tell: () => undefined,
   };
-  const { result } = await gateway.call({ server: "suite", method, name, args, params, peer });
+  const result = await callOrLogIn({ server: "suite", method, name, args, params, peer });
   if (result?.["resultType"] !== "input_required") return;
   const requests = Object.entries(
     /** @type {Record<string, { method: string, params: Json }>} */ (result["inputRequests"]),
@@ -71,6 +130,22 @@ async function call(method, name, args, params) {
     inputResponses,
     ...(requestState !== undefined && { requestState }),
   });
+}
+
+/**
+ * A server may want more rights for a call.
+ * @param {import("propylon").CallInput} input
+ */
+async function callOrLogIn(input) {
+  for (;;) {
+    try {
+      return (await gateway.call(input)).result;
+    } catch (error) {
+      if (!(error instanceof Error) || !wantsLogin(error.message)) throw error;
+      await logIn();
+      await ready();
+    }
+  }
 }
 
 /**

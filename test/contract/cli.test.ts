@@ -21,6 +21,8 @@ const COMMANDS = [
   "import",
   "calls",
   "stderr",
+  "login",
+  "logout",
 ];
 
 /** Listed below a command of their own. */

@@ -18,6 +18,7 @@ export async function auth(bench) {
     const store = `sqlite:${join(folder, "gateway.db")}`;
     const bearers = await seed(store, false);
     await calls(bench, store, bearers);
+    await logins(bench, `sqlite:${join(folder, "logins.db")}`);
     await size(bench, store);
   } finally {
     rmSync(folder, { recursive: true });
@@ -45,6 +46,71 @@ async function calls(bench, store, bearers) {
   for (const name of ["opaque", "team"])
     bench.ratio(`auth_cpu_${name}`, samples[name], samples.key, "cpu");
   await bench.release([upstream, gateway]);
+}
+
+/** A call with the account of its principal at the server, over the same call of a server that wants none. */
+async function logins(bench, store) {
+  const upstream = await bench.upstream();
+  const url = `http://127.0.0.1:${upstream.port}/mcp`;
+  const key = "bench-key-of-the-config-0123456789";
+  await connect(store, url);
+  const gateway = await bench.gateway({
+    store,
+    listeners: { main: { port: 0 } },
+    plugins: { "oauth-client": { secretKeys: [SECRET_KEY] } },
+    servers: { plain: { url }, own: { url, auth: { type: "oauth", per: "principal" } } },
+    endpoints: {
+      plain: { path: "/plain", servers: ["plain"], naming: "none" },
+      own: { path: "/own", servers: ["own"], naming: "none" },
+    },
+    auth: { keys: { bench: { role: "caller", hash: `sha256:${digest(key)}` } } },
+  });
+  const drive = (path) => () =>
+    bench.drive(gateway, {
+      path,
+      dialect: "modern",
+      call: "echo",
+      connections: 16,
+      authorization: `Bearer ${key}`,
+    });
+  const cells = { plain: drive("/plain"), own: drive("/own") };
+  const samples = await bench.interleave("relayed call by account at the server", cells);
+  bench.ratio("auth_cpu_account", samples.own, samples.plain, "cpu");
+  await bench.release([upstream, gateway]);
+}
+
+/** Puts the tokens of an account into the store, as a login leaves them there. */
+async function connect(store, url) {
+  const { createGateway, definePlugin } = await import("../../../dist/core/index.js");
+  const { Fernet, storeKey } = await import("../../../dist/core/kit/index.js");
+  const tokens = {
+    access: "t".repeat(1_000),
+    at: Date.now(),
+    scopes: [],
+    issuer: "https://login.example",
+    resource: url,
+    client: { id: "bench" },
+  };
+  const sealed = new Fernet([SECRET_KEY]).seal(JSON.stringify(tokens));
+  const plugin = definePlugin({
+    name: "oauth-client",
+    setup: (gateway) =>
+      gateway.onStart(async () => {
+        const key = storeKey("principal key:bench", "own", url);
+        await gateway.store.kv("tokens").put(key, { sealed });
+      }),
+  });
+  const sqlite = (await import("../../../dist/plugins/sqlite/index.js")).default;
+  const plugins = { "oauth-client": plugin, sqlite };
+  const config = {
+    store,
+    listeners: { main: { port: 0 } },
+    log: { level: "error" },
+    plugins: { "oauth-client": {} },
+  };
+  const gateway = await createGateway(config, { plugins });
+  await gateway.listen();
+  await gateway.close({ grace: 0 });
 }
 
 /** Ready with so many tokens and teams, and what they take. */

@@ -34,6 +34,8 @@ function setUp(dial?: () => Promise<Connection>) {
     name: "test",
     log,
     retry: 1_000,
+    maxConnections: 16,
+    credentials: undefined,
     isEitherEra: true,
     host: { lost() {}, listChanged() {}, event() {} },
     prepare: async () => {},
@@ -89,12 +91,14 @@ it("each principal has one, and at 16 the longest idle one makes way", async () 
 });
 
 it("one without calls is closed, one with calls stays", async () => {
-  const { own, closed, fire } = setUp();
+  const { own, closed, pass, fire } = setUp();
   const connection = (await own.of(callOf("a"), SHARED)) as { inFlight: number } & Connection;
   connection.inFlight = 1;
+  pass(300_000);
   fire();
   expect(own.open).toEqual([connection]);
   connection.inFlight = 0;
+  pass(300_000);
   fire();
   expect(own.open).toEqual([]);
   expect(await until(() => closed.length === 1)).toBe(true);

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import type { PluginContext } from "propylon";
+import { perGeneration, storeKey } from "propylon/kit";
+import type { McpServersService } from "propylon/plugins/servers";
+import { z } from "zod";
+import { LoginAccounts } from "./accounts.ts";
+import { Asking, ticketSchema } from "./asking.ts";
+import { PendingLogins, PENDING_MS, pendingSchema, outcomeSchema } from "./pending-logins.ts";
+import { LoginDesk, type LoginNews } from "./login-desk.ts";
+import { registerMetrics } from "./metrics.ts";
+import type { OauthClientOptions } from "./options.ts";
+import { ProviderHttp } from "./provider-http.ts";
+import { type Introduction, ClientRegistrations } from "./registration.ts";
+import { LOGIN_PAGES } from "./routes.ts";
+import { clientSchema, tokensSchema } from "./tokens.ts";
+import { createPassingSeal, findSeal, Vault } from "./vault.ts";
+
+/** How long a gateway that refreshes tokens keeps the others waiting at most, in milliseconds. */
+const LEASE_MS = 30_000;
+
+/** The parts of the plugin. */
+export interface DeskParts {
+  readonly accounts: LoginAccounts;
+  readonly desk: LoginDesk;
+  readonly introduction: () => Introduction;
+  /** Whether what is stored can be read after a restart. */
+  readonly isSealLasting: boolean;
+  /** Listens to the other gateways of the store. */
+  listen(): Promise<() => void>;
+  close(): Promise<void>;
+}
+
+/** Puts the parts together. */
+export function createDesk(
+  gateway: PluginContext<OauthClientOptions>,
+  servers: McpServersService,
+): DeskParts {
+  const { config, store, metrics } = gateway;
+  const found = findSeal(config.secretKeys, () => gateway.keep("seal", createPassingSeal));
+  const { fernet: seal } = found;
+  const introduction = perGeneration(gateway, () => introductionOf(gateway));
+  const urlOf = (path: string): string => introduction().redirect.replace(/callback$/, path);
+  const http = new ProviderHttp(config);
+  const passing = { seal, ttl: PENDING_MS };
+  const tickets = new Vault(store, "tickets", { ...passing, schema: ticketSchema });
+  const asking = new Asking({ tickets, urlOf: (ticket) => urlOf(`connect/${ticket}`) });
+  const clients = new Vault(store, "clients", { seal, schema: clientSchema });
+  const issuers = new Vault(store, "issuers", { seal, schema: z.string() });
+  const accounts = new LoginAccounts(() => servers.logins(), {
+    http,
+    vault: new Vault(store, "tokens", { seal, schema: tokensSchema }),
+    registrations: new ClientRegistrations(clients, issuers),
+    introduction,
+    asking,
+    alone: (key, work) => alone(store, key, work),
+  });
+  const consents = new PendingLogins(
+    new Vault(store, "consents", { ...passing, schema: pendingSchema }),
+    (server, ref) => accounts.find(server, ref),
+    () => introduction().redirect,
+  );
+  const topic = store.topic<LoginNews>("logins");
+  const desk = new LoginDesk({
+    accounts,
+    consents,
+    tickets,
+    outcomes: new Vault(store, "outcomes", { ...passing, schema: outcomeSchema }),
+    asking,
+    identify: config.identify,
+    count: registerMetrics(metrics),
+    publish: (news) => topic.publish(news),
+    renew: (server, principal) => servers.renew(server, principal),
+  });
+  return {
+    accounts,
+    desk,
+    introduction,
+    isSealLasting: found.isLasting,
+    listen: () => topic.subscribe((news, from) => desk.heard(news, from === store.replica)),
+    close: () => http.close(),
+  };
+}
+
+function introductionOf({ control, config }: PluginContext<OauthClientOptions>): Introduction {
+  const { publicUrl } = control.effectiveConfig() as { readonly publicUrl?: string };
+  const own = control.describe().listeners[0]?.url ?? "http://localhost";
+  const base = (publicUrl ?? own).replace(/\/$/, "");
+  return {
+    name: config.clientName,
+    redirect: `${base}${LOGIN_PAGES}/callback`,
+    document: base.startsWith("https:") ? `${base}${LOGIN_PAGES}/client.json` : undefined,
+  };
+}
+
+/** Two gateways that refresh with the same token look like a thief to its provider (OAuth 2.1 section 4.3.1). */
+async function alone(
+  store: PluginContext["store"],
+  key: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  if (!store.shared) return work();
+  const name = `refresh-${createHash("sha256").update(storeKey(key)).digest("hex").slice(0, 40)}`;
+  const lease = await store.lease(name, { ttl: LEASE_MS });
+  try {
+    await work();
+  } finally {
+    await lease.release();
+  }
+}

@@ -1,0 +1,185 @@
+import { randomBytes } from "node:crypto";
+import { createPrincipal, GatewayError, type Principal } from "propylon";
+import type { LoginAccounts, FoundAccount } from "./accounts.ts";
+import type { Asking, Ticket } from "./asking.ts";
+import { type PendingLogins, digest, type ConsentOutcome } from "./pending-logins.ts";
+import type { LoginStep } from "./metrics.ts";
+import type { Vault } from "./vault.ts";
+
+/** What all gateways of a store are told when a login ended. */
+export interface LoginNews {
+  readonly id: string;
+  readonly server: string;
+  readonly ref?: string | undefined;
+  readonly outcome: ConsentOutcome;
+}
+
+/** What {@link LoginDesk} works with. */
+export interface LoginDeskParts {
+  readonly accounts: LoginAccounts;
+  readonly consents: PendingLogins;
+  readonly tickets: Vault<Ticket>;
+  readonly outcomes: Vault<ConsentOutcome>;
+  readonly asking: Asking;
+  readonly identify: "credentials" | "confirm";
+  readonly count: (step: LoginStep) => void;
+  /** Tells all gateways of the store. */
+  readonly publish: (news: LoginNews) => Promise<void>;
+  /** Connects anew with what an account has now. */
+  readonly renew: (server: string, principal: Principal | undefined) => void;
+}
+
+/** A login that an operator began for the gateway. */
+export interface OperatorLogin {
+  readonly id: string;
+  readonly location: string;
+}
+
+/** How an account stands. */
+export interface AccountView {
+  readonly server: string;
+  readonly per: "gateway" | "principal";
+  readonly connected: boolean;
+  readonly scopes: readonly string[];
+  readonly issuer?: string;
+  /** ISO 8601. */
+  readonly expiresAt?: string;
+}
+
+/** Begins and ends logins: of people on a page, of operators for the gateway. */
+export class LoginDesk {
+  readonly #parts: LoginDeskParts;
+
+  constructor(parts: LoginDeskParts) {
+    this.#parts = parts;
+  }
+
+  /** Whom a link is for, and whether this visitor has to show who it is. @throws {GatewayError} `not_found` */
+  async visit(ticket: string, visitor: Principal): Promise<Ticket & { readonly asks: boolean }> {
+    const found = await this.#ticket(ticket);
+    return { ...found, asks: !this.#isTrusted(found, visitor) };
+  }
+
+  /**
+   * Begins the login of a link.
+   *
+   * @returns the page of the authorization server, and what the browser has to bring back
+   * @throws {GatewayError} `not_found`, `forbidden` for another principal; as {@link PendingLogins.begin}
+   */
+  async start(
+    ticket: string,
+    visitor: Principal,
+  ): Promise<{ readonly location: string; readonly browser: string }> {
+    const found = await this.#ticket(ticket);
+    if (!this.#isTrusted(found, visitor))
+      throw new GatewayError("forbidden", `This login is for ${found.ref}.`, {
+        hint: "Enter the key that you use for this gateway, or begin a login of your own.",
+      });
+    const { server, account } = this.#find(found.server, found.ref);
+    const browser = randomBytes(24).toString("base64url");
+    const { id, ref } = found;
+    const { location } = await this.#parts.consents.begin({ id, server, account, ref, browser });
+    this.#parts.count("started");
+    return { location, browser };
+  }
+
+  /** Begins a login for the gateway's own account. @throws {GatewayError} as {@link start} */
+  async startForGateway(name: string): Promise<OperatorLogin> {
+    const { server, account } = this.#find(name, undefined);
+    if (server.isMachine)
+      throw new GatewayError("invalid", `The gateway logs in at "${name}" by itself.`);
+    const id = randomBytes(12).toString("base64url");
+    const wish = { id, server, account, ref: undefined, browser: undefined };
+    const { location } = await this.#parts.consents.begin(wish);
+    this.#parts.count("started");
+    return { id, location };
+  }
+
+  /** Ends a login. @throws {GatewayError} as {@link PendingLogins.end} */
+  async end(query: URLSearchParams, browser: string | undefined): Promise<LoginNews> {
+    const { consents, count, outcomes, publish, renew } = this.#parts;
+    const { consent, outcome } = await consents.end(query, browser).catch((error: unknown) => {
+      count("refused");
+      throw error;
+    });
+    const { id, server, ref } = consent;
+    count(outcome.isDone ? "done" : "failed");
+    await outcomes.put(id, outcome);
+    const news = { id, server, ...(ref !== undefined && { ref }), outcome };
+    if (outcome.isDone) renew(server, ref === undefined ? undefined : principalOf(ref));
+    await publish(news);
+    return news;
+  }
+
+  /** A gateway of the store ended a login. @param isOwn this one did */
+  heard({ id, server, ref, outcome }: LoginNews, isOwn: boolean): void {
+    if (!isOwn) this.#parts.accounts.find(server, ref)?.account.forget();
+    this.#parts.asking.ended(id, outcome);
+  }
+
+  /** How a login of {@link startForGateway} ended; `undefined`: it is under way, or not known. */
+  async outcome(id: string): Promise<ConsentOutcome | undefined> {
+    return (await this.#parts.outcomes.get(id))?.value;
+  }
+
+  /** Logs an account out. @returns whether it was logged in. @throws {GatewayError} `not_found` */
+  async logOut(name: string, principal: Principal | undefined): Promise<boolean> {
+    const { account } = this.#find(name, principal?.ref);
+    const was = await account.logOut();
+    if (was) this.#parts.renew(name, principal);
+    const outcome = { isDone: true };
+    if (was) await this.#parts.publish({ id: "", server: name, ref: principal?.ref, outcome });
+    return was;
+  }
+
+  /** The accounts of a principal, or with `undefined` those of the gateway. */
+  async view(principal: Principal | undefined): Promise<readonly AccountView[]> {
+    const { servers } = this.#parts.accounts;
+    const own = principal ? servers.filter(({ isPersonal }) => isPersonal) : servers;
+    return Promise.all(own.map(({ name }) => this.#viewOf(name, principal?.ref)));
+  }
+
+  async #viewOf(name: string, ref: string | undefined): Promise<AccountView> {
+    const { server, account } = this.#find(name, ref);
+    const tokens = await account.tokens();
+    const { scopes = [], issuer, expiresAt } = tokens ?? {};
+    return {
+      server: name,
+      per: server.auth.per,
+      connected: tokens !== undefined,
+      scopes,
+      ...(issuer !== undefined && { issuer }),
+      ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
+    };
+  }
+
+  #find(name: string, ref: string | undefined): FoundAccount {
+    const found = this.#parts.accounts.find(name, ref);
+    if (found) return found;
+    throw new GatewayError("not_found", `No server "${name}" wants a login.`, {
+      hint: `Set servers.${name}.auth: oauth.`,
+    });
+  }
+
+  async #ticket(ticket: string): Promise<Ticket> {
+    const found = await this.#parts.tickets.get(digest(ticket));
+    if (found) return found.value;
+    throw new GatewayError("not_found", "This link is not known, or is too old.", {
+      hint: "Ask for a new one where you got it.",
+    });
+  }
+
+  /** Otherwise somebody who is sent another's link would give away an account (MCP, elicitation, "Phishing"). */
+  #isTrusted({ ref }: Ticket, visitor: Principal): boolean {
+    if (visitor.ref === ref) return true;
+    const isNobody = visitor.kind === "anonymous";
+    return isNobody && this.#parts.identify === "confirm";
+  }
+}
+
+/** Somebody known by a ref alone. */
+function principalOf(ref: string): Principal {
+  const colon = ref.indexOf(":");
+  const kind = ref.slice(0, colon) as Principal["kind"];
+  return createPrincipal({ kind, id: ref.slice(colon + 1), roles: new Set() });
+}

@@ -1,0 +1,191 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { GatewayError } from "propylon";
+import { FairQuota } from "propylon/kit";
+import * as oauth from "oauth4webapi";
+import { z } from "zod";
+import type { LoginAccount } from "./account.ts";
+import type { LoginAccounts } from "./accounts.ts";
+import { providerFault } from "./faults.ts";
+import { GrantRefused } from "./grants.ts";
+import type { LoginServer } from "./login-server.ts";
+import { clientSchema } from "./tokens.ts";
+import type { Vault } from "./vault.ts";
+
+/** How long a login may take, in milliseconds. */
+export const PENDING_MS = 600_000;
+/** Most logins of one account holder that are under way. */
+const MAX_OWN = 20;
+/** Most of all together. */
+const MAX_ALL = 10_000;
+
+/** A login that somebody began; only its start knows the words that end it. */
+export const pendingSchema = z.object({
+  id: z.string(),
+  server: z.string(),
+  /** Whose account: `ref` of a principal; absent for the gateway's. */
+  ref: z.string().optional(),
+  verifier: z.string(),
+  redirect: z.string(),
+  /** Of the cookie that the browser got; absent where an operator began it. */
+  browser: z.string().optional(),
+  request: z.object({
+    issuer: z.string(),
+    resource: z.string(),
+    client: clientSchema,
+    scopes: z.array(z.string()),
+  }),
+});
+export type PendingLogin = z.infer<typeof pendingSchema>;
+
+/** How a login ended. */
+export const outcomeSchema = z.object({ isDone: z.boolean(), reason: z.string().optional() });
+export type ConsentOutcome = z.infer<typeof outcomeSchema>;
+
+/** A login as its person begins it. */
+export interface StartedConsent {
+  /** Page of the authorization server. */
+  readonly location: string;
+}
+
+/** Who is to log in where. */
+export interface ConsentWish {
+  readonly id: string;
+  readonly server: LoginServer;
+  readonly account: LoginAccount;
+  readonly ref: string | undefined;
+  /** What the browser gets as cookie; absent where an operator begins it. */
+  readonly browser: string | undefined;
+}
+
+/** Finds the account of a login that ends. */
+export type FindAccount = LoginAccounts["find"];
+
+/** Logins under way: each is ended once, by the browser and for the account that began it. */
+export class PendingLogins {
+  readonly #vault: Vault<PendingLogin>;
+  readonly #find: FindAccount;
+  readonly #redirect: () => string;
+  readonly #shares = new FairQuota();
+  /** What gives back the share of a login, by the digest of its state. */
+  readonly #running = new Map<string, () => void>();
+
+  constructor(vault: Vault<PendingLogin>, find: FindAccount, redirect: () => string) {
+    this.#vault = vault;
+    this.#find = find;
+    this.#redirect = redirect;
+  }
+
+  /**
+   * Begins a login.
+   *
+   * @throws {GatewayError} `rate_limited` for too many at once; `upstream_error` and `invalid` where there can be none
+   */
+  async begin({ id, server, account, ref, browser }: ConsentWish): Promise<StartedConsent> {
+    this.#checkShare(ref ?? "");
+    const { provider, request } = await server.begin(account.wanted);
+    const verifier = oauth.generateRandomCodeVerifier();
+    const state = randomBytes(32).toString("base64url");
+    this.#reserve(ref ?? "", digest(state));
+    const redirect = this.#redirect();
+    await this.#vault.put(digest(state), {
+      id,
+      server: server.name,
+      ...(ref !== undefined && { ref }),
+      verifier,
+      redirect,
+      ...(browser !== undefined && { browser: digest(browser) }),
+      request,
+    });
+    const location = new URL(provider.authorization_endpoint!);
+    const scope = request.scopes.join(" ");
+    const parameters = {
+      response_type: "code",
+      client_id: request.client.id,
+      redirect_uri: redirect,
+      state,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      resource: request.resource,
+      ...(scope !== "" && { scope }),
+      // OpenID Connect Core section 11: without it the scope is ignored.
+      ...(request.scopes.includes("offline_access") && { prompt: "consent" }),
+    };
+    for (const [name, value] of Object.entries(parameters)) location.searchParams.set(name, value);
+    return { location: location.href };
+  }
+
+  /**
+   * Ends the login that a redirect belongs to.
+   *
+   * @param query of the redirect
+   * @param browser what its cookie holds
+   * @throws {GatewayError} `forbidden` for one that is not known, or of another browser
+   */
+  async end(
+    query: URLSearchParams,
+    browser: string | undefined,
+  ): Promise<{ readonly consent: PendingLogin; readonly outcome: ConsentOutcome }> {
+    const states = query.getAll("state");
+    const key = digest(states[0] ?? "");
+    const consent = states.length === 1 ? await this.#vault.take(key) : undefined;
+    this.#running.get(key)?.();
+    if (!consent || !isBrowser(consent, browser))
+      throw new GatewayError("forbidden", "This login is not known, or was ended before.", {
+        hint: "Begin it again where you began it.",
+      });
+    return { consent, outcome: await this.#redeem(consent, query, states[0]!) };
+  }
+
+  async #redeem(
+    consent: PendingLogin,
+    query: URLSearchParams,
+    state: string,
+  ): Promise<ConsentOutcome> {
+    const found = this.#find(consent.server, consent.ref);
+    if (!found) return { isDone: false, reason: "The server is not part of the gateway any more." };
+    const { server, account } = found;
+    const { request, verifier, redirect } = consent;
+    try {
+      const tokens = await server.finish(request, { query, state, verifier, redirect });
+      await account.keep(tokens);
+      return { isDone: true };
+    } catch (error) {
+      if (error instanceof GrantRefused && error.isClient)
+        await server.forgetClient(request.issuer);
+      const known =
+        error instanceof GatewayError ? error : providerFault("it refused the code", error);
+      return { isDone: false, reason: known.message };
+    }
+  }
+
+  /** A client that begins logins without end must not fill the store. */
+  #checkShare(ref: string): void {
+    if (this.#shares.of(ref) < MAX_OWN && this.#running.size < MAX_ALL) return;
+    throw new GatewayError("rate_limited", "Too many logins are under way.", {
+      hint: "End those that you began, or wait ten minutes.",
+    });
+  }
+
+  #reserve(ref: string, key: string): void {
+    this.#checkShare(ref);
+    this.#shares.add(ref);
+    const release = (): void => {
+      clearTimeout(timer);
+      if (this.#running.delete(key)) this.#shares.remove(ref);
+    };
+    const timer = setTimeout(release, PENDING_MS).unref();
+    this.#running.set(key, release);
+  }
+}
+
+/** A secret as a key: whoever reads the keys of the store learns nothing. */
+export function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** Somebody who was sent the redirect of another's login must not end it in his place. */
+function isBrowser({ browser }: PendingLogin, sent: string | undefined): boolean {
+  if (browser === undefined) return true;
+  if (sent === undefined) return false;
+  return timingSafeEqual(Buffer.from(browser), Buffer.from(digest(sent)));
+}

@@ -1,0 +1,96 @@
+import { GatewayError, isGatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { pathParameter } from "propylon/kit";
+import type { LoginDesk } from "./login-desk.ts";
+import { connectPage, endPage } from "./pages.ts";
+import { describeClient, type Introduction } from "./registration.ts";
+
+/** Where the pages of logins are. */
+export const LOGIN_PAGES = "/oauth-client";
+const ADMIN = "/_meta/oauth-client/servers";
+const COOKIE = "propylon-login";
+
+/** Serves the pages that people log in with, and what operators do for the gateway's own accounts. */
+export function registerRoutes(
+  gateway: Pick<PluginContext, "route">,
+  desk: LoginDesk,
+  introduction: () => Introduction,
+): void {
+  const open = { access: "public", mutates: false } as const;
+  const change = { access: "public", mutates: true } as const;
+  gateway.route("GET", `${LOGIN_PAGES}/client.json`, open, () => clientDocument(introduction()));
+  gateway.route("GET", `${LOGIN_PAGES}/connect/:ticket`, open, async (event) =>
+    connectPage(await desk.visit(pathParameter(event, "ticket"), event.context.principal)),
+  );
+  gateway.route("POST", `${LOGIN_PAGES}/connect/:ticket`, change, async (event) => {
+    const ticket = pathParameter(event, "ticket");
+    const { location, browser } = await desk.start(ticket, event.context.principal);
+    return Response.json(
+      { location },
+      { headers: { "set-cookie": cookie(browser, introduction()) } },
+    );
+  });
+  gateway.route("GET", `${LOGIN_PAGES}/callback`, change, (event) => endLogin(desk, event));
+  registerAdmin(gateway, desk);
+}
+
+function registerAdmin(gateway: Pick<PluginContext, "route">, desk: LoginDesk): void {
+  const read = { access: "operator", mutates: false, management: true } as const;
+  const write = { access: "operator", mutates: true, management: true } as const;
+  gateway.route("GET", ADMIN, read, async () => ({
+    ok: true,
+    servers: await desk.view(undefined),
+  }));
+  gateway.route("POST", `${ADMIN}/:server/login`, write, async (event) => {
+    const server = targetOf(event);
+    return { ok: true, ...(await desk.startForGateway(server)) };
+  });
+  gateway.route("GET", `${ADMIN}/:server/login/:id`, read, async (event) => {
+    const outcome = await desk.outcome(pathParameter(event, "id"));
+    const state = outcome === undefined ? "pending" : outcome.isDone ? "done" : "failed";
+    return { ok: true, state, ...(outcome?.reason !== undefined && { reason: outcome.reason }) };
+  });
+  gateway.route("DELETE", `${ADMIN}/:server/login`, write, async (event) => {
+    const server = targetOf(event);
+    return { ok: true, was: await desk.logOut(server, undefined) };
+  });
+}
+
+function targetOf(event: RouteEvent): string {
+  const server = pathParameter(event, "server");
+  event.context.target = { server };
+  return server;
+}
+
+async function endLogin(desk: LoginDesk, event: RouteEvent): Promise<Response> {
+  try {
+    const browser = readCookie(event.req.headers.get("cookie") ?? "");
+    const { server, ref, outcome } = await desk.end(event.url.searchParams, browser);
+    event.context.target = { server, account: ref ?? "gateway" };
+    if (!outcome.isDone)
+      return endPage("Not connected", outcome.reason ?? "The login failed.", 400);
+    const whose = ref === undefined ? "The gateway is" : "Your account is";
+    return endPage("Connected", `${whose} connected with ${server}. You can close this page.`);
+  } catch (error) {
+    if (!isGatewayError(error) || error.status >= 500) throw error;
+    return endPage("Not connected", `${error.message} ${error.hint ?? ""}`, error.status);
+  }
+}
+
+/** The metadata document of the gateway (OAuth Client ID Metadata Document). */
+function clientDocument(introduction: Introduction): object {
+  if (introduction.document === undefined)
+    throw new GatewayError("not_found", "The gateway has no address that others can reach.", {
+      hint: "Set publicUrl to its https URL.",
+    });
+  return { client_id: introduction.document, ...describeClient(introduction) };
+}
+
+function cookie(value: string, { redirect }: Introduction): string {
+  const secure = redirect.startsWith("https:") ? "; Secure" : "";
+  // Lax: the redirect comes from another site.
+  return `${COOKIE}=${value}; Path=${LOGIN_PAGES}; Max-Age=600; HttpOnly; SameSite=Lax${secure}`;
+}
+
+function readCookie(header: string): string | undefined {
+  return new RegExp(`(?:^|;\\s*)${COOKIE}=([\\w-]{1,100})`).exec(header)?.[1];
+}

@@ -1,0 +1,64 @@
+import type * as oauth from "oauth4webapi";
+import { z } from "zod";
+import { splitScopes } from "./challenge.ts";
+
+/** The client that tokens were made for. */
+export const clientSchema = z.object({
+  id: z.string(),
+  secret: z.string().optional(),
+  method: z.string().optional(),
+});
+
+/** Tokens of an account, as they are kept. */
+export const tokensSchema = z.object({
+  access: z.string(),
+  refresh: z.string().optional(),
+  /** In milliseconds since 1970; absent where the provider does not say. */
+  expiresAt: z.number().optional(),
+  /** When they came, in milliseconds since 1970. */
+  at: z.number(),
+  /** Scopes that were asked for, and those that were given. */
+  scopes: z.array(z.string()),
+  issuer: z.string(),
+  resource: z.string(),
+  client: clientSchema,
+});
+
+/** Tokens of one account at one server. */
+export type AccountTokens = z.infer<typeof tokensSchema>;
+
+/** What tokens were asked for. */
+export type TokenRequest = Pick<AccountTokens, "issuer" | "resource" | "client" | "scopes">;
+
+/** A bearer token that can stand in a header (RFC 6750 section 2.1). */
+const BEARER = /^[\x21-\x7e]{1,16384}$/;
+
+/**
+ * The answer of a provider as it is kept.
+ *
+ * @param before tokens that were refreshed: a provider need not give another refresh token
+ * @returns `undefined` for a token that cannot be sent
+ */
+export function toTokens(
+  answer: oauth.TokenEndpointResponse,
+  request: TokenRequest,
+  before?: AccountTokens,
+): AccountTokens | undefined {
+  const {
+    access_token: access,
+    refresh_token: refresh = before?.refresh,
+    expires_in: life,
+  } = answer;
+  if (!BEARER.test(access) || answer.token_type !== "bearer") return undefined;
+  const given = answer.scope === undefined ? [] : splitScopes(answer.scope);
+  return {
+    access,
+    ...(refresh !== undefined && { refresh }),
+    ...(life !== undefined && { expiresAt: Date.now() + life * 1_000 }),
+    at: Date.now(),
+    scopes: [...new Set([...request.scopes, ...given])],
+    issuer: request.issuer,
+    resource: request.resource,
+    client: request.client,
+  };
+}

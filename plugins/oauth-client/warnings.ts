@@ -1,0 +1,22 @@
+import type { PluginContext } from "propylon";
+
+/** Tells what should not stay as it is. */
+export function warnOfPassingLogins(
+  { check, store }: Pick<PluginContext, "check" | "store">,
+  isSealLasting: boolean,
+): void {
+  const problem = !store.durable
+    ? "logins end with the process, because the store is memory"
+    : !isSealLasting
+      ? "logins end with the process, because secretKeys is not set"
+      : undefined;
+  check("oauth-client", () =>
+    problem === undefined
+      ? undefined
+      : {
+          message: `oauth-client: ${problem}.`,
+          path: ["plugins", "oauth-client"],
+          hint: "Set a store and plugins.oauth-client.secretKeys to keep them.",
+        },
+  );
+}

@@ -1,0 +1,37 @@
+/** Reads an answer nobody needs, so that its socket can be used again. */
+export class Discard {
+  readonly #failed: (error: Error, sent: boolean) => void;
+  readonly #ended: (status: number) => void;
+  #sent = false;
+  #status = 0;
+
+  /**
+   * @param failed the network failed; `sent` tells whether the request may have gone out
+   * @param ended the response is complete
+   */
+  constructor(
+    failed: (error: Error, sent: boolean) => void,
+    ended: (status: number) => void = () => undefined,
+  ) {
+    this.#failed = failed;
+    this.#ended = ended;
+  }
+
+  onRequestStart(): void {
+    this.#sent = true;
+  }
+
+  onResponseStart(_controller: unknown, status: number): void {
+    this.#status = status;
+  }
+
+  onResponseData(): void {}
+
+  onResponseEnd(): void {
+    this.#ended(this.#status);
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#failed(error, this.#sent);
+  }
+}

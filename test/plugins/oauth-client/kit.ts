@@ -1,0 +1,129 @@
+import { expect, onTestFinished } from "vitest";
+import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import type { GatewayConfigInput } from "../../../core/index.ts";
+import { connectClient, setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";
+import oauthClient from "../../../plugins/oauth-client/index.ts";
+import { GuardedServer, type GuardedOptions } from "../../fixtures/guarded-server.ts";
+import { LoginBrowser, LoginProvider } from "../../fixtures/login-provider.ts";
+
+export interface RigOptions {
+  readonly auth?: Record<string, unknown>;
+  readonly options?: Record<string, unknown>;
+  readonly config?: GatewayConfigInput;
+  readonly provider?: LoginProvider;
+  readonly era?: GuardedOptions["era"];
+  readonly client?: GatewaySetup["client"];
+  readonly plugins?: GatewaySetup["plugins"];
+  readonly server?: GuardedServer;
+  readonly log?: GatewaySetup["log"];
+}
+
+/** A gateway before a server that takes the tokens of a real provider. */
+export async function setupRig({
+  auth = {},
+  options = {},
+  config = {},
+  era,
+  client = false,
+  plugins = [],
+  log,
+  ...rest
+}: RigOptions = {}) {
+  const provider = rest.provider ?? (await LoginProvider.start());
+  const server =
+    rest.server ?? (await GuardedServer.start({ issuer: provider.url, ...(era && { era }) }));
+  const made = await setupGateway({
+    plugins: [[oauthClient, options], ...plugins],
+    ...(log && { log }),
+    config: {
+      management: { mutations: true },
+      ...config,
+      servers: { guarded: { url: server.url, auth: { type: "oauth", ...auth } as never } },
+    },
+    client,
+  });
+  const { gateway, url } = made;
+  const status = () => gateway.servers.get("guarded")!.status;
+  return {
+    ...made,
+    provider,
+    server,
+    status,
+    /** Waits until the server is in a state. */
+    becomes: async (state: string): Promise<void> => {
+      await expect.poll(() => status().state, { timeout: 10_000 }).toBe(state);
+    },
+    /** Logs the gateway in, as its operator does. */
+    logIn: async (browser = new LoginBrowser(), headers: Record<string, string> = {}) => {
+      const begun = await fetch(`${url}/_meta/oauth-client/servers/guarded/login`, {
+        method: "POST",
+        headers,
+      });
+      const { location, id } = (await begun.json()) as { location: string; id: string };
+      const page = await browser.open(location);
+      return { page, id };
+    },
+  };
+}
+
+/** Text of an answer. */
+export function textOf(answer: { result?: Record<string, unknown> | undefined }): string {
+  const [first] = (answer.result?.["content"] ?? []) as { text?: string }[];
+  return first?.text ?? JSON.stringify(answer);
+}
+
+const SECRETS = { ann: createKey("caller"), bob: createKey("caller"), boss: createKey("operator") };
+const hashOf = (key: string): string => `sha256:${digestOf(key)}`;
+
+/** Two people with keys, and an operator. */
+export const KEYS: NonNullable<NonNullable<GatewayConfigInput["auth"]>["keys"]> = {
+  ann: { hash: hashOf(SECRETS.ann), role: "caller" },
+  bob: { hash: hashOf(SECRETS.bob), role: "caller" },
+  boss: { hash: hashOf(SECRETS.boss), role: "operator" },
+};
+
+/** What a person's requests carry. */
+export function headersOf(who: keyof typeof SECRETS): { readonly authorization: string } {
+  return { authorization: `Bearer ${SECRETS[who]}` };
+}
+
+/** {@link setupRig} where everybody has an account of their own. */
+export function setupPersonal({ auth = {}, config = {}, ...rest }: RigOptions = {}) {
+  return setupRig({
+    ...rest,
+    auth: { per: "principal", ...auth },
+    config: { ...config, auth: { keys: KEYS, maxFailures: 0 } },
+  });
+}
+
+/** A person's client; without capabilities it cannot show a page. */
+export async function clientOf(
+  url: string,
+  who: keyof typeof SECRETS,
+  capabilities: Record<string, object> = {},
+) {
+  const client = await connectClient(`${url}/mcp`, { headers: headersOf(who), capabilities });
+  onTestFinished(() => client.close());
+  const call = async (name: string, args = {}): Promise<string> =>
+    textOf({ result: await client.callTool({ name, arguments: args }) });
+  const key = SECRETS[who];
+  return {
+    client,
+    call,
+    key,
+    linkOf: async (): Promise<string> =>
+      linkIn(await call("connect_account", { server: "guarded" })),
+    /** Connects the account of a user of the provider. */
+    async connect(user: string): Promise<Response> {
+      const link = linkIn(await call("connect_account", { server: "guarded" }));
+      return new LoginBrowser(user).connect(link, key);
+    },
+  };
+}
+
+/** The link in a text. */
+export function linkIn(text: string): string {
+  const [link] = /http\S+/.exec(text) ?? [];
+  if (link === undefined) throw new Error(`No link: ${text}`);
+  return link;
+}
