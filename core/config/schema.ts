@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isNetwork } from "../kit/addresses.ts";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { markTimes, readTimes } from "./copies.ts";
 import { serverSchema } from "./server-schema.ts";
@@ -177,6 +178,12 @@ export const configObject = z.strictObject({
         .default(10)
         .describe(
           "Wrong credentials per minute from one address, and of one beginning; those beyond get 429 before anything is looked up. Credentials that were right within a day are not held up. 0 = any number.",
+        ),
+      trustedProxies: z
+        .array(z.string().refine(isNetwork, "expected an address or a network such as 10.1.0.0/16"))
+        .default([])
+        .describe(
+          "Addresses and networks of the proxies in front, e.g. 10.1.0.0/16: what they write into X-Forwarded-For is the address of a client. Default: it is that of the connection.",
         ),
       strict: z
         .boolean()

@@ -119,13 +119,8 @@ export class AllowedAddresses {
   }
 
   #add(entry: string): void {
-    const [address = "", bits, ...rest] = entry.replace(/^\[(.*)\]$/, "$1").split("/");
-    const family = familyOf(address);
-    const length = Number(bits ?? (family === "ipv4" ? 32 : 128));
-    const isLength = bits === undefined || /^\d{1,3}$/.test(bits);
-    if (family && rest.length === 0 && isLength && length <= (family === "ipv4" ? 32 : 128))
-      this.#networks.addSubnet(address, length, family);
-    else if (bits === undefined && HOST.test(address)) this.#hosts.add(address);
+    if (addNetwork(this.#networks, entry)) return;
+    if (HOST.test(entry)) this.#hosts.add(entry);
     else
       throw new GatewayError(
         "invalid",
@@ -137,6 +132,22 @@ export class AllowedAddresses {
   }
 }
 
+/** Adds an address or a CIDR block to a list; `false` for a text that is neither. */
+export function addNetwork(list: BlockList, entry: string): boolean {
+  const [address = "", bits, ...rest] = entry.replace(/^\[(.*)\]$/, "$1").split("/");
+  const family = familyOf(address);
+  if (!family || rest.length > 0 || !(bits === undefined || /^\d{1,3}$/.test(bits))) return false;
+  const longest = family === "ipv4" ? 32 : 128;
+  const length = Number(bits ?? longest);
+  if (length <= longest) list.addSubnet(address, length, family);
+  return length <= longest;
+}
+
+/** Whether a text is an address or a CIDR block. */
+export function isNetwork(entry: string): boolean {
+  return addNetwork(new BlockList(), entry);
+}
+
 /** A name, no wildcard, no port. */
 const HOST = /^[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?\.?$/;
 
@@ -145,7 +156,8 @@ function isPublic(address: string, family: "ipv4" | "ipv6"): boolean {
   return GLOBAL.check(address, family) && !RESERVED_INSIDE.check(address, family);
 }
 
-function familyOf(address: string): "ipv4" | "ipv6" | undefined {
+/** `undefined` for a text that is no address. */
+export function familyOf(address: string): "ipv4" | "ipv6" | undefined {
   // A zone (fe80::1%eth0) names an interface of this machine.
   const version = address.includes("%") ? 0 : isIP(address);
   return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6";

@@ -136,6 +136,7 @@ it("the files of a folder that other folders import are these", () => {
         "token-rules",
       ],
       "kit": [
+        "addresses",
         "backoff",
         "env",
         "expiring-map",

@@ -7,6 +7,7 @@ import { createJwtVerifier, ForeignToken, JWT, type JwtVerifier } from "./jwt.ts
 import { type Bearer, isMistyped, digestOf, readBearer } from "./key.ts";
 import type { Principal } from "../../call/types.ts";
 import { makePrincipal } from "./principal.ts";
+import { TrustedProxies } from "./proxies.ts";
 import { ALL_ROLES } from "../guard.ts";
 
 /** Name of the authenticator of `auth.apiKey` and `auth.keys`. */
@@ -40,11 +41,11 @@ export function createChain(
   const links = [...configured(auth), ...ofPlugins];
   if (links.length === 0) return undefined;
   const refusal = (credentials: Credentials): string => refusalOf(credentials, auth);
-  return new AuthenticatorChain(
-    links,
-    refusal,
-    guesses && { guesses, maxFailures: auth.maxFailures },
-  );
+  const { maxFailures, trustedProxies } = auth;
+  return new AuthenticatorChain(links, refusal, {
+    guessing: guesses && { guesses, maxFailures },
+    proxies: trustedProxies.length > 0 ? new TrustedProxies(trustedProxies) : undefined,
+  });
 }
 
 function configured(auth: GatewayConfig["auth"]): Authenticator[] {

@@ -10,6 +10,7 @@ import type { Access } from "../route.ts";
 import type { Identity, Principal } from "../../call/types.ts";
 import type { PendingCheck, Guesses } from "./guesses.ts";
 import { makePrincipal, originOf } from "./principal.ts";
+import type { TrustedProxies } from "./proxies.ts";
 import { admits } from "../guard.ts";
 
 /** How guessing is slowed down. */
@@ -17,6 +18,13 @@ export interface Guessing {
   readonly guesses: Guesses;
   /** Wrong credentials per minute; 0 = any number. */
   readonly maxFailures: number;
+}
+
+/** What else an {@link AuthenticatorChain} needs. */
+export interface ChainOptions {
+  readonly guessing?: Guessing | undefined;
+  /** Whose clients are told apart; default: a client has the address of its connection. */
+  readonly proxies?: TrustedProxies | undefined;
 }
 
 /** What is said to credentials that nobody claims; it tells nothing of who was asked. */
@@ -31,15 +39,22 @@ export class AuthenticatorChain implements Authentication {
   readonly #byName: ReadonlyMap<string, Authenticator>;
   readonly #refusal: Refusal;
   readonly #guessing: Guessing | undefined;
+  readonly #proxies: TrustedProxies | undefined;
 
-  constructor(links: readonly Authenticator[], refusal: Refusal, guessing?: Guessing) {
+  constructor(
+    links: readonly Authenticator[],
+    refusal: Refusal,
+    { guessing, proxies }: ChainOptions = {},
+  ) {
     this.links = links;
     this.#byName = new Map(links.map((link) => [link.name, link]));
     this.#refusal = refusal;
     this.#guessing = guessing;
+    this.#proxies = proxies;
   }
 
-  authenticate(credentials: Credentials): Known {
+  authenticate(sent: Credentials): Known {
+    const credentials = this.#proxies?.see(sent) ?? sent;
     if (!this.#guessing) return this.#ask(credentials, 0);
     const { guesses, maxFailures } = this.#guessing;
     const attempt = guesses.begin(credentials, maxFailures);

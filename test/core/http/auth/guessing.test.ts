@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createKey, digestOf } from "../../../../core/http/auth/key.ts";
 import { Guesses, placeOf } from "../../../../core/http/auth/guesses.ts";
-import { definePlugin, GatewayError } from "../../../../core/index.ts";
+import { TrustedProxies } from "../../../../core/http/auth/proxies.ts";
+import { configSchema, definePlugin, GatewayError } from "../../../../core/index.ts";
 import { connectClient, setupGateway } from "../../../../core/testing/index.ts";
 import metrics from "../../../../plugins/metrics/index.ts";
 import openapi from "../../../../plugins/openapi/index.ts";
@@ -187,5 +188,59 @@ describe("a gateway", () => {
     });
     for (let at = 0; at < 15; at++)
       expect((await fetch(`${url}/openapi.json`, { headers: bearer("wrong") })).status).toBe(401);
+  });
+});
+
+describe("proxies in front", () => {
+  const see = (proxies: readonly string[], remoteAddress: string, forwarded?: string) =>
+    new TrustedProxies(proxies).see({
+      ...from(remoteAddress),
+      headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded },
+    }).remoteAddress;
+
+  it("are believed what they add, and clients nothing", () => {
+    const chain = ["10.0.0.0/8", "::1"];
+    expect(see(chain, "10.1.2.3", "203.0.113.7")).toBe("203.0.113.7");
+    expect(see(chain, "::ffff:10.1.2.3", "203.0.113.7:4711")).toBe("203.0.113.7");
+    expect(see(chain, "::1", '"[2001:db8::7]:4711"')).toBe("2001:db8::7");
+    expect(see(chain, "10.1.2.3", "1.2.3.4, 203.0.113.7, 10.9.9.9")).toBe("203.0.113.7");
+    expect(see(chain, "10.1.2.3", "203.0.113.7, unknown")).toBe("10.1.2.3");
+    expect(see(chain, "10.1.2.3", "10.7.7.7")).toBe("10.7.7.7");
+    expect(see(chain, "10.1.2.3")).toBe("10.1.2.3");
+    expect(see(chain, "192.0.2.9", "203.0.113.7")).toBe("192.0.2.9");
+  });
+
+  it("never make a client one that no proxy saw", () => {
+    const address = fc.ipV4();
+    fc.assert(
+      fc.property(fc.array(fc.oneof(address, fc.string())), address, (words, client) => {
+        fc.pre(!client.startsWith("10."));
+        expect(see(["10.0.0.0/8"], "10.0.0.1", [...words, client].join(", "))).toBe(client);
+      }),
+    );
+  });
+
+  it("share no bound of guesses among their clients", async () => {
+    const wrong = async (url: string, forwarded: string): Promise<number> => {
+      const authorization = `Bearer ${crypto.randomUUID()}`;
+      const headers = { authorization, "x-forwarded-for": forwarded };
+      return (await fetch(`${url}/mcp`, { method: "POST", body: "{}", headers })).status;
+    };
+    const auth = { apiKey: "the-key-of-this-gateway", maxFailures: 3 };
+    const behind = await setupGateway({
+      config: { auth: { ...auth, trustedProxies: ["127.0.0.1"] } },
+      client: false,
+    });
+    for (let at = 0; at < 3; at++) expect(await wrong(behind.url, "203.0.113.7")).toBe(401);
+    expect(await wrong(behind.url, "198.51.100.1, 203.0.113.7")).toBe(429);
+    expect(await wrong(behind.url, "203.0.113.8")).toBe(401);
+    const open = await setupGateway({ config: { auth }, client: false });
+    for (let at = 0; at < 3; at++) expect(await wrong(open.url, `203.0.113.${at}`)).toBe(401);
+    expect(await wrong(open.url, "203.0.113.99")).toBe(429);
+  });
+
+  it("are addresses and networks", () => {
+    for (const entry of ["proxy.internal", "10.0.0.0/33", "*", ""])
+      expect(configSchema.safeParse({ auth: { trustedProxies: [entry] } }).success).toBe(false);
   });
 });
