@@ -19,17 +19,17 @@ export const authOf = (role = "operator"): object => ({
 
 export interface Browser {
   cookie: string | undefined;
-  ask(
+  readonly ask: (
     method: string,
     path: string,
     more?: { headers?: Record<string, string>; body?: object; signal?: AbortSignal },
-  ): Promise<Response>;
+  ) => Promise<Response>;
 }
 
 export interface SignedGateway extends TestGateway {
   /** A page of the gateway, with its own cookie jar. */
-  browser(): Browser;
-  signIn(key?: string): Promise<Browser>;
+  readonly browser: () => Browser;
+  readonly signIn: (key?: string) => Promise<Browser>;
 }
 
 export async function startSessions(
