@@ -8,6 +8,8 @@ import gating from "../../../plugins/gating/index.ts";
 import health from "../../../plugins/health/index.ts";
 import history from "../../../plugins/history/index.ts";
 import metrics from "../../../plugins/metrics/index.ts";
+import sessions from "../../../plugins/sessions/index.ts";
+import ui from "../../../plugins/ui/index.ts";
 import { headersOf, house, withRules, type Person } from "./kit.ts";
 
 /** One of every kind that a bearer can be, and of every role. */
@@ -47,6 +49,8 @@ async function start() {
       health,
       history,
       metrics,
+      sessions,
+      ui,
       [
         a2a,
         {
@@ -157,7 +161,7 @@ describe("who may use what", () => {
     for (const { method, path, access } of routes) {
       const fates: string[] = [];
       for (const person of [undefined, ...PEOPLE]) {
-        const reply = await fetch(url + path.replaceAll(/:\w+/g, "nothing"), {
+        const reply = await fetch(url + path.replaceAll(/\/:\w+/g, "/nothing"), {
           method,
           headers: person ? headersOf(person) : {},
         });

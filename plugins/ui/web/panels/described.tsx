@@ -33,13 +33,15 @@ const MAX_ROWS = 1_000;
 /** A panel that its plugin described: no code of the plugin runs in the page. */
 export function Described(props: {
   readonly view: PanelView;
+  /** Names its parts: a page has several panels. */
+  readonly title: string;
   readonly context: Context;
 }): ReactNode {
-  const { view, context } = props;
-  if (view.table) return <TableView view={view.table} context={context} />;
+  const { view, title, context } = props;
+  if (view.table) return <TableView view={view.table} title={title} context={context} />;
   if (view.fields) return <FieldsView view={view.fields} context={context} />;
   if (view.metric) return <MetricView view={view.metric} context={context} />;
-  if (view.log) return <LogView view={view.log} context={context} />;
+  if (view.log) return <LogView view={view.log} title={title} context={context} />;
   if (view.form) return <FormView view={view.form} context={context} />;
   return null;
 }
@@ -55,9 +57,10 @@ function useFrom(
 
 function TableView(props: {
   readonly view: NonNullable<PanelView["table"]>;
+  readonly title: string;
   readonly context: Context;
 }): ReactNode {
-  const { view, context } = props;
+  const { view, title, context } = props;
   const query = useFrom(view.from, view.live, context);
   return (
     <Loaded query={query} what="The list">
@@ -65,7 +68,7 @@ function TableView(props: {
         const rows = toRows(valueAt(data, view.rows));
         if (rows.length === 0) return <Empty>{view.empty ?? "There is nothing yet."}</Empty>;
         return (
-          <div className="scroll" tabIndex={0} role="region" aria-label="List">
+          <div className="scroll" tabIndex={0} role="region" aria-label={title}>
             <table>
               <thead>
                 <tr>
@@ -185,9 +188,10 @@ function MetricView(props: {
 
 function LogView(props: {
   readonly view: NonNullable<PanelView["log"]>;
+  readonly title: string;
   readonly context: Context;
 }): ReactNode {
-  const { view, context } = props;
+  const { view, title, context } = props;
   const query = useFrom(view.from, view.live, context);
   return (
     <Loaded query={query} what="The lines">
@@ -199,7 +203,7 @@ function LogView(props: {
         return text === "" ? (
           <Empty>There is no line yet.</Empty>
         ) : (
-          <Passage text={text} label="Lines" />
+          <Passage text={text} label={title} />
         );
       }}
     </Loaded>

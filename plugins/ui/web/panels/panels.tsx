@@ -55,7 +55,11 @@ function PanelContent(props: {
         </p>
       )}
       {panel.view ? (
-        <Described view={panel.view} context={server === undefined ? {} : { server }} />
+        <Described
+          view={panel.view}
+          title={panel.title}
+          context={server === undefined ? {} : { server }}
+        />
       ) : (
         <ModulePanel url={panel.module ?? ""} plugin={panel.plugin} server={server} />
       )}
