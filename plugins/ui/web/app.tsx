@@ -1,7 +1,7 @@
 import { Suspense, useEffect, type ReactNode } from "react";
 import { Route, Switch } from "wouter";
 import { AboutProvider, useAbout, type About } from "./about.tsx";
-import { LiveProvider } from "./live.tsx";
+import { LiveProvider, useStreamFor } from "./live.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { NoticesProvider } from "./parts/notices.tsx";
 import { Page } from "./parts/page.tsx";
@@ -23,6 +23,7 @@ export function App(): ReactNode {
 
 function Door(): ReactNode {
   const { data, error, refetch } = useAsk<About>("GET /_meta/ui");
+  useStreamFor(data?.principal?.ref);
   useEffect(() => {
     if (data) document.title = data.name;
   }, [data]);

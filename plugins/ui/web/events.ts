@@ -1,4 +1,4 @@
-import { addressOf, failureFrom, type Params, type RequestFailure, type Route } from "./request.ts";
+import { RequestFailure, send, type Params, type Route } from "./request.ts";
 
 /** One server-sent event. */
 export interface SentEvent {
@@ -131,6 +131,8 @@ export class LiveStream {
     this.#stopped = true;
     document.removeEventListener("visibilitychange", this.#onVisibility);
     this.#close();
+    this.#attempts = 0;
+    this.#set({ kind: "connecting" });
   }
 
   /** Tries at once, for somebody who does not want to wait. */
@@ -169,17 +171,17 @@ export class LiveStream {
   /** Reads until the end; resolves to why the stream could not be had. */
   async #read(signal: AbortSignal): Promise<RequestFailure | undefined> {
     try {
-      const answer = await fetch(addressOf(EVENTS, this.#params()), {
+      const answer = await send(EVENTS, {
+        params: this.#params(),
         signal,
-        credentials: "same-origin",
         headers: {
           accept: "text/event-stream",
           ...(this.#lastId !== undefined && { "last-event-id": this.#lastId }),
         },
       });
-      if (!answer.ok || !answer.body) return failureFrom(await answer.text(), answer.status);
-      for await (const event of readEvents(answer.body)) this.#take(event);
-    } catch {
+      for await (const event of readEvents(answer.body!)) this.#take(event);
+    } catch (thrown) {
+      if (thrown instanceof RequestFailure) return thrown;
       // The connection broke.
     }
     return undefined;

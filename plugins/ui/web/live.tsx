@@ -85,12 +85,7 @@ export function LiveProvider({ children }: { readonly children: ReactNode }): Re
   const stream = useMemo(() => new LiveStream(), []);
   useEffect(() => {
     const refresher = new Refresher(client);
-    const unlisten = stream.listen(refresher.take);
-    stream.start();
-    return () => {
-      unlisten();
-      stream.stop();
-    };
+    return stream.listen(refresher.take);
   }, [client, stream]);
   return <Live value={stream}>{children}</Live>;
 }
@@ -103,6 +98,16 @@ function useStream(): LiveStream {
 export function useLiveState(): LiveState {
   const stream = useStream();
   return useSyncExternalStore(stream.watch, () => stream.state);
+}
+
+/** Has the stream for as long as somebody is signed in; somebody else gets one with their own rights. */
+export function useStreamFor(visitor: string | undefined): void {
+  const stream = useStream();
+  useEffect(() => {
+    if (visitor === undefined) return undefined;
+    stream.start();
+    return () => stream.stop();
+  }, [visitor, stream]);
 }
 
 /** Tries to connect at once. */

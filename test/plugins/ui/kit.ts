@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { afterAll, onTestFinished } from "vitest";
+import type { AnyPlugin } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import { requirePresent } from "../../fixtures/programs.ts";
 
@@ -86,12 +87,15 @@ export async function openPage(
 }
 
 /** A gateway that runs from a file, so that it can be changed from the page. */
-export async function startGateway(text: string): Promise<TestGateway & { readonly file: string }> {
+export async function startGateway(
+  text: string,
+  plugins: readonly AnyPlugin[] = [],
+): Promise<TestGateway & { readonly file: string }> {
   const folder = await mkdtemp(join(tmpdir(), "ui-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "gateway.yaml");
   await writeFile(file, text);
-  return { ...(await setupGateway({ file, client: false })), file };
+  return { ...(await setupGateway({ file, plugins, client: false })), file };
 }
 
 /** What every page has something to show of. */

@@ -20,6 +20,10 @@ export function SignInPage({ about }: { readonly about: About }): ReactNode {
       }),
     onSuccess: () => client.invalidateQueries(),
   });
+  // What a visitor who left was told is not for the next one.
+  useEffect(() => {
+    client.removeQueries({ predicate: ({ queryKey: [route] }) => route !== "GET /_meta/ui" });
+  }, [client]);
   useEffect(() => {
     const once = code.current;
     code.current = undefined;
