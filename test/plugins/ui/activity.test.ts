@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { fakeUpstream } from "../../../core/testing/index.ts";
+import { FULL, openPage, startGateway } from "./kit.ts";
+
+it("M150, 7: a call of somebody else is listed while it runs, and can be cancelled", async () => {
+  let ended = (): void => {};
+  const cancelled = new Promise<void>((resolve) => (ended = resolve));
+  const shop = await fakeUpstream({
+    wait: (_, signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener("abort", () => {
+          ended();
+          resolve("cancelled");
+        });
+      }),
+  });
+  const { url } = await startGateway(
+    `${FULL}  openapi: {}\nservers: { shop: { url: "${shop.url}" } }\n`,
+  );
+  const { page } = await openPage(`${url}/ui/activity`);
+  const answer = fetch(`${url}/shop/wait`, { method: "POST" });
+  const row = page.getByRole("region", { name: "Calls that run" }).getByRole("row", {
+    name: "shop / wait",
+  });
+  await row.waitFor();
+  await row.getByRole("button", { name: "Cancel wait" }).click();
+  await cancelled;
+  const { status } = await answer;
+  expect(status).toBe(499);
+  await row.waitFor({ state: "detached" });
+  const past = page.getByRole("region", { name: "Calls", exact: true }).getByRole("row", {
+    name: "shop / wait",
+  });
+  await past.getByText("cancelled").waitFor();
+});
+
+it("M150: the page of a server shows what its child wrote to standard error", async () => {
+  const program = `process.stderr.write("no licence found\\n"); process.stdin.resume();`;
+  const { url } = await startGateway(
+    `${FULL}servers: { broken: { command: node, args: [-e, '${program}'] } }\n`,
+  );
+  const { page } = await openPage(`${url}/ui/servers/broken`);
+  await page.getByRole("link", { name: "Standard error" }).click();
+  const shown = page.getByRole("region", { name: "Standard error" });
+  await expect.poll(() => shown.innerText()).toContain("no licence found");
+});
