@@ -12,6 +12,8 @@ export class Skipped implements Reporter {
       }
     if (counts.size === 0) return;
     const reasons = [...counts].map(([reason, count]) => `${count} (${reason})`).toSorted();
-    process.stdout.write(`Skipped tests: ${reasons.join(", ")}. CI runs them all.\n`);
+    process.stdout.write(
+      `Skipped tests: ${reasons.join(", ")}. CI runs those for which npm and apt have what is missing.\n`,
+    );
   }
 }

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { parseArgs, stripVTControlCharacters } from "node:util";
 import { installSuite, TASKS, testClient, testServer } from "./suite.mjs";
 
 /**
@@ -175,12 +175,31 @@ function report(run, { scored, unscored }) {
 /** @param {Run} run */
 const titleOf = ({ role, revision, mode }) => `${role} ${revision} ${mode}`;
 
+/** Its server logs people in at a provider, which the fixtures of the tests have. */
+const LOGIN = "authorization server";
+
+/** Says whether the scenarios of the plugin oauth have passed. */
+function testLogin() {
+  const words = ["run", "--config", "test/vitest.config.ts", "test/e2e/oauth-conformance.test.ts"];
+  const test = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", ...words], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  const isOk = test.status === 0 && /Tests\s+1 passed/.test(stripVTControlCharacters(test.stdout));
+  console.log(`${LOGIN}: ${isOk ? 2 : 0}/2`);
+  if (!isOk) console.log(test.stdout + test.stderr);
+  return isOk;
+}
+
 const chosen = RUNS.filter((run) => titleOf(run).includes(options.only));
-if (chosen.length === 0) {
-  console.error(`No run is called "${options.only}". There are:\n${RUNS.map(titleOf).join("\n")}`);
+const hasLogin = LOGIN.includes(options.only);
+if (chosen.length === 0 && !hasLogin) {
+  const titles = [...RUNS.map(titleOf), LOGIN].join("\n");
+  console.error(`No run is called "${options.only}". There are:\n${titles}`);
   process.exitCode = 1;
 }
 try {
+  if (hasLogin && !testLogin()) process.exitCode = 1;
   for (const run of chosen) {
     const outcome = await perform(run);
     if (!report(run, outcome)) process.exitCode = 1;
