@@ -1,4 +1,6 @@
-import { definePlugin } from "propylon";
+import { definePlugin, optional, type GatewayConfig } from "propylon";
+import { perGeneration } from "propylon/kit";
+import { Sessions } from "propylon/plugins/sessions";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 
@@ -6,7 +8,24 @@ import { registerRoutes } from "./routes.ts";
 export default definePlugin({
   name: "ui",
   config: optionsSchema,
+  inject: { sessions: optional(Sessions) },
   setup(gateway) {
     registerRoutes(gateway);
+    const { control, services } = gateway;
+    // Readiness asks, too: the config is looked at once.
+    const wantsKey = perGeneration(gateway, () => {
+      const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
+      return (
+        auth.apiKey !== undefined || auth.jwt !== undefined || Object.keys(auth.keys).length > 0
+      );
+    });
+    gateway.check("ui-sign-in", () => {
+      if (services.sessions || !wantsKey()) return undefined;
+      return {
+        message: "ui: the gateway wants a key, and nobody can sign in from a browser.",
+        path: ["plugins", "ui"],
+        hint: "Add sessions: {} to plugins.",
+      };
+    });
   },
 });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { fakeUpstream } from "../../../core/testing/index.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
 
-it("M150, 7: a call of somebody else is listed while it runs, and can be cancelled", async () => {
+it("7: a call of somebody else is listed while it runs, and can be cancelled", async () => {
   let ended = (): void => {};
   const cancelled = new Promise<void>((resolve) => (ended = resolve));
   const shop = await fakeUpstream({
@@ -34,7 +34,7 @@ it("M150, 7: a call of somebody else is listed while it runs, and can be cancell
   await past.getByText("cancelled").waitFor();
 });
 
-it("M150: the page of a server shows what its child wrote to standard error", async () => {
+it("1: the page of a server shows what its child wrote to standard error", async () => {
   const program = `process.stderr.write("no licence found\\n"); process.stdin.resume();`;
   const { url } = await startGateway(
     `${FULL}servers: { broken: { command: node, args: [-e, '${program}'] } }\n`,

@@ -10,10 +10,10 @@ const KEYS = { ops: createKey("operator"), look: createKey("viewer") };
 const hashOf = (key: string): string => `sha256:${digestOf(key)}`;
 const LOOK = `    look: { role: viewer, hash: "${hashOf(KEYS.look)}" }\n`;
 const OPS = `    ops: { role: operator, hash: "${hashOf(KEYS.ops)}" }\n`;
-const config = (keys: string, plugin = "sessions: {}"): string =>
-  `${FULL}  ${plugin}\nservers: { drafts: { command: nothing, enabled: false } }\nauth:\n  keys:\n${keys}`;
+const config = (keys: string, plugins = "  sessions: {}\n"): string =>
+  `${FULL}${plugins}servers: { drafts: { command: nothing, enabled: false } }\nauth:\n  keys:\n${keys}`;
 
-it("M053, 9: a key is sent once, its cookie has its rights, and signing out ends it", async () => {
+it("9: a key is sent once, its cookie has its rights, and signing out ends it", async () => {
   const { url } = await startGateway(config(OPS + LOOK));
   const { page, requests } = await openPage(`${url}/ui/servers`);
   const carried: string[] = [];
@@ -79,7 +79,7 @@ it("9: a key that leaves the config takes the rights of a page that is open", as
 
 it("9: the link of the terminal signs in once, and its code leaves the address", async () => {
   let createCode = (): string => "";
-  const { url } = await startGateway(config(OPS, "sessions: {}\n  terminal: {}"), [
+  const { url } = await startGateway(config(OPS, "  sessions: {}\n  terminal: {}\n"), [
     definePlugin({
       name: "terminal",
       inject: { sessions: Sessions },
@@ -96,4 +96,25 @@ it("9: the link of the terminal signs in once, and its code leaves the address",
   await other.page.getByRole("alert").waitFor();
   await other.page.getByLabel("Key or token").waitFor();
   expect(other.page.url()).toBe(`${url}/ui/`);
+});
+
+it("9: without the plugin sessions the page, and the gateway, say that nobody can sign in", async () => {
+  const { url, gateway } = await startGateway(config(OPS, ""));
+  const { page } = await openPage(`${url}/ui/`);
+  await page.getByText("Add the plugin sessions").waitFor();
+  expect(await page.locator("button, input, a").count()).toBe(0);
+  const found = (): string[] =>
+    gateway
+      .describe()
+      .warnings.filter(({ path }) => path.join(".") === "plugins.ui")
+      .map(({ hint }) => hint);
+  expect(found()).toEqual(["Add sessions: {} to plugins."]);
+});
+
+it("9: there is no warning of that with sessions, nor where everybody is let in", async () => {
+  for (const text of [config(OPS), FULL]) {
+    const { gateway } = await startGateway(text);
+    const { warnings } = gateway.describe();
+    expect(warnings.filter(({ path }) => path.includes("ui"))).toEqual([]);
+  }
 });
