@@ -12,7 +12,7 @@ const FILES = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desk
 
 /** Names that no server of a gateway may have; as RESERVED_SERVERS of propylon, which a test compares. */
 export const RESERVED: ReadonlySet<string> = new Set([
-  ..."_meta mcp ui healthz health metrics api .well-known docs openapi.json _jobs mcp_server . ..".split(
+  ..."_meta mcp ui healthz health metrics api .well-known docs openapi.json _jobs mcp_server oauth oauth-client . ..".split(
     " ",
   ),
   ...Object.getOwnPropertyNames(Object.prototype),
