@@ -34,7 +34,11 @@ function toRoute(request: string, routes: readonly string[]): string | undefined
 }
 
 async function nameOf(control: Locator): Promise<string> {
-  const text = (await control.getAttribute("aria-label")) ?? (await control.innerText());
+  // Nothing is rendered for a moment on a busy machine; its words are there all the same.
+  const text =
+    (await control.getAttribute("aria-label")) ||
+    (await control.innerText()) ||
+    ((await control.textContent()) ?? "");
   const name = text || (await control.getAttribute("name")) || "";
   return name.replace(/\s+/g, " ").trim().slice(0, 60);
 }
