@@ -3,7 +3,7 @@ export { API_KEY_FLAG, SEND_KEY_FLAG, LOG_LEVEL_FLAG, RUN_FLAGS } from "./servin
 export { EXIT, exitCodeOf } from "./exit.ts";
 export { findTarget, timeoutOf, type ClientFlags } from "./mcp-client.ts";
 export { askPlugin, askPluginLines, type PluginRequest } from "./plugin-client.ts";
-export { isHttpUrl } from "./program.ts";
+export { isHttpUrl, readCount } from "./program.ts";
 export { runGateway, start, type Running, type StartOptions } from "./start.ts";
 export { transportOf } from "../config/clients.ts";
 export { usableName } from "../config/names.ts";

@@ -89,6 +89,19 @@ export function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
+const MOST = 1_000;
+
+/**
+ * Reads the value of a flag that counts something: a whole number from 1 to 1,000.
+ *
+ * @throws {Error} for anything else; a flag's `read` says which flag it was
+ */
+export function readCount(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,4}$/.test(text) && count >= 1 && count <= MOST) return count;
+  throw new Error(`It must be a whole number from 1 to ${MOST}.`);
+}
+
 function readPort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
     throw new Error("It must be a number from 0 to 65535.");

@@ -1,5 +1,5 @@
 import type { CommandDefinition, CommandFlag, CommandInput } from "propylon";
-import { SEND_KEY_FLAG } from "propylon/cli";
+import { readCount, SEND_KEY_FLAG } from "propylon/cli";
 import type { CallsFlags, StderrFlags } from "./watch-commands.ts";
 
 const ASKING: readonly CommandFlag[] = [
@@ -27,7 +27,12 @@ export const commands = {
     description: "Print what the child of a server of a running gateway wrote last.",
     arguments: "<server>",
     flags: [
-      { flag: "--lines <count>", description: "how many lines, up to 1000", default: "200" },
+      {
+        flag: "--lines <count>",
+        description: "how many lines, up to 1000",
+        default: 200,
+        read: readCount,
+      },
       ...ASKING,
     ],
     async run({ arguments: [server], flags }: CommandInput<StderrFlags>) {

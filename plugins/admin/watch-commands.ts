@@ -10,7 +10,7 @@ export interface CallsFlags extends ClientFlags {
 
 /** Flags of `propylon stderr`. */
 export interface StderrFlags extends ClientFlags {
-  readonly lines?: string;
+  readonly lines?: number;
 }
 
 interface ListedCall {
@@ -49,7 +49,7 @@ async function end(id: string, flags: CallsFlags): Promise<void> {
 /** Prints the lines as they are, but for what a terminal would obey. */
 export async function stderr(server: string, { lines, ...flags }: StderrFlags): Promise<void> {
   const path = `/servers/${encodeURIComponent(server)}/stderr`;
-  const answer = await askPlugin(flags, { ...ADMIN, path, query: { lines } });
+  const answer = await askPlugin(flags, { ...ADMIN, path, query: { lines: lines?.toString() } });
   if (flags.json) return console.log(JSON.stringify(answer, null, 2));
   const told = answer as { readonly available: boolean; readonly lines: readonly string[] };
   for (const line of told.lines) console.log(visible(line));

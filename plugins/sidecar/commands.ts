@@ -1,5 +1,5 @@
 import type { CommandDefinition, CommandInput } from "propylon";
-import { API_KEY_FLAG, LOG_LEVEL_FLAG } from "propylon/cli";
+import { API_KEY_FLAG, LOG_LEVEL_FLAG, readCount } from "propylon/cli";
 import type { SidecarFlags } from "./process.ts";
 
 /** A sidecar as a process of its own. */
@@ -114,12 +114,4 @@ function readServers(text: string): readonly string[] {
   const servers = text.split(",").map((each) => each.trim());
   if (servers.every((each) => each !== "")) return servers;
   throw new Error("It must be addresses such as nats://127.0.0.1:4222.");
-}
-
-const MOST = 1_000;
-
-function readCount(text: string): number {
-  const count = Number(text);
-  if (/^\d{1,9}$/.test(text) && count >= 1 && count <= MOST) return count;
-  throw new Error(`It must be a whole number from 1 to ${MOST}.`);
 }

@@ -9,6 +9,13 @@ const NOBODY = "http://127.0.0.1:9";
 /** A key that no header can hold, and a canary: no message may show it. */
 const KEY = "canary-of-a-key\n";
 
+const LOGIN = [
+  [[], "missing required argument"],
+  [["x", "--target", "http://["], "is not a URL"],
+  [["x", "--target", NOBODY, "--timeout", "soon"], "is not a duration"],
+  [["x", "--target", NOBODY, "--api-key", KEY], "no header can hold"],
+] as const;
+
 /** Wrong words of every command, and what is said of them. */
 const WRONG: Record<string, readonly (readonly [words: readonly string[], says: string])[]> = {
   start: [
@@ -109,6 +116,20 @@ const WRONG: Record<string, readonly (readonly [words: readonly string[], says: 
     [["x", "--target", NOBODY, "--timeout", "0"], "is not a duration"],
     [["x", "--target", NOBODY, "--api-key", KEY], "no header can hold"],
   ],
+  calls: [
+    [["--target", "http://["], "is not a URL"],
+    [["--target", NOBODY, "--timeout", "soon"], "is not a duration"],
+    [["--target", NOBODY, "--api-key", KEY], "no header can hold"],
+  ],
+  stderr: [
+    [[], "missing required argument"],
+    [["x", "--target", "http://["], "is not a URL"],
+    [["x", "--target", NOBODY, "--timeout", "soon"], "is not a duration"],
+    [["x", "--target", NOBODY, "--lines", "1001"], "a whole number from 1 to 1000"],
+    [["x", "--target", NOBODY, "--api-key", KEY], "no header can hold"],
+  ],
+  login: LOGIN,
+  logout: LOGIN,
   "client-config": [
     [["nobody"], "There is no client"],
     [["claude", "http://["], "is not a URL"],

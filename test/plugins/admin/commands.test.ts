@@ -74,7 +74,7 @@ plugins: { gating: { state: false }, admin: {} }
   const { gateway } = await setupGateway({ file, client: false });
   const flags = { target: gateway.endpoints[0]!.url, timeout: "10s" };
   const text = await until(async () => {
-    const found = await printed(() => stderr("alpha", { ...flags, lines: "2" }));
+    const found = await printed(() => stderr("alpha", { ...flags, lines: 2 }));
     return found.includes("cleared") && found;
   });
   expect(text).toBe("first\n\uFFFD[2Jcleared");
