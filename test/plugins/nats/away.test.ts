@@ -1,12 +1,5 @@
-import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { GatewayStore } from "../../../core/store/gateway-store.ts";
-import { isGatewayError } from "../../../core/index.ts";
 import { until, useDriver, useServer } from "./kit.ts";
-
-/** How long NATS is away; 60 seconds in a campaign. */
-const AWAY_MS = Number(process.env["STORE_AWAY_MS"] ?? 3_000);
-const log = pino({ level: "silent" });
 
 /** Milliseconds until a call is refused. */
 async function refusedWithin(work: Promise<unknown>): Promise<number> {
@@ -116,52 +109,4 @@ describe("a nats-server that does not answer", () => {
     process.kill(server.pid!, "SIGCONT");
     await until(() => driver.get("b", "key").catch(() => false as const), 10_000);
   });
-});
-
-describe(`a store that is away for ${AWAY_MS / 1_000} s`, () => {
-  it(
-    "refuses changes as unavailable, and is equal everywhere within 5 s of its return",
-    async () => {
-      const server = await useServer();
-      const gateways = await Promise.all(
-        [1, 2].map(async () => {
-          const gateway = new GatewayStore(await useDriver(server.url), log);
-          await gateway.join();
-          return gateway;
-        }),
-      );
-      const copies = await Promise.all(
-        gateways.map(async (gateway) => {
-          const copy = new Map<string, number>();
-          await gateway
-            .scope("p")
-            .kv<number>("flags")
-            .watch("", (key, entry) => {
-              if (entry) copy.set(key, entry.value);
-              else copy.delete(key);
-            });
-          return copy;
-        }),
-      );
-      const [one, two] = gateways.map((gateway) => gateway.scope("p").kv<number>("flags"));
-      await one!.put("a", 1);
-      await two!.put("b", 1);
-      await until(() => copies.every((copy) => copy.size === 2));
-      await server.kill();
-      const end = performance.now() + AWAY_MS;
-      while (performance.now() < end) {
-        const refused = await one!.put("a", 2).catch((error: unknown) => error);
-        expect(isGatewayError(refused) && refused.code).toBe("unavailable");
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-      expect(copies.map((copy) => copy.get("a"))).toEqual([1, 1]);
-      await server.start();
-      const back = performance.now();
-      await until(() => one!.put("a", 3).catch(() => false as const), 5_000);
-      await until(() => copies.every((copy) => copy.get("a") === 3), 5_000);
-      expect(performance.now() - back).toBeLessThan(5_000);
-      for (const gateway of gateways) await gateway.close();
-    },
-    AWAY_MS + 40_000,
-  );
 });
