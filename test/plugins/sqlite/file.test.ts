@@ -142,7 +142,8 @@ async function writeUntilKilled(folder: string, from: number, steps: number): Pr
     output += text;
     if (output.split("\n").length > steps) child.kill("SIGKILL");
   });
-  await once(child, "close");
+  const [, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
+  expect(signal).toBe("SIGKILL");
   const lines = output.slice(0, output.lastIndexOf("\n")).split("\n");
   const [step, rev, seq] = lines.at(-1)!.split(" ").map(Number);
   return { step: step!, rev: rev!, seq: seq! };
