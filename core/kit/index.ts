@@ -34,6 +34,7 @@ export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../con
 export { librariesOf } from "./libraries.ts";
 export type { FindCredential, StandIn } from "../http/auth/authentication.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
+export { readRef } from "../http/auth/principal.ts";
 export { type Bearer, readBearer, readUnprovenClaims } from "../http/auth/key.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";

@@ -1,8 +1,7 @@
 import { createPrincipal, type Principal } from "propylon";
+import { readRef } from "propylon/kit";
 import { z } from "zod";
 import { ManagedAgent } from "./agent.ts";
-
-const kindSchema = z.enum(["anonymous", "key", "user", "team", "agent", "service"]);
 
 const ownerSchema = z.object({
   ref: z.string().regex(/^(?:anonymous|key|user|team|agent|service):[^]/),
@@ -104,8 +103,5 @@ function toOwner({ ref, roles, claims, expiresAt }: Principal): AgentRecord["own
 }
 
 function toPrincipal({ ref, roles, ...facts }: AgentRecord["owner"]): Principal {
-  // The first colon ends the kind, whatever comes behind it.
-  const end = ref.indexOf(":");
-  const kind = kindSchema.parse(ref.slice(0, end));
-  return createPrincipal({ ...facts, kind, id: ref.slice(end + 1), roles: new Set(roles) });
+  return createPrincipal({ ...facts, ...readRef(ref), roles: new Set(roles) });
 }

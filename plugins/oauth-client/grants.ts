@@ -1,4 +1,5 @@
 import * as oauth from "oauth4webapi";
+import { isGatewayError } from "propylon";
 import type { ServerAuth } from "propylon/kit";
 import { authenticationOf } from "./client.ts";
 import { providerFault } from "./faults.ts";
@@ -149,8 +150,9 @@ function toFault(error: unknown): unknown {
   }
   if (error instanceof oauth.AuthorizationResponseError)
     return providerFault(`it refused with ${named(error.error)}`, error);
-  const isOwn = error instanceof Error && error.name === "GatewayError";
-  return isOwn ? error : providerFault("its answer is not what the protocol says", error);
+  return isGatewayError(error)
+    ? error
+    : providerFault("its answer is not what the protocol says", error);
 }
 
 /** A provider's text in a sentence. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createPrincipal, GatewayError, type Principal } from "propylon";
+import { readRef } from "propylon/kit";
 import type { LoginAccounts, FoundAccount } from "./accounts.ts";
 import type { Asking, Ticket } from "./asking.ts";
 import { type PendingLogins, digest, type ConsentOutcome } from "./pending-logins.ts";
@@ -179,7 +180,5 @@ export class LoginDesk {
 
 /** Somebody known by a ref alone. */
 function principalOf(ref: string): Principal {
-  const colon = ref.indexOf(":");
-  const kind = ref.slice(0, colon) as Principal["kind"];
-  return createPrincipal({ kind, id: ref.slice(colon + 1), roles: new Set() });
+  return createPrincipal({ ...readRef(ref), roles: new Set() });
 }

@@ -16,6 +16,7 @@ import {
   missingCapability,
   notOffered,
   OpenQuestions,
+  readRef,
   setTimer,
 } from "propylon/kit";
 import type { OwnTask } from "./own-task.ts";
@@ -108,9 +109,7 @@ export class RestoredCall implements Peer {
 
 /** Its owner, without a right: what was allowed when the task began may be so no more. */
 function principalOf(ref: string): Principal {
-  const colon = ref.indexOf(":");
-  const kind = ref.slice(0, colon) as Principal["kind"];
-  return createPrincipal({ kind, id: ref.slice(colon + 1), roles: new Set() });
+  return createPrincipal({ ...readRef(ref), roles: new Set() });
 }
 
 function late({ server, name }: OwnTask, ms: number): GatewayError {

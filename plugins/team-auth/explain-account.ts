@@ -1,4 +1,5 @@
 import { isGatewayError } from "propylon";
+import { readRef } from "propylon/kit";
 import type { Account } from "propylon/plugins/access";
 import type { Directory } from "./directory.ts";
 import type { AccessSnapshot } from "./snapshot.ts";
@@ -23,9 +24,8 @@ export function explainAccount(
   ref: string,
   source: AccountSource,
 ): Account | undefined | Promise<Account | undefined> {
-  const at = ref.indexOf(":");
-  const id = ref.slice(at + 1);
-  switch (ref.slice(0, at)) {
+  const { kind, id } = readRef(ref);
+  switch (kind) {
     case "team":
       return teamOf(id, source);
     case "user":

@@ -58,6 +58,18 @@ export function createPrincipal(identity: Identity): Principal {
   return makePrincipal(identity);
 }
 
+/**
+ * The parts of a {@link Principal.ref}, for whoever kept nothing else of somebody. The first colon ends the kind: an id may hold more.
+ *
+ * @returns what was written, known or not; {@link createPrincipal} refuses an unknown kind
+ *
+ * @example createPrincipal({ ...readRef("user:ada"), roles: new Set() });
+ */
+export function readRef(ref: string): Pick<Identity, "kind" | "id"> {
+  const colon = ref.indexOf(":");
+  return { kind: ref.slice(0, Math.max(0, colon)) as Identity["kind"], id: ref.slice(colon + 1) };
+}
+
 /** {@link createPrincipal}, with the name of the authenticator that vouches for it. */
 export function makePrincipal(identity: Identity, origin?: string): Principal {
   if (identity instanceof KnownPrincipal && isVouched(identity, origin)) return identity;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createPrincipal, type Identity, type Principal } from "../../../../core/index.ts";
+import { readRef } from "../../../../core/kit/index.ts";
 
 const KINDS = ["anonymous", "key", "user", "team", "agent", "service"] as const;
 const PARTS = fc.constantFrom(":", "", "x", "key", "user", "key:x", "user:x", "\n", "%3A", "é");
@@ -14,6 +15,20 @@ const IDENTITIES = fc.record({ kind: fc.constantFrom(...KINDS), id: IDS });
 
 const make = (identity: Pick<Identity, "kind" | "id">): Principal =>
   createPrincipal({ ...identity, roles: new Set() });
+
+describe("readRef", () => {
+  it("gives back the kind and the id of every principal, whatever the id holds", () => {
+    fc.assert(
+      fc.property(IDENTITIES, ({ kind, id }) => {
+        expect(readRef(make({ kind, id }).ref)).toEqual({ kind, id });
+      }),
+    );
+  });
+
+  it.each(["", "x", ":x", "x:", "root:x", "user:"])("makes no principal of %j", (text) => {
+    expect(() => make(readRef(text))).toThrow(expect.objectContaining({ code: "internal" }));
+  });
+});
 
 describe("createPrincipal", () => {
   it("T4: two refs are the same exactly for one kind and one id, whatever the id holds", () => {
