@@ -6,6 +6,9 @@ import { pathToFileURL } from "node:url";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import { postgresFolder, startPostgres } from "../../fixtures/postgres/postgres.mjs";
 
+/** Calls that the history of a full store has. */
+const ENTRIES = 100_000;
+
 /** Agents whose status is asked for at once. */
 const AGENTS = 10;
 
@@ -43,6 +46,7 @@ export async function store(bench) {
     const ids = await makeAgents(gateways);
     const status = { call: "agentStatus", connections: 16, dialect: "legacy", path: "/agents" };
     await measure(bench, gateways, `status of ${AGENTS} agents`, "status", status, ids);
+    await measureStart(bench, upstream.port, folder);
   } finally {
     await bench.release([upstream, ...Object.values(gateways), ...Object.values(before ?? {})]);
     await stop();
@@ -90,6 +94,49 @@ async function measure(bench, gateways, what, short, wanted, ids) {
     bench.ratio(`store_${short}_p50_${name}`, samples[name], samples.memory, "p50");
   }
   return samples;
+}
+
+/** How long a gateway takes until it is ready that finds many calls in its store, beside one that finds none. */
+async function measureStart(bench, port, folder) {
+  const start = (name) => bench.gateway(historyOf(port, `sqlite:${join(folder, `${name}.db`)}`));
+  const filled = await start("full");
+  const relayed = { call: "echo", connections: 16, dialect: "legacy", path: "/mcp" };
+  await bench.load("prepare", { port: filled.port, ...relayed });
+  // What is called in the last round may be lost with the kill; the rest is there.
+  for (let calls = 0; calls < ENTRIES;) calls += (await bench.load("run", { ms: 1_000 })).count;
+  await bench.load("run", { ms: 1_000 });
+  await bench.load("finish");
+  await bench.release([filled]);
+  const time = async (name, wanted) => {
+    const gateway = await start(name);
+    const { startWall: wall, startCpu } = gateway;
+    const count = await entriesOf(gateway);
+    if (count !== wanted) throw new Error(`${count} entries are there in place of ${wanted}`);
+    await bench.release([gateway]);
+    return { wall, cpu: startCpu * 1_000 };
+  };
+  const samples = await bench.interleave("start with SQLite", {
+    "no entries": () => time("empty", 0),
+    "100,000 entries": () => time("full", ENTRIES),
+  });
+  const more = samples["100,000 entries"].map(
+    ({ wall }, round) => wall - samples["no entries"][round].wall,
+  );
+  bench.figure("store_start_full_ms", more);
+}
+
+async function entriesOf({ port }) {
+  const response = await fetch(`http://127.0.0.1:${port}/_meta/history/export`);
+  if (!response.ok) throw new Error(`GET /_meta/history/export answered ${await response.text()}`);
+  return (await response.text()).trim().split("\n").filter(Boolean).length;
+}
+
+function historyOf(port, url) {
+  return {
+    store: url,
+    servers: { upstream: { url: `http://127.0.0.1:${port}/mcp` } },
+    plugins: { history: { maxEntries: ENTRIES, maxMemory: "512MiB" } },
+  };
 }
 
 /** Those that this machine has. */
