@@ -107,7 +107,7 @@ export { lockFile, type FileLock } from "./lock.ts";
 
 // Secrets at rest
 export { Fernet, type FernetTimes } from "./fernet.ts";
-export { createSealer, secretKeysSchema } from "./sealer.ts";
+export { createSealer, passingSealer, secretKeysSchema } from "./sealer.ts";
 
 // The store
 export type {

@@ -13,7 +13,7 @@ import { ProviderHttp } from "./provider-http.ts";
 import { type Introduction, ClientRegistrations } from "./registration.ts";
 import { LOGIN_PAGES } from "./routes.ts";
 import { clientSchema, tokensSchema } from "./tokens.ts";
-import { createPassingSeal, findSeal, Vault } from "./vault.ts";
+import { findSeal, Vault } from "./vault.ts";
 
 /** How long a gateway that refreshes tokens keeps the others waiting at most, in milliseconds. */
 const LEASE_MS = 30_000;
@@ -36,7 +36,7 @@ export function createDesk(
   servers: McpServersService,
 ): DeskParts {
   const { config, store, metrics } = gateway;
-  const found = findSeal(config.secretKeys, () => gateway.keep("seal", createPassingSeal));
+  const found = findSeal(config.secretKeys);
   const { fernet: seal } = found;
   const introduction = perGeneration(gateway, () => introductionOf(gateway));
   const urlOf = (path: string): string => introduction().redirect.replace(/callback$/, path);

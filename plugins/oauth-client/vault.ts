@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import type { ZodType } from "zod";
 import { z } from "zod";
-import { createSealer, Fernet, type Kv, type Store } from "propylon/kit";
+import { createSealer, type Fernet, type Kv, passingSealer, type Store } from "propylon/kit";
 
 const sealedSchema = z.object({ sealed: z.string() });
 
@@ -71,22 +70,13 @@ export interface LoginSeal {
 /**
  * Seals with the keys of the config or the environment; where there are none, with one that ends with the process.
  *
- * @param passing makes that
  * @throws {GatewayError} `invalid` for a key that can be guessed
  */
-export function findSeal(
-  secretKeys: readonly string[] | undefined,
-  passing: () => Fernet,
-): LoginSeal {
+export function findSeal(secretKeys: readonly string[] | undefined): LoginSeal {
   try {
     return { fernet: createSealer("oauth-client", secretKeys), isLasting: true };
   } catch (error) {
     if (secretKeys) throw error;
-    return { fernet: passing(), isLasting: false };
+    return { fernet: passingSealer, isLasting: false };
   }
-}
-
-/** With a key that nobody keeps. */
-export function createPassingSeal(): Fernet {
-  return new Fernet([randomBytes(32).toString("base64url")]);
 }

@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
 import type { PluginContext } from "propylon";
-import { createSealer, Fernet } from "propylon/kit";
+import { createSealer, passingSealer } from "propylon/kit";
 import type { OauthResourceService } from "propylon/plugins/oauth-resource";
 import { SignedAccess } from "./access-tokens.ts";
 import { ClientDocuments } from "./client-documents.ts";
@@ -37,12 +36,10 @@ export function createServer(
   onRevoked: (grant: string, reason: string) => void,
 ): CreatedServer {
   const issuer = (): string => resource.root();
-  // What does not outlive the process needs no key that does.
+  // What does not outlive the process needs no key that does, and a reload may change those of the config.
   const isKept = store.durable || store.shared;
-  const sealer =
-    isKept || config.secretKeys
-      ? createSealer("oauth", config.secretKeys)
-      : new Fernet([randomBytes(32).toString("base64url")]);
+  const given = isKept || config.secretKeys ? createSealer("oauth", config.secretKeys) : undefined;
+  const sealer = isKept && given ? given : passingSealer;
   const ring = new KeyRing(store.kv("keys", { schema: ringSchema }), sealer, config.signing);
   const textsOf = (prefix: string): OpaqueTexts => {
     let secret: Buffer | undefined;

@@ -59,6 +59,23 @@ it("without a key to seal with nothing is kept in a store", async () => {
   );
 });
 
+it("without a store logins outlive a reload of other options, and the way out and back", async () => {
+  const { gateway, url, endpoint } = await setupLogin();
+  const program = new Program(url);
+  const { access_token: access, refresh_token: token } = await program.tokens();
+  const { config } = gateway;
+  const own = config.plugins["oauth"] as object;
+  const longer = { ...config.plugins, oauth: { ...own, accessToken: "30m" } };
+  expect(await gateway.apply({ ...config, plugins: longer })).toMatchObject({ applied: true });
+  expect((await ask(endpoint, access)).status).toBe(200);
+  const sealed = { ...own, secretKeys: ["a key of the tests, long enough for it"] };
+  for (const oauth of [sealed, false, own] as const)
+    expect(
+      await gateway.apply({ ...config, plugins: { ...config.plugins, oauth } as never }),
+    ).toMatchObject({ applied: true });
+  expect((await program.refresh(token!)).status).toBe(200);
+});
+
 it("while the provider is away who has logged in goes on, and new logins fail with a sentence and without a hot loop", async () => {
   const { url, endpoint, provider } = await setupLogin();
   const program = new Program(url);
