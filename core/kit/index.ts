@@ -38,7 +38,7 @@ export { readRef } from "../http/auth/principal.ts";
 export { type Bearer, readBearer, readUnprovenClaims } from "../http/auth/key.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";
-export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
+export { createSecret, digestOf, hasChecksum, randomText } from "../http/auth/key.ts";
 export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { Answer, type Call, GatewayError } from "propylon";
-import { isObject, storeKey } from "propylon/kit";
+import { digestOf, isObject, storeKey } from "propylon/kit";
 import { z } from "zod";
-import { PENDING_MS, digest, type ConsentOutcome } from "./pending-logins.ts";
+import { PENDING_MS, type ConsentOutcome } from "./pending-logins.ts";
 import type { LoginAsking } from "./parts.ts";
 import type { Vault } from "./vault.ts";
 
@@ -74,7 +74,7 @@ export class Asking implements LoginAsking {
     };
     this.#links.delete(key);
     this.#links.set(key, made);
-    await this.#parts.tickets.put(digest(ticket), { id: made.id, server, ref });
+    await this.#parts.tickets.put(digestOf(ticket), { id: made.id, server, ref });
     return made;
   }
 

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { PluginContext } from "propylon";
-import { perGeneration, storeKey } from "propylon/kit";
+import { digestOf, perGeneration, storeKey } from "propylon/kit";
 import type { McpServersService } from "propylon/plugins/servers";
 import { z } from "zod";
 import { LoginAccounts } from "./accounts.ts";
@@ -99,7 +98,7 @@ async function alone(
   work: () => Promise<void>,
 ): Promise<void> {
   if (!store.shared) return work();
-  const name = `refresh-${createHash("sha256").update(storeKey(key)).digest("hex").slice(0, 40)}`;
+  const name = `refresh-${digestOf(storeKey(key)).slice(0, 40)}`;
   const lease = await store.lease(name, { ttl: LEASE_MS });
   try {
     await work();

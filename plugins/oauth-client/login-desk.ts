@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { createPrincipal, GatewayError, type Principal } from "propylon";
-import { readRef } from "propylon/kit";
+import { digestOf, readRef } from "propylon/kit";
 import type { LoginAccounts, FoundAccount } from "./accounts.ts";
 import type { Asking, Ticket } from "./asking.ts";
-import { type PendingLogins, digest, type ConsentOutcome } from "./pending-logins.ts";
+import { type PendingLogins, type ConsentOutcome } from "./pending-logins.ts";
 import type { LoginStep } from "./metrics.ts";
 import type { Vault } from "./vault.ts";
 
@@ -163,7 +163,7 @@ export class LoginDesk {
   }
 
   async #ticket(ticket: string): Promise<Ticket> {
-    const found = await this.#parts.tickets.get(digest(ticket));
+    const found = await this.#parts.tickets.get(digestOf(ticket));
     if (found) return found.value;
     throw new GatewayError("not_found", "This link is not known, or is too old.", {
       hint: "Ask for a new one where you got it.",

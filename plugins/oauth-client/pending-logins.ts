@@ -1,6 +1,6 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { GatewayError } from "propylon";
-import { FairQuota } from "propylon/kit";
+import { digestOf, FairQuota } from "propylon/kit";
 import * as oauth from "oauth4webapi";
 import { z } from "zod";
 import type { LoginAccount } from "./account.ts";
@@ -85,15 +85,15 @@ export class PendingLogins {
     const { provider, request } = await server.begin(account.wanted);
     const verifier = oauth.generateRandomCodeVerifier();
     const state = randomBytes(32).toString("base64url");
-    this.#reserve(ref ?? "", digest(state));
+    this.#reserve(ref ?? "", digestOf(state));
     const redirect = this.#redirect();
-    await this.#vault.put(digest(state), {
+    await this.#vault.put(digestOf(state), {
       id,
       server: server.name,
       ...(ref !== undefined && { ref }),
       verifier,
       redirect,
-      ...(browser !== undefined && { browser: digest(browser) }),
+      ...(browser !== undefined && { browser: digestOf(browser) }),
       request,
     });
     const location = new URL(provider.authorization_endpoint!);
@@ -126,7 +126,7 @@ export class PendingLogins {
     browser: string | undefined,
   ): Promise<{ readonly consent: PendingLogin; readonly outcome: ConsentOutcome }> {
     const states = query.getAll("state");
-    const key = digest(states[0] ?? "");
+    const key = digestOf(states[0] ?? "");
     const consent = states.length === 1 ? await this.#vault.take(key) : undefined;
     this.#running.get(key)?.();
     if (!consent || !isBrowser(consent, browser))
@@ -178,14 +178,9 @@ export class PendingLogins {
   }
 }
 
-/** A secret as a key: whoever reads the keys of the store learns nothing. */
-export function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
-
 /** Somebody who was sent the redirect of another's login must not end it in his place. */
 function isBrowser({ browser }: PendingLogin, sent: string | undefined): boolean {
   if (browser === undefined) return true;
   if (sent === undefined) return false;
-  return timingSafeEqual(Buffer.from(browser), Buffer.from(digest(sent)));
+  return timingSafeEqual(Buffer.from(browser), Buffer.from(digestOf(sent)));
 }

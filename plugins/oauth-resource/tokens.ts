@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import {
   createPrincipal,
   GatewayError,
@@ -7,7 +6,7 @@ import {
   type Identity,
   type Principal,
 } from "propylon";
-import { ExpiringMap, readBearer } from "propylon/kit";
+import { digestOf, ExpiringMap, readBearer } from "propylon/kit";
 import type { Challenges } from "./challenge.ts";
 import type { TokenClaims } from "./claims.ts";
 import type { TokenIssuer, TokenIssuers } from "./issuers.ts";
@@ -59,7 +58,7 @@ export class AccessTokens {
     const resource = resourceOf(this.#parts.resources(), path);
     const issuer = resource && this.#parts.issuers.find(bearer.token);
     if (!resource || !issuer) return undefined;
-    const digest = hash("sha256", bearer.token);
+    const digest = digestOf(bearer.token);
     const admit = (known: KnownToken): Identity =>
       this.#counted(() => this.#admit(known, resource, path));
     const known = this.#known.get(digest);

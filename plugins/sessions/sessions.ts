@@ -1,6 +1,5 @@
-import { hash } from "node:crypto";
 import { createPrincipal, GatewayError, type Principal, type Role } from "propylon";
-import { createSecret, hasChecksum } from "propylon/kit";
+import { createSecret, digestOf, hasChecksum } from "propylon/kit";
 import type { SessionsOptions } from "./options.ts";
 import type { NewSession } from "./service.ts";
 
@@ -62,7 +61,7 @@ export class BrowserSessions {
       });
     const secret = createSecret("pps");
     const session: BrowserSession = {
-      id: hash("sha256", `id ${secret}`).slice(0, 16),
+      id: digestOf(`id ${secret}`).slice(0, 16),
       ref,
       cookie,
       authorization,
@@ -132,10 +131,6 @@ export class BrowserSessions {
 
 function isOver({ usedAt, expiresAt }: BrowserSession, idleTimeout: number): boolean {
   return Date.now() >= expiresAt || performance.now() - usedAt >= idleTimeout;
-}
-
-function digestOf(secret: string): string {
-  return hash("sha256", secret);
 }
 
 /** What a principal is told by, where it is only the session that ended. */

@@ -1,5 +1,5 @@
 import type { Identity, Principal, Role } from "propylon";
-import { ExpiringMap, storeKey } from "propylon/kit";
+import { digestOf, ExpiringMap, storeKey } from "propylon/kit";
 import type { ReplayGuard } from "./replay.ts";
 import {
   type JwtRules,
@@ -18,7 +18,7 @@ import {
   type TokenScope,
   type VerifyingKey,
 } from "./snapshot.ts";
-import { hashToken, TOKEN_PREFIX } from "./tokens.ts";
+import { TOKEN_PREFIX } from "./tokens.ts";
 
 /** Tokens whose signature was checked that are remembered; beyond, the oldest is checked again. */
 const MAX_VERIFIED = 20_000;
@@ -104,7 +104,7 @@ export class Resolver {
   }
 
   #resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
-    const hash = hashToken(token);
+    const hash = digestOf(token);
     const verified = this.#verified.get(hash);
     if (verified && this.#isSigned(verified)) return this.#admitTeam(verified);
     const scope = this.#parts.replica.snapshot.tokenByHash(hash);

@@ -1,6 +1,5 @@
 import { GatewayError } from "propylon";
-import { checkInput, createSecret, randomText } from "propylon/kit";
-import { hash } from "node:crypto";
+import { checkInput, createSecret, digestOf, randomText } from "propylon/kit";
 import { type Author, type Changed, type Changes, found, taken } from "./changes.ts";
 import { hashSchema, instantSchema, librariesSchema, nameSchema } from "./fields.ts";
 import { type Database, type Tables, timestamp, type Trx } from "./tables.ts";
@@ -42,11 +41,6 @@ export interface ForeignToken extends TokenInput {
 
 const MAX_IMPORT = 10_000;
 
-/** What is kept of a token in place of it. A salt would add nothing to 256 random bits. */
-export function hashToken(token: string): string {
-  return hash("sha256", token);
-}
-
 /** Opaque tokens of users. */
 export class Tokens {
   readonly #changes: Changes;
@@ -86,7 +80,7 @@ export class Tokens {
   create(author: Author, input: TokenInput): Promise<Changed<MintedToken>> {
     const secret = mint();
     return this.#changes.make(author, async (trx) => {
-      const token = await insertToken(trx, { ...input, hash: hashToken(secret) }, secret);
+      const token = await insertToken(trx, { ...input, hash: digestOf(secret) }, secret);
       await requireScopable(trx, token.user, token.libraries);
       const details = { user: token.user, libraries: token.libraries };
       return { value: { token, secret }, entry: entryOf("token.create", token.id, details) };
@@ -148,7 +142,7 @@ export class Tokens {
         libraries,
         ...(expires_at !== null && { expiresAt: expires_at }),
       };
-      const token = await insertToken(trx, { ...input, hash: hashToken(secret) }, secret);
+      const token = await insertToken(trx, { ...input, hash: digestOf(secret) }, secret);
       const gone = { active: 0, replaced_by: token.id };
       await trx.updateTable("token").set(gone).where("id", "=", id).execute();
       const details = { replacedBy: token.id };

@@ -49,9 +49,14 @@ export function hasChecksum(text: string): boolean {
   return text.charAt(end - 1) === "_" && text.slice(end) === checksum(text.slice(0, end - 1));
 }
 
-/** What is kept of a key in place of it: `auth.keys.<name>.hash`, without `sha256:`. A salt would add nothing to 256 random bits. */
-export function digestOf(key: string): string {
-  return hash("sha256", key);
+/**
+ * The SHA-256 of a secret in hexadecimal, kept in place of it: who reads the file or the store learns nothing. A salt would add
+ * nothing to 256 random bits, and a password needs another function.
+ *
+ * @example const known = keys.get(digestOf(key));
+ */
+export function digestOf(secret: string): string {
+  return hash("sha256", secret);
 }
 
 /** Whether a text was meant as one of our keys and lost or changed a character on the way. */
