@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { GatewayError, isGatewayError } from "propylon";
 import {
   type EndpointHost,
@@ -15,6 +16,8 @@ import { type SessionRecord, sessionRecordSchema, toSessionRecord } from "./sess
 const MAX_RECORD = 65_536;
 /** Wait between attempts while the store is away, in milliseconds. */
 const RETRY_MS = 500;
+/** Writes nobody waits for between two turns of the event loop: those to a file take no turn of their own. */
+const SLICE = 16;
 
 /** What sessions are kept with. */
 export interface SessionStoreOptions {
@@ -193,7 +196,10 @@ export class SessionStore {
 
   async #workOff(): Promise<void> {
     this.#isWorking = true;
+    let done = 0;
     for (const [key, work] of this.#later) {
+      // Thousands that end together would hold up everything else, their own streams among it.
+      if (++done % SLICE === 0) await setImmediate();
       if (this.#closed.signal.aborted) break;
       this.#later.delete(key);
       await work().catch((error: unknown) => this.#fail(key, work, error));

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
@@ -278,6 +279,17 @@ it("sessions that made way, or were unused too long, do not come back", async ()
   await until(async () => (await rig.kept.keys()).length < 2);
   expect(rig.served.endpoint.sessionCount).toBe(0);
   expect(await rig.ping(three)).toBe(404);
+});
+
+it("many sessions that end together leave turns to others while they are removed", async () => {
+  const rig = await Rig.start();
+  for (let opened = 0; opened < 100; opened++) await rig.open({ "x-user": "ada" });
+  const other = await rig.open();
+  expect(rig.served.endpoint.revoke(({ id }) => id === "ada")).toBe(100);
+  await setImmediate();
+  expect((await rig.kept.keys()).length).toBeGreaterThan(50);
+  await until(async () => (await rig.kept.keys()).length === 1);
+  expect(await rig.ping(other)).toBe(200);
 });
 
 it("while the store is away open sessions go on, and nobody is told that a session is gone", async () => {
