@@ -62,6 +62,7 @@ export {
 } from "../http/request.ts";
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
 export { GuardedHttpClient, type GuardedHttpClientOptions } from "./guarded-http.ts";
+export { escapeHtml } from "./html.ts";
 export { placeOf } from "../http/auth/guesses.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./addresses.ts";

@@ -1,14 +1,15 @@
 import type { ServerResponse } from "node:http";
+import { escapeHtml } from "propylon/kit";
 
 /** What a person sees who opens an endpoint in a browser: what it is, and what to do with it. */
 export function sendPage(res: ServerResponse, name: string, tools: number): void {
   const html = `<!doctype html>
 <meta charset="utf-8">
-<title>${escape(name)}: MCP endpoint</title>
-<h1>${escape(name)}</h1>
+<title>${escapeHtml(name)}: MCP endpoint</title>
+<h1>${escapeHtml(name)}</h1>
 <p>This is an MCP endpoint (Model Context Protocol, Streamable HTTP) with ${tools} tools. It is for programs, not for browsers.</p>
 <p>Point a client at the address of this page, for example:</p>
-<pre>{ "mcpServers": { "${escape(name)}": { "type": "http", "url": "&lt;the address of this page&gt;" } } }</pre>
+<pre>{ "mcpServers": { "${escapeHtml(name)}": { "type": "http", "url": "&lt;the address of this page&gt;" } } }</pre>
 <p><code>propylon client-config</code> prints this for Claude, Cursor and VS Code.</p>
 `;
   res.writeHead(200, {
@@ -17,8 +18,4 @@ export function sendPage(res: ServerResponse, name: string, tools: number): void
     "X-Content-Type-Options": "nosniff",
   });
   res.end(html);
-}
-
-function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { escapeHtml } from "propylon/kit";
 
 /** What a page shows. */
 interface Page {
@@ -21,12 +22,12 @@ export interface ConnectPage {
 /** The page that begins a login. */
 export function connectPage({ server, ref, asks }: ConnectPage): Response {
   const key = asks
-    ? `<p>Show that you are <b>${escape(ref)}</b>: enter the key that you use for this gateway. It stays here.</p>
+    ? `<p>Show that you are <b>${escapeHtml(ref)}</b>: enter the key that you use for this gateway. It stays here.</p>
 <p><input id="key" type="password" autocomplete="off" aria-label="Key for this gateway" required></p>`
     : "";
   return render({
     title: "Connect an account",
-    body: `<p>The account that you log in with at <b>${escape(server)}</b> will be used for everything that <b>${escape(ref)}</b> does there through this gateway.</p>
+    body: `<p>The account that you log in with at <b>${escapeHtml(server)}</b> will be used for everything that <b>${escapeHtml(ref)}</b> does there through this gateway.</p>
 <p>Go on only if you began this yourself.</p>
 <form id="form">${key}<p><button>Continue</button></p><p id="told" role="alert"></p></form>`,
     script: SCRIPT,
@@ -35,7 +36,7 @@ export function connectPage({ server, ref, asks }: ConnectPage): Response {
 
 /** The page at the end of a login. */
 export function endPage(title: string, text: string, status = 200): Response {
-  return render({ title, body: `<p>${escape(text)}</p>`, status });
+  return render({ title, body: `<p>${escapeHtml(text)}</p>`, status });
 }
 
 const SCRIPT = `
@@ -63,7 +64,7 @@ const STYLE =
 function render({ title, body, script, status = 200 }: Page): Response {
   const nonce = randomBytes(16).toString("base64");
   const code = script === undefined ? "" : `<script nonce="${nonce}">${script}</script>`;
-  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escape(title)}</title><style nonce="${nonce}">${STYLE}</style></head><body><main><h1>${escape(title)}</h1>${body}</main>${code}</body></html>`;
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title><style nonce="${nonce}">${STYLE}</style></head><body><main><h1>${escapeHtml(title)}</h1>${body}</main>${code}</body></html>`;
   return new Response(html, {
     status,
     headers: {
@@ -75,15 +76,4 @@ function render({ title, body, script, status = 200 }: Page): Response {
       "content-security-policy": `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
     },
   });
-}
-
-function escape(text: string): string {
-  const names: Readonly<Record<string, string>> = {
-    "&": "amp",
-    "<": "lt",
-    ">": "gt",
-    '"': "quot",
-    "'": "#39",
-  };
-  return text.replaceAll(/[&<>"']/g, (sign) => `&${names[sign]!};`);
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { escapeHtml } from "propylon/kit";
 import type { OauthClient } from "./clients.ts";
 import type { Login } from "./login.ts";
 import { hostOfRedirect, isLoopbackRedirect, sourceOfRedirect } from "./redirects.ts";
@@ -41,19 +42,19 @@ export function consentPage({ client, login, person, action, scopes }: ConsentPa
     ["You are sent to", destinationOf(login.redirect)],
   ];
   const list = fields.map(
-    ([term, text]) => `<dt>${escapeText(term!)}</dt><dd>${escapeText(text!)}</dd>`,
+    ([term, text]) => `<dt>${escapeHtml(term!)}</dt><dd>${escapeHtml(text!)}</dd>`,
   );
   const warning = warningOf(client, login.redirect);
   const hidden = { login: login.id, answer: login.answer ?? "" };
   const inputs = Object.entries(hidden).map(
-    ([key, value]) => `<input type="hidden" name="${key}" value="${escapeText(value)}">`,
+    ([key, value]) => `<input type="hidden" name="${key}" value="${escapeHtml(value)}">`,
   );
   return render(
     200,
     `Allow ${name}?`,
     `<dl>${list.join("")}</dl>
-${warning === undefined ? "" : `<p class="warning">${escapeText(warning)}</p>`}
-<form method="post" action="${escapeText(action)}">
+${warning === undefined ? "" : `<p class="warning">${escapeHtml(warning)}</p>`}
+<form method="post" action="${escapeHtml(action)}">
 ${inputs.join("\n")}
 <button name="choice" value="deny">Deny</button>
 <button name="choice" value="allow">Allow</button>
@@ -64,12 +65,7 @@ ${inputs.join("\n")}
 
 /** Tells a person that a login cannot go on. */
 export function messagePage(status: number, title: string, text: string): Response {
-  return render(status, title, `<p>${escapeText(text)}</p>`, "'none'");
-}
-
-/** Text of a stranger, for a page. */
-export function escapeText(text: string): string {
-  return text.replaceAll(/[&<>"'`]/g, (each) => `&#${each.charCodeAt(0)};`);
+  return render(status, title, `<p>${escapeHtml(text)}</p>`, "'none'");
 }
 
 /** Without characters that turn writing round, hide, or look like nothing. */
@@ -109,10 +105,10 @@ function render(status: number, title: string, body: string, formAction: string)
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeText(title)}</title>
+<title>${escapeHtml(title)}</title>
 <style>${STYLE}</style>
 <main>
-<h1>${escapeText(title)}</h1>
+<h1>${escapeHtml(title)}</h1>
 ${body}
 </main>
 </html>
