@@ -61,7 +61,12 @@ export {
   readJson,
 } from "../http/request.ts";
 export { METRICS_CONTENT_TYPE } from "../plugin/metrics.ts";
-export { GuardedHttpClient, type GuardedHttpClientOptions } from "./guarded-http.ts";
+export {
+  type ProviderFetch,
+  ProviderHttp,
+  type ProviderHttpOptions,
+  type ProviderRequest,
+} from "./provider-http.ts";
 export { escapeHtml } from "./html.ts";
 export { placeOf } from "../http/auth/guesses.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";

@@ -1,14 +1,14 @@
 import type { PluginContext } from "propylon";
-import { digestOf, perGeneration, storeKey } from "propylon/kit";
+import { digestOf, perGeneration, ProviderHttp, storeKey } from "propylon/kit";
 import type { McpServersService } from "propylon/plugins/servers";
 import { z } from "zod";
 import { LoginAccounts } from "./accounts.ts";
 import { Asking, ticketSchema } from "./asking.ts";
 import { PendingLogins, PENDING_MS, pendingSchema, outcomeSchema } from "./pending-logins.ts";
+import { providerFault } from "./faults.ts";
 import { LoginDesk, type LoginNews } from "./login-desk.ts";
 import { registerMetrics } from "./metrics.ts";
 import type { OauthClientOptions } from "./options.ts";
-import { ProviderHttp } from "./provider-http.ts";
 import { type Introduction, ClientRegistrations } from "./registration.ts";
 import { LOGIN_PAGES } from "./routes.ts";
 import { clientSchema, tokensSchema } from "./tokens.ts";
@@ -39,7 +39,12 @@ export function createDesk(
   const { fernet: seal } = found;
   const introduction = perGeneration(gateway, () => introductionOf(gateway));
   const urlOf = (path: string): string => introduction().redirect.replace(/callback$/, path);
-  const http = new ProviderHttp(config);
+  const http = new ProviderHttp({
+    allowedAddresses: config.allowedAddresses,
+    option: "plugins.oauth-client.allowedAddresses",
+    timeout: config.timeout,
+    fault: providerFault,
+  });
   const passing = { seal, ttl: PENDING_MS };
   const tickets = new Vault(store, "tickets", { ...passing, schema: ticketSchema });
   const asking = new Asking({ tickets, urlOf: (ticket) => urlOf(`connect/${ticket}`) });

@@ -1,8 +1,7 @@
-import { isObject } from "propylon/kit";
+import { isObject, type ProviderFetch } from "propylon/kit";
 import { readChallenge, splitScopes, unite, type LoginChallenge } from "./challenge.ts";
 import { providerFault } from "./faults.ts";
 import { findProvider, type ProviderMetadata } from "./provider.ts";
-import type { ProviderFetch } from "./provider-http.ts";
 
 /** Most authorization servers that are looked at. */
 const MAX_SERVERS = 20;

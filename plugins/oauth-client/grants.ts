@@ -1,10 +1,9 @@
 import * as oauth from "oauth4webapi";
 import { isGatewayError } from "propylon";
-import type { ServerAuth } from "propylon/kit";
+import type { ServerAuth, ProviderFetch } from "propylon/kit";
 import { authenticationOf } from "./client.ts";
 import { providerFault } from "./faults.ts";
 import { requestOptions, type ProviderMetadata } from "./provider.ts";
-import type { ProviderFetch } from "./provider-http.ts";
 import { toTokens, type TokenRequest, type AccountTokens } from "./tokens.ts";
 
 /** Errors with which a provider says that what was sent will never be good again (RFC 6749 section 5.2). */

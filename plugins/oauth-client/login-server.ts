@@ -1,5 +1,11 @@
 import type { Answer, Call, GatewayError } from "propylon";
-import { type HttpServerConfig, readAuth, type ServerAuth, storeKey } from "propylon/kit";
+import {
+  type HttpServerConfig,
+  readAuth,
+  type ServerAuth,
+  storeKey,
+  type ProviderFetch,
+} from "propylon/kit";
 import { type LoginChallenge, unite } from "./challenge.ts";
 import type { LoginClient } from "./client.ts";
 import { askForChallenge, findLogin, type LoginPlace } from "./discovery.ts";
@@ -13,7 +19,6 @@ import {
   useOwnCredentials,
 } from "./grants.ts";
 import { findProvider, isBrowsable, type ProviderMetadata } from "./provider.ts";
-import type { ProviderFetch } from "./provider-http.ts";
 import type { LoginParts } from "./parts.ts";
 import type { TokenRequest, AccountTokens } from "./tokens.ts";
 import type { Vault } from "./vault.ts";

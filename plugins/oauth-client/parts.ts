@@ -1,5 +1,5 @@
+import type { ProviderHttp } from "propylon/kit";
 import type { Answer, Call, GatewayError } from "propylon";
-import type { ProviderHttp } from "./provider-http.ts";
 import type { Introduction, ClientRegistrations } from "./registration.ts";
 import type { AccountTokens } from "./tokens.ts";
 import type { Vault } from "./vault.ts";

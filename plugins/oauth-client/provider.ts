@@ -1,7 +1,6 @@
 import * as oauth from "oauth4webapi";
-import { isLoopback } from "propylon/kit";
+import { isLoopback, type ProviderFetch } from "propylon/kit";
 import { providerFault } from "./faults.ts";
-import type { ProviderFetch } from "./provider-http.ts";
 
 /** An authorization server, as its metadata describe it. */
 export type ProviderMetadata = oauth.AuthorizationServer;

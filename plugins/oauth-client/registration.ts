@@ -1,10 +1,9 @@
 import * as oauth from "oauth4webapi";
 import { GatewayError } from "propylon";
-import { isLoopback, isObject, storeKey, type ServerAuth } from "propylon/kit";
+import { isLoopback, isObject, storeKey, type ServerAuth, type ProviderFetch } from "propylon/kit";
 import type { LoginClient } from "./client.ts";
 import { providerFault } from "./faults.ts";
 import { requestOptions, type ProviderMetadata } from "./provider.ts";
-import type { ProviderFetch } from "./provider-http.ts";
 import type { Vault } from "./vault.ts";
 
 /** How the gateway introduces itself. */

@@ -1,11 +1,9 @@
 import type { Client, ClientAuth, AuthorizationServer } from "oauth4webapi";
 import { GatewayError } from "propylon";
-import { FetchedValue, GuardedHttpClient, isLoopback, timeoutSignal } from "propylon/kit";
+import { FetchedValue, isLoopback, type ProviderFetch, ProviderHttp } from "propylon/kit";
 import type { OauthOptions } from "./options.ts";
 import { OauthError } from "./oauth-error.ts";
 
-const MAX_RESULT = 256 * 1024;
-const MAX_CONNECTIONS = 16;
 /** As everywhere: how far clocks may differ, in seconds. */
 const TOLERANCE_S = 30;
 
@@ -23,23 +21,24 @@ export type ProviderClaims = Readonly<Record<string, unknown>>;
 export class Provider {
   readonly #options: OauthOptions["provider"];
   readonly #redirect: () => string;
-  readonly #http: GuardedHttpClient;
+  readonly #http: ProviderHttp;
+  readonly #fetch: ProviderFetch;
   readonly #metadata = new FetchedValue(() => this.#discover());
 
   /** @param redirect URL of the gateway that the provider sends people back to */
   constructor(options: OauthOptions, redirect: () => string) {
     this.#options = options.provider;
     this.#redirect = redirect;
-    this.#http = new GuardedHttpClient({
+    this.#http = new ProviderHttp({
       allowedAddresses: options.allowedAddresses,
       option: "plugins.oauth.allowedAddresses",
-      maxResult: MAX_RESULT,
-      connections: MAX_CONNECTIONS,
+      timeout: options.provider.timeout,
       fault: (why, cause) =>
         new GatewayError("upstream_error", `The OpenID provider cannot be used: ${why}.`, {
           cause,
         }),
     });
+    this.#fetch = this.#http.from([new URL(options.provider.issuer)]);
   }
 
   /** Reads the provider's metadata where they are not known yet. Never rejects. */
@@ -149,25 +148,10 @@ export class Provider {
   async #requestOptions(): Promise<object> {
     const { allowInsecureRequests, customFetch } = await import("oauth4webapi");
     return {
-      [customFetch]: (url: string, init: RequestInit) => this.#fetch(new URL(url), init),
+      [customFetch]: this.#fetch,
       // The options allow it on loopback only, and the client below as well.
       [allowInsecureRequests]: new URL(this.#options.issuer).protocol === "http:",
     };
-  }
-
-  async #fetch(url: URL, { method = "GET", headers, body }: RequestInit): Promise<Response> {
-    const reply = await this.#http.send(url, [new URL(this.#options.issuer)], {
-      method,
-      headers: { ...Object.fromEntries(new Headers(headers)), "user-agent": "propylon" },
-      body: body instanceof URLSearchParams ? body.toString() : undefined,
-      signal: timeoutSignal(this.#options.timeout),
-    });
-    const bytes = await reply.bytes();
-    const type = reply.header("content-type");
-    return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), {
-      status: reply.status,
-      headers: type === "" ? {} : { "content-type": type },
-    });
   }
 }
 
@@ -189,14 +173,18 @@ function away(cause: unknown): OauthError {
 }
 
 async function toLoginError(error: unknown): Promise<OauthError> {
-  const { AuthorizationResponseError, OperationProcessingError, ResponseBodyError } =
-    await import("oauth4webapi");
-  if (error instanceof AuthorizationResponseError)
+  const oauth = await import("oauth4webapi");
+  if (error instanceof oauth.AuthorizationResponseError)
     return new OauthError("access_denied", "The login provider did not let the person in.", {
       status: 403,
       cause: error,
     });
-  if (error instanceof OperationProcessingError || error instanceof ResponseBodyError)
+  const refusals = [
+    oauth.OperationProcessingError,
+    oauth.ResponseBodyError,
+    oauth.WWWAuthenticateChallengeError,
+  ];
+  if (refusals.some((refusal) => error instanceof refusal))
     return new OauthError("server_error", "The answer of the login provider is not valid.", {
       cause: error,
     });

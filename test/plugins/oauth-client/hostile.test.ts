@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { findLogin } from "../../../plugins/oauth-client/discovery.ts";
 import { optionsSchema } from "../../../plugins/oauth-client/options.ts";
-import { ProviderHttp } from "../../../plugins/oauth-client/provider-http.ts";
+import { ProviderHttp } from "../../../core/kit/provider-http.ts";
+import { providerFault } from "../../../plugins/oauth-client/faults.ts";
 import { isBrowsable } from "../../../plugins/oauth-client/provider.ts";
 import { readChallenge } from "../../../plugins/oauth-client/challenge.ts";
 import { setupRig } from "./kit.ts";
@@ -27,7 +28,13 @@ async function serve(answer: Answer): Promise<{ url: string; visits: string[] }>
 }
 
 function setupHttp(options: object = {}): ProviderHttp {
-  const http = new ProviderHttp(optionsSchema.parse(options));
+  const { allowedAddresses, timeout } = optionsSchema.parse(options);
+  const http = new ProviderHttp({
+    allowedAddresses,
+    option: "plugins.oauth-client.allowedAddresses",
+    timeout,
+    fault: providerFault,
+  });
   onTestFinished(() => http.close());
   return http;
 }
