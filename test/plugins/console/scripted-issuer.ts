@@ -13,6 +13,13 @@ export interface ScriptedTeam {
   workspaces: readonly string[];
 }
 
+/** What a console has to know of a team that can be used. */
+export interface IssuedTeam {
+  readonly id: string;
+  readonly jti: string | null;
+  readonly workspaces: readonly string[];
+}
+
 /** One request, as it came. */
 export interface Received {
   readonly method: string;
@@ -29,19 +36,18 @@ export interface Received {
  */
 export type Fault = "down" | "cut" | "error" | "lost" | "late";
 
-type Answer = readonly [status: number, body?: unknown];
+export type IssuerAnswer = readonly [status: number, body?: unknown];
 
-/** An issuer over real HTTP that does what its script says. */
-export class ScriptedIssuer {
-  readonly teams = new Map<string, ScriptedTeam>();
+/** An issuer over real HTTP whose requests go wrong as a test wants. */
+export abstract class FaultyIssuer {
   readonly received: Received[] = [];
-  /** ConsoleTeams whose token was replaced, in order. */
+  /** Teams whose token was replaced, in order. */
   readonly rotated: string[] = [];
   onRotate: (team: string) => void = () => {};
   account = "daedalus-service:secret-of-the-account";
   fault: (request: Received) => Fault | undefined = () => undefined;
   readonly #server: Server;
-  readonly #late: (() => void)[] = [];
+  readonly #late: (() => unknown)[] = [];
 
   constructor(server: Server) {
     this.#server = server;
@@ -60,8 +66,25 @@ export class ScriptedIssuer {
   }
 
   /** Does what it was asked to do and had not done when its client gave up. */
-  catchUp(): void {
-    for (const commit of this.#late.splice(0)) commit();
+  async catchUp(): Promise<void> {
+    for (const commit of this.#late.splice(0)) await commit();
+  }
+
+  /** The teams that are there. */
+  abstract active(): readonly IssuedTeam[] | Promise<readonly IssuedTeam[]>;
+
+  /** Whether a team can be used. */
+  abstract isActive(team: string): boolean | Promise<boolean>;
+
+  /** Forgets everything. */
+  abstract clear(): void | Promise<void>;
+
+  /** Does what a request asks for. */
+  protected abstract commit(request: Received): IssuerAnswer | Promise<IssuerAnswer>;
+
+  protected noteRotation(team: string): void {
+    this.rotated.push(team);
+    this.onRotate(team);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -72,13 +95,32 @@ export class ScriptedIssuer {
     if (fault === "down") return send(response, [503]);
     const isKnown = received.authorization === `Basic ${btoa(this.account)}`;
     if (!isKnown) return send(response, [401]);
-    if (fault === "late") return void this.#late.push(() => this.#commit(received));
-    const answer = this.#commit(received);
+    if (fault === "late") return void this.#late.push(() => this.commit(received));
+    const answer = await this.commit(received);
     if (fault === "lost") return;
     send(response, fault === "error" ? [500] : answer);
   }
+}
 
-  #commit({ method, path, team: id, body }: Received): Answer {
+/** An issuer that does what its script says. */
+export class ScriptedIssuer extends FaultyIssuer {
+  readonly teams = new Map<string, ScriptedTeam>();
+
+  active(): readonly IssuedTeam[] {
+    return [...this.teams]
+      .filter(([, { active }]) => active)
+      .map(([id, { jti, workspaces }]) => ({ id, jti, workspaces }));
+  }
+
+  isActive(team: string): boolean {
+    return this.teams.get(team)?.active === true;
+  }
+
+  clear(): void {
+    this.teams.clear();
+  }
+
+  protected commit({ method, path, team: id, body }: Received): IssuerAnswer {
     if (method === "POST" && !path.endsWith("/rotate/")) return this.#create(body);
     const team = this.teams.get(id);
     if (!team) return [404, { detail: "Not found." }];
@@ -92,12 +134,11 @@ export class ScriptedIssuer {
     }
     if (method === "GET") return [200, detailOf(id, team)];
     team.jti = randomUUID();
-    this.rotated.push(id);
-    this.onRotate(id);
+    this.noteRotation(id);
     return [200, { jwt: jwtOf(id, team.jti) }];
   }
 
-  #create({ id, name }: Record<string, unknown>): Answer {
+  #create({ id, name }: Record<string, unknown>): IssuerAnswer {
     const known = this.teams.get(String(id));
     if (known) return [200, { id, name: known.name, active: known.active }];
     const jti = randomUUID();
@@ -108,15 +149,19 @@ export class ScriptedIssuer {
 
 /** Starts one that ends with the running test. */
 export async function startIssuer(): Promise<ScriptedIssuer> {
+  return new ScriptedIssuer(await listen());
+}
+
+/** A server that ends with the running test. */
+export async function listen(): Promise<Server> {
   const server = createServer();
-  const issuer = new ScriptedIssuer(server);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  return issuer;
+  return server;
 }
 
 /** The jti of a token. */
@@ -148,7 +193,7 @@ async function readRequest(request: IncomingMessage): Promise<Received> {
   };
 }
 
-function send(response: ServerResponse, [status, body]: Answer): void {
+function send(response: ServerResponse, [status, body]: IssuerAnswer): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(body === undefined ? "" : JSON.stringify(body));
 }
