@@ -40,6 +40,7 @@ export const ALONE: readonly string[] = [
   "test/core/http/body.test.ts",
   "test/core/process/{channel,launch,lines,supervision}.test.ts",
   "test/plugins/a2a/missing-sdk.test.ts",
+  "test/plugins/console/health.test.ts",
   "test/plugins/health/speed.test.ts",
   "test/plugins/mcp/{flow,sessions}.test.ts",
   "test/plugins/oauth-client/memory.test.ts",

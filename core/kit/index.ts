@@ -9,7 +9,9 @@ export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from 
 export { backoffDelay, type BackoffPolicy } from "./backoff.ts";
 export { Buckets } from "./buckets.ts";
 export { FetchedValue, FetchFailure } from "./fetched-value.ts";
+export { Checks, type ChecksOptions, type KnownFact } from "./fact-checks.ts";
 export { Recent } from "./recent.ts";
+export { Semaphore } from "./semaphore.ts";
 
 // JSON and bytes of strangers
 export { lastBytes } from "../call/chunks.ts";

@@ -1,5 +1,6 @@
 import { type PluginContext, toGatewayError } from "propylon";
 import { within } from "propylon/kit";
+import type { ConnectedAgents } from "./connected-agents.ts";
 import type { Instances } from "./instances.ts";
 import type { KeyedQueue } from "./keyed-queue.ts";
 import type { RegistryReader } from "./registry-reader.ts";
@@ -18,6 +19,7 @@ export interface ConsoleParts {
   readonly queue: KeyedQueue;
   /** Absent without an issuer. */
   readonly teams: ConsoleTeams | undefined;
+  readonly agents: Pick<ConnectedAgents, "sync">;
   /** Aborts when the plugin ends. */
   readonly signal: AbortSignal;
 }
@@ -48,8 +50,10 @@ export class Console {
   /** @returns whether there was such an instance */
   async delete(id: string): Promise<boolean> {
     const wasThere = await this.#parts.instances.delete(id);
-    if (wasThere) await this.#follow("on_deleted", [id]);
-    return wasThere;
+    if (!wasThere) return false;
+    await this.#parts.agents.sync();
+    await this.#follow("on_deleted", [id]);
+    return true;
   }
 
   /** @returns whether the issuer knows of it already */
@@ -72,8 +76,10 @@ export class Console {
   /** @returns whether there was such a workspace */
   async deleteWorkspace(id: string): Promise<boolean> {
     const detached = await this.#parts.workspaces.delete(id);
-    if (detached) await this.#follow("on_workspace_deleted", detached);
-    return detached !== undefined;
+    if (!detached) return false;
+    await this.#parts.agents.sync();
+    await this.#follow("on_workspace_deleted", detached);
+    return true;
   }
 
   /** Reads the registry of an instance again; when that fails, the agents of before stay. @returns why it failed */
@@ -90,6 +96,7 @@ export class Console {
       const { agents, leftOut } = await registry.read(url, signal);
       if (leftOut > 0) log.warn({ instance: id, leftOut }, "entries of a registry are left out");
       await instances.replaceAgents(id, agents);
+      await this.#parts.agents.sync();
       return undefined;
     } catch (error) {
       const { message } = toGatewayError(error);
@@ -99,6 +106,7 @@ export class Console {
   }
 
   async #changed({ attached, detached }: TeamChange): Promise<boolean> {
+    await this.#parts.agents.sync();
     const refreshed = within(Promise.all(attached.map((id) => this.refresh(id))), PATIENCE_MS);
     const told = await Promise.all([
       this.#follow("on_detached", detached),

@@ -1,7 +1,8 @@
 import { definePlugin } from "propylon";
+import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";
-import { registerMetrics } from "./metrics.ts";
+import { registerHealthMetrics, registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
@@ -10,10 +11,12 @@ import { registerRoutes } from "./routes.ts";
 export default definePlugin({
   name: "console",
   config: optionsSchema,
+  inject: { servers: McpServers },
   commands,
   setup(gateway) {
     const metrics = registerMetrics(gateway.metrics);
-    const parts = createParts(gateway, metrics);
+    const parts = createParts(gateway, metrics, gateway.services.servers);
+    registerHealthMetrics(gateway.metrics, parts.agents);
     registerRoutes(gateway, parts);
     registerPanels(gateway);
     gateway.onStart(() => parts.start());

@@ -1,6 +1,7 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
+import type { ConnectedAgents } from "./connected-agents.ts";
 import type { Console } from "./console.ts";
 import { type Instances, noInstance } from "./instances.ts";
 import { MAX_URL } from "./registry-reader.ts";
@@ -36,6 +37,7 @@ const registrationSchema = z
 export interface InstanceFaces {
   readonly desk: Console;
   readonly instances: Instances;
+  readonly agents: ConnectedAgents;
   readonly teams: ConsoleTeams | undefined;
 }
 
@@ -48,24 +50,26 @@ export function registerInstances(gateway: PluginContext, faces: InstanceFaces):
   }
 }
 
-function registerAll(gateway: PluginContext, path: string, { desk, instances }: InstanceFaces) {
+function registerAll(gateway: PluginContext, path: string, faces: InstanceFaces) {
+  const { desk, instances, agents } = faces;
   gateway.route("GET", path, READ, async () => ({
-    instances: await toInstanceList(instances, await instances.list()),
+    instances: await toInstanceList(instances, await instances.list(), agents),
   }));
   gateway.route("POST", path, CHANGE, async (event) => {
     const { registry_url: url, name } = await readJson(event, registrationSchema);
     event.context.target = { ...(name !== undefined && { name }) };
     const id = await desk.register(url, name);
     event.context.target = { instance: id };
-    return Response.json(await viewOf(instances, id), {
+    return Response.json(await viewOf(faces, id), {
       status: 201,
       headers: { location: `${path}/${id}` },
     });
   });
 }
 
-function registerOne(gateway: PluginContext, path: string, { desk, instances }: InstanceFaces) {
-  gateway.route("GET", `${path}/:id`, READ, (event) => viewOf(instances, instanceIdOf(event)));
+function registerOne(gateway: PluginContext, path: string, faces: InstanceFaces) {
+  const { desk, instances } = faces;
+  gateway.route("GET", `${path}/:id`, READ, (event) => viewOf(faces, instanceIdOf(event)));
   gateway.route("DELETE", `${path}/:id`, CHANGE, async (event) => {
     if (!(await desk.delete(instanceIdOf(event)))) throw noInstance();
     return new Response(null, { status: 204 });
@@ -73,20 +77,21 @@ function registerOne(gateway: PluginContext, path: string, { desk, instances }: 
   gateway.route("POST", `${path}/:id/refresh`, CHANGE, async (event) => {
     const { id } = await instances.get(instanceIdOf(event));
     await desk.refresh(id);
-    return viewOf(instances, id);
+    return viewOf(faces, id);
   });
 }
 
-function registerTeam(gateway: PluginContext, path: string, { instances, teams }: InstanceFaces) {
+function registerTeam(gateway: PluginContext, path: string, faces: InstanceFaces) {
+  const { instances, teams } = faces;
   gateway.route("POST", `${path}/:id/provision`, CHANGE, async (event) => {
     const { id } = await instances.get(instanceIdOf(event));
     await withIssuer(teams).sync(id);
-    return viewOf(instances, id);
+    return viewOf(faces, id);
   });
   gateway.route("POST", `${path}/:id/rotate`, SECRET, async (event) => {
     const { id } = await instances.get(instanceIdOf(event));
     await withIssuer(teams).rotate(id);
-    return viewOf(instances, id);
+    return viewOf(faces, id);
   });
   gateway.route("POST", `${path}/:id/reveal`, SECRET, async (event) => {
     const { id } = await instances.get(instanceIdOf(event));
@@ -95,9 +100,9 @@ function registerTeam(gateway: PluginContext, path: string, { instances, teams }
   });
 }
 
-async function viewOf(instances: Instances, id: string) {
-  const [row, agents] = await Promise.all([instances.get(id), instances.agentsOf([id])]);
-  return toInstanceView(row, agents);
+async function viewOf({ instances, agents }: InstanceFaces, id: string) {
+  const [row, rows] = await Promise.all([instances.get(id), instances.agentsOf([id])]);
+  return toInstanceView(row, rows, agents);
 }
 
 /** Whatever is not an id that we made is unknown, and gets to no database. */

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { GatewayError } from "propylon";
 import type { ConsoleDatabase, Queries } from "./database.ts";
 import type { RegistryAgent } from "./registry-document.ts";
-import type { AgentRow, InstanceRow } from "./tables.ts";
+import type { AgentRow, ConnectedRow, InstanceRow } from "./tables.ts";
 
 /** What a new instance is. */
 export interface NewInstance {
@@ -100,6 +100,40 @@ export class Instances {
       .orderBy("instance_id")
       .orderBy("position")
       .execute();
+  }
+
+  /** An agent of an instance. */
+  findAgent(instance: string, server: string): Promise<AgentRow | undefined> {
+    return this.#database.db
+      .selectFrom("agent_connection")
+      .selectAll()
+      .where("instance_id", "=", instance)
+      .where("server_id", "=", server)
+      .executeTakeFirst();
+  }
+
+  /** The agents of the instances that are attached to any workspace, oldest instance first. */
+  async attachedAgents(
+    limit: number,
+  ): Promise<{ readonly rows: readonly ConnectedRow[]; readonly leftOut: number }> {
+    const { db } = this.#database;
+    const attached = db
+      .selectFrom("agent_connection")
+      .innerJoin("instance", "instance.id", "agent_connection.instance_id")
+      .where("instance.id", "in", db.selectFrom("workspace_instance").select("instance_id"));
+    const rows = await attached
+      .selectAll("agent_connection")
+      .select("instance.name as instance_name")
+      .orderBy("instance.created_at")
+      .orderBy("instance.id")
+      .orderBy("agent_connection.position")
+      .limit(limit)
+      .execute();
+    if (rows.length < limit) return { rows, leftOut: 0 };
+    const { count } = await attached
+      .select((each) => each.fn.countAll().as("count"))
+      .executeTakeFirstOrThrow();
+    return { rows, leftOut: Number(count) - rows.length };
   }
 
   /** Puts what a registry says now in the place of what it said before. */

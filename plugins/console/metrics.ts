@@ -1,4 +1,8 @@
-import { Counter, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { AgentHealth } from "./agent-health.ts";
+import { agentId, type ConnectedAgents } from "./connected-agents.ts";
+
+const VALUE: Readonly<Record<AgentHealth["status"], number>> = { ok: 1, degraded: 0.5, error: 0 };
 
 /** What is counted of the teams. */
 export interface TeamMetrics {
@@ -37,4 +41,42 @@ export function registerMetrics(registry: Registry): TeamMetrics {
       ),
     },
   };
+}
+
+/** Registers `daedalus_agent_health` and `console_agents_left_out`, read when scraped. */
+export function registerHealthMetrics(registry: Registry, agents: ConnectedAgents): void {
+  const health = new Gauge({
+    name: "daedalus_agent_health",
+    help: "Health of an agent: 1 ok, 0.5 degraded, 0 error. Of two with the same names the lower.",
+    labelNames: ["instance", "agent"],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [labels, value] of healthByName(agents)) this.set(labels, value);
+    },
+  });
+  const leftOut = new Gauge({
+    name: "console_agents_left_out",
+    help: "Agents of attached instances that are not connected, because there are too many.",
+    registers: [],
+    collect() {
+      this.set(agents.leftOut);
+    },
+  });
+  registry.registerMetric(health);
+  registry.registerMetric(leftOut);
+}
+
+/** Names of instances are not unique, and one that is well must not hide another. */
+function healthByName(agents: ConnectedAgents) {
+  const values = new Map<string, readonly [{ instance: string; agent: string }, number]>();
+  for (const { row } of agents.connected) {
+    const health = agents.healthOf(agentId(row));
+    if (!health) continue;
+    const labels = { instance: row.instance_name, agent: row.server_id };
+    const name = JSON.stringify(labels);
+    const lowest = Math.min(VALUE[health.status], values.get(name)?.[1] ?? 1);
+    values.set(name, [labels, lowest]);
+  }
+  return values.values();
 }

@@ -1,5 +1,5 @@
 import { durationSchema, sizeSchema } from "propylon";
-import { secretKeysSchema } from "propylon/kit";
+import { readDuration, secretKeysSchema } from "propylon/kit";
 import { z } from "zod";
 
 const issuerSchema = z.strictObject({
@@ -51,7 +51,41 @@ export const optionsSchema = z.strictObject({
     .default(1_000)
     .describe("Instances, with those whose team the issuer has not deleted yet."),
   maxWorkspaces: z.int().min(1).max(10_000).default(1_000).describe("Workspaces."),
+  maxAttachments: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(10_000)
+    .describe("Instances attached to workspaces, all workspaces together."),
+  maxConnectedAgents: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(1_000)
+    .describe("Agents of attached instances that are connected; nothing is known of further ones."),
+  healthInterval: durationSchema()
+    .optional()
+    .describe(
+      "How often a connected agent is asked how it is, more or less a tenth, at least 1s. A bare number is seconds. Default: the variable `DAEDALUS_MCP_HEALTH_INTERVAL`, else 1m.",
+    ),
+  healthTimeout: durationSchema()
+    .default(5_000)
+    .describe(
+      "Longest wait for an agent to connect or to say how it is; without an answer it is in `error`. A bare number is seconds.",
+    ),
+  maxAnswer: sizeSchema()
+    .default(4 * 1024 * 1024)
+    .describe("Largest single message of an agent; a bare number is bytes."),
 });
 
 /** Options, durations in milliseconds. */
 export type ConsoleOptions = z.output<typeof optionsSchema>;
+
+/** @throws {GatewayError} `invalid` for a variable that is no duration */
+export function healthIntervalOf(
+  { healthInterval }: ConsoleOptions,
+  environment: NodeJS.ProcessEnv = process.env,
+): number {
+  const chosen = healthInterval ?? readDuration(environment, "DAEDALUS_MCP_HEALTH_INTERVAL");
+  return Math.max(1_000, chosen ?? 60_000);
+}

@@ -7,6 +7,7 @@ import { MAX_URL } from "./registry-reader.ts";
 export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
   registerInstances(gateway);
   registerWorkspaces(gateway);
+  registerAgents(gateway);
 }
 
 function registerInstances(gateway: Pick<PluginContext, "panel">): void {
@@ -95,6 +96,30 @@ function registerWorkspaces(gateway: Pick<PluginContext, "panel">): void {
           },
         ],
         empty: "There is no workspace yet.",
+      },
+    },
+  });
+}
+
+function registerAgents(gateway: Pick<PluginContext, "panel">): void {
+  gateway.panel({
+    id: "agents",
+    title: "Agents of teams",
+    place: "page",
+    access: "viewer",
+    view: {
+      table: {
+        from: "GET /api/v1/agents",
+        rows: "/agents",
+        columns: [
+          { label: "Agent", value: "/title" },
+          { label: "Team", value: "/instance" },
+          { label: "Health", value: "/health/status", as: "state" },
+          { label: "Why", value: "/health/message" },
+          { label: "Asked", value: "/health/checked_at", as: "time" },
+          { label: "Description", value: "/description" },
+        ],
+        empty: "No team with agents is attached to a workspace.",
       },
     },
   });

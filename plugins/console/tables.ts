@@ -47,6 +47,11 @@ export interface AgentRow {
   readonly url: string;
 }
 
+/** An agent of an instance that is attached somewhere. */
+export interface ConnectedRow extends AgentRow {
+  readonly instance_name: string;
+}
+
 /** A team that the issuer is still to delete. */
 export interface RetiredRow {
   readonly id: string;

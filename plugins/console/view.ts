@@ -1,3 +1,4 @@
+import { agentId, type ConnectedAgents } from "./connected-agents.ts";
 import type { Instances } from "./instances.ts";
 import type { AgentRow, InstanceRow, WorkspaceRow } from "./tables.ts";
 import type { Workspaces } from "./workspaces.ts";
@@ -6,11 +7,12 @@ import type { Workspaces } from "./workspaces.ts";
 export const NO_TEAMS =
   "No teams attached to this workspace. Go to workspace settings → Attached Teams.";
 
-/** An agent as the REST shows it. */
-export function toAgentView({ instance_id: instance, server_id: server, ...agent }: AgentRow) {
-  const { name, title, description, icon, url } = agent;
+/** An agent as the REST shows it; its health is null as long as it is not attached or was not asked. */
+export function toAgentView(row: AgentRow, agents: ConnectedAgents) {
+  const { instance_id: instance, server_id: server, name, title, description, icon, url } = row;
+  const id = agentId(row);
   return {
-    id: `${instance}:${server}`,
+    id,
     instance_id: instance,
     server_id: server,
     name,
@@ -18,11 +20,16 @@ export function toAgentView({ instance_id: instance, server_id: server, ...agent
     description,
     icon,
     url,
+    health: agents.healthOf(id) ?? null,
   };
 }
 
 /** An instance as the REST shows it; nothing of its token but whether there is one. */
-export function toInstanceView(row: InstanceRow, agents: readonly AgentRow[]) {
+export function toInstanceView(
+  row: InstanceRow,
+  rows: readonly AgentRow[],
+  agents: ConnectedAgents,
+) {
   return {
     id: row.id,
     name: row.name,
@@ -33,16 +40,20 @@ export function toInstanceView(row: InstanceRow, agents: readonly AgentRow[]) {
     team_reason: row.team_reason,
     token: row.team_jwt === null ? "none" : row.revealed_at === null ? "unseen" : "shown",
     created_at: row.created_at,
-    agents: agents.map(toAgentView),
+    agents: rows.map((agent) => toAgentView(agent, agents)),
   };
 }
 
 /** All of them. */
-export async function toInstanceList(instances: Instances, rows: readonly InstanceRow[]) {
-  const agents = new Map<string, AgentRow[]>(rows.map(({ id }) => [id, []]));
-  for (const agent of await instances.agentsOf([...agents.keys()]))
-    agents.get(agent.instance_id)!.push(agent);
-  return rows.map((row) => toInstanceView(row, agents.get(row.id)!));
+export async function toInstanceList(
+  instances: Instances,
+  rows: readonly InstanceRow[],
+  agents: ConnectedAgents,
+) {
+  const ofEach = new Map<string, AgentRow[]>(rows.map(({ id }) => [id, []]));
+  for (const agent of await instances.agentsOf([...ofEach.keys()]))
+    ofEach.get(agent.instance_id)!.push(agent);
+  return rows.map((row) => toInstanceView(row, ofEach.get(row.id)!, agents));
 }
 
 /** A workspace as the REST shows it. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { PluginContext, RouteEvent } from "propylon";
 import { pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
+import type { ConnectedAgents } from "./connected-agents.ts";
 import type { Console } from "./console.ts";
 import { instanceIdOf, displayNameSchema } from "./instance-routes.ts";
 import type { Instances } from "./instances.ts";
@@ -23,6 +24,7 @@ const teamsSchema = z.strictObject({ teams: z.array(z.uuid()).max(1_000) });
 export interface WorkspaceFaces {
   readonly desk: Console;
   readonly instances: Instances;
+  readonly agents: ConnectedAgents;
   readonly workspaces: Workspaces;
 }
 
@@ -51,7 +53,7 @@ function registerAll(gateway: PluginContext, { workspaces }: WorkspaceFaces): vo
 
 function registerOne(
   gateway: PluginContext,
-  { desk, workspaces, instances }: WorkspaceFaces,
+  { desk, workspaces, instances, agents }: WorkspaceFaces,
 ): void {
   gateway.route("GET", `${PATH}/:id`, READ, async (event) =>
     toWorkspaceView(workspaces, await workspaces.get(workspaceOf(event))),
@@ -62,7 +64,7 @@ function registerOne(
   });
   gateway.route("GET", `${PATH}/:id/agents`, READ, async (event) => {
     const { id } = await workspaces.get(workspaceOf(event));
-    return pickerOf(await workspaces.teamsOf(id), instances);
+    return pickerOf(await workspaces.teamsOf(id), instances, agents);
   });
 }
 
@@ -87,12 +89,12 @@ function registerTeams(gateway: PluginContext, { desk, workspaces }: WorkspaceFa
 }
 
 /** The agents of the attached teams, as the picker of a chat shows them. */
-async function pickerOf(teams: readonly string[], instances: Instances) {
-  const [names, agents] = await Promise.all([instances.namesOf(teams), instances.agentsOf(teams)]);
-  const shown = agents.map(toAgentView).map((agent) => ({
-    ...agent,
-    label: `${names.get(agent.instance_id) ?? ""} › ${agent.title}`,
-  }));
+async function pickerOf(teams: readonly string[], instances: Instances, agents: ConnectedAgents) {
+  const [names, rows] = await Promise.all([instances.namesOf(teams), instances.agentsOf(teams)]);
+  const shown = rows.map((row) => {
+    const agent = toAgentView(row, agents);
+    return { ...agent, label: `${names.get(agent.instance_id) ?? ""} › ${agent.title}` };
+  });
   const order = new Map(teams.map((id, at) => [id, at]));
   return {
     agents: shown.toSorted((a, b) => order.get(a.instance_id)! - order.get(b.instance_id)!),

@@ -1,6 +1,7 @@
 import { GatewayError } from "propylon";
-import type { ConsoleDatabase } from "./database.ts";
+import type { ConsoleDatabase, Queries } from "./database.ts";
 import { noInstance } from "./instances.ts";
+import type { ConsoleOptions } from "./options.ts";
 import type { WorkspaceRow } from "./tables.ts";
 
 /** Which instances a change is about. */
@@ -9,14 +10,17 @@ export interface TeamChange {
   readonly detached: readonly string[];
 }
 
+/** How much there may be. */
+type Limits = Pick<ConsoleOptions, "maxWorkspaces" | "maxAttachments">;
+
 /** The workspaces and which instances are attached to each. */
 export class Workspaces {
   readonly #database: ConsoleDatabase;
-  readonly #max: number;
+  readonly #limits: Limits;
 
-  constructor(database: ConsoleDatabase, max: number) {
+  constructor(database: ConsoleDatabase, limits: Limits) {
     this.#database = database;
-    this.#max = max;
+    this.#limits = limits;
   }
 
   list(): Promise<WorkspaceRow[]> {
@@ -50,9 +54,10 @@ export class Workspaces {
         .selectFrom("workspace")
         .select((each) => each.fn.countAll().as("count"))
         .executeTakeFirstOrThrow();
-      if (Number(count) > this.#max)
-        throw new GatewayError("rate_limited", `There are ${this.#max} workspaces already.`, {
-          data: { limit: this.#max },
+      const { maxWorkspaces: limit } = this.#limits;
+      if (Number(count) > limit)
+        throw new GatewayError("rate_limited", `There are ${limit} workspaces already.`, {
+          data: { limit },
           hint: "Delete one, or raise plugins.console.maxWorkspaces.",
         });
     });
@@ -113,17 +118,23 @@ export class Workspaces {
     return rows.map((row) => row.workspace_id);
   }
 
-  /** @throws {GatewayError} `not_found` when either is gone @returns whether it was not attached before */
+  /**
+   * @throws {GatewayError} `not_found` when either is gone; `rate_limited` when there are too many attachments
+   * @returns whether it was not attached before
+   */
   async attach(workspace: string, instance: string): Promise<boolean> {
-    const { db } = this.#database;
     const row = { workspace_id: workspace, instance_id: instance, created_at: now() };
     try {
-      const { numInsertedOrUpdatedRows } = await db
-        .insertInto("workspace_instance")
-        .values(row)
-        .onConflict((conflict) => conflict.columns(["workspace_id", "instance_id"]).doNothing())
-        .executeTakeFirst();
-      return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+      return await this.#database.db.transaction().execute(async (queries) => {
+        const { numInsertedOrUpdatedRows } = await queries
+          .insertInto("workspace_instance")
+          .values(row)
+          .onConflict((conflict) => conflict.columns(["workspace_id", "instance_id"]).doNothing())
+          .executeTakeFirst();
+        const isNew = (numInsertedOrUpdatedRows ?? 0n) > 0n;
+        if (isNew) await this.#checkRoom(queries, 0);
+        return isNew;
+      });
     } catch (error) {
       // A foreign key is refused with another error by each database.
       await this.#checkPresent(workspace, [instance]);
@@ -141,15 +152,30 @@ export class Workspaces {
     return numDeletedRows > 0n;
   }
 
-  /** Attaches exactly these. @throws {GatewayError} `not_found` when the workspace or one of them is gone */
+  /** Attaches exactly these. @throws {GatewayError} as {@link attach} */
   async replaceTeams(workspace: string, instances: readonly string[]): Promise<TeamChange> {
     await this.#checkPresent(workspace, instances);
     const before = await this.teamsOf(workspace);
     const attached = instances.filter((id) => !before.includes(id));
     const detached = before.filter((id) => !instances.includes(id));
+    await this.#checkRoom(this.#database.db, attached.length - detached.length);
     for (const id of detached) await this.detach(workspace, id);
     for (const id of attached) await this.attach(workspace, id);
     return { attached, detached };
+  }
+
+  /** @param more attachments that are still to be made */
+  async #checkRoom(queries: Queries, more: number): Promise<void> {
+    const { count } = await queries
+      .selectFrom("workspace_instance")
+      .select((each) => each.fn.countAll().as("count"))
+      .executeTakeFirstOrThrow();
+    const { maxAttachments: limit } = this.#limits;
+    if (Number(count) + more <= limit) return;
+    throw new GatewayError("rate_limited", "Too many instances are attached to workspaces.", {
+      data: { limit },
+      hint: "Detach some, or raise plugins.console.maxAttachments.",
+    });
   }
 
   async #checkPresent(workspace: string, instances: readonly string[]): Promise<void> {

@@ -1,7 +1,6 @@
 import type { PluginContext } from "propylon";
-import { setTimer } from "propylon/kit";
+import { Checks, type KnownFact, setTimer } from "propylon/kit";
 import type { AgentsService, ModelPreflight } from "propylon/plugins/agents";
-import { Checks, type Known } from "./checks.ts";
 import type { HealthOptions } from "./options.ts";
 
 /** What the provider of an agent's model said without being asked to think. */
@@ -26,7 +25,7 @@ export class ModelChecks {
     this.checks = new Checks({
       interval: config.preflightInterval,
       lasts: 4 * config.preflightInterval + config.timeout,
-      known: keep("models", () => new Map<string, Known<ModelHealth>>()),
+      known: keep("models", () => new Map<string, KnownFact<ModelHealth>>()),
       ask: (agent, signal) => this.#ask(agent, signal),
     });
   }

@@ -1,7 +1,6 @@
 import { GatewayError, toGatewayError, type PluginContext, type Server } from "propylon";
-import { type ProbeRung, setTimer } from "propylon/kit";
+import { Checks, type KnownFact, type ProbeRung, setTimer } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
-import { Checks, type Known } from "./checks.ts";
 import type { HealthOptions } from "./options.ts";
 import type { ServerHealth } from "./service.ts";
 import { describeSlowness } from "./words.ts";
@@ -33,7 +32,7 @@ export class ServerChecks {
     this.checks = new Checks({
       interval: config.interval,
       lasts: 4 * config.interval + config.timeout,
-      known: keep("servers", () => new Map<string, Known<ServerHealth>>()),
+      known: keep("servers", () => new Map<string, KnownFact<ServerHealth>>()),
       ask: (server, signal) => this.#ask(server, signal),
     });
   }

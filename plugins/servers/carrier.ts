@@ -12,6 +12,7 @@ import type { Exchange } from "./exchange.ts";
 import type { OwnConnections } from "./own-connections.ts";
 import { idOfLegacyTask, idOfTask, ServerTask, type TaskLink } from "./server-task.ts";
 import type { Supervision } from "./supervision.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /** How long a server may take to tell of a task, in milliseconds. */
 const TASK_MS = 30_000;
@@ -60,6 +61,24 @@ export class Carrier {
     const { connection } = this.#supervision;
     if (!connection || this.#own.suits(call, connection)) return this.#later(call);
     return this.#send(connection, call);
+  }
+
+  /** Calls a tool for the gateway itself. */
+  async ask(tool: string, args: Json, signal: AbortSignal): Promise<Answer> {
+    const supervision = this.#supervision;
+    const { state } = supervision.status;
+    // The next attempt may be minutes away.
+    if (state === "backoff" || state === "failed")
+      await unlessAborted(supervision.reconnect(), signal);
+    const connection = await supervision.whenConnected(signal);
+    try {
+      return await askOn(connection, tool, args, signal);
+    } catch (error) {
+      // One that was restarted does not know the session of before.
+      const isStill = connection === supervision.connection;
+      if (isStill || signal.aborted || toGatewayError(error).code !== "upstream_error") throw error;
+      return askOn(await supervision.whenConnected(signal), tool, args, signal);
+    }
   }
 
   /** Waits for a task that the server began for a call. */
@@ -145,4 +164,14 @@ export class Carrier {
       this.#waiting--;
     }
   }
+}
+
+function askOn(
+  connection: Connection,
+  tool: string,
+  args: Json,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const params = { name: tool, arguments: args };
+  return connection.request("tools/call", params, { signal, name: tool });
 }

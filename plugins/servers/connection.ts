@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { type Answer, type Call, GatewayError, type Json, type ServerEvent } from "propylon";
 import { abortableOf, abortError, declaresTasks, setTimer } from "propylon/kit";
@@ -124,11 +125,14 @@ export class Connection implements ExchangeOwner {
     const signal = abortableOf(call);
     if (signal.aborted) return Promise.reject(abortError(signal));
     const id = nextId();
+    // Agents of the Pallas interface are promised a UUID; everybody else takes any text.
+    const token = call.progress && randomUUID();
     const mirror = this.mirrors.size === 0 ? undefined : this.mirrors.get(call.name);
     const exchange = new Exchange({
       id,
+      token,
       method: call.method,
-      message: encodeCall(this, id, call),
+      message: encodeCall(this, id, call, token),
       name: call.method === "completion/complete" ? undefined : call.name,
       mirrored:
         mirror && call.method === "tools/call" ? mirrorArguments(mirror, call.args) : undefined,

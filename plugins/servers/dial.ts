@@ -4,6 +4,7 @@ import { type Era, GatewayError, toGatewayError } from "propylon";
 import {
   type HttpServerConfig,
   type RingBuffer,
+  Semaphore,
   setTimer,
   type StdioServerConfig,
 } from "propylon/kit";
@@ -15,7 +16,6 @@ import { HttpWire } from "./http.ts";
 import type { Credentials } from "./personal.ts";
 import { StdioWire } from "./stdio-wire.ts";
 import { SseWire } from "./sse-legacy.ts";
-import { Semaphore } from "./semaphore.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
 
 /** Children that may be starting at once, of all servers of the process: fifty at once starve each other and the gateway. */

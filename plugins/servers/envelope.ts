@@ -60,11 +60,16 @@ export function callHeaders(call: Call | undefined): readonly string[] | undefin
 }
 
 /** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `JSON.stringify`. */
-export function encodeCall(sender: Sender, id: string, call: Call): string {
-  const { method, name, args, progress } = call;
+export function encodeCall(
+  sender: Sender,
+  id: string,
+  call: Call,
+  token: string | undefined,
+): string {
+  const { method, name, args } = call;
   const asked = paramsOf(call);
   const params = sender.makesTasks && needsTask(call) ? { ...asked, task: {} } : asked;
-  const meta = requestMeta(sender, method, call, progress ? id : undefined);
+  const meta = requestMeta(sender, method, call, token);
   const own = meta === undefined ? undefined : { _meta: meta };
   if (method === "resources/read") return encode(id, method, { ...params, uri: name, ...own });
   if (method === "completion/complete") return encode(id, method, { ...params, ...own });

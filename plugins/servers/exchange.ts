@@ -19,6 +19,8 @@ export interface Stoppable {
 /** The parts of an {@link Exchange}. */
 export interface ExchangeParts {
   readonly id: string;
+  /** See {@link Awaited.token}. */
+  readonly token?: string | undefined;
   readonly method: string;
   /** The serialised request. */
   readonly message: string;
@@ -41,6 +43,7 @@ export class Exchange implements Awaited {
   /** What reads its answer, where that has a stream of its own. */
   stream: Stoppable | undefined = undefined;
   readonly id: string;
+  readonly token: string | undefined;
   readonly method: string;
   readonly message: string;
   readonly name: string | undefined;
@@ -69,6 +72,7 @@ export class Exchange implements Awaited {
 
   constructor(parts: ExchangeParts) {
     this.id = parts.id;
+    this.token = parts.token;
     this.method = parts.method;
     this.message = parts.message;
     this.name = parts.name;
@@ -121,6 +125,8 @@ export function isCongested({ done, call }: Exchange): boolean {
 /** Something found by the id it was sent with. */
 export interface Awaited extends Slotted {
   readonly id: string;
+  /** What its progress is reported with, where it asks for that. */
+  readonly token?: string | undefined;
   /** The next one in the same bucket. Belongs to {@link Pending}. */
   below: Awaited | undefined;
 }
@@ -132,6 +138,7 @@ const BUCKETS = 1_024;
 export class Pending<T extends Awaited> {
   readonly #all = new InFlightSet<T>();
   readonly #buckets: (T | undefined)[] = Array.from({ length: BUCKETS });
+  readonly #tokens = new Map<string, T>();
 
   /** The one with this id. */
   get(id: string): T | undefined {
@@ -140,17 +147,24 @@ export class Pending<T extends Awaited> {
     return found;
   }
 
+  /** The one whose progress is reported with this token. */
+  byToken(token: string): T | undefined {
+    return this.#tokens.get(token);
+  }
+
   /** Adds a request; its id is new. */
   add(request: T): void {
     const bucket = bucketOf(request.id);
     request.below = this.#buckets[bucket];
     this.#buckets[bucket] = request;
     this.#all.add(request);
+    if (request.token !== undefined) this.#tokens.set(request.token, request);
   }
 
   /** Forgets a request; tells whether it was there. */
   delete(request: T): boolean {
     if (!this.#all.delete(request)) return false;
+    if (request.token !== undefined) this.#tokens.delete(request.token);
     const bucket = bucketOf(request.id);
     const first = this.#buckets[bucket]!;
     if (first === request) this.#buckets[bucket] = request.below as T | undefined;

@@ -196,7 +196,7 @@ export class Inbound {
 
   #progress(params: Json | undefined, origin: Exchange | undefined): void {
     const token = params?.["progressToken"];
-    const exchange = typeof token === "string" ? this.#options.pending.get(token) : undefined;
+    const exchange = typeof token === "string" ? this.#options.pending.byToken(token) : undefined;
     if (
       !exchange?.call?.progress ||
       (origin && origin !== exchange) ||

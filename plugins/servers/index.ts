@@ -41,6 +41,10 @@ export default definePlugin({
     };
     gateway.serverType("stdio", { create });
     gateway.serverType("http", { create });
-    return serviceOf(assertions, logins);
+    return serviceOf(
+      assertions,
+      logins,
+      (server, config) => new Upstream({ name: server, config, ...made }),
+    );
   },
 });

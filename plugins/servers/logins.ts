@@ -56,8 +56,13 @@ export class LoginSources {
 }
 
 /** What other plugins get. */
-export function serviceOf(assertions: Assertions, logins: LoginSources): McpServersService {
+export function serviceOf(
+  assertions: Assertions,
+  logins: LoginSources,
+  create: McpServersService["create"],
+): McpServersService {
   return {
+    create,
     get isUsed() {
       return assertions.isUsed;
     },

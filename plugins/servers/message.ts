@@ -51,7 +51,7 @@ const MEMBERS: ReadonlySet<string | undefined> = new Set([
 
 let last = 0;
 
-/** A request id no server can guess: unique in the process, also used as progress token. */
+/** A request id no server can guess: unique in the process. */
 export function nextId(): string {
   return PREFIX + (++last).toString(36);
 }

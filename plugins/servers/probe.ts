@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { type Era, GatewayError, type ServerStatus } from "propylon";
-import { type HttpServerConfig, type ProbeReport, abortError } from "propylon/kit";
+import { type HttpServerConfig, type ProbeReport, Semaphore, abortError } from "propylon/kit";
 import type { UpstreamConfig } from "./dial.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "./dropped.ts";
@@ -9,7 +9,6 @@ import { greet } from "./greeting.ts";
 import { HttpWire } from "./http.ts";
 import { toProbeFailure } from "./probe-failure.ts";
 import { SseWire } from "./sse-legacy.ts";
-import { Semaphore } from "./semaphore.ts";
 
 /** How long an answer that came too late is still waited for, so that the session it opens can be ended, in milliseconds. */
 const LINGER_MS = 5_000;

@@ -1,4 +1,11 @@
-import { type Answer, type Call, defineService, type Json, type Principal } from "propylon";
+import {
+  type Answer,
+  type Call,
+  defineService,
+  type Json,
+  type ManagedServer,
+  type Principal,
+} from "propylon";
 import type { HttpServerConfig } from "propylon/kit";
 
 /** Keys that servers check the gateway's assertions with. */
@@ -51,8 +58,26 @@ export interface ServerLogins {
   ): ServerAccount;
 }
 
-/** What other plugins do for the servers that speak MCP. */
+/** A server that a plugin talks to by itself: it is in no list, and nobody's calls reach it but those that the plugin passes on. */
+export interface OwnServer extends ManagedServer {
+  /**
+   * Calls a tool for the plugin itself: there is no caller, and no progress is asked for. Where there is no connection, or it breaks,
+   * another one is made first.
+   *
+   * @param signal ends the wait
+   * @throws {GatewayError} `upstream_error`, `timeout`; what aborted the signal
+   */
+  ask(tool: string, args: Json, signal: AbortSignal): Promise<Answer>;
+}
+
+/** What other plugins do for the servers that speak MCP, and have done. */
 export interface McpServersService extends AssertionKeysService {
+  /**
+   * Makes a server that is not one of the config, e.g. of an address that somebody entered: give it `allowAddresses` then.
+   * @param name for messages and the log
+   * @param config as `httpServerSchema` of `propylon/kit` made it, without `auth`
+   */
+  create(name: string, config: HttpServerConfig): OwnServer;
   /** The entries with `auth`, by the names of their servers. */
   logins(): ReadonlyMap<string, HttpServerConfig>;
   /** Has them log in so, until the function that it returns is called. The last one counts. */

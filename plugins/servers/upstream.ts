@@ -5,7 +5,7 @@ import {
   type Catalogue,
   type Era,
   GatewayError,
-  type ManagedServer,
+  type Json,
   type Server,
   type ServerEvent,
   type ServerStatus,
@@ -26,7 +26,7 @@ import { LogLevel } from "./log-level.ts";
 import { OwnConnections } from "./own-connections.ts";
 import { callWithLogin } from "./call-with-login.ts";
 import { credentialsOf, maxOwnConnections, type ServerCredentials } from "./personal.ts";
-import type { ServerAccount } from "./service.ts";
+import type { OwnServer, ServerAccount } from "./service.ts";
 import { Probe } from "./probe.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
@@ -59,7 +59,7 @@ export interface UpstreamOptions {
  * One MCP server behind the gateway: keeps at most one connection to it, brings it back when it is lost, and shows its last known
  * lists while it is away.
  */
-export class Upstream implements ManagedServer {
+export class Upstream implements OwnServer {
   readonly name: string;
   readonly watchesSignal = true;
   readonly hasUsableLists = true;
@@ -225,6 +225,10 @@ export class Upstream implements ManagedServer {
 
   resume(call: Call, task: string): Promise<Answer> {
     return this.#carrier.resume(call, task);
+  }
+
+  ask(tool: string, args: Json, signal: AbortSignal): Promise<Answer> {
+    return this.#carrier.ask(tool, args, signal);
   }
 
   /** Somebody logged in or out: what was opened without is opened anew. */

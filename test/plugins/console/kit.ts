@@ -32,6 +32,7 @@ export interface AgentView {
   readonly label?: string;
   readonly icon: string | null;
   readonly url: string;
+  readonly health: { readonly status: string; readonly message: string | null } | null;
 }
 
 /** What a request came back with. */
@@ -56,6 +57,8 @@ export interface TestConsole {
   readonly register: (name: string) => Promise<InstanceView>;
   readonly instance: (id: string) => Promise<InstanceView>;
   readonly metric: (name: string) => Promise<number>;
+  /** The page of all metrics. */
+  readonly page: () => Promise<string>;
   readonly close: () => Promise<void>;
 }
 
@@ -113,6 +116,7 @@ export async function setupConsole(
       return made.body;
     },
     instance: async (id) => (await ask<InstanceView>("GET", `/pallas/${id}`)).body,
+    page: () => gateway.metrics(),
     metric: async (name) => {
       const page = await gateway.metrics();
       return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(page)?.[1]);

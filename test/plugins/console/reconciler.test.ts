@@ -72,7 +72,7 @@ async function createParts(
   });
   const access = { ...config.issuer! };
   const instances = new Instances(database, 100);
-  const workspaces = new Workspaces(database, 100);
+  const workspaces = new Workspaces(database, { maxWorkspaces: 100, maxAttachments: 100 });
   const rows = new ToldRows(database);
   const queue = new KeyedQueue();
   const metrics = registerMetrics(new Registry());
@@ -83,7 +83,8 @@ async function createParts(
     issuer: new IssuerClient(access),
     sealer: new Fernet([SECRET_KEY]),
   });
-  const desk = new Console({ ...shared, registry: new RegistryReader(config), teams });
+  const agents = { sync: () => Promise.resolve() };
+  const desk = new Console({ ...shared, registry: new RegistryReader(config), teams, agents });
   // Back-off that is over with the next cycle.
   const retry = { initial: 0, max: 0 };
   const options = { teams, rows, metrics: metrics.reconcile, log, interval: 60_000, retry };

@@ -2,35 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { Semaphore } from "../../../plugins/servers/semaphore.ts";
 import { makeUpstream, reached } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
 
 const use = closing();
-const never = new AbortController().signal;
-
-it("a turn ends once, and goes to whoever has waited longest and still waits", async () => {
-  const turns = new Semaphore(1);
-  const order: string[] = [];
-  const first = await turns.take(never);
-  const gone = new AbortController();
-  const left = turns.take(gone.signal).then(
-    () => order.push("gone"),
-    (reason: unknown) => order.push(String(reason)),
-  );
-  const second = turns.take(never).then((end) => (order.push("second"), end));
-  const third = turns.take(never).then((end) => (order.push("third"), end));
-  gone.abort("left");
-  await left;
-  first();
-  first();
-  await second;
-  expect(order).toEqual(["left", "second"]);
-  (await second)();
-  (await third)();
-  await expect(turns.take(AbortSignal.abort("late"))).rejects.toBe("late");
-  (await turns.take(never))();
-});
 
 /** Notes when it starts and when it answers `initialize`, which it takes its time for. */
 const CHILD = `

@@ -1,4 +1,11 @@
-/** Lets a few at a time do something; the others wait in the order in which they came. */
+/**
+ * Lets a few at a time do something; the others wait in the order in which they came.
+ *
+ * @example
+ * const starts = new Semaphore(4);
+ * const end = await starts.take(signal);
+ * await start().finally(end);
+ */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();

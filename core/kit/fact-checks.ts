@@ -1,7 +1,12 @@
-import { within } from "propylon/kit";
+import { within } from "../timers.ts";
+import { Semaphore } from "./semaphore.ts";
 
-/** What is known under a name. */
-export interface Known<T> {
+/**
+ * What is known under a name.
+ *
+ * @example const known = gateway.keep("known", () => new Map<string, KnownFact<boolean>>());
+ */
+export interface KnownFact<T> {
   readonly value: T;
   /** When it was asked, in milliseconds of `performance.now()`. */
   readonly askedAt: number;
@@ -9,16 +14,23 @@ export interface Known<T> {
   readonly due: number;
 }
 
-/** How to find something out. */
+/**
+ * How to find something out.
+ *
+ * @example
+ * const options: ChecksOptions<boolean> = { interval: 15_000, lasts: 60_000, known, ask: (name) => isUp(name) };
+ */
 export interface ChecksOptions<T> {
   /** Milliseconds between two questions about a name. */
   readonly interval: number;
   /** Milliseconds after which what is known is too old to be told without asking. */
   readonly lasts: number;
   /** What is known already; outlives this. */
-  readonly known: Map<string, Known<T>>;
+  readonly known: Map<string, KnownFact<T>>;
   /** Asks. Must not reject; `undefined` = there is nothing to know. */
   readonly ask: (name: string, signal: AbortSignal) => Promise<T | undefined>;
+  /** Questions at a time; default: all. */
+  readonly parallel?: number;
 }
 
 /** A question that is not answered yet. */
@@ -30,13 +42,21 @@ interface Question {
   readonly abort: AbortController;
 }
 
-/** Facts by name that are found out by asking: told from memory, renewed in the background, one question per name at a time. */
+/**
+ * Facts by name that are found out by asking: told from memory, renewed in the background, one question per name at a time.
+ *
+ * @example
+ * const checks = new Checks({ interval: 15_000, lasts: 60_000, known: new Map(), ask: (name) => isUp(name) });
+ * const timer = setTicker(() => checks.renewDue(names), 1_000);
+ */
 export class Checks<T> {
   readonly #options: ChecksOptions<T>;
   readonly #asking = new Map<string, Question>();
+  readonly #turns: Semaphore;
 
   constructor(options: ChecksOptions<T>) {
     this.#options = options;
+    this.#turns = new Semaphore(options.parallel ?? Infinity);
   }
 
   /** What is known; `undefined` when it is nothing, or too old. */
@@ -95,13 +115,24 @@ export class Checks<T> {
   }
 
   async #ask(name: string, askedAt: number, signal: AbortSignal): Promise<void> {
-    const { interval, known, ask } = this.#options;
-    const value = await ask(name, signal);
+    const { interval, known } = this.#options;
+    const value = await this.#inTurn(name, signal);
     if (signal.aborted) return;
     this.#asking.delete(name);
     if (value === undefined) return void known.delete(name);
     // Spread, so that servers that were asked together drift apart.
     const due = askedAt + interval * (0.9 + 0.2 * Math.random());
     known.set(name, { value, askedAt, due });
+  }
+
+  async #inTurn(name: string, signal: AbortSignal): Promise<T | undefined> {
+    const { ask, parallel } = this.#options;
+    if (parallel === undefined) return ask(name, signal);
+    const end = await this.#turns.take(signal).catch(() => undefined);
+    try {
+      return end && (await ask(name, signal));
+    } finally {
+      end?.();
+    }
   }
 }

@@ -1,0 +1,183 @@
+import { GatewayError, type PluginContext, toGatewayError } from "propylon";
+import { Checks, httpServerSchema, setTicker, setTimer } from "propylon/kit";
+import type { McpServersService, OwnServer } from "propylon/plugins/servers";
+import { type AgentHealth, notWell, readHealth } from "./agent-health.ts";
+import type { Instances } from "./instances.ts";
+import type { KeyedQueue } from "./keyed-queue.ts";
+import type { ConsoleOptions } from "./options.ts";
+import type { ConnectedRow } from "./tables.ts";
+
+/** Agents that are asked at a time. */
+const PARALLEL = 32;
+/** Longest time between two looks at what is attached, in milliseconds: another gateway of the store may have changed it. */
+const LOOK_MS = 10_000;
+/** How long calls of an agent that is detached may go on, in milliseconds. */
+const GRACE_MS = 30_000;
+
+/** What {@link ConnectedAgents} works with. */
+export interface ConnectedAgentsOptions {
+  readonly config: ConsoleOptions;
+  /** Milliseconds between two questions to an agent. */
+  readonly interval: number;
+  readonly instances: Instances;
+  readonly servers: McpServersService;
+  readonly queue: KeyedQueue;
+  readonly log: PluginContext["log"];
+  /** Aborts when the plugin ends. */
+  readonly signal: AbortSignal;
+}
+
+/** An agent with a connection. */
+export interface ConnectedAgent {
+  readonly row: ConnectedRow;
+  readonly server: OwnServer;
+}
+
+/** The agents of all attached instances: a connection to each, and how it is. */
+export class ConnectedAgents {
+  readonly #options: ConnectedAgentsOptions;
+  readonly #connected = new Map<string, ConnectedAgent>();
+  readonly #checks: Checks<AgentHealth>;
+  #timers: readonly NodeJS.Timeout[] = [];
+  /** Agents beyond the limit. */
+  leftOut = 0;
+
+  constructor(options: ConnectedAgentsOptions) {
+    this.#options = options;
+    this.#checks = new Checks({
+      interval: options.interval,
+      lasts: Infinity,
+      known: new Map(),
+      ask: (id, signal) => this.#ask(id, signal),
+      parallel: PARALLEL,
+    });
+  }
+
+  /** Those with a connection. */
+  get connected(): Iterable<ConnectedAgent> {
+    return this.#connected.values();
+  }
+
+  get(id: string): ConnectedAgent | undefined {
+    return this.#connected.get(id);
+  }
+
+  /** What is known of an agent; `undefined` when it is not attached, or was not asked yet. */
+  healthOf(id: string): AgentHealth | undefined {
+    return this.#checks.latest(id);
+  }
+
+  /** Connects what is attached, and asks from now on how it is. */
+  async start(): Promise<void> {
+    await this.sync();
+    const { interval } = this.#options;
+    this.#timers = [
+      setTicker(() => this.#checks.renewDue(this.#connected.keys()), Math.min(1_000, interval)),
+      setTicker(() => void this.sync(), Math.min(LOOK_MS, interval)),
+    ];
+  }
+
+  /** Connects what is attached now, and nothing else. Never rejects. */
+  sync(): Promise<void> {
+    return this.#options.queue.run("agents", "sync", () => this.#sync());
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#checks.close();
+    await Promise.all([...this.#connected.values()].map(({ server }) => server.close(0)));
+    this.#connected.clear();
+  }
+
+  async #sync(): Promise<void> {
+    const { instances, config, log, signal } = this.#options;
+    try {
+      const { rows, leftOut } = await instances.attachedAgents(config.maxConnectedAgents);
+      if (signal.aborted) return;
+      if (leftOut > this.leftOut)
+        log.warn({ leftOut }, "more agents than plugins.console.maxConnectedAgents");
+      this.leftOut = leftOut;
+      this.#connect(new Map(rows.map((row) => [agentId(row), row])));
+    } catch (error) {
+      if (!signal.aborted) log.error({ err: error }, "the agents could not be read");
+    }
+  }
+
+  #connect(rows: ReadonlyMap<string, ConnectedRow>): void {
+    for (const [id, { row, server }] of this.#connected)
+      if (rows.get(id)?.url !== row.url) this.#disconnect(id, server);
+    for (const [id, row] of rows) {
+      const server = this.#connected.get(id)?.server ?? this.#open(id, row);
+      this.#connected.set(id, { row, server });
+    }
+    this.#checks.renewDue(rows.keys());
+  }
+
+  #disconnect(id: string, server: OwnServer): void {
+    this.#connected.delete(id);
+    this.#checks.forget(id);
+    void server.close(GRACE_MS);
+  }
+
+  /** The URL is what somebody's registry says: it leads where the operator allows, and no credential goes with it. */
+  #open(id: string, { url }: ConnectedRow): OwnServer {
+    const { config, servers } = this.#options;
+    const entry = httpServerSchema.parse({
+      url,
+      allowAddresses: config.allowedAddresses,
+      connectTimeout: config.healthTimeout,
+      maxResult: config.maxAnswer,
+      ping: 0,
+    });
+    const server = servers.create(id, entry);
+    server.on((event) => {
+      if (event.type === "state") this.#hear(id, event.status.state);
+    });
+    server.start();
+    return server;
+  }
+
+  /** Came or went: what is known may be wrong now. */
+  #hear(id: string, state: OwnServer["status"]["state"]): void {
+    const isUp = this.#checks.latest(id)?.status !== "error";
+    if (state === (isUp ? "backoff" : "ready") && this.#connected.has(id)) this.#checks.renew(id);
+  }
+
+  async #ask(id: string, dispose: AbortSignal): Promise<AgentHealth | undefined> {
+    const agent = this.#connected.get(id);
+    if (!agent) return undefined;
+    const { healthTimeout } = this.#options.config;
+    const limit = new AbortController();
+    const timer = setTimer(() => limit.abort(lateError(healthTimeout)), healthTimeout);
+    const signal = AbortSignal.any([limit.signal, dispose]);
+    const before = this.healthOf(id);
+    const health = await agent.server.ask("get_health", {}, signal).then(readHealth, toFailure);
+    clearTimeout(timer);
+    if (dispose.aborted) return undefined;
+    this.#tell(agent, before, health);
+    return health;
+  }
+
+  #tell({ row }: ConnectedAgent, before: AgentHealth | undefined, health: AgentHealth): void {
+    if (health.status === (before?.status ?? "ok")) return;
+    const { log } = this.#options;
+    const facts = { instance: row.instance_id, agent: row.server_id, ...health };
+    log[health.status === "error" ? "warn" : "info"](facts, "health of an agent changed");
+  }
+}
+
+/** Id of an agent in the REST. */
+export function agentId({
+  instance_id: instance,
+  server_id: server,
+}: Pick<ConnectedRow, "instance_id" | "server_id">): string {
+  return `${instance}:${server}`;
+}
+
+function toFailure(error: unknown): AgentHealth {
+  return notWell(toGatewayError(error).message);
+}
+
+function lateError(ms: number): GatewayError {
+  return new GatewayError("timeout", `The agent did not answer within ${ms / 1_000} s.`);
+}
