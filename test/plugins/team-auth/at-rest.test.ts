@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { definePlugin } from "propylon";
 import events from "propylon/plugins/events";
@@ -8,7 +9,16 @@ import metrics from "propylon/plugins/metrics";
 import { expect, it, onTestFinished } from "vitest";
 import { Fernet } from "propylon/kit";
 import { connectClient } from "../../../core/testing/index.ts";
-import { ADMIN_KEY, type RunningIssuer, SECRET_KEY, type Sent, startIssuer } from "./issuer.ts";
+import { startPropylon } from "../../core/cli/propylon.ts";
+import {
+  ADMIN_KEY,
+  type IssuerRequests,
+  requestsTo,
+  type RunningIssuer,
+  SECRET_KEY,
+  type Sent,
+  startIssuer,
+} from "./issuer.ts";
 
 /** Secrets of each of five kinds. */
 const EACH = 10;
@@ -44,14 +54,7 @@ it("T051, T144, T170, T171, T172: no secret is at rest in the open, or in anythi
     { plugins: [events, history, metrics, shelf] },
   );
   const told = listen(issuer);
-  const canaries = [
-    ...(await useTokens(issuer)),
-    ...(await useTeams(issuer)),
-    ...(await useKeys(issuer)),
-    ...(await useAccounts(issuer)),
-    ...(await guess(issuer)),
-  ];
-  expect(canaries).toHaveLength(5 * EACH);
+  const canaries = await useAll(issuer, (jwt) => callTool(issuer.url, jwt));
   const places: Places = { ...(await readRunning(issuer)), events: await told() };
   // T173: every wrong password is counted, up to the one from which on the address waits.
   expect(places["metrics"]).toContain('reason=\\"wrong_password\\"} 10');
@@ -82,8 +85,71 @@ it("T172: what the database has of a signing key is a Fernet token of the config
   expect(() => new Fernet([`${SECRET_KEY}!`]).open(token!)).toThrow(/another key/);
 });
 
+it("T051, T144: no secret stays in the memory of the process once it was used", async () => {
+  const folder = createFolder();
+  const config = {
+    listeners: { main: { port: 0 } },
+    store: "sqlite:./gateway.db",
+    auth: { apiKey: "${ADMIN_KEY}", maxFailures: 0 },
+    management: { mutations: true },
+    plugins: { "team-auth": { secretKeys: ["${OWN_KEY}"] }, history: {}, events: {} },
+  };
+  writeFileSync(join(folder, "gateway.json"), JSON.stringify(config));
+  const gateway = await startPropylon(["start", "gateway.json"], {
+    cwd: folder,
+    env: { ADMIN_KEY, OWN_KEY: SECRET_KEY, NODE_OPTIONS: "--heapsnapshot-signal=SIGUSR2" },
+  });
+  const { origin } = new URL(gateway.url);
+  const requests = requestsTo(origin);
+  const canaries = await useAll(requests, (jwt) => call(requests.send, { bearer: jwt }));
+  // What a connection read last is in its parser.
+  for (let each = 0; each < EACH; each++) await requests.send("GET", "/healthz", { bearer: null });
+  gateway.child.kill("SIGUSR2");
+  const snapshot = await snapshotOf(folder);
+  await gateway.stop();
+  // What has to be kept is found: the keys of the config.
+  for (const kept of [SECRET_KEY, ADMIN_KEY, "canary-user"]) expect(snapshot).toContain(kept);
+  const hits = canaries
+    .flatMap((canary, kind) => canary.map((text) => [Math.floor(kind / EACH), text] as const))
+    .filter(([, text]) => snapshot.includes(text))
+    .map(([kind, text]) => `kind ${kind}: ${text.slice(0, 8)}...`);
+  expect(hits).toEqual([]);
+});
+
+/** The snapshot that Node.js writes into a folder, once it is whole. */
+async function snapshotOf(folder: string): Promise<string> {
+  const read = (): string => {
+    const name = readdirSync(folder).find((each) => each.endsWith(".heapsnapshot"));
+    return name === undefined ? "" : readFileSync(join(folder, name), "latin1");
+  };
+  await expect.poll(() => read().trimEnd().endsWith("]}"), { timeout: 30_000 }).toBe(true);
+  return read();
+}
+
+function createFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "propylon-memory-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Fifty secrets of five kinds that were used. */
+async function useAll(
+  requests: IssuerRequests,
+  useTeam: (jwt: string) => Promise<void>,
+): Promise<Canary[]> {
+  const canaries = [
+    ...(await useTokens(requests)),
+    ...(await useTeams(requests, useTeam)),
+    ...(await useKeys(requests)),
+    ...(await useAccounts(requests)),
+    ...(await guess(requests)),
+  ];
+  expect(canaries).toHaveLength(5 * EACH);
+  return canaries;
+}
+
 /** Opaque tokens that are used, and that are replaced. */
-async function useTokens({ admin, send }: RunningIssuer): Promise<Canary[]> {
+async function useTokens({ admin, send }: IssuerRequests): Promise<Canary[]> {
   await admin("POST", "/users", { body: { id: "canary-user" } });
   return times(async () => {
     const { body } = await admin("POST", "/tokens", {
@@ -97,20 +163,23 @@ async function useTokens({ admin, send }: RunningIssuer): Promise<Canary[]> {
 }
 
 /** Tokens of teams that are used, rotated, and used again. */
-async function useTeams({ admin, send, url }: RunningIssuer): Promise<Canary[]> {
+async function useTeams(
+  { admin, send }: IssuerRequests,
+  use: (jwt: string) => Promise<void>,
+): Promise<Canary[]> {
   return times(async () => {
     const headers = { "idempotency-key": randomUUID() };
     const body = { id: randomUUID(), name: "canary-team" };
     const made = await send("POST", "/mcp_server/api/teams/", { body, headers });
     const { jwt } = made.body as { jwt: string };
-    await callTool(url, jwt);
+    await use(jwt);
     await admin("POST", `/teams/${body.id}/rotate`);
     await call(send, { bearer: jwt });
     return tokenCanary(jwt);
   });
 }
 
-async function useKeys({ admin }: RunningIssuer): Promise<Canary[]> {
+async function useKeys({ admin }: IssuerRequests): Promise<Canary[]> {
   return times(async () => {
     const { body } = await admin("POST", "/keys", { body: {} });
     const revealed = await admin("POST", `/keys/${body.kid as string}/reveal`);
@@ -119,7 +188,7 @@ async function useKeys({ admin }: RunningIssuer): Promise<Canary[]> {
   });
 }
 
-async function useAccounts({ admin, send }: RunningIssuer): Promise<Canary[]> {
+async function useAccounts({ admin, send }: IssuerRequests): Promise<Canary[]> {
   return times(async (each) => {
     const name = `canary-account-${each}`;
     const password = randomBytes(24).toString("base64url");
@@ -130,7 +199,7 @@ async function useAccounts({ admin, send }: RunningIssuer): Promise<Canary[]> {
 }
 
 /** What somebody sends who mistook a password or token of somewhere else for one of ours. */
-async function guess({ send }: RunningIssuer): Promise<Canary[]> {
+async function guess({ send }: IssuerRequests): Promise<Canary[]> {
   return times(async (each) => {
     const secret = randomBytes(24).toString("base64url");
     await send("GET", "/_meta/team-auth/users", basic("canary-account-0", secret));

@@ -31,16 +31,20 @@ export interface Received {
   readonly body: any;
 }
 
+/** How a gateway with team-auth is asked. */
+export interface IssuerRequests {
+  readonly send: (method: string, path: string, sent?: Sent) => Promise<Received>;
+  /** Below `/_meta/team-auth`. */
+  readonly admin: (method: string, path: string, sent?: Sent) => Promise<Received>;
+}
+
 /** A gateway with team-auth, in a SQLite file of its own. */
-export interface RunningIssuer {
+export interface RunningIssuer extends IssuerRequests {
   readonly gateway: Gateway;
   readonly url: string;
   readonly folder: string;
   /** Lines of the log, as objects. */
   readonly lines: Record<string, unknown>[];
-  readonly send: (method: string, path: string, sent?: Sent) => Promise<Received>;
-  /** Below `/_meta/team-auth`. */
-  readonly admin: (method: string, path: string, sent?: Sent) => Promise<Received>;
 }
 
 export async function startIssuer(
@@ -64,7 +68,12 @@ export async function startIssuer(
       ...config,
     },
   });
-  const send: RunningIssuer["send"] = async (method, path, sent = {}) => {
+  return { gateway, url, folder, lines, ...requestsTo(url) };
+}
+
+/** Asks a gateway. */
+export function requestsTo(url: string): IssuerRequests {
+  const send: IssuerRequests["send"] = async (method, path, sent = {}) => {
     const { body } = sent;
     const response = await fetch(url + path, {
       method,
@@ -77,9 +86,10 @@ export async function startIssuer(
     const read: unknown = isJson ? JSON.parse(text) : text;
     return { status: response.status, headers: response.headers, body: read };
   };
-  const admin: RunningIssuer["admin"] = (method, path, sent) =>
-    send(method, `/_meta/team-auth${path}`, sent);
-  return { gateway, url, folder, lines, send, admin };
+  return {
+    send,
+    admin: (method, path, sent) => send(method, `/_meta/team-auth${path}`, sent),
+  };
 }
 
 function authorizationOf({ bearer = ADMIN_KEY, account }: Sent): Record<string, string> {
