@@ -35,9 +35,17 @@ const request = {
   mutates: z.boolean().optional(),
 };
 
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const when = z
+  .record(z.string(), z.array(scalar).min(1).max(50))
+  .refine((values) => Object.keys(values).every((key) => pointer.safeParse(key).success), {
+    message: "each key must be a JSON pointer such as /state",
+  });
+
 const action = z.strictObject({
   ...request,
   label,
+  when: when.optional(),
   body: z.record(z.string(), z.unknown()).optional(),
   input: input.optional(),
 });

@@ -77,6 +77,13 @@ interface PanelRequest {
  */
 export interface PanelAction extends PanelRequest {
   readonly label: string;
+  /**
+   * For which rows it is offered: each pointer has to lead to one of its values; what is not there is `null`. Default: for all.
+   * The route has to refuse the others by itself.
+   *
+   * @example { "/state": ["open", "half-open"] }
+   */
+  readonly when?: Readonly<Record<Pointer, readonly (string | number | boolean | null)[]>>;
   /** What is always sent. */
   readonly body?: Json;
   /** What is asked for and sent, as a zod object. */

@@ -24,6 +24,7 @@ export function registerPanels(gateway: PluginContext): void {
             label: "Close",
             route: "POST /_meta/servers/:server/breaker/reset",
             params: { server: "/_key" },
+            when: { "/state": ["open", "half-open"] },
             access: "operator",
             confirm: "Calls of this server go through again at once.",
           },

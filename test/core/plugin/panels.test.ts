@@ -19,6 +19,7 @@ const JOBS: Panel = {
           route: "POST /_meta/jobs/:id/stop",
           params: { id: "/id" },
           access: "operator",
+          when: { "/state": ["running", null] },
           input: z.strictObject({ reason: z.string().max(20) }),
         },
       ],
@@ -65,6 +66,7 @@ it("a panel becomes data, its schemas JSON Schema", async () => {
               route: "POST /_meta/jobs/:id/stop",
               params: { id: "/id" },
               access: "operator",
+              when: { "/state": ["running", null] },
               input: {
                 type: "object",
                 properties: { reason: { type: "string", maxLength: 20 } },
@@ -148,6 +150,16 @@ it.each([
     "an input that is no schema",
     action({ route: "POST /_meta/jobs/search", input: {} }),
     /must be a zod schema/,
+  ],
+  [
+    "a condition that is no pointer",
+    action({ route: "POST /_meta/jobs/search", when: { state: ["open"] } }),
+    /each key must be a JSON pointer/,
+  ],
+  [
+    "a condition that nothing can meet",
+    action({ route: "POST /_meta/jobs/search", when: { "/state": [] } }),
+    /when/,
   ],
   [
     "a module that is not there",

@@ -72,6 +72,14 @@ it("12: described and module panels of a plugin work, and one that throws breaks
                 input: z.object({ degrees: z.int().min(-90).max(60) }),
                 access: "operator",
               },
+              {
+                label: "Repair",
+                route: "POST /_meta/weather/:city",
+                params: { city: "/_key" },
+                when: { "/state": ["failed"], "/gone": [null] },
+                body: { degrees: 20 },
+                access: "operator",
+              },
             ],
           },
         },
@@ -105,6 +113,9 @@ it("12: described and module panels of a plugin work, and one that throws breaks
   await page.locator("html[data-undone=yes]").waitFor();
   const row = page.getByRole("row").filter({ hasText: "<b>Rome</b>" });
   await row.getByText("failed").waitFor();
+  // What is offered for some states only is not there for others.
+  expect(await page.getByRole("button", { name: "Repair" }).count()).toBe(1);
+  await row.getByRole("button", { name: "Repair" }).waitFor();
   await row.getByRole("button", { name: "Set" }).click();
   await page.getByLabel("degrees").fill("18");
   await page.getByRole("dialog").getByRole("button", { name: "Set" }).click();

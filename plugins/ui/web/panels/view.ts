@@ -12,6 +12,9 @@ export type Form =
   | "list"
   | "boolean";
 
+/** Parameters of routes that the place of a panel gives. */
+export type Context = Readonly<Record<string, string>>;
+
 /** A value of a row, by JSON Pointer. */
 export interface PanelColumn {
   readonly label: string;
@@ -24,6 +27,8 @@ export interface PanelAction {
   readonly label: string;
   readonly route: Route;
   readonly params?: Readonly<Record<string, string>>;
+  /** Values of the row, by JSON Pointer, that it is offered for. */
+  readonly when?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>;
   readonly body?: unknown;
   /** JSON Schema of what is asked for first. */
   readonly input?: unknown;

@@ -1,0 +1,92 @@
+import { useState, type ReactNode } from "react";
+import { useRight } from "../about.tsx";
+import { Act } from "../parts/act.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { Words } from "../parts/text.tsx";
+import { valueAt } from "../pointer.ts";
+import type { Params } from "../request.ts";
+import { toText } from "../words.ts";
+import { Asking } from "./asking.tsx";
+import type { Context, PanelAction } from "./view.ts";
+
+/** What can be done with a row now. */
+export function Actions(props: {
+  readonly actions: readonly PanelAction[];
+  readonly row: unknown;
+  readonly context: Context;
+}): ReactNode {
+  return props.actions
+    .filter(({ when }) => fits(when, props.row))
+    .map((action) => {
+      const params = paramsOf(action.params, props.row, props.context);
+      if (action.input !== undefined)
+        return <AskedAction key={action.label} action={action} params={params} />;
+      return (
+        <Act
+          key={action.label}
+          route={action.route}
+          params={params}
+          body={action.body}
+          what={action.label}
+          tone="quiet"
+          {...(action.confirm !== undefined && { confirm: <Words>{action.confirm}</Words> })}
+        >
+          <Words>{action.label}</Words>
+        </Act>
+      );
+    });
+}
+
+/** Whether a row is in a state that an action is for. */
+function fits(when: PanelAction["when"] = {}, row: unknown): boolean {
+  return Object.entries(when).every(([pointer, values]) =>
+    values.some((value) => value === (valueAt(row, pointer) ?? null)),
+  );
+}
+
+function paramsOf(
+  pointers: Readonly<Record<string, string>> = {},
+  row: unknown,
+  context: Context,
+): Params {
+  const entries = Object.entries(pointers).map(([name, pointer]) => {
+    const value = valueAt(row, pointer);
+    return [name, typeof value === "number" ? value : toText(value)] as const;
+  });
+  return { ...context, ...Object.fromEntries(entries) };
+}
+
+/** An action that asks for something first. */
+function AskedAction(props: { readonly action: PanelAction; readonly params: Params }): ReactNode {
+  const { action, params } = props;
+  const [isOpen, setOpen] = useState(false);
+  const right = useRight(action.route);
+  if (!right.isThere) return null;
+  return (
+    <>
+      <button
+        type="button"
+        className="quiet"
+        data-effect="dialog"
+        aria-disabled={right.reason !== undefined || undefined}
+        title={right.reason}
+        onClick={() => right.reason === undefined && setOpen(true)}
+      >
+        <Words>{action.label}</Words>
+      </button>
+      {isOpen && (
+        <Dialog title={action.label} onClose={() => setOpen(false)}>
+          <Asking
+            route={action.route}
+            params={params}
+            input={action.input}
+            body={action.body}
+            submit={action.label}
+            confirm={action.confirm}
+            onDone={() => setOpen(false)}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,78 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState, type FormEvent, type ReactNode } from "react";
+import { useRight } from "../about.tsx";
+import { Members } from "../form/fields.tsx";
+import { initialOf, toForm, toValue } from "../form/schema.ts";
+import { Confirm } from "../parts/act.tsx";
+import { useNotify } from "../parts/notices.tsx";
+import { Words } from "../parts/text.tsx";
+import { Trouble } from "../parts/trouble.tsx";
+import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
+import { splitRoute } from "./view.ts";
+
+/** A form from a JSON Schema that makes one request. */
+export function Asking(props: {
+  readonly route: Route;
+  readonly params: Params;
+  readonly input: unknown;
+  readonly body: unknown;
+  readonly submit: string;
+  readonly confirm: string | undefined;
+  readonly onDone: () => void;
+}): ReactNode {
+  const { route, params, submit } = props;
+  const form = toForm(props.input);
+  const [filled, setFilled] = useState<unknown>(() => initialOf(form));
+  const [isAsking, setAsking] = useState(false);
+  const right = useRight(route);
+  const client = useQueryClient();
+  const notify = useNotify();
+  const { mutate, error, isPending } = useMutation<unknown, RequestFailure>({
+    mutationFn: () => {
+      const { route: bare, query } = splitRoute(route);
+      const value = toValue(form, filled, true);
+      return ask(bare, {
+        params: { ...params, ...query },
+        body: { ...(props.body as object), ...(value as object) },
+      });
+    },
+    onSuccess: () => {
+      notify(`${submit}: done.`);
+      setFilled(initialOf(form));
+      props.onDone();
+    },
+    onSettled: () => client.invalidateQueries(),
+  });
+  const isOff = right.reason !== undefined;
+  const onSubmit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (isOff || isPending) return;
+    if (props.confirm === undefined) mutate();
+    else setAsking(true);
+  };
+  if (form.kind !== "group")
+    return <p className="note">There is no form for what it takes; ask {route} by hand.</p>;
+  return (
+    <form className="fields" onSubmit={onSubmit}>
+      <Members members={form.members} value={filled} onChange={setFilled} />
+      {right.reason !== undefined && <p className="note">{right.reason}</p>}
+      {error && <Trouble error={error} what={submit} />}
+      <footer className="row">
+        <button
+          type="submit"
+          className="primary"
+          data-route={route}
+          aria-disabled={isOff || undefined}
+          aria-busy={isPending || undefined}
+        >
+          <Words>{submit}</Words>
+        </button>
+      </footer>
+      {isAsking && (
+        <Confirm what={submit} onClose={() => setAsking(false)} onConfirm={() => mutate()}>
+          <Words>{props.confirm}</Words>
+        </Confirm>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,60 @@
+import type { ReactNode } from "react";
+import { Badge, type Tone } from "../parts/badge.tsx";
+import { Moment } from "../parts/moment.tsx";
+import { Words } from "../parts/text.tsx";
+import { formatNumber, formatSize, formatSpan } from "../words.ts";
+import type { Form } from "./view.ts";
+
+const TONES: Readonly<Record<string, Tone>> = {
+  ok: "ok",
+  ready: "ok",
+  healthy: "ok",
+  active: "ok",
+  closed: "ok",
+  completed: "ok",
+  running: "busy",
+  connecting: "busy",
+  pending: "busy",
+  starting: "busy",
+  degraded: "degraded",
+  slow: "degraded",
+  stale: "degraded",
+  "half-open": "degraded",
+  warning: "degraded",
+  error: "error",
+  failed: "error",
+  open: "error",
+  refused: "error",
+};
+
+/** A value as its column says; text of anybody stays text. */
+export function Cell(props: { readonly value: unknown; readonly as: Form | undefined }): ReactNode {
+  const { value, as = "text" } = props;
+  if (value === undefined || value === null || value === "")
+    return <span className="faint">–</span>;
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  if (as === "number" && typeof value === "number") return formatNumber(value);
+  if (as === "duration" && typeof value === "number") return formatSpan(value);
+  if (as === "bytes" && typeof value === "number") return formatSize(value);
+  if (as === "time") return <Moment at={text} />;
+  if (as === "state")
+    return (
+      <Badge tone={TONES[text.toLowerCase()] ?? "off"}>
+        <Words>{text}</Words>
+      </Badge>
+    );
+  if (as === "code")
+    return (
+      <code>
+        <Words>{text}</Words>
+      </code>
+    );
+  if (as === "list" && Array.isArray(value))
+    return (
+      <Words>
+        {value.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ")}
+      </Words>
+    );
+  if (as === "boolean") return value === true ? "yes" : "no";
+  return <Words>{text}</Words>;
+}

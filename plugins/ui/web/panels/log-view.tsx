@@ -1,0 +1,33 @@
+import type { ReactNode } from "react";
+import { Loaded } from "../parts/loaded.tsx";
+import { Empty } from "../parts/page.tsx";
+import { Passage } from "../parts/text.tsx";
+import { valueAt } from "../pointer.ts";
+import { toText } from "../words.ts";
+import { useFrom } from "./use-from.ts";
+import type { Context, PanelView } from "./view.ts";
+
+/** Lines, one below the other. */
+export function LogView(props: {
+  readonly view: NonNullable<PanelView["log"]>;
+  readonly title: string;
+  readonly context: Context;
+}): ReactNode {
+  const { view, title, context } = props;
+  const query = useFrom(view.from, view.live, context);
+  return (
+    <Loaded query={query} what="The lines">
+      {(data) => {
+        const lines = valueAt(data, view.lines);
+        const text = Array.isArray(lines)
+          ? lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n")
+          : toText(lines);
+        return text === "" ? (
+          <Empty>There is no line yet.</Empty>
+        ) : (
+          <Passage text={text} label={title} />
+        );
+      }}
+    </Loaded>
+  );
+}
