@@ -176,15 +176,37 @@ export function readJson(text: string): { readonly value?: unknown; readonly err
   }
 }
 
-function Group({ field, value, label, onChange, isRequired }: FieldProps<Of<"group">>): ReactNode {
+/** The frame of fields that belong together. */
+function Fieldset({
+  field,
+  label,
+  isRequired,
+  children,
+}: Pick<FieldProps, "field" | "label" | "isRequired"> & {
+  readonly children: ReactNode;
+}): ReactNode {
   return (
     <fieldset className="group">
       <legend>
         <Words>{field.title ?? label}</Words>
         {!isRequired && <span className="faint"> optional</span>}
       </legend>
-      <Members members={field.members} value={value} onChange={onChange} />
+      {field.description !== undefined && (
+        <small>
+          <Words>{field.description}</Words>
+        </small>
+      )}
+      {children}
     </fieldset>
+  );
+}
+
+function Group(props: FieldProps<Of<"group">>): ReactNode {
+  const { field, value, onChange } = props;
+  return (
+    <Fieldset {...props}>
+      <Members members={field.members} value={value} onChange={onChange} />
+    </Fieldset>
   );
 }
 
@@ -208,21 +230,13 @@ export function Members(props: {
   ));
 }
 
-function List({ field, value, label, onChange, isRequired }: FieldProps<Of<"list">>): ReactNode {
+function List(props: FieldProps<Of<"list">>): ReactNode {
+  const { field, value, label, onChange } = props;
   const items = Array.isArray(value) ? (value as readonly unknown[]) : [];
   const change = (next: readonly unknown[]): void => onChange(next.length === 0 ? undefined : next);
   const isFull = field.maxItems !== undefined && items.length >= field.maxItems;
   return (
-    <fieldset className="group">
-      <legend>
-        <Words>{field.title ?? label}</Words>
-        {!isRequired && <span className="faint"> optional</span>}
-      </legend>
-      {field.description !== undefined && (
-        <small>
-          <Words>{field.description}</Words>
-        </small>
-      )}
+    <Fieldset {...props}>
       {items.map((item, index) => (
         // Items have no identity but their place, and the number of them, so that removing one does not keep another's text.
         <div className="row item" key={`${index}/${items.length}`}>
@@ -254,6 +268,6 @@ function List({ field, value, label, onChange, isRequired }: FieldProps<Of<"list
           Add {label}
         </button>
       )}
-    </fieldset>
+    </Fieldset>
   );
 }
