@@ -3,6 +3,7 @@ import type { ServerRow, ToolRow } from "../model.ts";
 import { Badge, type Tone } from "../parts/badge.tsx";
 import { Loaded } from "../parts/loaded.tsx";
 import { Empty, Page, Section } from "../parts/page.tsx";
+import { Choice } from "../parts/search.tsx";
 import { Words } from "../parts/text.tsx";
 import { useAsk } from "../query.ts";
 import type { Route } from "../request.ts";
@@ -49,19 +50,19 @@ export function AccessPage(): ReactNode {
           onChange={({ target }) => setWho(target.value)}
           onBlur={() => setPrincipal(who.trim())}
         />
-        <Select
+        <Choice
           label="Server"
           value={server}
-          options={servers.data?.servers.map(({ name }) => name) ?? []}
+          options={choices("Server", servers.data?.servers)}
           onChange={(name) => {
             setTool("");
             setServer(name);
           }}
         />
-        <Select
+        <Choice
           label="Tool"
           value={tool}
-          options={server === "" ? [] : (tools.data?.tools.map(({ name }) => name) ?? [])}
+          options={choices("Tool", server === "" ? [] : tools.data?.tools)}
           onChange={setTool}
         />
       </form>
@@ -74,27 +75,12 @@ export function AccessPage(): ReactNode {
   );
 }
 
-function Select(props: {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly string[];
-  readonly onChange: (value: string) => void;
-}): ReactNode {
-  return (
-    <select
-      aria-label={props.label}
-      data-effect="filter"
-      value={props.value}
-      onChange={({ target }) => props.onChange(target.value)}
-    >
-      <option value="">{props.label} …</option>
-      {props.options.map((name) => (
-        <option key={name} value={name}>
-          {name}
-        </option>
-      ))}
-    </select>
-  );
+/** Names to choose from, and before the choice what is chosen. */
+function choices(
+  what: string,
+  named: readonly { readonly name: string }[] = [],
+): readonly (readonly [value: string, text: string])[] {
+  return [["", `${what} …`], ...named.map(({ name }) => [name, name] as const)];
 }
 
 const VERDICTS: Readonly<Record<string, readonly [Tone, string]>> = {
