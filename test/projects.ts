@@ -46,7 +46,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/oauth-client/memory.test.ts",
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
-  "test/plugins/ui/{activity,csp,panels,proxy,session,shell,truth,try}.test.ts",
+  "test/plugins/ui/{activity,clients,csp,panels,proxy,session,shell,truth,try}.test.ts",
 ];
 
 /** Kills, signals, loads, builds and whole projects: more than five seconds each. */

@@ -4,7 +4,7 @@ import { choose } from "../config/checks.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
 import { GatewayError } from "../errors.ts";
 import { endpointUrl, parseTarget } from "./mcp-client.ts";
-import { type Client, clientName, CLIENTS, keyVariable } from "./client-files.ts";
+import { type Client, clientName, CLIENTS, keyVariable, offersLogin } from "./client-files.ts";
 import { loadHere } from "./source.ts";
 
 /** How the snippet is made. */
@@ -30,7 +30,7 @@ export async function clientConfig(
     });
   const described = await describeTarget(target);
   const key = keyFor(client, known, described, options);
-  const { name, url, hasLogin } = described;
+  const { name, url } = described;
   const snippet = JSON.stringify(known.snippet(name, url, key), null, 2);
   if (options.json) {
     console.log(snippet);
@@ -39,7 +39,9 @@ export async function clientConfig(
   console.log(`${introduction(known, name, url, key)}\n`);
   console.log(snippet);
   const last =
-    key === undefined ? loginWords(hasLogin || options.login) : keyWords(client, known, key);
+    key === undefined
+      ? loginWords(described.hasLogin || options.login)
+      : keyWords(client, known, key);
   if (last !== undefined) console.log(`\n${last}`);
 }
 
@@ -90,9 +92,6 @@ interface Described {
   readonly variable: string;
 }
 
-/** Plugins that let people in who log in. */
-const LOGINS = ["oauth", "oauth-resource"];
-
 async function describeTarget(target: string | undefined): Promise<Described> {
   const unknown = { name: "propylon", hasKey: false, hasLogin: false, variable: keyVariable() };
   if (target !== undefined && /^https?:/i.test(target)) {
@@ -111,7 +110,9 @@ async function describeTarget(target: string | undefined): Promise<Described> {
         ? endpointUrl(config)
         : publicEndpoint(config.publicUrl, config.endpoints),
     hasKey: hasCredentials(config.auth),
-    hasLogin: LOGINS.some((plugin) => (config.plugins[plugin] ?? false) !== false),
+    hasLogin: offersLogin(
+      Object.keys(config.plugins).filter((plugin) => (config.plugins[plugin] ?? false) !== false),
+    ),
     variable: keyVariable(loaded.config),
   };
 }

@@ -2,6 +2,8 @@ import type { Config } from "../config/config.ts";
 
 /** Where a client keeps its servers, and how it writes one. */
 export interface Client {
+  /** What its makers call it. */
+  readonly title: string;
   /** Its file; absent for a client that is set up in its own pages. */
   readonly file?: string;
   /** Where to enter the URL, for a client without a file. */
@@ -29,6 +31,7 @@ export function keyVariable(gateway?: Pick<Config, "places">): string {
 }
 
 const claudeCode: Client = {
+  title: "Claude Code",
   file: ".mcp.json",
   takesKey: true,
   command: claudeCommand,
@@ -44,6 +47,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   claude: claudeCode,
   "claude-code": claudeCode,
   "claude-desktop": {
+    title: "Claude Desktop",
     file: "claude_desktop_config.json",
     takesKey: true,
     holdsKey: true,
@@ -64,16 +68,19 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     }),
   },
   "claude-web": {
+    title: "Claude on the web",
     steps: "Settings, Connectors, Add custom connector",
     takesKey: false,
     snippet: (name, url) => ({ name, url }),
   },
   chatgpt: {
+    title: "ChatGPT",
     steps: "Settings, Connectors (with developer mode on), Create; authentication: OAuth",
     takesKey: false,
     snippet: (name, url) => ({ name, url }),
   },
   cursor: {
+    title: "Cursor",
     file: ".cursor/mcp.json",
     takesKey: true,
     snippet: (name, url, key) => ({
@@ -83,6 +90,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     }),
   },
   vscode: {
+    title: "VS Code",
     file: ".vscode/mcp.json",
     takesKey: true,
     snippet: (name, url, key) => ({
@@ -106,6 +114,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     }),
   },
   inspector: {
+    title: "MCP Inspector",
     file: "mcp.json, for npx @modelcontextprotocol/inspector --config mcp.json",
     takesKey: true,
     holdsKey: true,
@@ -120,6 +129,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     }),
   },
   generic: {
+    title: "Any other client",
     file: "the file of the client",
     takesKey: true,
     holdsKey: true,
@@ -138,10 +148,87 @@ function authorization(key: string): object {
 /** The command that adds a gateway to Claude Code; the key stays in a variable of the shell. */
 export function claudeCommand(name: string, url: string, key: string | undefined): string {
   const header = key === undefined ? "" : ` --header "Authorization: Bearer $${key}"`;
-  return `claude mcp add --transport http ${name} ${url}${header}`;
+  return `claude mcp add --transport http ${name} ${shellWord(url)}${header}`;
 }
 
-/** A name that every client accepts for a server. */
+/** One word of POSIX sh; zsh reads the brackets of an IPv6 address as a pattern. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Plugins that let people in who log in. */
+const LOGINS = ["oauth", "oauth-resource"];
+
+/**
+ * Whether people log in at a gateway with these plugins; clients do that by themselves, without a key.
+ *
+ * @example const isLogin = offersLogin(["oauth", "mcp"]);
+ */
+export function offersLogin(plugins: readonly string[]): boolean {
+  return plugins.some((name) => LOGINS.includes(name));
+}
+
+/**
+ * How one client is set up: a text to copy, and where it goes.
+ *
+ * @example const titles = clientGuides("gateway", url, undefined).map(({ title }: ClientGuide) => title);
+ */
+export interface ClientGuide {
+  readonly title: string;
+  /** A file, a shell, or a page of the client. */
+  readonly where: string;
+  readonly text: string;
+}
+
+/**
+ * How every client is set up that can use a gateway this way.
+ *
+ * @param name of the gateway; see {@link clientName}
+ * @param url of its endpoint
+ * @param key variable that clients take the key from; without it they send none, and log in where they have to
+ * @example const guides = clientGuides("gateway", "http://127.0.0.1:8080/mcp", "PROPYLON_API_KEY");
+ */
+export function clientGuides(
+  name: string,
+  url: string,
+  key: string | undefined,
+): readonly ClientGuide[] {
+  const clients = [...new Set(Object.values(CLIENTS))].filter(
+    ({ takesKey }) => takesKey || key === undefined,
+  );
+  const shell = `npx propylon tools ${shellWord(url)}`;
+  return [
+    ...clients.flatMap((client) => guidesTo(client, name, url, key)),
+    {
+      title: "A shell",
+      where: `The tools of the endpoint${key === undefined ? "" : `; the key is taken from ${key}`}`,
+      text: shell,
+    },
+  ];
+}
+
+function guidesTo(
+  client: Client,
+  name: string,
+  url: string,
+  key: string | undefined,
+): readonly ClientGuide[] {
+  const { title, file, steps, holdsKey } = client;
+  const words = client.command?.(name, url, key);
+  const byHand = holdsKey && key !== undefined ? "; write the key in place of <the key>" : "";
+  const where = file === undefined ? steps! : `In ${file}${byHand}`;
+  const text = JSON.stringify(client.snippet(name, url, key), null, 2);
+  return [
+    ...(words === undefined ? [] : [{ title, where: "In a shell", text: words }]),
+    { title, where, text },
+  ];
+}
+
+/**
+ * A name that every client accepts for a server.
+ *
+ * @example const name = clientName("@team/gateway");
+ */
 export function clientName(name: string): string {
   return (
     name

@@ -1,5 +1,6 @@
 // `propylon/cli`: what commands of plugins are written with. The command line itself is in plugins/cli.ts.
 export { API_KEY_FLAG, SEND_KEY_FLAG, LOG_LEVEL_FLAG, RUN_FLAGS } from "./serving.ts";
+export { type ClientGuide, clientGuides, clientName, offersLogin } from "./client-files.ts";
 export { EXIT, exitCodeOf } from "./exit.ts";
 export { findTarget, timeoutOf, type ClientFlags } from "./mcp-client.ts";
 export { askPlugin, askPluginLines, type PluginRequest } from "./plugin-client.ts";

@@ -4,6 +4,7 @@ import { Gating } from "propylon/plugins/gating";
 import { Health } from "propylon/plugins/health";
 import { Administration } from "./administration.ts";
 import { callRoutes } from "./calls.ts";
+import { clientRoutes } from "./clients.ts";
 import { changeRoutes } from "./changes.ts";
 import { commands } from "./commands.ts";
 import { configRoutes } from "./config.ts";
@@ -29,6 +30,7 @@ export default definePlugin({
     configRoutes(gateway, administration, config);
     editRoutes(gateway, config);
     interfaceRoutes(gateway);
+    clientRoutes(gateway);
     callRoutes(gateway);
   },
 });

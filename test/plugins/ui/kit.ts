@@ -1,7 +1,10 @@
+import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { afterAll, onTestFinished } from "vitest";
 import type { AnyPlugin } from "../../../core/index.ts";
@@ -96,6 +99,25 @@ export async function startGateway(
   const file = join(folder, "gateway.yaml");
   await writeFile(file, text);
   return { ...(await setupGateway({ file, plugins, client: false })), file };
+}
+
+const CLI = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
+
+/** Runs a command that was copied from a page, in a shell; `npx propylon` is the build of this checkout there. */
+export async function runCopied(
+  command: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "copied-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" "${CLI}" "$@"\n`;
+  await writeFile(join(folder, "npx"), npx, { mode: 0o755 });
+  const PATH = `${folder}${delimiter}${process.env["PATH"]}`;
+  const { stdout } = await promisify(execFile)("sh", ["-c", command], {
+    cwd: folder,
+    env: { PATH, HOME: folder, ...env },
+  });
+  return stdout;
 }
 
 /** What every page has something to show of. */

@@ -1,12 +1,10 @@
 import { useState, type ReactNode } from "react";
 import { GATEWAY } from "../address.ts";
-import { useAbout } from "../about.tsx";
 import { Snippet } from "../parts/copy.tsx";
 import { Loaded } from "../parts/loaded.tsx";
 import { Empty, Page, Section } from "../parts/page.tsx";
 import { Choice } from "../parts/search.tsx";
 import { useAsk } from "../query.ts";
-import { formatJson } from "../words.ts";
 
 interface Endpoint {
   readonly name: string;
@@ -15,8 +13,15 @@ interface Endpoint {
   readonly servers: readonly string[];
 }
 
-/** Variable that every snippet takes the key from, so that none of them holds it. */
-const KEY = "PROPYLON_API_KEY";
+interface Guides {
+  /** Whether people log in here. */
+  readonly login: boolean;
+  readonly clients: readonly {
+    readonly title: string;
+    readonly where: string;
+    readonly text: string;
+  }[];
+}
 
 /** What to paste where, so that a client uses the gateway. */
 export function ClientsPage(): ReactNode {
@@ -38,16 +43,11 @@ export function ClientsPage(): ReactNode {
 
 function Snippets({ endpoints }: { readonly endpoints: readonly Endpoint[] }): ReactNode {
   const [chosen, setChosen] = useState(endpoints[0]!.name);
-  const { name: gateway } = useAbout();
+  const [way, setWay] = useState<string>();
   const endpoint = endpoints.find(({ name }) => name === chosen) ?? endpoints[0]!;
   const url = new URL(endpoint.path.replace(/^\//, ""), GATEWAY).href;
-  const name =
-    gateway
-      .split("/")
-      .at(-1)!
-      .replaceAll(/[^\w-]/g, "-")
-      .slice(0, 40) || "propylon";
-  const key = endpoint.open ? undefined : KEY;
+  const key = endpoint.open || way === "login" ? 0 : 1;
+  const query = useAsk<Guides>("GET /_meta/clients", { url, key });
   return (
     <>
       <div className="row tools">
@@ -60,57 +60,29 @@ function Snippets({ endpoints }: { readonly endpoints: readonly Endpoint[] }): R
           />
         )}
         <code>{url}</code>
-        <span className="faint">
-          {endpoint.open ? "no authentication" : `a key as bearer token, from the variable ${KEY}`}
-        </span>
+        {endpoint.open && <span className="faint">no authentication</span>}
+        {!endpoint.open && query.data?.login && (
+          <Choice
+            label="How clients get in"
+            value={way ?? "key"}
+            onChange={setWay}
+            options={[
+              ["key", "with a key"],
+              ["login", "with a login"],
+            ]}
+          />
+        )}
       </div>
-      {snippetsOf(name, url, key).map(([title, where, text]) => (
-        <Section key={title} title={title}>
-          <p className="faint">{where}</p>
-          <Snippet text={text} label={`For ${title}`} />
-        </Section>
-      ))}
+      <Loaded query={query} what="The clients">
+        {({ clients }) =>
+          clients.map(({ title, where, text }) => (
+            <Section key={`${title}: ${where}`} title={title}>
+              <p className="faint">{where}</p>
+              <Snippet text={text} label={`For ${title}: ${where}`} />
+            </Section>
+          ))
+        }
+      </Loaded>
     </>
   );
-}
-
-function snippetsOf(
-  name: string,
-  url: string,
-  key: string | undefined,
-): readonly (readonly [title: string, where: string, text: string])[] {
-  const header = (value: string): object =>
-    key === undefined ? {} : { headers: { Authorization: `Bearer ${value}` } };
-  const option = key === undefined ? "" : ` --header "Authorization: Bearer $${key}"`;
-  return [
-    ["Claude Code", "In a shell", `claude mcp add --transport http ${name} ${url}${option}`],
-    [
-      "Claude, in a project",
-      "File .mcp.json",
-      formatJson({ mcpServers: { [name]: { type: "http", url, ...header(`\${${KEY}}`) } } }),
-    ],
-    [
-      "Cursor",
-      "File .cursor/mcp.json",
-      formatJson({ mcpServers: { [name]: { url, ...header(`\${env:${KEY}}`) } } }),
-    ],
-    ["VS Code", "File .vscode/mcp.json", formatJson(vscode(name, url, key))],
-    [
-      "A shell",
-      "The tools of the endpoint, and a call",
-      `npx propylon tools ${url}${key === undefined ? "" : ` --key "$${key}"`}`,
-    ],
-  ];
-}
-
-function vscode(name: string, url: string, key: string | undefined): object {
-  if (key === undefined) return { servers: { [name]: { type: "http", url } } };
-  const input = {
-    type: "promptString",
-    id: "propylon-key",
-    description: "Key of the gateway",
-    password: true,
-  };
-  const headers = { Authorization: "Bearer ${input:propylon-key}" };
-  return { inputs: [input], servers: { [name]: { type: "http", url, headers } } };
 }
