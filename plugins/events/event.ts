@@ -31,6 +31,8 @@ export interface EventDetails {
   readonly id?: string;
   /** Of log lines. */
   readonly level?: EventLevel;
+  /** Ref of whom it is about: only they and operators see it. Absent: everybody who may see the kind. */
+  readonly owner?: string;
 }
 
 const encoder = new TextEncoder();
@@ -40,13 +42,15 @@ export class ChannelEvent<K extends Kind = Kind> {
   readonly kind: K;
   readonly id: string | undefined;
   readonly level: EventLevel | undefined;
+  readonly owner: string | undefined;
   readonly #data: EventData[K] & { readonly at: string };
   readonly #frames: Partial<Record<Audience, Frame>> = {};
 
-  constructor(kind: K, data: EventData[K], { id, level }: EventDetails = {}) {
+  constructor(kind: K, data: EventData[K], { id, level, owner }: EventDetails = {}) {
     this.kind = kind;
     this.id = id;
     this.level = level;
+    this.owner = owner;
     this.#data = { at: new Date().toISOString(), ...data };
   }
 

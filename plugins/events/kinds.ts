@@ -71,7 +71,7 @@ export interface EventData {
   };
   /** Somebody used, or tried to use, a route that changes something; for operators. */
   mutation: Mutation;
-  /** A tool call began, went on or ended; only for who asks. */
+  /** A tool call began, went on or ended; only for who asks. Operators see all calls, others their own. */
   progress: CallProgress;
   /** A line of the gateway's log; for operators who ask. */
   log: { readonly line: Readonly<Record<string, unknown>> };

@@ -119,10 +119,11 @@ function watch(
   call: Call,
   next: (call: Call) => Promise<Answer>,
 ): Promise<Answer> {
-  const { id, server, name: tool, progress } = call;
+  const { id, server, name: tool, principal, progress } = call;
+  const details = { owner: principal.ref };
   const started = performance.now();
   const mention = (step: Step): void =>
-    channel.mention("progress", { call: id, server, tool, ...step });
+    channel.mention("progress", { call: id, server, tool, ...step }, details);
   mention({ phase: "start" });
   const end = (outcome: Answer | Error): void =>
     mention({

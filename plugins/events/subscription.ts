@@ -14,6 +14,8 @@ const requestSchema = z.strictObject({
 /** What a stream shows, and from where. */
 export interface Subscription {
   readonly audience: Audience;
+  /** Ref of who reads. */
+  readonly reader: string;
   readonly kinds: ReadonlySet<TopicKind>;
   /** Least severe log lines. */
   readonly level: EventLevel;
@@ -59,7 +61,7 @@ export function subscriptionFrom(text: string, principal: Principal): Subscripti
   return checkRequest(request, principal);
 }
 
-function checkRequest(request: unknown, { roles }: Principal): Subscription {
+function checkRequest(request: unknown, { ref, roles }: Principal): Subscription {
   const { kinds, level, lastEventId } = checkInput(request, requestSchema);
   const isOperator = roles.has("operator") || roles.has("admin");
   const denied = kinds?.find((kind) => RESTRICTED.has(kind) && !isOperator);
@@ -70,6 +72,7 @@ function checkRequest(request: unknown, { roles }: Principal): Subscription {
   const shown = kinds ?? KINDS.filter((kind) => !PASSING.has(kind));
   return {
     audience: isOperator ? "operator" : "viewer",
+    reader: ref,
     kinds: new Set(shown.filter((kind) => isOperator || !RESTRICTED.has(kind))),
     level,
     lastEventId: lastEventId === "" ? undefined : lastEventId,
@@ -77,8 +80,10 @@ function checkRequest(request: unknown, { roles }: Principal): Subscription {
 }
 
 /** Whether a subscription shows an event. */
-export function shows({ kinds, level }: Subscription, event: ChannelEvent): boolean {
+export function shows(subscription: Subscription, event: ChannelEvent): boolean {
+  const { audience, kinds, level, reader } = subscription;
   if (!(kinds as ReadonlySet<Kind>).has(event.kind)) return false;
+  if (event.owner !== undefined && audience !== "operator" && event.owner !== reader) return false;
   return event.level === undefined || LEVELS.indexOf(event.level) >= LEVELS.indexOf(level);
 }
 

@@ -3,10 +3,12 @@ import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { createKey, digestOf } from "../../../core/http/auth/key.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
+import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";
 import type { EventMessage } from "../../../plugins/events/index.ts";
-import { PATH } from "./readers.ts";
+import gating from "../../../plugins/gating/index.ts";
+import { PATH, TRANSPORTS } from "./readers.ts";
 
 const ROLES = ["viewer", "caller", "operator", "admin", "service"] as const;
 const KEYS = Object.fromEntries(ROLES.map((role) => [role, createKey(role)]));
@@ -106,3 +108,41 @@ describe.each([
     expect([422, 1008]).toContain((await attempt(open, "nobody", query)).status);
   });
 });
+
+it.each(TRANSPORTS)(
+  "M122: over %s the calls of others are shown to operators alone",
+  async (_name, read) => {
+    const shop = await fakeUpstream({ price: () => "3 EUR" });
+    const config = {
+      auth,
+      listeners: { main: { port: 0 } },
+      servers: { shop: { url: shop.url } },
+      plugins: { events: {}, gating: {}, admin: {} },
+    };
+    const plugins = [events, gating, admin];
+    const { gateway, url } = await setupGateway({ plugins, config, client: false });
+    await expect.poll(() => gateway.servers.get("shop")?.status.state).toBe("ready");
+    const readers = await Promise.all(
+      ["viewer", "caller", "operator"].map((who) =>
+        read(url, { query: "kinds=progress,reload_done", headers: authorization(who) }),
+      ),
+    );
+    for (const who of ["admin", "caller"]) {
+      const answer = await fetch(`${url}/_meta/calls`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...authorization(who) },
+        body: JSON.stringify({ server: "shop", tool: "price" }),
+      });
+      expect(answer.status).toBe(200);
+    }
+    // Everybody sees the reload: what is not there before it was not shown.
+    await gateway.apply(config);
+    await Promise.all(readers.map((reader) => reader.find("reload_done")));
+    expect(readers.map((reader) => reader.kinds().length)).toEqual([1, 3, 5]);
+    const [, own, all] = readers.map(({ events: told }) =>
+      told.flatMap(({ event, data }) => (event === "progress" ? [data.call] : [])),
+    );
+    expect(own).toEqual(all!.slice(2));
+    expect(new Set(all).size).toBe(2);
+  },
+);

@@ -10,6 +10,7 @@ import type { Subscription } from "../../../plugins/events/subscription.ts";
 
 const ALL: Subscription = {
   audience: "operator",
+  reader: "key:ops",
   kinds: new Set(KINDS),
   level: "trace",
   lastEventId: undefined,
