@@ -1,4 +1,4 @@
-import { defineService, type Listed, type Principal, type Role } from "propylon";
+import { defineService, type Identity, type Listed, type Principal, type Role } from "propylon";
 
 /** Whether somebody may call something, and why. */
 export interface Decision {
@@ -81,6 +81,13 @@ export interface AccountsService {
    * @returns `undefined` for a kind that this plugin does not keep
    */
   explain(ref: string): Account | undefined | Promise<Account | undefined>;
+  /**
+   * Somebody whom another plugin let in, such as by a login: with the claims of the account of that `ref`, or as it came where there is
+   * none. Ask with every request: accounts change.
+   *
+   * @throws {GatewayError} `unauthorized` for an account that is switched off; `unavailable` while nobody can tell
+   */
+  admit(identity: Identity): Identity | Promise<Identity>;
 }
 
 /** Service token of a plugin that keeps accounts, e.g. team-auth. */

@@ -1,18 +1,17 @@
-import { definePlugin } from "propylon";
-import { perGeneration } from "propylon/kit";
+import { definePlugin, optional } from "propylon";
+import { Accounts } from "propylon/plugins/access";
 import { Challenges } from "./challenge.ts";
 import { createResourceService } from "./create-service.ts";
+import { createTokens } from "./create-tokens.ts";
 import { IssuerDocuments } from "./documents.ts";
 import { evictLost } from "./evict-lost.ts";
-import { isCrowded, TokenIssuers } from "./issuers.ts";
+import { TokenIssuers } from "./issuers.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
-import { Outages } from "./outages.ts";
 import { findResources } from "./resources.ts";
 import { registerRoutes } from "./routes.ts";
 import { ScopeRoles } from "./scopes.ts";
 import { OauthResource } from "./service.ts";
-import { AccessTokens } from "./tokens.ts";
 import { registerWarnings } from "./warnings.ts";
 
 export * from "./service.ts";
@@ -22,24 +21,19 @@ export default definePlugin({
   name: "oauth-resource",
   config: optionsSchema,
   provides: OauthResource,
+  inject: { accounts: optional(Accounts) },
   setup(gateway) {
-    const { config, control, metrics } = gateway;
+    const { config } = gateway;
+    const { accounts } = gateway.services;
     const documents = new IssuerDocuments(config);
     const issuers = new TokenIssuers(config.issuers, documents);
+    if (accounts) issuers.requireQualified();
     const scopes = new ScopeRoles(config.scopes);
     const resources = findResources(gateway);
     const challenges = new Challenges(resources, scopes);
-    const onRefusal = registerMetrics(metrics);
-    const tokens = new AccessTokens({
-      issuers,
-      resources,
-      audiences: config.audiences,
-      scopes,
-      challenges,
-      isCrowded: perGeneration(gateway, () => isCrowded(issuers, control)),
-      outages: new Outages(gateway.log),
-      onRefusal,
-    });
+    const onRefusal = registerMetrics(gateway.metrics);
+    const parts = { issuers, resources, scopes, challenges, accounts, onRefusal };
+    const tokens = createTokens(gateway, parts);
     gateway.authenticator("oauth", tokens.authenticate, {
       challenge: (path, isRefused) => challenges.unauthorized(path, isRefused),
       stepUp: (path, principal, access) => challenges.stepUp(path, principal, access),

@@ -49,6 +49,20 @@ export class TokenIssuers {
     );
   }
 
+  /**
+   * Checks that nobody whom an issuer names can be a user whom another plugin keeps.
+   *
+   * @throws {GatewayError} `invalid`
+   */
+  requireQualified(): void {
+    const plain = this.#configured.find(({ qualify }) => qualify === false);
+    if (plain)
+      throw invalid(
+        `The issuer ${plain.name} has qualify: false, beside a plugin that keeps users of its own.`,
+        "Leave qualify out: a person whose sub is the id of a user would be that user.",
+      );
+  }
+
   /** Those of the config, and the gateway's own. */
   get all(): readonly TokenIssuer[] {
     return [...this.#configured, ...this.#local.slice(-1)];

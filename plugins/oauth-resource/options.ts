@@ -47,7 +47,7 @@ const issuerSchema = z
       .boolean()
       .optional()
       .describe(
-        "Whether its people are known as `<name>:<sub>` and not as `sub`; default: with several issuers, or beside auth.jwt.",
+        "Whether its people are known as `<name>:<sub>` and not as `sub`; default: with several issuers, beside auth.jwt, and beside team-auth.",
       ),
   })
   .refine(

@@ -7,6 +7,7 @@ import {
   type Principal,
 } from "propylon";
 import { digestOf, ExpiringMap, readBearer } from "propylon/kit";
+import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
 import type { TokenClaims } from "./claims.ts";
 import type { TokenIssuer, TokenIssuers } from "./issuers.ts";
@@ -27,6 +28,8 @@ export interface TokenParts {
   readonly challenges: Challenges;
   /** Whether somebody else names people too: two issuers' "bob" are two people. */
   readonly isCrowded: () => boolean;
+  /** Keeps what people may see, where a plugin does. */
+  readonly accounts: AccountsService | undefined;
   readonly outages: Outages;
   /** Told why a token was refused. */
   readonly onRefusal: (reason: AccessTokenFault) => void;
@@ -59,8 +62,10 @@ export class AccessTokens {
     const issuer = resource && this.#parts.issuers.find(bearer.token);
     if (!resource || !issuer) return undefined;
     const digest = digestOf(bearer.token);
-    const admit = (known: KnownToken): Identity =>
-      this.#counted(() => this.#admit(known, resource, path));
+    const admit = (known: KnownToken): Identity | Promise<Identity> => {
+      const identity = this.#counted(() => this.#admit(known, resource, path));
+      return this.#parts.accounts?.admit(identity) ?? identity;
+    };
     const known = this.#known.get(digest);
     if (known) return admit(known);
     return this.#check(bearer.token, digest, issuer).then(admit);

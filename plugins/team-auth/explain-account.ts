@@ -54,10 +54,14 @@ function teamOf(id: string, { replica: { snapshot } }: AccountSource): Account {
   return { known: true, active: false, roles, libraries, reason: "The team is deleted.", change };
 }
 
-async function userOf(id: string, { directory }: AccountSource): Promise<Account | undefined> {
+async function userOf(id: string, source: AccountSource): Promise<Account | undefined> {
+  const { directory, replica } = source;
   const user = await directory.users.get(id).catch(absent);
   if (!user) return undefined;
-  const account = { ...CALLER, libraries: await librariesOf(id, directory) };
+  // Who logs in has the name of an issuer in front, and sees what the memberships say.
+  const member = id.includes(":") ? (replica.snapshot.users.get(id)?.libraries ?? []) : [];
+  const libraries = [...new Set([...(await librariesOf(id, directory)), ...member])].toSorted();
+  const account = { ...CALLER, libraries };
   if (user.active !== 0) return account;
   const reason = "The user account is disabled.";
   return { ...account, active: false, reason, change: "Activate the user." };

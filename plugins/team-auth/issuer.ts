@@ -88,16 +88,7 @@ export class Issuer {
   }: Credentials): Identity | undefined | Promise<Identity | undefined> {
     const token = bearerOf(authorization);
     if (token === undefined) return undefined;
-    try {
-      const known = opened(this.#resolver).resolve(token);
-      if (!(known instanceof Promise)) return this.#tell(known);
-      return known.then(
-        (identity) => this.#tell(identity),
-        (error: unknown) => this.#refuse(error),
-      );
-    } catch (error) {
-      return this.#refuse(error);
-    }
+    return this.#judge((resolver) => resolver.resolve(token));
   }
 
   /** What is said to a bearer that nobody knows. */
@@ -112,6 +103,7 @@ export class Issuer {
     of: (principal) => opened(this.#resolver).librariesOf(principal),
     within: (set, uid) => set?.includes(uid) ?? false,
     explain: (ref) => explainAccount(ref, this),
+    admit: (identity) => this.#judge((resolver) => resolver.adopt(identity)),
   };
 
   /**
@@ -138,8 +130,23 @@ export class Issuer {
       : undefined;
   }
 
-  #tell(identity: Identity | undefined): Identity | undefined {
-    if (!identity) return undefined;
+  #judge<T extends Identity | undefined>(
+    find: (resolver: Resolver) => T | Promise<T>,
+  ): T | Promise<T> {
+    try {
+      const known = find(opened(this.#resolver));
+      if (!(known instanceof Promise)) return this.#tell(known);
+      return known.then(
+        (identity) => this.#tell(identity),
+        (error: unknown) => this.#refuse(error),
+      );
+    } catch (error) {
+      return this.#refuse(error);
+    }
+  }
+
+  #tell<T extends Identity | undefined>(identity: T): T {
+    if (!identity || !credentialOf(identity)) return identity;
     const libraries = identity.claims!["libraries"] as readonly string[];
     const { log, config } = this.#gateway;
     log[config.resolutionLog](

@@ -87,11 +87,21 @@ export class Loader {
   readonly #readers: Readonly<Record<string, Reader>> = {
     user: async (ids) => {
       let query = this.#db.selectFrom("user").select(["id", "active"]);
-      // Only those who are switched off are remembered.
-      query = ids ? query.where("id", "in", ids) : query.where("active", "=", 0);
+      let member = this.#db.selectFrom("membership").select(["user as holder", "library_uid"]);
+      if (ids) query = query.where("id", "in", ids);
+      if (ids) member = member.where("user", "in", ids);
+      // Somebody may have several roles for one library.
+      const memberships = member.distinct().orderBy("holder").orderBy("library_uid");
+      const libraries = groupScopes(await memberships.execute());
       const rows = await query.execute();
-      return ({ inactiveUsers }) => {
-        for (const { id, active } of rows) inactiveUsers[active ? "delete" : "add"](id);
+      return ({ users }) => {
+        for (const id of ids ?? []) users.delete(id);
+        for (const { id, active } of rows)
+          users.set(id, {
+            id,
+            active: active === 1,
+            libraries: libraries.get(id) ?? NO_LIBRARIES,
+          });
       };
     },
     library: async (ids) => {
@@ -104,7 +114,7 @@ export class Loader {
     },
     token: async (ids) => {
       let query = this.#db.selectFrom("token").select(["id", "user", "hash", "expires_at"]);
-      let scopes = this.#db.selectFrom("token_library").select(["token", "library_uid"]);
+      let scopes = this.#db.selectFrom("token_library").select(["token as holder", "library_uid"]);
       if (ids) query = query.where("id", "in", ids);
       if (ids) scopes = scopes.where("token", "in", ids);
       const libraries = groupScopes(await scopes.orderBy("token").orderBy("position").execute());
@@ -182,26 +192,30 @@ function toScope(row: Tables["team"], workspaces: readonly string[]): TeamScope 
 /** Reads rows of these keys, or all, and returns what puts them into a snapshot. */
 type Reader = (ids: readonly string[] | undefined) => Promise<(snapshot: AccessSnapshot) => void>;
 
-/** Many tokens see the same: equal lists are one. */
-function groupScopes(
-  rows: readonly Tables["token_library"][] | readonly Omit<Tables["token_library"], "position">[],
-): ReadonlyMap<string, readonly string[]> {
+/** A token or a user, and a library that it sees. */
+interface ScopeRow {
+  readonly holder: string;
+  readonly library_uid: string;
+}
+
+/** Many see the same: equal lists are one. Rows of one holder follow each other. */
+function groupScopes(rows: readonly ScopeRow[]): ReadonlyMap<string, readonly string[]> {
   const shared = new Map<string, readonly string[]>();
   const groups = new Map<string, readonly string[]>();
-  const close = (token: string, uids: readonly string[]): void => {
+  const close = (holder: string, uids: readonly string[]): void => {
     const key = uids.join("\n");
     const list = shared.get(key) ?? Object.freeze(uids);
     shared.set(key, list);
-    groups.set(token, list);
+    groups.set(holder, list);
   };
-  let current: { readonly token: string; readonly uids: string[] } | undefined;
-  for (const { token, library_uid } of rows) {
-    if (current?.token === token) current.uids.push(library_uid);
+  let current: { readonly holder: string; readonly uids: string[] } | undefined;
+  for (const { holder, library_uid } of rows) {
+    if (current?.holder === holder) current.uids.push(library_uid);
     else {
-      if (current) close(current.token, current.uids);
-      current = { token, uids: [library_uid] };
+      if (current) close(current.holder, current.uids);
+      current = { holder, uids: [library_uid] };
     }
   }
-  if (current) close(current.token, current.uids);
+  if (current) close(current.holder, current.uids);
   return groups;
 }

@@ -1,10 +1,18 @@
 import { type Kysely, PostgresAdapter, sql, type CreateTableBuilder } from "kysely";
 import type { Migration } from "propylon/kit";
 import { createAuditEnds } from "./audit-tables.ts";
-import { createPostgresTriggers, createSqliteTriggers } from "./triggers.ts";
+import {
+  createMembershipTriggers,
+  createPostgresTriggers,
+  createSqliteTriggers,
+} from "./triggers.ts";
 
 /** The tables from the beginning to now; see {@link Tables}. */
-export const MIGRATIONS: readonly Migration[] = [createTables, createAuditEnds];
+export const MIGRATIONS: readonly Migration[] = [
+  createTables,
+  createAuditEnds,
+  createMembershipTriggers,
+];
 
 // eslint-disable-next-line typescript/no-explicit-any -- no table is there yet
 type Empty = Kysely<any>;

@@ -1,4 +1,4 @@
-import type { Identity, Principal, Role } from "propylon";
+import type { Identity, Json, Principal, Role } from "propylon";
 import { digestOf, ExpiringMap, storeKey } from "propylon/kit";
 import type { ReplayGuard } from "./replay.ts";
 import {
@@ -16,6 +16,7 @@ import {
   NO_LIBRARIES,
   type TeamScope,
   type TokenScope,
+  type UserScope,
   type VerifyingKey,
 } from "./snapshot.ts";
 import { TOKEN_PREFIX } from "./tokens.ts";
@@ -24,9 +25,11 @@ import { TOKEN_PREFIX } from "./tokens.ts";
 const MAX_VERIFIED = 20_000;
 const ROLES: ReadonlySet<Role> = new Set(["caller"]);
 
-/** What a principal of ours was let in with: a token by its id, or a JWT by its `jti` and the key that signed it. No secret. */
+/** What a principal of ours was let in with: a token by its id, a JWT by its `jti` and the key that signed it, or a login as a user. No secret. */
 export type Credential =
   | { readonly kind: "token"; readonly id: string }
+  /** A user whom another plugin let in. */
+  | { readonly kind: "login"; readonly id: string }
   | { readonly kind: "team"; readonly id: string; readonly key: string; readonly team: string }
   | { readonly kind: "turn"; readonly id: string; readonly key: string };
 
@@ -51,6 +54,7 @@ export class Resolver {
   readonly #parts: ResolverParts;
   readonly #verified = new ExpiringMap<VerifiedTeam>(MAX_VERIFIED);
   readonly #identities = new WeakMap<TokenScope, Identity>();
+  readonly #logins = new WeakMap<UserScope, Json>();
 
   constructor(parts: ResolverParts) {
     this.#parts = parts;
@@ -62,12 +66,17 @@ export class Resolver {
    * @throws {GatewayError} `unavailable` while nobody knows who may see what
    */
   resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
-    const { replica } = this.#parts;
-    if (replica.isCurrent) return this.#resolve(token);
-    return replica.becomeCurrent().then((isCurrent) => {
-      if (!isCurrent) throw away();
-      return this.#resolve(token);
-    });
+    return this.#whenCurrent(() => this.#resolve(token));
+  }
+
+  /**
+   * Somebody whom another plugin let in, with what the user of that id may see; as it came where there is none.
+   *
+   * @throws {RefusedBearer} for a user who is switched off
+   * @throws {GatewayError} `unavailable` while nobody knows who may see what
+   */
+  adopt(identity: Identity): Identity | Promise<Identity> {
+    return this.#whenCurrent(() => this.#adopt(identity));
   }
 
   /** Whether what somebody was let in with does not count any more. Principals of others are not ours to judge. */
@@ -93,7 +102,11 @@ export class Resolver {
     const { snapshot } = this.#parts.replica;
     if (credential.kind === "token") {
       const scope = snapshot.tokenById(credential.id);
-      return scope && !snapshot.inactiveUsers.has(scope.user) ? scope.libraries : undefined;
+      return scope && !snapshot.isOff(scope.user) ? scope.libraries : undefined;
+    }
+    if (credential.kind === "login") {
+      const user = snapshot.users.get(credential.id);
+      return user?.active === true ? user.libraries : undefined;
     }
     if (!snapshot.keys.has(credential.key)) return undefined;
     if (credential.kind === "turn") return claims!["libraries"] as readonly string[];
@@ -101,6 +114,25 @@ export class Resolver {
     return team?.active && isTeamToken(team, credential.id)
       ? snapshot.librariesOf(team)
       : undefined;
+  }
+
+  #whenCurrent<T>(work: () => T | Promise<T>): T | Promise<T> {
+    const { replica } = this.#parts;
+    if (replica.isCurrent) return work();
+    return replica.becomeCurrent().then((isCurrent) => {
+      if (!isCurrent) throw away();
+      return work();
+    });
+  }
+
+  #adopt(identity: Identity): Identity {
+    const { id, kind, claims } = identity;
+    const user = kind === "user" ? this.#parts.replica.snapshot.users.get(id) : undefined;
+    if (!user) return identity;
+    if (!user.active) throw new RefusedBearer("user_disabled");
+    let own = this.#logins.get(user);
+    if (!own) this.#logins.set(user, (own = claimsOf({ kind: "login", id }, user.libraries)));
+    return { ...identity, claims: { ...claims, ...own } };
   }
 
   #resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
@@ -121,11 +153,10 @@ export class Resolver {
   }
 
   #admitToken(scope: TokenScope): Identity {
-    const { inactiveUsers } = this.#parts.replica.snapshot;
     const { id, user, expiresAt, libraries } = scope;
     if (expiresAt !== undefined && expiresAt <= Date.now())
       throw new RefusedBearer("token_expired");
-    if (inactiveUsers.has(user)) throw new RefusedBearer("user_disabled");
+    if (this.#parts.replica.snapshot.isOff(user)) throw new RefusedBearer("user_disabled");
     this.#parts.used(id);
     let identity = this.#identities.get(scope);
     if (!identity) {
@@ -191,13 +222,18 @@ export function credentialOf({ claims }: Pick<Principal, "claims">): Credential 
 /** Other authenticators may write claims of the same names. */
 const isOurs = new WeakSet<object>();
 
+/** What this plugin says of a principal. */
+function claimsOf(credential: Credential, libraries: readonly string[]): Json {
+  isOurs.add(Object.freeze(credential));
+  return Object.freeze({ libraries, credential });
+}
+
 function identify(
   who: Pick<Identity, "id" | "kind">,
   credential: Credential,
   libraries: readonly string[],
   expiresAt: number | undefined,
 ): Identity {
-  isOurs.add(Object.freeze(credential));
-  const claims = Object.freeze({ libraries, credential });
+  const claims = claimsOf(credential, libraries);
   return { ...who, roles: ROLES, claims, ...(expiresAt !== undefined && { expiresAt }) };
 }

@@ -11,6 +11,14 @@ export interface TokenScope {
   readonly libraries: readonly string[];
 }
 
+/** A user, who has tokens, and may log in. */
+export interface UserScope {
+  readonly id: string;
+  readonly active: boolean;
+  /** Of its memberships, each once, in the order of their names. */
+  readonly libraries: readonly string[];
+}
+
 /** A team with what it may see. */
 export interface TeamScope {
   readonly id: string;
@@ -43,7 +51,7 @@ export const NO_LIBRARIES: readonly string[] = Object.freeze([]);
 /** What decides about bearers, as it was at an epoch; requests look into this and nowhere else. */
 export class AccessSnapshot {
   epoch = 0;
-  readonly inactiveUsers = new Set<string>();
+  readonly users = new Map<string, UserScope>();
   readonly teams = new Map<string, TeamScope>();
   readonly keys = new Map<string, VerifyingKey>();
   readonly accounts = new Map<string, AccountLogin>();
@@ -53,6 +61,11 @@ export class AccessSnapshot {
   readonly #libraries = new Map<string, Set<string>>();
   /** Computed when first asked for; emptied when a library moves. */
   #sets = new WeakMap<TeamScope, readonly string[]>();
+
+  /** Whether a user is switched off. */
+  isOff(user: string): boolean {
+    return this.users.get(user)?.active === false;
+  }
 
   tokenByHash(hash: string): TokenScope | undefined {
     return this.#tokens.get(hash);

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from "kysely";
+import { type Kysely, PostgresAdapter, sql } from "kysely";
 
 /** A table whose rows decide who may see what. */
 interface Watched {
@@ -46,6 +46,14 @@ const WATCHED: readonly Watched[] = [
   },
 ];
 
+/** Whoever logs in sees what the memberships say. */
+const MEMBERSHIP: Watched = {
+  table: "membership",
+  kind: "user",
+  key: "user",
+  columns: ["user", "library_uid"],
+};
+
 const PREFIX = "team_auth__";
 const quoted = (name: string): string => `"${name}"`;
 const tableOf = (name: string): string => quoted(PREFIX + name);
@@ -55,12 +63,14 @@ type Making = Kysely<any>;
 
 /** One trigger for each table and kind of statement; SQLite has them for rows alone. */
 export async function createSqliteTriggers(db: Making): Promise<void> {
-  for (const watched of WATCHED) {
-    const columns = watched.columns.map(quoted).join(", ");
-    await createSqliteTrigger(db, watched, "insert", "INSERT", ["NEW"]);
-    await createSqliteTrigger(db, watched, "update", `UPDATE OF ${columns}`, ["NEW", "OLD"]);
-    await createSqliteTrigger(db, watched, "delete", "DELETE", ["OLD"]);
-  }
+  for (const watched of WATCHED) await createSqliteTriggersOf(db, watched);
+}
+
+async function createSqliteTriggersOf(db: Making, watched: Watched): Promise<void> {
+  const columns = watched.columns.map(quoted).join(", ");
+  await createSqliteTrigger(db, watched, "insert", "INSERT", ["NEW"]);
+  await createSqliteTrigger(db, watched, "update", `UPDATE OF ${columns}`, ["NEW", "OLD"]);
+  await createSqliteTrigger(db, watched, "delete", "DELETE", ["OLD"]);
 }
 
 async function createSqliteTrigger(
@@ -115,6 +125,12 @@ export async function createPostgresTriggers(db: Making): Promise<void> {
      END $$`,
   );
   for (const watched of WATCHED) await createPostgresTriggersOf(db, watched);
+}
+
+/** Those of the memberships, which decided about nothing at first. */
+export async function createMembershipTriggers(db: Making): Promise<void> {
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  await (isPostgres ? createPostgresTriggersOf : createSqliteTriggersOf)(db, MEMBERSHIP);
 }
 
 async function createPostgresTriggersOf(

@@ -49,6 +49,7 @@ const registryOf = (people: readonly Person[]) =>
     name: "registry-of-people",
     provides: Accounts,
     setup: () => ({
+      admit: (identity) => identity,
       explain(ref: string) {
         const found = people.find(({ kind, id }) => `${kind}:${id}` === ref);
         if (!found) return undefined;

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, vi } from "vitest";
 import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
 import oauthResource from "../../../plugins/oauth-resource/index.ts";
 import { ScriptedIssuer } from "../../fixtures/issuer.ts";
 
@@ -27,6 +27,7 @@ export interface RigOptions {
   readonly options?: Record<string, unknown>;
   readonly config?: GatewayConfigInput;
   readonly issuer?: ScriptedIssuer;
+  readonly plugins?: readonly PluginEntry[];
   /** Whether it fetches the issuer's keys at its start; default true. */
   readonly isAsked?: boolean;
 }
@@ -36,11 +37,16 @@ export async function setupRig({
   options = {},
   config = {},
   isAsked = true,
+  plugins = [],
   ...rest
 }: RigOptions = {}) {
   const issuer = rest.issuer ?? (await ScriptedIssuer.start());
   const { gateway, url } = await setupGateway({
-    plugins: [who, [oauthResource, { issuers: { corp: { issuer: issuer.url } }, ...options }]],
+    plugins: [
+      who,
+      [oauthResource, { issuers: { corp: { issuer: issuer.url } }, ...options }],
+      ...plugins,
+    ],
     // Tests try more wrong tokens in a second than a gateway takes in a minute.
     config: { ...config, auth: { maxFailures: 0, ...config.auth } },
     client: false,

@@ -1,5 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
+import type { PluginEntry } from "../../../core/testing/index.ts";
+import sqlite from "../../../plugins/sqlite/index.ts";
+import teamAuth from "../../../plugins/team-auth/index.ts";
+import { fileStore } from "../team-auth/gateway-kit.ts";
 import { exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { createIssuerKey, now, ScriptedIssuer } from "../../fixtures/issuer.ts";
@@ -247,6 +251,16 @@ describe("two issuers", () => {
     ).rejects.toThrow("qualify: false");
     for (const issuer of ["http://id.example", "https://a:b@id.example", "https://id.example?x=1"])
       await expect(start({ a: { issuer } })).rejects.toThrow("issuer");
+  });
+
+  it("beside users of the gateway's own are none of these, and cannot be made to be", async () => {
+    const plugins: PluginEntry[] = [sqlite, [teamAuth, { secretKeys: ["k".repeat(32)] }]];
+    const { url, sign } = await setupRig({ plugins, config: { store: fileStore() } });
+    const told = await ask(`${url}/who`, await sign({ aud: url, sub: "ada" }));
+    expect(told.body).toEqual({ ref: "user:corp:ada" });
+    const options = { issuers: { corp: { issuer: "https://id.example", qualify: false } } };
+    const config = { store: fileStore() };
+    await expect(setupRig({ plugins, config, options })).rejects.toThrow("qualify: false");
   });
 
   it("beside auth.jwt have people of their own too", async () => {

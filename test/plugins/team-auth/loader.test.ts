@@ -18,7 +18,13 @@ const change = fc.oneof(
   fc.record({ table: fc.constant("team"), id, active: fc.nat(1), workspaces: fc.uniqueArray(id) }),
   fc.record({ table: fc.constant("account"), id, active: fc.nat(1) }),
   fc.record({
-    table: fc.constantFrom("user", "library", "token", "team", "account"),
+    table: fc.constant("membership"),
+    id,
+    library: id,
+    role: fc.constantFrom("owner", "reader"),
+  }),
+  fc.record({
+    table: fc.constantFrom("user", "library", "token", "team", "account", "membership"),
     id,
     gone: fc.constant(true),
   }),
@@ -31,6 +37,7 @@ const TABLES: Readonly<Record<string, readonly [table: string, key: string]>> = 
   token: ["token", "id"],
   team: ["team", "id"],
   account: ["service_account", "name"],
+  membership: ["membership", "user"],
 };
 
 async function apply(db: Database, wanted: Change): Promise<void> {
@@ -53,6 +60,7 @@ async function apply(db: Database, wanted: Change): Promise<void> {
       created_at: at,
     });
   else if (table === "team") await putTeam(db, wanted);
+  else if (table === "membership") await putMembership(db, wanted);
   else await putToken(db, wanted);
 }
 
@@ -80,6 +88,20 @@ async function putTeam(db: Database, { id: key, active, workspaces }: Change): P
       .insertInto("team_workspace")
       .values({ team: key, workspace_id, created_at: at })
       .execute();
+}
+
+async function putMembership(db: Database, { id: user, library, role }: Change): Promise<void> {
+  const users = await db.selectFrom("user").select("id").where("id", "=", user).execute();
+  const libraries = db
+    .selectFrom("library")
+    .select("uid")
+    .where("uid", "=", library as string);
+  if (users.length === 0 || (await libraries.execute()).length === 0) return;
+  await db
+    .insertInto("membership")
+    .values({ user, library_uid: library, role, created_at: at } as never)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
 }
 
 async function putToken(db: Database, { id: key, active, library, hash }: Change): Promise<void> {
@@ -117,9 +139,7 @@ function view(snapshot: AccessSnapshot): unknown {
   const tokens = hashes.map((hash) => snapshot.tokenByHash(hash));
   return {
     epoch: snapshot.epoch,
-    tokens: tokens.map(
-      (token) => token && { ...token, isOff: snapshot.inactiveUsers.has(token.user) },
-    ),
+    tokens: tokens.map((token) => token && { ...token, isOff: snapshot.isOff(token.user) }),
     byId: IDS.map((key) => snapshot.tokenById(key)),
     teams: IDS.map((key) => {
       const team = snapshot.teams.get(key);
@@ -132,6 +152,7 @@ function view(snapshot: AccessSnapshot): unknown {
       );
     }),
     accounts: IDS.map((key) => snapshot.accounts.get(key)),
+    users: IDS.map((key) => snapshot.users.get(key)),
   };
 }
 
