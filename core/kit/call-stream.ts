@@ -1,4 +1,6 @@
+import type { Answer } from "../call/answer.ts";
 import type { Progress } from "../call/types.ts";
+import { GatewayError, toEnvelope, toGatewayError } from "../errors.ts";
 import { SseBody, sseFrame } from "./sse-body.ts";
 
 /** Unread bytes beyond which only the latest progress is kept. */
@@ -47,4 +49,36 @@ export class CallStream {
     this.#latest = undefined;
     if (frame !== undefined) this.#body.write(frame);
   }
+}
+
+/**
+ * Answers with the events of one call.
+ *
+ * @param onGone called when the client went away before the end
+ * @param run makes the call; what it throws is the event `error`
+ * @example return streamAnswer(leave, (progress) => gateway.call({ ...input, progress }));
+ */
+export function streamAnswer(
+  onGone: () => void,
+  run: (progress: (report: Progress) => void) => Promise<Answer>,
+): Response {
+  const stream = new CallStream(onGone);
+  run((report) => stream.progress(report))
+    .then((answer) => stream.end("result", JSON.stringify({ result: resultOf(answer) })))
+    .catch((thrown: unknown) =>
+      stream.end("error", JSON.stringify(toEnvelope(toGatewayError(thrown)))),
+    );
+  return stream.response;
+}
+
+/**
+ * The result of a call. A tool that failed has one that says so.
+ *
+ * @throws {GatewayError} `upstream_error` for a JSON-RPC error of the server, with its code as `data.rpc`
+ * @example return { ok: true, result: resultOf(await gateway.call(input)) };
+ */
+export function resultOf(answer: Answer): unknown {
+  if (!answer.isRpcError) return answer.result;
+  const { code, message } = answer.error!;
+  throw new GatewayError("upstream_error", message, { data: { rpc: code } });
 }

@@ -89,7 +89,7 @@ export {
   sseFrame,
   sseHead,
 } from "./sse-body.ts";
-export { CallStream } from "./call-stream.ts";
+export { CallStream, resultOf, streamAnswer } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 

@@ -1,14 +1,5 @@
+import { admits, GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import {
-  admits,
-  type Answer,
-  GatewayError,
-  toGatewayError,
-  type CallInput,
-  type PluginContext,
-  type RouteEvent,
-} from "propylon";
-import {
-  CallStream,
   Cancellation,
   checkInput,
   clientGone,
@@ -16,7 +7,8 @@ import {
   prefersEvents,
   readJson,
   type RunningCall,
-  toEnvelope,
+  resultOf,
+  streamAnswer,
 } from "propylon/kit";
 import { z } from "zod";
 
@@ -111,28 +103,8 @@ async function makeCall(gateway: PluginContext, event: RouteEvent): Promise<unkn
   const source = "http" as const;
   const input = { server, name: tool, args, timeout, principal, source, cancellation };
   const leave = (): void => cancellation.abort(clientGone());
-  if (prefersEvents(event.req.headers.get("accept"))) return streamCall(gateway, input, leave);
+  if (prefersEvents(event.req.headers.get("accept")))
+    return streamAnswer(leave, (progress) => gateway.call({ ...input, progress }));
   event.req.signal.addEventListener("abort", leave, { once: true });
   return { ok: true, result: resultOf(await gateway.call(input)) };
-}
-
-function streamCall(gateway: PluginContext, input: CallInput, leave: () => void): Response {
-  const stream = new CallStream(leave);
-  const progress: CallInput["progress"] = (report) => stream.progress(report);
-  const end = (answer: Answer): void =>
-    stream.end("result", JSON.stringify({ result: resultOf(answer) }));
-  gateway
-    .call({ ...input, progress })
-    .then(end)
-    .catch((thrown: unknown) =>
-      stream.end("error", JSON.stringify(toEnvelope(toGatewayError(thrown)))),
-    );
-  return stream.response;
-}
-
-/** @throws {GatewayError} `upstream_error` for a JSON-RPC error of the server; a tool that failed has a result that says so */
-function resultOf(answer: Answer): unknown {
-  if (!answer.isRpcError) return answer.result;
-  const { code, message } = answer.error!;
-  throw new GatewayError("upstream_error", message, { data: { rpc: code } });
 }

@@ -2,12 +2,13 @@ import type { PluginContext } from "propylon";
 import { createSealer } from "propylon/kit";
 import type { McpServersService } from "propylon/plugins/servers";
 import { ConnectedAgents } from "./connected-agents.ts";
+import { Chat } from "./chat.ts";
 import { Console } from "./console.ts";
 import { ConsoleDatabase } from "./database.ts";
 import { Instances } from "./instances.ts";
 import { IssuerClient } from "./issuer-client.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import type { TeamMetrics } from "./metrics.ts";
+import { registerTurns, type TeamMetrics } from "./metrics.ts";
 import { type ConsoleOptions, healthIntervalOf } from "./options.ts";
 import { Reconciler } from "./reconciler.ts";
 import { RegistryReader } from "./registry-reader.ts";
@@ -41,6 +42,8 @@ export function createParts(
     workspaces,
     teams,
     agents,
+    chat: new Chat({ config, instances, workspaces, agents }),
+    turns: registerTurns(gateway.metrics),
     desk: new Console({ ...shared, registry, teams, agents }),
     async start(): Promise<void> {
       if (gateway.control.dryRun) return;

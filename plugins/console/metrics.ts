@@ -43,6 +43,21 @@ export function registerMetrics(registry: Registry): TeamMetrics {
   };
 }
 
+/** How messages to agents ended. */
+export type TurnCounter = Counter<"outcome">;
+
+/** Registers `console_turns_total`. */
+export function registerTurns(registry: Registry): TurnCounter {
+  const turns = new Counter({
+    name: "console_turns_total",
+    help: "Messages to agents by how they ended: answered, failed, cancelled or refused.",
+    labelNames: ["outcome"],
+    registers: [],
+  });
+  registry.registerMetric(turns);
+  return turns;
+}
+
 /** Registers `daedalus_agent_health` and `console_agents_left_out`, read when scraped. */
 export function registerHealthMetrics(registry: Registry, agents: ConnectedAgents): void {
   const health = new Gauge({

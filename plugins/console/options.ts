@@ -73,6 +73,21 @@ export const optionsSchema = z.strictObject({
     .describe(
       "Longest wait for an agent to connect or to say how it is; without an answer it is in `error`. A bare number is seconds.",
     ),
+  turnTimeout: durationSchema()
+    .default(900_000)
+    .describe("Longest wait for an agent's answer to a message. A bare number is seconds."),
+  maxTurns: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(100)
+    .describe("Messages that are being answered at a time."),
+  maxTurnsPerCaller: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(8)
+    .describe("Of these, the messages of one caller."),
   maxAnswer: sizeSchema()
     .default(4 * 1024 * 1024)
     .describe("Largest single message of an agent; a bare number is bytes."),

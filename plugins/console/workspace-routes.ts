@@ -103,7 +103,7 @@ async function pickerOf(teams: readonly string[], instances: Instances, agents: 
 }
 
 /** Whatever cannot be an id is unknown, and gets to no database. */
-function workspaceOf(event: RouteEvent): string {
+export function workspaceOf(event: RouteEvent): string {
   const id = pathParameter(event, "id");
   if (ID.test(id)) return id;
   throw noWorkspace();
