@@ -9,6 +9,7 @@ export type {
   EventData,
   EventMessage,
   EventTime,
+  FinishedCall,
   Kind,
   ServerSnapshot,
   StreamKind,

@@ -1,5 +1,5 @@
 import type { Mutation, ServerState, ServerStatus, ReloadReport } from "propylon";
-import type { Outcome } from "propylon/kit";
+import type { CallEnd, CallSource, Outcome } from "propylon/kit";
 import type { BreakerStatus } from "propylon/plugins/breaker";
 
 /** What every event says besides what its kind does. */
@@ -73,6 +73,8 @@ export interface EventData {
   mutation: Mutation;
   /** A tool call began, went on or ended; only for who asks. Operators see all calls, others their own. */
   progress: CallProgress;
+  /** A tool call ended, or was refused; only for who asks. Operators see all calls, others their own. */
+  call_end: FinishedCall;
   /** A line of the gateway's log; for operators who ask. */
   log: { readonly line: Readonly<Record<string, unknown>> };
   /** The reader is too slow; the stream ends here. Come again with the last id. */
@@ -98,6 +100,20 @@ export type CallProgress = {
     }
   | { readonly phase: "end"; readonly ms: number; readonly outcome: Outcome }
 );
+
+/** A tool call that ended, as history has it, without arguments and result. */
+export interface FinishedCall extends CallEnd {
+  /** Id of the call, as in logs and history. */
+  readonly call: string;
+  readonly server: string;
+  readonly tool: string;
+  readonly source: CallSource;
+  readonly endpoint: string;
+  /** Ref of who called. */
+  readonly principal: string;
+  /** How long it took, milliseconds. */
+  readonly ms: number;
+}
 
 /** Name of an event. */
 export type Kind = keyof EventData;
@@ -128,6 +144,7 @@ export const KINDS = [
   "reload_failed",
   "mutation",
   "progress",
+  "call_end",
   "log",
 ] as const satisfies readonly Exclude<Kind, StreamKind>[];
 
@@ -138,4 +155,4 @@ export type TopicKind = (typeof KINDS)[number];
 export const RESTRICTED: ReadonlySet<Kind> = new Set<Kind>(["mutation", "log"]);
 
 /** Many and soon worthless: shown only to who asks, not kept, and left out first when a reader is slow. */
-export const PASSING: ReadonlySet<Kind> = new Set<Kind>(["progress", "log"]);
+export const PASSING: ReadonlySet<Kind> = new Set<Kind>(["progress", "call_end", "log"]);

@@ -8,7 +8,9 @@ export const optionsSchema = z.strictObject({
     .min(0)
     .max(100_000)
     .default(1_000)
-    .describe("Events kept for readers that come back; progress and log lines are not kept."),
+    .describe(
+      "Events kept for readers that come back; what happens to calls and log lines are not kept.",
+    ),
   maxSize: sizeSchema()
     .default(1_048_576)
     .describe("Size of the events kept, whatever their number; a bare number is bytes."),

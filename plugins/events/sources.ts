@@ -1,5 +1,5 @@
 import type { Answer, Call, Middleware, PluginContext } from "propylon";
-import { amendCall, outcomeOf } from "propylon/kit";
+import { amendCall, endOf, outcomeOf } from "propylon/kit";
 import type { FlagChange } from "propylon/plugins/gating";
 import type { Channel } from "./channel.ts";
 import type { CallProgress, EventData, TopicKind } from "./kinds.ts";
@@ -48,6 +48,7 @@ export function registerSources(
   gateway.hook("log:line", (line) => {
     if (channel.isRead("log")) mentionLine(channel, line);
   });
+  gateway.use("observe", watchEnds(channel));
   gateway.use("dispatch", watchCalls(channel));
 }
 
@@ -104,6 +105,31 @@ function mentionLine(channel: Channel, text: string): void {
     line = { msg: text };
   }
   channel.mention("log", { line }, { level: levelOf(line["level"]) });
+}
+
+/** Tells of tool calls that ended, those that were refused too, while somebody reads that; else it costs one question. */
+function watchEnds(channel: Channel): Middleware {
+  return (call, next) =>
+    call.method === "tools/call" && channel.isRead("call_end")
+      ? watchEnd(channel, call, next)
+      : next(call);
+}
+
+function watchEnd(
+  channel: Channel,
+  call: Call,
+  next: (call: Call) => Promise<Answer>,
+): Promise<Answer> {
+  const { id, server, name: tool, source, endpoint, principal } = call;
+  const started = performance.now();
+  const tell = (end: Answer | Error): void => {
+    const ms = Math.round(performance.now() - started);
+    const about = { call: id, server, tool, source, endpoint, principal: principal.ref };
+    channel.mention("call_end", { ...about, ...endOf(end), ms }, { owner: principal.ref });
+  };
+  const answer = next(call);
+  answer.then(tell, tell);
+  return answer;
 }
 
 /** Shows the calls of tools while somebody looks; else it costs one question. */

@@ -76,7 +76,7 @@ const EVENTS: Route = "GET /_meta/events";
 
 /** A kind of events that only some pages need, and the least severity of log lines. */
 export interface Wish {
-  readonly kinds: "progress" | "log";
+  readonly kinds: "progress" | "call_end" | "log";
   readonly level?: string;
 }
 

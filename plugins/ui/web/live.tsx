@@ -120,12 +120,18 @@ export function useReconnect(): () => void {
 export function useEvents(listener: EventListener, wish?: Wish): void {
   const stream = useStream();
   const latest = useRef(listener);
+  useWish(wish);
   useEffect(() => {
     latest.current = listener;
   });
+  useEffect(() => stream.listen((kind, data) => latest.current(kind, data)), [stream]);
+}
+
+/** Has events that a stream shows only to who asks, while a part is on the screen. */
+export function useWish(wish: Wish | undefined): void {
+  const stream = useStream();
   const kinds = wish?.kinds;
   const level = wish?.level;
-  useEffect(() => stream.listen((kind, data) => latest.current(kind, data)), [stream]);
   useEffect(() => {
     if (kinds === undefined) return undefined;
     return stream.want({ kinds, ...(level !== undefined && { level }) });

@@ -124,7 +124,7 @@ it.each(TRANSPORTS)(
     await expect.poll(() => gateway.servers.get("shop")?.status.state).toBe("ready");
     const readers = await Promise.all(
       ["viewer", "caller", "operator"].map((who) =>
-        read(url, { query: "kinds=progress,reload_done", headers: authorization(who) }),
+        read(url, { query: "kinds=progress,call_end,reload_done", headers: authorization(who) }),
       ),
     );
     for (const who of ["admin", "caller"]) {
@@ -138,11 +138,13 @@ it.each(TRANSPORTS)(
     // Everybody sees the reload: what is not there before it was not shown.
     await gateway.apply(config);
     await Promise.all(readers.map((reader) => reader.find("reload_done")));
-    expect(readers.map((reader) => reader.kinds().length)).toEqual([1, 3, 5]);
+    expect(readers.map((reader) => reader.kinds().length)).toEqual([1, 4, 7]);
     const [, own, all] = readers.map(({ events: told }) =>
-      told.flatMap(({ event, data }) => (event === "progress" ? [data.call] : [])),
+      told.flatMap(({ event, data }) =>
+        event === "progress" || event === "call_end" ? [data.call] : [],
+      ),
     );
-    expect(own).toEqual(all!.slice(2));
+    expect(own).toEqual(all!.slice(3));
     expect(new Set(all).size).toBe(2);
   },
 );

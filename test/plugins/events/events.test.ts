@@ -199,6 +199,33 @@ describe.each(TRANSPORTS)("over %s", (_name, read) => {
     expect(other.kinds()).toEqual([]);
   });
 
+  it("tells who asks how each call of a tool ended, and nobody else", async () => {
+    const plugins = { gating: {}, admin: {} };
+    const { gateway, url } = await setupGateway({
+      plugins: [events, gating, admin],
+      config: base({ a: scripted() }, plugins),
+      client: false,
+    });
+    await ready(gateway, "a");
+    const other = await read(url);
+    const reader = await read(url, { query: "kinds=call_end" });
+    const call = (name: string): Promise<unknown> => gateway.call({ server: "a", name });
+    await call("tool-error");
+    expect(
+      (await fetch(`${url}/_meta/servers/a/tools/echo/disable`, { method: "POST" })).status,
+    ).toBe(200);
+    await expect(call("echo")).rejects.toThrow("off");
+    await expect.poll(() => reader.kinds()).toEqual(["call_end", "call_end"]);
+    const ends = reader.events.flatMap(({ event, data }) => (event === "call_end" ? [data] : []));
+    expect(ends).toEqual([
+      expect.objectContaining({ server: "a", tool: "tool-error", outcome: "tool_error" }),
+      expect.objectContaining({ server: "a", tool: "echo", outcome: "refused" }),
+    ]);
+    expect(ends.every(({ ms, principal }) => ms >= 0 && /^\w+:./.test(principal))).toBe(true);
+    expect(reader.events.slice(1).every(({ id }) => id === undefined)).toBe(true);
+    expect(other.kinds()).not.toContain("call_end");
+  });
+
   it("a reload of the plugin itself ends no stream and starts no new count", async () => {
     const { gateway, url } = await setupGateway({
       plugins: [events],

@@ -17,7 +17,11 @@ it("7: a call of somebody else is listed while it runs, and can be cancelled", a
   const { url } = await startGateway(
     `${FULL}  openapi: {}\nservers: { shop: { url: "${shop.url}" } }\n`,
   );
-  const { page } = await openPage(`${url}/ui/activity`);
+  const { page } = await openPage(`${url}/ui/`);
+  const stream = page.waitForRequest(/_meta\/events\?kinds=.*call_end/);
+  await page.goto(`${url}/ui/activity`);
+  // The end of a call is told, not found by chance.
+  await stream;
   const answer = fetch(`${url}/shop/wait`, { method: "POST" });
   const row = page.getByRole("region", { name: "Calls that run" }).getByRole("row", {
     name: "shop / wait",

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { rightTo, useAbout } from "../about.tsx";
+import { useWish } from "../live.tsx";
 import { outcomeOf, type CallRow, type RunningRow, type ServerRow } from "../model.ts";
 import { addressOf, type Params } from "../request.ts";
 import { Act } from "../parts/act.tsx";
@@ -29,6 +30,7 @@ export function ActivityPage(): ReactNode {
     { ...filter, limit: 100, brief: 1, cursor },
     { every: 3_000 },
   );
+  useWish({ kinds: "call_end" });
   const servers = useAsk<{ servers: readonly ServerRow[] }>("GET /_meta/servers");
   const change =
     (set: (value: string) => void) =>
