@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
 import { z } from "zod";
+import { CHAT_MODULE } from "./chat-module.ts";
 import { displayNameSchema } from "./instance-routes.ts";
 import { MAX_URL } from "./registry-reader.ts";
 
@@ -8,6 +9,14 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
   registerInstances(gateway);
   registerWorkspaces(gateway);
   registerAgents(gateway);
+  gateway.panel({
+    id: "chat",
+    title: "Chat",
+    place: "page",
+    access: "caller",
+    description: "Talk to the agents of a workspace, and choose its teams.",
+    module: CHAT_MODULE,
+  });
 }
 
 function registerInstances(gateway: Pick<PluginContext, "panel">): void {
