@@ -33,11 +33,13 @@ try {
 }
 
 async function show() {
+  await administer("POST", "/users", { id: "ada" });
   for (const uid of ["guides", "plugins"])
-    await administer("POST", "/libraries", { uid, workspace_id: `ws-${uid}` });
+    await administer("POST", "/libraries", { uid, workspace_id: `ws-${uid}`, owner: "ada" });
   const alpha = await makeTeam("Alpha", "ws-guides");
   const beta = await makeTeam("Beta", "ws-plugins");
   for (const { name, jwt } of [alpha, beta]) await showDocuments(name, jwt);
+  await showDocuments("Ada, a user,", await makeToken("ada", "plugins"));
   const guide = { library: "guides", name: "access.md" };
   console.log(`Beta reads guides/access.md: ${await call(beta.jwt, "get_document", guide)}`);
 
@@ -61,8 +63,14 @@ async function makeTeam(name, workspace) {
   return { id, name, jwt };
 }
 
-async function showDocuments(name, jwt) {
-  const { results } = JSON.parse(await call(jwt, "search", { query: "token" }));
+/** Makes a token with which a user's own client sees one library. */
+async function makeToken(user, library) {
+  const made = await administer("POST", "/tokens", { user, name: "laptop", libraries: [library] });
+  return made.secret;
+}
+
+async function showDocuments(name, bearer) {
+  const { results } = JSON.parse(await call(bearer, "search", { query: "token" }));
   const [first] = results;
   const libraries = [...new Set(results.map(({ library }) => library))].join(", ");
   console.log(`${name} searches "token": ${results.length} documents of ${libraries}`);

@@ -43,7 +43,7 @@ it("T011: what a client sends to prove itself never reaches a server", async () 
   expect(JSON.stringify(upstream.requests)).not.toContain(canary);
 });
 
-it("T002, T015, T057, T089: a server gets the static bearer that its entry takes from the environment, with every request", async () => {
+it("T002, T015, T019, T057, T089: a server gets the static bearer that its entry takes from the environment, with every request", async () => {
   const upstream = await startEcho();
   const file = writeConfig(
     `servers:\n  mine:\n    url: ${upstream.url}\n    headers: { Authorization: "Bearer \${TEAM_JWT}" }\n`,

@@ -1,7 +1,7 @@
-import { Answer } from "propylon";
+import { Answer, GatewayError } from "propylon";
 import { describe, expect, it, vi } from "vitest";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
-import { answer, modelOf, run, start, tool } from "./start.ts";
+import { answer, modelOf, resultsIn, run, start, tool } from "./start.ts";
 
 const READ = { name: "files__read", args: { path: "/x" } };
 const forever = (): { calls: (typeof READ)[] } => ({ calls: [READ] });
@@ -29,6 +29,18 @@ describe("budgets", () => {
     expect(result.messages.at(-1)).toEqual({ role: "assistant", parts: result.parts });
     expect(server.requests).toHaveLength(3);
     expect(calls).toHaveLength(2);
+  });
+
+  it("T013: a server that refuses every call is told to the model, and costs no more than the budget", async () => {
+    const server = await start(forever);
+    const refused = new GatewayError("unauthorized", "The library refuses the token.");
+    const call = (): Promise<never> => Promise.reject(refused);
+    const { result, calls } = await run({ model: modelOf(server), limits: { turns: 4 }, call });
+    expect(result).toMatchObject({ end: "turns", turns: 4 });
+    expect(server.requests).toHaveLength(4);
+    expect(calls).toHaveLength(3);
+    const told = resultsIn(result.messages).map((each) => JSON.stringify(each));
+    for (const each of told.slice(0, 3)) expect(each).toContain("The library refuses the token.");
   });
 
   it("tokens: no request once they are used, and no answer longer than what is left", async () => {

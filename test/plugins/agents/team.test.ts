@@ -108,7 +108,7 @@ const CLIENTS: readonly (readonly [name: string, ask: Ask])[] = [
 ];
 
 describe("the playground team", () => {
-  it("P006, P039, P127: the registry lists it, and every URL in it is an MCP endpoint that a client can use", async () => {
+  it("P006, P039, P127, T006: the registry lists it, and every URL in it is an MCP endpoint that a client can use", async () => {
     const { url } = gateway.addresses.get("registry")!;
     const list = (await (await fetch(`${url}/.well-known/mcp/server.json`)).json()) as {
       servers: { server: { name: string; remotes: { type: string; url: string }[] } }[];
