@@ -39,8 +39,10 @@ async function serve(address: string, port: number): Promise<Server> {
 it("a name that leads outside first and inside then gets nothing from inside (DNS rebinding)", async () => {
   vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
   onTestFinished(() => void vi.unstubAllEnvs());
-  const { port } = (await serve(OUTSIDE, 0)).address() as AddressInfo;
-  const inside = await serve(INSIDE, port);
+  // In this order: a port that is free inside is free outside too, where nobody else listens.
+  const inside = await serve(INSIDE, 0);
+  const { port } = inside.address() as AddressInfo;
+  await serve(OUTSIDE, port);
   const connected = vi.fn<() => void>();
   inside.on("connection", connected);
   const answers = [[OUTSIDE], [INSIDE], [OUTSIDE, INSIDE], [OUTSIDE]];

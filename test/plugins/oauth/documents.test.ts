@@ -1,12 +1,8 @@
-import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ClientDocuments } from "../../../plugins/oauth/client-documents.ts";
 import { ask } from "../oauth-resource/kit.ts";
-import { REDIRECT, setupLogin } from "./kit.ts";
-import { makeAuthority } from "../../fixtures/certificate.ts";
+import { documentOf, sendJson, type Serve, serveDocuments } from "./client-documents.ts";
+import { setupLogin } from "./kit.ts";
 import { Program } from "./attempt.ts";
 
 /** Addresses that are not public, in the spellings that URL parsers and resolvers take. */
@@ -56,46 +52,6 @@ const UNUSABLE: readonly string[] = [
   "https:\\\\app.example\\client.json",
   `https://app.example/${"x".repeat(500)}`,
 ];
-
-type Serve = (req: IncomingMessage, res: ServerResponse, url: string) => void;
-
-/** A host with documents, over TLS. @returns the URL of one, and the paths that were asked for */
-async function serveDocuments(
-  serve: Serve,
-): Promise<{ readonly url: string; readonly paths: string[] }> {
-  // The certificate is one that nobody vouches for; the gateway of the test is this process.
-  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
-  const paths: string[] = [];
-  const server = createServer(
-    makeAuthority({ name: "localhost", hosts: ["localhost"] }),
-    (req, res) => {
-      paths.push(req.url!);
-      serve(req, res, url);
-    },
-  );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `https://localhost:${(server.address() as AddressInfo).port}/client.json`;
-  onTestFinished(async () => {
-    vi.unstubAllEnvs();
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  return { url, paths };
-}
-
-const documentOf = (client_id: string): object => ({
-  client_id,
-  client_name: "A program with a document",
-  redirect_uris: [REDIRECT, "javascript:alert(1)"],
-  token_endpoint_auth_method: "none",
-});
-
-const sendJson = (res: ServerResponse, body: object, headers = {}): void =>
-  void res
-    .writeHead(200, { "content-type": "application/json", ...headers })
-    .end(JSON.stringify(body));
 
 describe("a document about a program", () => {
   it("lets it log people in without a registration, and is fetched once", async () => {

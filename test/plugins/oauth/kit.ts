@@ -4,7 +4,7 @@ import type {
   OAuthTokens,
 } from "@modelcontextprotocol/sdk/shared/auth.js";
 import type { GatewayConfigInput } from "../../../core/index.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { type PluginEntry, setupGateway } from "../../../core/testing/index.ts";
 import oauth from "../../../plugins/oauth/index.ts";
 import oauthResource from "../../../plugins/oauth-resource/index.ts";
 import { Browser, type ShownPage } from "../../fixtures/browser.ts";
@@ -19,6 +19,7 @@ export interface LoginRig {
   readonly resource?: Record<string, unknown>;
   readonly config?: GatewayConfigInput;
   readonly provider?: RealProvider;
+  readonly plugins?: readonly PluginEntry[];
 }
 
 /** A gateway that people log in to at a real OpenID provider. */
@@ -26,11 +27,13 @@ export async function setupLogin({
   options = {},
   resource = {},
   config = {},
+  plugins = [],
   ...rest
 }: LoginRig = {}) {
   const provider = rest.provider ?? (await RealProvider.start());
   const { gateway, url } = await setupGateway({
     plugins: [
+      ...plugins,
       who,
       [oauthResource, resource],
       [
