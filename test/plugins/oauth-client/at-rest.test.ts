@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import events from "../../../plugins/events/index.ts";
+import { KINDS } from "../../../plugins/events/kinds.ts";
 import history from "../../../plugins/history/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { GuardedServer } from "../../fixtures/guarded-server.ts";
@@ -33,6 +34,7 @@ it("tokens outlive the process, and stand nowhere in clear", async () => {
     log,
   };
   const first = await setupPersonal(setup);
+  const told = await listen(first.url);
   const ann = await clientOf(first.url, "ann");
   provider.lifetime = 3_600;
   for (let i = 0; i < 25; i++) {
@@ -42,15 +44,23 @@ it("tokens outlive the process, and stand nowhere in clear", async () => {
     expect(await ann.call("whoami")).toBe("ann-at-work");
   }
   const shown = await Promise.all(
-    ["/_meta", "/_meta/history", "/_meta/oauth-client/servers", "/_meta/config", "/metrics"].map(
-      async (path) => (await fetch(`${first.url}${path}`, { headers: headersOf("boss") })).text(),
+    [
+      "/_meta",
+      "/_meta/history?limit=500",
+      "/_meta/oauth-client/servers",
+      "/_meta/config",
+      "/metrics",
+    ].map(async (path) =>
+      (await fetch(`${first.url}${path}`, { headers: headersOf("boss") })).text(),
     ),
   );
   await first.gateway.close({ grace: 0 });
+  const heard = await told();
+  expect(heard.match(/"tool":"whoami"/g)?.length).toBeGreaterThanOrEqual(25);
   const names = await readdir(folder);
   const files = await Promise.all(names.map((name) => readFile(join(folder, name), "latin1")));
   expect(canaries.size).toBeGreaterThanOrEqual(50);
-  const places = { files: files.join(""), log: lines.join(""), shown: shown.join("") };
+  const places = { files: files.join(""), log: lines.join(""), shown: shown.join(""), heard };
   const found = Object.entries(places).flatMap(([place, text]) =>
     [...canaries].filter((secret) => text.includes(secret)).map((secret) => `${place}: ${secret}`),
   );
@@ -78,3 +88,20 @@ it("says where logins end with the process", async () => {
   const warnings = gateway.describe().warnings.map(({ message }) => message);
   expect(warnings.join(" ")).toContain("logins end with the process");
 });
+
+/** Reads the stream of events, as an operator. @returns all that came, once the stream has ended */
+async function listen(url: string): Promise<() => Promise<string>> {
+  const wanted = `${url}/_meta/events?kinds=${KINDS.join(",")}&level=debug`;
+  const { body } = await fetch(wanted, { headers: headersOf("boss") });
+  const read = async (): Promise<string> => {
+    let text = "";
+    try {
+      for await (const chunk of body!.pipeThrough(new TextDecoderStream())) text += chunk;
+    } catch {
+      // The gateway that ends cuts it off.
+    }
+    return text;
+  };
+  const reading = read();
+  return () => reading;
+}
