@@ -160,6 +160,33 @@ it("connections of principals are bounded, and the idle one makes way", async ()
   }
 });
 
+it("of several connections the one makes way that was not used for longest", async () => {
+  const { url, server, becomes } = await setupPersonal({
+    era: "legacy",
+    auth: { maxConnections: 2 },
+  });
+  const people = [
+    await clientOf(url, "ann"),
+    await clientOf(url, "bob"),
+    await clientOf(url, "boss"),
+  ] as const;
+  const [ann, bob, boss] = people;
+  for (const [index, person] of people.entries()) await person.connect(`user-${index}`);
+  await becomes("ready");
+  const opened = async (...calls: (typeof ann)[]): Promise<readonly string[]> => {
+    server.seen.length = 0;
+    for (const person of calls)
+      expect(await person.call("whoami")).toBe(`user-${people.indexOf(person)}`);
+    return server.seen.filter(({ method }) => method === "initialize").map((each) => each.subject);
+  };
+  await opened(ann, bob, ann);
+  expect(await opened(boss)).toEqual(["user-2"]);
+  expect(await opened(ann, boss, ann)).toEqual([]);
+  expect(await opened(bob)).toEqual(["user-1"]);
+  expect(await opened(ann, bob, ann)).toEqual([]);
+  expect(await opened(boss)).toEqual(["user-2"]);
+});
+
 it("the tools are not there where nobody has an account of their own", async () => {
   const { client } = await setupRig({ client: {} });
   expect((await client.listTools()).tools).toEqual([]);
