@@ -69,7 +69,7 @@ export const LONG: readonly string[] = [
   "test/plugins/a2a/elicitation.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",
-  "test/plugins/console/{command,reconciler,replicas}.test.ts",
+  "test/plugins/console/{command,e2e,reconciler,replicas}.test.ts",
   "test/plugins/events/load.test.ts",
   "test/plugins/gating/kill.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",

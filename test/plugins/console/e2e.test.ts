@@ -1,0 +1,134 @@
+import { expect, it, vi } from "vitest";
+import { fakeUpstream, freePort } from "../../../core/testing/index.ts";
+import health from "../../../plugins/health/index.ts";
+import progress from "../../../plugins/progress/index.ts";
+import registry from "../../../plugins/registry/index.ts";
+import type { ModelServerOptions } from "../../fixtures/model/types.ts";
+import { setupTeam } from "../agents/kit.ts";
+import {
+  type AgentView,
+  type InstanceView,
+  setupConsole,
+  type TestConsole,
+  withIssuer,
+} from "./kit.ts";
+import { startIssuer } from "./scripted-issuer.ts";
+
+const INTERVAL_MS = 1_000;
+/** What the badge may be late, beyond the interval. */
+const LATE_MS = 3_000;
+
+/** Each agent calls the one tool that it has, and then says what came of it. */
+const script: ModelServerOptions["script"] = ({ tools, turn, results }) =>
+  turn === 0
+    ? {
+        calls: [
+          {
+            name: tools[0]!.name,
+            args: tools[0]!.required.includes("message") ? { message: "tea" } : {},
+          },
+        ],
+      }
+    : { text: `found ${results.join()}` };
+
+/** A gateway with a team: harper asks research, research asks a server. */
+function startTeam(port: number, shop: string) {
+  return setupTeam({
+    agents: {
+      harper: { title: "Harper", instructions: "Ask.", agents: ["research"] },
+      research: { title: "Research", instructions: "Look.", servers: ["shop"] },
+    },
+    plugins: [registry, [health, { interval: "200ms" }], progress],
+    config: { listeners: { main: { port } }, servers: { shop: { url: shop } } },
+    script,
+  });
+}
+
+async function send({ url }: TestConsole, agent: string) {
+  const response = await fetch(`${url}/api/v1/workspaces/ws_a/chat`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ agent, message: "what is new?" }),
+  });
+  const text = await response.text();
+  const said = [...text.matchAll(/^event: (.*)\ndata: (.*)$/gm)].map(([, event, data]) => ({
+    event: event!,
+    data: JSON.parse(data!) as Record<string, unknown>,
+  }));
+  return { status: response.status, said };
+}
+
+async function pick({ ask }: TestConsole): Promise<readonly AgentView[]> {
+  return (await ask<{ agents: AgentView[] }>("GET", "/workspaces/ws_a/agents")).body.agents;
+}
+
+async function reaches(running: TestConsole, status: string, value: number): Promise<void> {
+  const begun = performance.now();
+  await vi.waitFor(
+    async () =>
+      expect((await pick(running)).map((each) => each.health?.status)).toEqual([status, status]),
+    { timeout: 20_000, interval: 50 },
+  );
+  expect(performance.now() - begun).toBeLessThan(INTERVAL_MS + LATE_MS);
+  const gauges = [...(await running.page()).matchAll(/^daedalus_agent_health\{.*\} (\S+)$/gm)];
+  expect(gauges.map(([, each]) => Number(each))).toEqual([value, value]);
+}
+
+it("P081, P082, P083, P084, P089, P090, T139, T140, T151, T152: a real host is registered, attached, talked to, lost and found again, detached and deleted", async () => {
+  const shop = await fakeUpstream({ lookup: () => "green tea" });
+  const issuer = await startIssuer();
+  const port = await freePort();
+  let team = await startTeam(port, shop.url);
+  const options = withIssuer(issuer, { healthInterval: INTERVAL_MS / 1_000 });
+  let running = await setupConsole(options);
+
+  const { body: instance } = await running.ask<InstanceView>("POST", "/pallas", {
+    registry_url: team.url,
+    name: "Kottos",
+  });
+  expect(instance.agents.map(({ title }) => title)).toEqual(["Harper", "Research"]);
+  await running.ask("POST", "/workspaces", { id: "ws_a", name: "A" });
+  expect(await pick(running)).toEqual([]);
+  await running.ask("PUT", "/workspaces/ws_a/teams", { teams: [instance.id] });
+  expect((await pick(running)).map(({ label }) => label)).toEqual([
+    "Kottos › Harper",
+    "Kottos › Research",
+  ]);
+  await reaches(running, "ok", 1);
+
+  const [harper] = await pick(running);
+  const { said } = await send(running, harper!.id);
+  const reports = said
+    .filter(({ event }) => event === "progress")
+    .map(({ data }) => data["message"]);
+  expect(reports).toEqual(
+    expect.arrayContaining([expect.stringMatching(/shop.*lookup.*: started$/)]),
+  );
+  expect(reports).toEqual(
+    expect.arrayContaining([expect.stringMatching(/research.*: completed$/)]),
+  );
+  expect(JSON.stringify(said.at(-1))).toContain("green tea");
+  expect(said.at(-1)!.event).toBe("result");
+
+  await team.gateway.close({ grace: 0 });
+  await reaches(running, "error", 0);
+  expect(await send(running, harper!.id)).toMatchObject({ status: 503 });
+  team = await startTeam(port, shop.url);
+  await reaches(running, "ok", 1);
+
+  await running.close();
+  running = await setupConsole(options, { folder: running.folder });
+  await reaches(running, "ok", 1);
+  expect((await send(running, harper!.id)).said.at(-1)!.event).toBe("result");
+
+  const { jti } = issuer.teams.get(instance.id)!;
+  expect((await running.ask("POST", `/pallas/${instance.id}/rotate`)).status).toBe(200);
+  expect(issuer.teams.get(instance.id)!.jti).not.toBe(jti);
+  expect((await running.instance(instance.id)).token).toBe("unseen");
+  await running.ask("DELETE", `/workspaces/ws_a/teams/${instance.id}`);
+  expect(await pick(running)).toEqual([]);
+  expect(await send(running, harper!.id)).toMatchObject({ status: 403 });
+  expect((await running.ask("DELETE", `/pallas/${instance.id}`)).status).toBe(204);
+  expect(await send(running, harper!.id)).toMatchObject({ status: 404 });
+  expect(issuer.teams.get(instance.id)!.active).toBe(false);
+}, 90_000);
