@@ -99,7 +99,11 @@ export class Assertions implements AssertionKeysService {
     if (known) return toSigningKey(known.value);
     const made = createStoredKey();
     if ((await this.#kv.create("signing", made)) !== undefined) return toSigningKey(made);
-    return this.#read();
+    const first = await this.#kv.get("signing");
+    if (first) return toSigningKey(first.value);
+    throw new GatewayError("invalid", "The key of assertions in the store cannot be read.", {
+      hint: "The log says why. A newer gateway may have written it.",
+    });
   }
 }
 

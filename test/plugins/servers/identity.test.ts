@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from "jose";
+import { pino } from "pino";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { definePlugin, type GatewayConfigInput, type Json } from "../../../core/index.ts";
 import {
@@ -11,7 +12,9 @@ import {
   team,
   user,
 } from "../../../core/testing/index.ts";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import access from "../../../plugins/access/index.ts";
+import { Assertions, storedKeySchema } from "../../../plugins/servers/identity.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 const CLAIM = { "propylon/identity": "I am the king", "propylon/else": 1, "example/kept": true };
@@ -202,6 +205,20 @@ describe("an assertion", () => {
     const answer = await client.callTool({ name: "price", arguments: {} });
     expect(JSON.stringify(answer)).toContain("publishes the keys");
     expect(shop.calls).toEqual([]);
+  });
+
+  it("is refused where the stored key cannot be read, and the store is not asked again and again", async () => {
+    const store = GatewayStore.inMemory(pino({ level: "silent" })).scope("servers");
+    await store.kv("identity").put("signing", "of another form");
+    const assertions = new Assertions(store.kv("identity", { schema: storedKeySchema }));
+    assertions.publish();
+    assertions.isUsed = true;
+    await expect(assertions.keySet()).rejects.toThrow(
+      expect.objectContaining({
+        code: "invalid",
+        message: expect.stringContaining("cannot be read") as string,
+      }),
+    );
   });
 
   it("is signed with one key by all gateways of a store", async () => {
