@@ -7,6 +7,7 @@ import { Passage, Words } from "../parts/text.tsx";
 import { useAsk } from "../query.ts";
 import type { Route } from "../request.ts";
 import { formatJson } from "../words.ts";
+import { ConfigValues, ORIGIN } from "./config-values.tsx";
 
 const EFFECTIVE: Route = "GET /_meta/config/effective";
 
@@ -15,6 +16,7 @@ export function ConfigPage(): ReactNode {
   const about = useAbout();
   const file = useAsk<{ path: string | null }>("GET /_meta/config");
   const right = rightTo(about, EFFECTIVE);
+  const origin = rightTo(about, ORIGIN);
   return (
     <Page title="Config" actions={<Reload />}>
       <Loaded query={file} what="The config file">
@@ -34,6 +36,9 @@ export function ConfigPage(): ReactNode {
           </p>
         )}
       </Loaded>
+      <Section title="Values">
+        {origin.reason === undefined ? <ConfigValues /> : <p className="note">{origin.reason}</p>}
+      </Section>
       <Section title="In force">
         {right.reason === undefined ? <Effective /> : <p className="note">{right.reason}</p>}
       </Section>
