@@ -35,7 +35,7 @@ export const UNIT: readonly string[] = [
   "test/plugins/ui/forms.test.ts",
 ];
 
-/** They measure their process: its heap, its CPU time, its descriptors, its children. Each has one of its own. */
+/** They measure their process (its heap, its CPU time, its descriptors, its children), or replace a module of it. Each has one of its own. */
 export const ALONE: readonly string[] = [
   "test/core/http/body.test.ts",
   "test/core/process/{channel,launch,lines,supervision}.test.ts",
@@ -43,7 +43,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/console/health.test.ts",
   "test/plugins/health/speed.test.ts",
   "test/plugins/mcp/{flow,sessions}.test.ts",
-  "test/plugins/oauth-client/memory.test.ts",
+  "test/plugins/oauth-client/{memory,rebinding}.test.ts",
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
   "test/plugins/console/page.test.ts",
