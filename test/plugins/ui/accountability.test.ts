@@ -68,7 +68,7 @@ async function useControl(control: Locator, page: Page): Promise<void> {
 }
 
 it(
-  "M002, M003, M020, M029, M140, M150, 1: every control of every page makes its request, leads somewhere or changes the view",
+  "M002, M003, M020, M029, M044, M054, M140, M150, 1: every control of every page makes its request, leads somewhere or changes the view",
   { timeout: 400_000 },
   async () => {
     const { url } = await startShop();
