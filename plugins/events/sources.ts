@@ -48,8 +48,8 @@ export function registerSources(
   gateway.hook("log:line", (line) => {
     if (channel.isRead("log")) mentionLine(channel, line);
   });
-  gateway.use("observe", watchEnds(channel));
-  gateway.use("dispatch", watchCalls(channel));
+  gateway.use("observe", whileRead(channel, "call_end", watchEnd));
+  gateway.use("dispatch", whileRead(channel, "progress", watchProgress));
 }
 
 /** Tells which servers came and went, before anything else is told of them. */
@@ -107,14 +107,19 @@ function mentionLine(channel: Channel, text: string): void {
   channel.mention("log", { line }, { level: levelOf(line["level"]) });
 }
 
-/** Tells of tool calls that ended, those that were refused too, while somebody reads that; else it costs one question. */
-function watchEnds(channel: Channel): Middleware {
+type Watch = (
+  channel: Channel,
+  call: Call,
+  next: (call: Call) => Promise<Answer>,
+) => Promise<Answer>;
+
+/** Watches tool calls while somebody reads a kind of event; else it costs one question. */
+function whileRead(channel: Channel, kind: "call_end" | "progress", watch: Watch): Middleware {
   return (call, next) =>
-    call.method === "tools/call" && channel.isRead("call_end")
-      ? watchEnd(channel, call, next)
-      : next(call);
+    call.method === "tools/call" && channel.isRead(kind) ? watch(channel, call, next) : next(call);
 }
 
+/** Tells of calls that ended, those that were refused too. */
 function watchEnd(
   channel: Channel,
   call: Call,
@@ -132,15 +137,8 @@ function watchEnd(
   return answer;
 }
 
-/** Shows the calls of tools while somebody looks; else it costs one question. */
-function watchCalls(channel: Channel): Middleware {
-  return (call, next) =>
-    call.method === "tools/call" && channel.isRead("progress")
-      ? watch(channel, call, next)
-      : next(call);
-}
-
-function watch(
+/** Shows calls from their beginning to their end. */
+function watchProgress(
   channel: Channel,
   call: Call,
   next: (call: Call) => Promise<Answer>,
