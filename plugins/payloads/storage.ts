@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digestOf } from "propylon/kit";
 import { PayloadFolder } from "./folder.ts";
 import type { PayloadInfo } from "./service.ts";
 
@@ -85,11 +85,6 @@ export class FolderStorage implements PayloadStorage {
 /** Name of a file of a payload: ids come from clients, so no id may become a path. */
 export function fileNameOf(id: string, ending: "gz" | "json"): string {
   return `${digestOf(id)}.${ending}`;
-}
-
-/** What stands for an id where not everything can stand. */
-export function digestOf(id: string): string {
-  return createHash("sha256").update(id).digest("hex");
 }
 
 /** The payloads that a folder describes. */

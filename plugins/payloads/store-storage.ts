@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { storeKey, type Kv, type Store } from "propylon/kit";
+import { digestOf, storeKey, type Kv, type Store } from "propylon/kit";
 import { z } from "zod";
 import { PayloadFolder } from "./folder.ts";
 import type { PayloadInfo } from "./service.ts";
-import { digestOf, fileNameOf, readEntries, type PayloadStorage } from "./storage.ts";
+import { fileNameOf, readEntries, type PayloadStorage } from "./storage.ts";
 
 /** Bytes up to which a payload stands in the store although there is a folder. */
 const SMALL = 64 * 1024;
