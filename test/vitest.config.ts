@@ -20,8 +20,8 @@ export default defineConfig({
     ],
     globalSetup: "test/build.ts",
     pool: "forks",
-    // Most tests wait for sockets and children: two for each core keep the cores busy. A machine of a CI has other work, too.
-    maxWorkers: (process.env["CI"] ? 1 : 2) * availableParallelism(),
+    // Most tests wait for sockets and children: two for each core keep the cores busy.
+    maxWorkers: 2 * availableParallelism(),
     testTimeout: 40_000,
     hookTimeout: 40_000,
     // The default of a second is too short for a child process on a machine with other work.
