@@ -46,7 +46,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/oauth-client/{memory,rebinding}.test.ts",
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
-  "test/plugins/console/page.test.ts",
+  "test/plugins/console/{page,pages}.test.ts",
   "test/plugins/ui/{activity,clients,config,csp,panels,proxy,session,shell,truth,try}.test.ts",
 ];
 

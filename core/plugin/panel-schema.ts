@@ -33,6 +33,7 @@ const request = {
   confirm: z.string().min(1).max(500).optional(),
   access: access.optional(),
   mutates: z.boolean().optional(),
+  secret: pointer.optional(),
 };
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);

@@ -62,6 +62,8 @@ interface PanelRequest {
   readonly access?: PanelAccess;
   /** Whether it changes anything, as its route says; default true. */
   readonly mutates?: boolean;
+  /** Where its answer holds a secret: the page shows that until it is closed, and nowhere else. */
+  readonly secret?: Pointer;
 }
 
 /**

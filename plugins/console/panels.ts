@@ -2,12 +2,18 @@ import type { PluginContext } from "propylon";
 import { z } from "zod";
 import { CHAT_MODULE } from "./chat-module.ts";
 import { displayNameSchema } from "./instance-routes.ts";
+import type { ConsoleOptions } from "./options.ts";
 import { MAX_URL } from "./registry-reader.ts";
+import { workspaceIdSchema } from "./workspace-routes.ts";
 
-/** Instances and workspaces in a web interface. */
-export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
-  registerInstances(gateway);
+type Gateway = Pick<PluginContext<ConsoleOptions>, "panel" | "config">;
+
+/** Instances, workspaces, agents and the chat in a web interface. */
+export function registerPanels(gateway: Gateway): void {
+  registerInstances(gateway, gateway.config.issuer !== undefined);
+  registerNewInstance(gateway);
   registerWorkspaces(gateway);
+  registerNewWorkspace(gateway);
   registerAgents(gateway);
   gateway.panel({
     id: "chat",
@@ -19,13 +25,38 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
   });
 }
 
-function registerInstances(gateway: Pick<PluginContext, "panel">): void {
-  const head = { place: "page" } as const;
+/** What only an issuer knows or does. */
+const TEAM_COLUMNS = [
+  { label: "Team", value: "/pallas_team_mnemosyne_status", as: "state" },
+  { label: "Reason", value: "/team_reason" },
+  { label: "Token", value: "/token", as: "state" },
+] as const;
+const TEAM_ACTIONS = [
+  { label: "Ask the issuer now", ...onInstance("POST /api/v1/instances/:id/provision") },
+  {
+    label: "Show the token",
+    ...onInstance("POST /api/v1/instances/:id/reveal"),
+    access: "admin",
+    when: { "/token": ["unseen"] },
+    confirm: "The token is shown this once, and the log says to whom.",
+    secret: "/jwt",
+  },
+  {
+    label: "Rotate the token",
+    ...onInstance("POST /api/v1/instances/:id/rotate"),
+    access: "admin",
+    when: { "/token": ["unseen", "shown"] },
+    confirm: "The token in use ends, and the instance needs the new one.",
+  },
+] as const;
+
+function registerInstances(gateway: Gateway, hasIssuer: boolean): void {
   gateway.panel({
-    ...head,
     id: "instances",
     title: "Instances",
+    place: "page",
     access: "viewer",
+    description: "Hosts of agents. Each is a team that can be attached to workspaces.",
     view: {
       table: {
         from: "GET /api/v1/instances",
@@ -35,42 +66,18 @@ function registerInstances(gateway: Pick<PluginContext, "panel">): void {
           { label: "Registry", value: "/registry_url", as: "code" },
           { label: "Problem", value: "/registry_problem" },
           { label: "Read", value: "/registry_read_at", as: "time" },
-          { label: "Team", value: "/pallas_team_mnemosyne_status", as: "state" },
-          { label: "Reason", value: "/team_reason" },
-          { label: "Token", value: "/token", as: "state" },
+          ...(hasIssuer ? TEAM_COLUMNS : []),
         ],
         actions: [
           { label: "Read again", ...onInstance("POST /api/v1/instances/:id/refresh") },
-          { label: "Provision", ...onInstance("POST /api/v1/instances/:id/provision") },
-          {
-            label: "Rotate the token",
-            ...onInstance("POST /api/v1/instances/:id/rotate"),
-            access: "admin",
-            confirm: "The token in use ends, and the instance needs the new one.",
-          },
+          ...(hasIssuer ? TEAM_ACTIONS : []),
           {
             label: "Delete",
             ...onInstance("DELETE /api/v1/instances/:id"),
             confirm: "It is detached from every workspace, and its token ends.",
           },
         ],
-        empty: "No instance is registered.",
-      },
-    },
-  });
-  gateway.panel({
-    ...head,
-    id: "new-instance",
-    title: "Register an instance",
-    access: "operator",
-    view: {
-      form: {
-        route: "POST /api/v1/instances",
-        input: z.strictObject({
-          registry_url: z.string().min(1).max(MAX_URL).optional(),
-          name: displayNameSchema.optional(),
-        }),
-        submit: "Register",
+        empty: "No instance is registered. Register an instance says how.",
       },
     },
   });
@@ -80,12 +87,40 @@ function onInstance<R extends string>(route: R) {
   return { route, params: { id: "/id" }, access: "operator" } as const;
 }
 
-function registerWorkspaces(gateway: Pick<PluginContext, "panel">): void {
+function registerNewInstance(gateway: Gateway): void {
+  gateway.panel({
+    id: "new-instance",
+    title: "Register an instance",
+    place: "page",
+    access: "operator",
+    description: "Its registry is read at once, and its agents are found there.",
+    view: {
+      form: {
+        route: "POST /api/v1/instances",
+        input: z.strictObject({
+          registry_url: z
+            .string()
+            .min(1)
+            .max(MAX_URL)
+            .optional()
+            .describe(
+              "Where the host is, such as http://10.1.0.7:23030. None: a team without agents.",
+            ),
+          name: displayNameSchema.optional().describe("How the team is called; default: its host."),
+        }),
+        submit: "Register",
+      },
+    },
+  });
+}
+
+function registerWorkspaces(gateway: Gateway): void {
   gateway.panel({
     id: "workspaces",
     title: "Workspaces",
     place: "page",
     access: "viewer",
+    description: "Teams are attached to a workspace on the page Chat, below Workspace settings.",
     view: {
       table: {
         from: "GET /api/v1/workspaces",
@@ -93,7 +128,7 @@ function registerWorkspaces(gateway: Pick<PluginContext, "panel">): void {
         columns: [
           { label: "Name", value: "/name" },
           { label: "Id", value: "/id", as: "code" },
-          { label: "Teams", value: "/teams", as: "list" },
+          { label: "Teams", value: "/team_names", as: "list" },
         ],
         actions: [
           {
@@ -104,18 +139,40 @@ function registerWorkspaces(gateway: Pick<PluginContext, "panel">): void {
             confirm: "Its teams are detached.",
           },
         ],
-        empty: "There is no workspace yet.",
+        empty: "There is no workspace yet. New workspace makes one.",
       },
     },
   });
 }
 
-function registerAgents(gateway: Pick<PluginContext, "panel">): void {
+function registerNewWorkspace(gateway: Gateway): void {
+  gateway.panel({
+    id: "new-workspace",
+    title: "New workspace",
+    place: "page",
+    access: "operator",
+    view: {
+      form: {
+        route: "POST /api/v1/workspaces",
+        input: z.strictObject({
+          name: displayNameSchema.describe("How people call it."),
+          id: workspaceIdSchema
+            .optional()
+            .describe("How other systems call it, such as ws_work; default: one is made up."),
+        }),
+        submit: "Create",
+      },
+    },
+  });
+}
+
+function registerAgents(gateway: Gateway): void {
   gateway.panel({
     id: "agents",
     title: "Agents of teams",
     place: "page",
     access: "viewer",
+    description: "The agents of all attached teams, and how each said it is.",
     view: {
       table: {
         from: "GET /api/v1/agents",

@@ -14,8 +14,13 @@ const CHANGE = { access: "operator", mutates: true } as const;
 const PATH = "/api/v1/workspaces";
 const ID = /^[\w.:-]{1,64}$/;
 
+/** Id of a workspace, which other systems may have made. */
+export const workspaceIdSchema = z
+  .string()
+  .regex(ID, "must be 1 to 64 letters, digits, _, -, . and :");
+
 const creationSchema = z.strictObject({
-  id: z.string().regex(ID, "must be 1 to 64 letters, digits, _, -, . and :").optional(),
+  id: workspaceIdSchema.optional(),
   name: displayNameSchema,
 });
 const teamsSchema = z.strictObject({ teams: z.array(z.uuid()).max(1_000) });
@@ -35,10 +40,15 @@ export function registerWorkspaces(gateway: PluginContext, faces: WorkspaceFaces
   registerTeams(gateway, faces);
 }
 
-function registerAll(gateway: PluginContext, { workspaces }: WorkspaceFaces): void {
+function registerAll(gateway: PluginContext, { workspaces, instances }: WorkspaceFaces): void {
   gateway.route("GET", PATH, READ, async () => {
-    const [rows, teams] = await Promise.all([workspaces.list(), workspaces.teams()]);
-    return { workspaces: rows.map((row) => ({ ...row, teams: teams.get(row.id) ?? [] })) };
+    const [rows, attached] = await Promise.all([workspaces.list(), workspaces.teams()]);
+    const names = await instances.namesOf([...new Set([...attached.values()].flat())]);
+    const shown = rows.map((row) => {
+      const teams = attached.get(row.id) ?? [];
+      return { ...row, teams, team_names: teams.map((id) => names.get(id) ?? id) };
+    });
+    return { workspaces: shown };
   });
   gateway.route("POST", PATH, CHANGE, async (event) => {
     const { id = `ws_${randomUUID()}`, name } = await readJson(event, creationSchema);

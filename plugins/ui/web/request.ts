@@ -104,9 +104,10 @@ export async function send(route: Route, details: RequestDetails = {}): Promise<
   throw failure;
 }
 
-/** Makes a request whose answer is JSON. */
+/** Makes a request whose answer is JSON, or empty. */
 export async function ask<T>(route: Route, details: RequestDetails = {}): Promise<T> {
-  return (await (await send(route, details)).json()) as T;
+  const answer = await send(route, details);
+  return (answer.status === 204 ? null : await answer.json()) as T;
 }
 
 async function readFailure(answer: Response): Promise<RequestFailure> {

@@ -2,6 +2,7 @@ import { useState, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
 import { Act } from "../parts/act.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { Secret, secretAt } from "../parts/secret.tsx";
 import { Words } from "../parts/text.tsx";
 import { valueAt } from "../pointer.ts";
 import type { Params } from "../request.ts";
@@ -15,26 +16,46 @@ export function Actions(props: {
   readonly row: unknown;
   readonly context: Context;
 }): ReactNode {
-  return props.actions
-    .filter(({ when }) => fits(when, props.row))
-    .map((action) => {
-      const params = paramsOf(action.params, props.row, props.context);
-      if (action.input !== undefined)
-        return <AskedAction key={action.label} action={action} params={params} />;
-      return (
-        <Act
-          key={action.label}
-          route={action.route}
-          params={params}
-          body={action.body}
-          what={action.label}
-          tone="quiet"
-          {...(action.confirm !== undefined && { confirm: <Words>{action.confirm}</Words> })}
-        >
-          <Words>{action.label}</Words>
-        </Act>
-      );
-    });
+  // Not in the button: the row may be in another state afterwards, and has another one.
+  const [secret, setSecret] = useState<string>();
+  return (
+    <>
+      {props.actions
+        .filter(({ when }) => fits(when, props.row))
+        .map((action) => {
+          const params = paramsOf(action.params, props.row, props.context);
+          const onDone = (answer: unknown): void => setSecret(secretAt(answer, action.secret));
+          const shared = { action, params, onDone };
+          if (action.input === undefined) return <PlainAction key={action.label} {...shared} />;
+          return <AskedAction key={action.label} {...shared} />;
+        })}
+      {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}
+    </>
+  );
+}
+
+/** An action of one row. */
+interface RowAction {
+  readonly action: PanelAction;
+  readonly params: Params;
+  readonly onDone: (answer: unknown) => void;
+}
+
+/** An action that is one request. */
+function PlainAction({ action, params, onDone }: RowAction): ReactNode {
+  return (
+    <Act
+      route={action.route}
+      params={params}
+      body={action.body}
+      what={action.label}
+      tone="quiet"
+      onDone={onDone}
+      {...(action.confirm !== undefined && { confirm: <Words>{action.confirm}</Words> })}
+    >
+      <Words>{action.label}</Words>
+    </Act>
+  );
 }
 
 /** Whether a row is in a state that an action is for. */
@@ -57,8 +78,7 @@ function paramsOf(
 }
 
 /** An action that asks for something first. */
-function AskedAction(props: { readonly action: PanelAction; readonly params: Params }): ReactNode {
-  const { action, params } = props;
+function AskedAction({ action, params, onDone }: RowAction): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const right = useRight(action.route);
   if (!right.isThere) return null;
@@ -83,7 +103,10 @@ function AskedAction(props: { readonly action: PanelAction; readonly params: Par
             body={action.body}
             submit={action.label}
             confirm={action.confirm}
-            onDone={() => setOpen(false)}
+            onDone={(answer) => {
+              setOpen(false);
+              onDone(answer);
+            }}
           />
         </Dialog>
       )}

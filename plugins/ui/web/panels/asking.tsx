@@ -18,7 +18,7 @@ export function Asking(props: {
   readonly body: unknown;
   readonly submit: string;
   readonly confirm: string | undefined;
-  readonly onDone: () => void;
+  readonly onDone: (answer: unknown) => void;
 }): ReactNode {
   const { route, params, submit } = props;
   const form = toForm(props.input);
@@ -28,6 +28,8 @@ export function Asking(props: {
   const client = useQueryClient();
   const notify = useNotify();
   const { mutate, error, isPending } = useMutation<unknown, RequestFailure>({
+    // The answer may hold a secret.
+    gcTime: 0,
     mutationFn: () => {
       const { route: bare, query } = splitRoute(route);
       const value = toValue(form, filled, true);
@@ -36,10 +38,10 @@ export function Asking(props: {
         body: { ...(props.body as object), ...(value as object) },
       });
     },
-    onSuccess: () => {
+    onSuccess: (answer) => {
       notify(`${submit}: done.`);
       setFilled(initialOf(form));
-      props.onDone();
+      props.onDone(answer);
     },
     onSettled: () => client.invalidateQueries(),
   });

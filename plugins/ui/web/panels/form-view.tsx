@@ -1,4 +1,5 @@
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
+import { Secret, secretAt } from "../parts/secret.tsx";
 import { Asking } from "./asking.tsx";
 import type { Context, PanelView } from "./view.ts";
 
@@ -8,15 +9,19 @@ export function FormView(props: {
   readonly context: Context;
 }): ReactNode {
   const { view, context } = props;
+  const [secret, setSecret] = useState<string>();
   return (
-    <Asking
-      route={view.route}
-      params={{ ...context }}
-      input={view.input}
-      body={undefined}
-      submit={view.submit}
-      confirm={view.confirm}
-      onDone={() => {}}
-    />
+    <>
+      <Asking
+        route={view.route}
+        params={{ ...context }}
+        input={view.input}
+        body={undefined}
+        submit={view.submit}
+        confirm={view.confirm}
+        onDone={(answer) => setSecret(secretAt(answer, view.secret))}
+      />
+      {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}
+    </>
   );
 }

@@ -33,6 +33,8 @@ export interface PanelAction {
   /** JSON Schema of what is asked for first. */
   readonly input?: unknown;
   readonly confirm?: string;
+  /** Where the answer holds a secret, by JSON Pointer. */
+  readonly secret?: string;
 }
 
 /** A panel that is described: exactly one of these. */
@@ -64,6 +66,7 @@ export interface PanelView {
     readonly params?: Readonly<Record<string, string>>;
     readonly submit: string;
     readonly confirm?: string;
+    readonly secret?: string;
   };
 }
 

@@ -25,6 +25,8 @@ export function useAction(action: Action): { readonly run: () => void; readonly 
   const client = useQueryClient();
   const notify = useNotify();
   const { mutate, isPending } = useMutation<never, RequestFailure>({
+    // The answer may hold a secret.
+    gcTime: 0,
     mutationFn: () => ask(action.route, { params: action.params, body: action.body }),
     onError: (error) => notify(error, action.what),
     onSuccess: (answer) => {
