@@ -129,7 +129,9 @@ const tasksSchema = z
       .int()
       .min(1)
       .default(10_000)
-      .describe("Tasks kept; the oldest that ended go first."),
+      .describe(
+        "Tasks kept. Beyond it the oldest ended task goes, of the principal with the most tasks.",
+      ),
     maxTaskSize: sizeSchema()
       .default(16 * 1_048_576)
       .describe(
@@ -139,6 +141,14 @@ const tasksSchema = z
       .default(256 * 1_048_576)
       .describe(
         "Room for all tasks that ended or wait, as JSON; those that ended go first, then new ones get 429. A bare number is bytes.",
+      ),
+    maxShare: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(0.75)
+      .describe(
+        "The part of maxRunning, maxTasks and maxTotalSize that the tasks of one principal may take, rounded up. More are answered with 429. With 1 a single principal may take everything.",
       ),
     ttl: durationSchema()
       .default(86_400_000)

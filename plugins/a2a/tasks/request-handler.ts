@@ -10,6 +10,7 @@ import type {
   TaskFilter,
 } from "../service.ts";
 import { pickSkill } from "../skills.ts";
+import { admit } from "./admission.ts";
 import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
 import { Succession } from "./succession.ts";
 import { TaskRecords } from "./task-records.ts";
@@ -94,7 +95,7 @@ export class RequestHandler implements RuntimeService {
     if (known && !this.#waits(known))
       throw known.knowsIdOf(message) ? refuseReuse() : refuseMessage(known);
     if (!known && options.continues) throw refuseLost();
-    this.#admit(known === undefined);
+    this.#admit(options.principal, known === undefined);
     return this.#begin(known ?? this.#create(message, options), message, options);
   }
 
@@ -201,22 +202,16 @@ export class RequestHandler implements RuntimeService {
     return STATES[task.state].isInterrupted && (task.isAsking || !this.#atWork.has(task));
   }
 
-  #admit(isNew: boolean): void {
+  #admit(owner: TaskOwner, isNew: boolean): void {
     const { options } = this.#current;
-    const { maxRunning, maxTasks, maxTotalSize } = options;
     this.#store.sweep(options, this.#drop);
-    const { places: atWork } = this.#atWork;
-    // What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those.
-    const hasRoom = this.#store.live - atWork < maxTasks && this.#store.bytes <= maxTotalSize;
-    if (atWork < maxRunning && (hasRoom || !isNew)) return;
-    throw new GatewayError(
-      "rate_limited",
-      `There are ${this.#store.live} tasks under way or waiting already.`,
-      {
-        hint: "Try again when some have ended.",
-        headers: { "retry-after": "5" },
-      },
-    );
+    const atWork = { all: this.#atWork.places, own: this.#atWork.placesOf(owner) };
+    admit({
+      all: { tasks: this.#store.live, bytes: this.#store.bytes, atWork: atWork.all },
+      own: { ...this.#store.liveOf(owner), atWork: atWork.own },
+      options,
+      isNew,
+    });
   }
 
   /** @throws {GatewayError} `not_found` for a skill that is not there */

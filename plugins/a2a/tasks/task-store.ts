@@ -1,5 +1,6 @@
 import type { Principal } from "propylon";
 import type { Message, Task } from "propylon/contract";
+import { FairQuota } from "propylon/kit";
 import type { TaskOwner, TaskFilter } from "../service.ts";
 import type { LiveTask } from "./live-task.ts";
 
@@ -21,6 +22,13 @@ export class TaskStore {
   /** Those that ended, the oldest first. */
   readonly #over = new Set<LiveTask>();
   readonly #weights = new Map<LiveTask, number>();
+  /** By owner: all tasks with what they hold, and those that have not ended. */
+  readonly #shares = {
+    tasks: new FairQuota(),
+    bytes: new FairQuota(),
+    live: new FairQuota(),
+    liveBytes: new FairQuota(),
+  };
   #bytes = 0;
 
   /** What the tasks hold that nobody works on. */
@@ -33,12 +41,21 @@ export class TaskStore {
     return this.#tasks.size - this.#over.size;
   }
 
+  /** What a principal has that has not ended: how many, and what they hold that nobody works on. */
+  liveOf({ ref }: TaskOwner): { readonly tasks: number; readonly bytes: number } {
+    return { tasks: this.#shares.live.of(ref), bytes: this.#shares.liveBytes.of(ref) };
+  }
+
   [Symbol.iterator](): IterableIterator<LiveTask> {
     return this.#tasks.values();
   }
 
   add(task: LiveTask): void {
-    this.#tasks.set(keyOf(task.owner, task.id), task);
+    const key = keyOf(task.owner, task.id);
+    if (this.#tasks.get(key) === task) return;
+    this.#tasks.set(key, task);
+    this.#shares.tasks.add(task.owner.ref);
+    this.#shares.live.add(task.owner.ref);
   }
 
   find(id: string, owner: TaskOwner): LiveTask | undefined {
@@ -76,24 +93,32 @@ export class TaskStore {
 
   /** Counts what a task holds, now that nobody works on it. */
   weigh(task: LiveTask): void {
-    const { bytes } = task;
-    this.#bytes += bytes - (this.#weights.get(task) ?? 0);
+    const { bytes, owner } = task;
+    const more = bytes - (this.#weights.get(task) ?? 0);
+    this.#bytes += more;
+    // A negative amount is taken away.
+    this.#shares.bytes.remove(owner.ref, -more);
+    if (!this.#over.has(task)) this.#shares.liveBytes.remove(owner.ref, -more);
     this.#weights.set(task, bytes);
   }
 
   /** Files a task that ended. */
   file(task: LiveTask): void {
+    if (this.#over.has(task)) return;
     this.#over.add(task);
+    this.#shares.live.remove(task.owner.ref);
+    this.#shares.liveBytes.remove(task.owner.ref, this.#weights.get(task) ?? 0);
   }
 
   /** Forgets a task that is another gateway's, or never came to be. */
   forget(task: LiveTask): void {
-    this.#over.add(task);
+    this.file(task);
     this.drop(task);
   }
 
   /**
-   * Drops what is kept no longer.
+   * Drops what is kept no longer. Beyond the bounds the oldest goes of whoever has most, or one principal's flood would take the results
+   * of all others with it.
    * @param dropped hears of each
    */
   sweep(
@@ -101,20 +126,38 @@ export class TaskStore {
     dropped: (task: LiveTask) => void,
     now = Date.now(),
   ): void {
-    for (const task of this.#over) {
-      const isTooOld = now - task.changedAt > ttl;
-      if (!isTooOld && this.#tasks.size <= maxTasks && this.#bytes <= maxTotalSize) return;
+    const drop = (task: LiveTask): void => {
       this.drop(task);
       dropped(task);
+    };
+    for (const task of this.#over) {
+      if (now - task.changedAt <= ttl) break;
+      drop(task);
     }
+    while (this.#over.size > 0 && this.#tasks.size > maxTasks) drop(this.#surplus("tasks"));
+    while (this.#over.size > 0 && this.#bytes > maxTotalSize) drop(this.#surplus("bytes"));
+  }
+
+  /** The oldest that ended, of whoever has most; of anybody, if all of that one's are live. */
+  #surplus(bound: "tasks" | "bytes"): LiveTask {
+    const isLargest = this.#shares[bound].largestWith("");
+    let oldest: LiveTask | undefined;
+    for (const task of this.#over) {
+      if (isLargest(task.owner.ref)) return task;
+      oldest ??= task;
+    }
+    return oldest!;
   }
 
   /** Forgets a task that ended. */
   drop(task: LiveTask): void {
     if (!this.#over.delete(task)) return;
-    this.#bytes -= this.#weights.get(task) ?? 0;
+    const weight = this.#weights.get(task) ?? 0;
+    this.#bytes -= weight;
     this.#weights.delete(task);
     this.#tasks.delete(keyOf(task.owner, task.id));
+    this.#shares.tasks.remove(task.owner.ref);
+    this.#shares.bytes.remove(task.owner.ref, weight);
     // The id of a message may have been used again since.
     for (const key of this.#taken.get(task) ?? [])
       if (this.#messages.get(key) === task) this.#messages.delete(key);

@@ -1,9 +1,9 @@
 import { GatewayError, type PluginContext } from "propylon";
-import { within } from "propylon/kit";
+import { FairQuota, within } from "propylon/kit";
 import type { Message } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";
-import type { SendOptions } from "../service.ts";
+import type { SendOptions, TaskOwner } from "../service.ts";
 import type { Skill } from "../skills.ts";
 import type { LiveTask } from "./live-task.ts";
 import { SHUTDOWN } from "./refusals.ts";
@@ -40,6 +40,8 @@ export class TasksAtWork {
   readonly #works = new Map<string, Work>();
   /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.maxRunning`. */
   readonly #asking = new Set<LiveTask>();
+  /** The places of each principal. */
+  readonly #shares = new FairQuota();
 
   constructor(parts: TasksAtWorkParts) {
     this.#parts = parts;
@@ -48,6 +50,11 @@ export class TasksAtWork {
   /** How many places of `tasks.maxRunning` are taken. */
   get places(): number {
     return this.#busy.size - this.#asking.size;
+  }
+
+  /** How many of them a principal has. */
+  placesOf({ ref }: TaskOwner): number {
+    return this.#shares.of(ref);
   }
 
   has(task: LiveTask): boolean {
@@ -61,12 +68,13 @@ export class TasksAtWork {
 
   /** It takes a place from now on, whatever is to be done before the work begins. */
   reserve(task: LiveTask): void {
+    this.#shares.add(task.owner.ref);
     this.#busy.set(task, Promise.resolve());
   }
 
   /** The work does not begin. */
   release(task: LiveTask): void {
-    this.#busy.delete(task);
+    if (this.#busy.delete(task) && !this.#asking.delete(task)) this.#shares.remove(task.owner.ref);
   }
 
   start(task: LiveTask, message: Message, options: SendOptions): void {
@@ -87,7 +95,10 @@ export class TasksAtWork {
   /** Notes whether the call of a task waits for an answer now, and tells it. */
   noteAsking(task: LiveTask): boolean {
     const isAsking = task.isAsking && task.isSettled;
-    this.#asking[isAsking ? "add" : "delete"](task);
+    if (isAsking !== this.#asking.has(task)) {
+      this.#asking[isAsking ? "add" : "delete"](task);
+      this.#shares[isAsking ? "remove" : "add"](task.owner.ref);
+    }
     return isAsking;
   }
 
@@ -132,7 +143,7 @@ export class TasksAtWork {
     const isHurried = isDraining();
     if (isHurried) finish();
     await over;
-    this.#busy.delete(task);
+    this.release(task);
     if (!isHurried) finish();
   }
 }

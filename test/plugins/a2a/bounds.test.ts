@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { textOf, type Message, type Task } from "../../../plugins/a2a/contract/index.ts";
-import { ALICE, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
+import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const FILES = {
   "flood.mjs": `export default { run({ text, write, artifact }) {
@@ -32,8 +32,8 @@ async function start(skill: string, tasks: object = {}): Promise<TestRuntime> {
   return startRuntime({ cwd, skills, options: { tasks } });
 }
 
-async function send({ runtime }: TestRuntime, message: Message): Promise<Task> {
-  return (await runtime().send(message, { principal: ALICE })).settled;
+async function send({ runtime }: TestRuntime, message: Message, principal = ALICE): Promise<Task> {
+  return (await runtime().send(message, { principal })).settled;
 }
 
 const reason = ({ status }: Task): string => textOf(status.message?.parts ?? []);
@@ -84,5 +84,46 @@ describe("what is said to a task", () => {
     await expect(send(started, say("x"))).rejects.toMatchObject({ code: "rate_limited" });
     await started.runtime().cancel(second.id, ALICE);
     expect((await send(started, say("x"))).status.state).toBe("input-required");
+  });
+});
+
+describe("what one principal takes", () => {
+  it("leaves room for others: tasks that wait", async () => {
+    const started = await start("ask", { maxTasks: 8 });
+    for (let n = 0; n < 6; n++) await send(started, say("x"));
+    await expect(send(started, say("x"))).rejects.toMatchObject({
+      code: "rate_limited",
+      message: "You have 6 tasks under way or waiting already.",
+    });
+    for (let n = 0; n < 2; n++) await send(started, say("x"), BOB);
+    await expect(send(started, say("x"), BOB)).rejects.toThrow("There are 8 tasks under way");
+  });
+
+  it("leaves room for others: work, which makes room again when it ends", async () => {
+    const started = await start("flood", { maxRunning: 8, maxShare: 0.5 });
+    const flood = async () => {
+      const sent = Array.from({ length: 9 }, () => send(started, say("hello")));
+      const settled = await Promise.allSettled(sent);
+      return settled.filter(({ status }) => status === "fulfilled").length;
+    };
+    const [taken, ofBob] = await Promise.all([flood(), send(started, say("hello"), BOB)]);
+    expect([taken, ofBob.status.state]).toEqual([4, "completed"]);
+    expect(await flood()).toBe(4);
+  });
+
+  it("leaves room for others: bytes", async () => {
+    const started = await start("ask", { maxTotalSize: 40_000, maxShare: 0.5 });
+    await send(started, say("x".repeat(12_000)));
+    await send(started, say("x".repeat(12_000)));
+    await expect(send(started, say("x"))).rejects.toMatchObject({ code: "rate_limited" });
+    expect((await send(started, say("x".repeat(8_000)), BOB)).status.state).toBe("input-required");
+  });
+
+  it("takes no room of results of others: the oldest of whoever has most goes", async () => {
+    const started = await start("flood", { maxTasks: 10 });
+    const { id } = await send(started, say("hello"), BOB);
+    for (let n = 0; n < 30; n++) await send(started, say("hello"));
+    expect(started.runtime().get(id, BOB).task.status.state).toBe("completed");
+    expect(started.runtime().list({}, ALICE)).toHaveLength(9);
   });
 });
