@@ -47,7 +47,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
   "test/plugins/console/{page,pages}.test.ts",
-  "test/plugins/ui/{activity,clients,config,csp,panels,proxy,session,shell,truth,try}.test.ts",
+  "test/plugins/ui/{activity,browser-admin,clients,config,csp,panels,proxy,session,shell,truth,try}.test.ts",
 ];
 
 /** Kills, signals, loads, builds and whole projects: more than five seconds each. */

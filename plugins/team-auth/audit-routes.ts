@@ -2,7 +2,8 @@ import { checkInput } from "propylon/kit";
 import { z } from "zod";
 import { type AdminRoutes, queryOf } from "./admin-replies.ts";
 import { verifyAudit } from "./audit-check.ts";
-import { type AuditRange, oldestFirst } from "./audit-rows.ts";
+import type { AuditRow } from "./audit.ts";
+import { newestFirst, oldestFirst, readEnds } from "./audit-rows.ts";
 import { hashSchema, instantSchema } from "./fields.ts";
 import type { Directory } from "./directory.ts";
 import type { Database } from "./tables.ts";
@@ -13,6 +14,7 @@ const rangeSchema = z.strictObject({
   since: instantSchema.optional(),
   limit: count.min(1).optional(),
 });
+const newestSchema = z.strictObject({ newest: count.min(1).max(1_000) });
 const anchorSchema = z
   .strictObject({ seq: count.min(1).optional(), hash: hashSchema.optional() })
   .transform(({ seq, hash }) => (seq && hash ? { seq, hash } : undefined));
@@ -20,16 +22,29 @@ const anchorSchema = z
 /** The audit: as JSON lines, and whether its chain is whole. */
 export function registerAudit({ operator }: AdminRoutes, open: () => Directory): void {
   operator("/audit", (event) => {
-    const range = checkInput(queryOf(event), rangeSchema);
+    const query = queryOf(event);
+    const { db } = open();
+    const rows =
+      query["newest"] === undefined
+        ? oldestFirst(db, checkInput(query, rangeSchema))
+        : newest(db, checkInput(query, newestSchema).newest);
     const headers = { "content-type": "application/x-ndjson", "cache-control": "no-store" };
-    return new Response(ReadableStream.from(linesOf(open().db, range)), { headers });
+    return new Response(ReadableStream.from(linesOf(rows)), { headers });
   });
   operator("/audit/verify", (event) => {
     return verifyAudit(open().db, checkInput(queryOf(event), anchorSchema));
   });
 }
 
-async function* linesOf(db: Database, range: AuditRange): AsyncIterable<Uint8Array> {
+async function* newest(db: Database, rows: number): AsyncIterable<AuditRow> {
+  let left = rows;
+  for await (const row of newestFirst(db, (await readEnds(db)).last)) {
+    if (left-- === 0) return;
+    yield row;
+  }
+}
+
+async function* linesOf(rows: AsyncIterable<AuditRow>): AsyncIterable<Uint8Array> {
   const encoder = new TextEncoder();
-  for await (const row of oldestFirst(db, range)) yield encoder.encode(`${JSON.stringify(row)}\n`);
+  for await (const row of rows) yield encoder.encode(`${JSON.stringify(row)}\n`);
 }

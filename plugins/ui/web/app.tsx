@@ -74,7 +74,7 @@ function Served({ place }: { readonly place: Place }): ReactNode {
   return (
     <Page title={place.title}>
       <p>
-        This page needs the plugin <code>{place.needs!.plugin}</code>. Add it to{" "}
+        This page needs the plugin <code>{place.needs!.plugins.join(" or ")}</code>. Add it to{" "}
         <code>plugins</code> of the config, and reload.
       </p>
     </Page>

@@ -21,8 +21,8 @@ export interface Place {
   readonly page: ComponentType;
   /** Key that opens it after `g`. Pages without one are reached from others. */
   readonly key?: string;
-  /** Route without which the page has nothing to show, and the plugin that brings it. */
-  readonly needs?: { readonly route: string; readonly plugin: string };
+  /** Routes of which the page needs one to have anything to show, and the plugins that bring them. */
+  readonly needs?: { readonly routes: readonly string[]; readonly plugins: readonly string[] };
 }
 
 /** All pages, in the order of the navigation. */
@@ -34,28 +34,31 @@ export const PLACES: readonly Place[] = [
     path: "/try/:server/:tool",
     title: "Try a tool",
     page: TryPage,
-    needs: { route: "POST /_meta/calls", plugin: "admin" },
+    needs: { routes: ["POST /_meta/calls"], plugins: ["admin"] },
   },
   {
     path: "/activity",
     title: "Activity",
     page: ActivityPage,
     key: "a",
-    needs: { route: "GET /_meta/history", plugin: "history" },
+    needs: { routes: ["GET /_meta/history"], plugins: ["history"] },
   },
   {
     path: "/logs",
     title: "Logs",
     page: LogsPage,
     key: "l",
-    needs: { route: "GET /_meta/events", plugin: "events" },
+    needs: { routes: ["GET /_meta/events"], plugins: ["events"] },
   },
   {
     path: "/access",
     title: "Access",
     page: AccessPage,
     key: "x",
-    needs: { route: "GET /_meta/access/explain", plugin: "access" },
+    needs: {
+      routes: ["GET /_meta/access/explain", "GET /_meta/team-auth/libraries"],
+      plugins: ["access", "team-auth"],
+    },
   },
   { path: "/config", title: "Config", page: ConfigPage, key: "c" },
   { path: "/clients", title: "Clients", page: ClientsPage, key: "k" },
@@ -67,6 +70,6 @@ export const PLACES: readonly Place[] = [
 export function isServed({ needs }: Place, about: About): boolean {
   return (
     needs === undefined ||
-    about.routes.some(({ method, path }) => `${method} ${path}` === needs.route)
+    about.routes.some(({ method, path }) => needs.routes.includes(`${method} ${path}`))
   );
 }

@@ -285,7 +285,18 @@ describe("keys, accounts and the audit", () => {
     expect(wrong.body).toEqual({ ok: false, seq, problem: "rewritten" });
     const some = await admin("GET", "/audit?after=10&limit=1");
     expect((some.body as string).trim().split("\n")).toHaveLength(1);
-    for (const query of ["limit=0", "after=-1", "since=yesterday", "x=1"])
+    const last = await admin("GET", "/audit?newest=2");
+    const numbers = (last.body as string).trim().split("\n");
+    expect(numbers.map((row) => (JSON.parse(row) as { seq: number }).seq)).toEqual([12, 11]);
+    for (const query of [
+      "limit=0",
+      "after=-1",
+      "since=yesterday",
+      "x=1",
+      "newest=0",
+      "newest=1001",
+      "newest=2&after=1",
+    ])
       expect((await admin("GET", `/audit?${query}`)).status).toBe(422);
   });
 

@@ -20,6 +20,7 @@ export function Field(props: FieldProps): ReactNode {
   const { field } = props;
   if (field.kind === "group") return <Group {...props} field={field} />;
   if (field.kind === "list") return <List {...props} field={field} />;
+  if (field.kind === "set") return <Choices {...props} field={field} />;
   return <Single {...props} field={field} />;
 }
 
@@ -268,6 +269,33 @@ function List(props: FieldProps<Of<"list">>): ReactNode {
           Add {label}
         </button>
       )}
+    </Fieldset>
+  );
+}
+
+/** A box for each value; the number behind it is its place, since what was chosen first comes first. */
+function Choices(props: FieldProps<Of<"set">>): ReactNode {
+  const { field, value, onChange } = props;
+  const chosen = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  return (
+    <Fieldset {...props}>
+      {field.values.length === 0 && <p className="faint">There is none to choose.</p>}
+      {field.values.map((one) => {
+        const place = chosen.indexOf(one);
+        const next = place < 0 ? [...chosen, one] : chosen.toSpliced(place, 1);
+        return (
+          <label key={JSON.stringify(one)} className="row">
+            <input
+              type="checkbox"
+              data-effect="field"
+              checked={place >= 0}
+              onChange={() => onChange(next.length === 0 ? undefined : next)}
+            />
+            <Words>{typeof one === "string" ? one : JSON.stringify(one)}</Words>
+            {place >= 0 && <span className="faint">{place + 1}</span>}
+          </label>
+        );
+      })}
     </Fieldset>
   );
 }

@@ -25,6 +25,8 @@ export type FormField = {
     }
   | { readonly kind: "choice"; readonly values: readonly unknown[] }
   | { readonly kind: "list"; readonly item: FormField; readonly maxItems: number | undefined }
+  /** Some of a few values, in the order in which they were chosen. */
+  | { readonly kind: "set"; readonly values: readonly unknown[] }
   | { readonly kind: "group"; readonly members: readonly FormMember[] }
   | { readonly kind: "json" }
 );
@@ -75,6 +77,11 @@ function toField(given: unknown, root: Schema, depth: number): FormField {
       return { ...common, kind: "choice", values: [true, false] };
     case "array":
       if (depth >= MAX_DEPTH || !isObject(schema["items"])) break;
+      if (isSet(schema)) {
+        const some = choicesOf(resolve(schema["items"], root));
+        if (some?.every((value) => !isObject(value)))
+          return { ...common, kind: "set", values: some };
+      }
       return {
         ...common,
         kind: "list",
@@ -152,6 +159,12 @@ function choicesOf(schema: Schema): readonly unknown[] | undefined {
   if (!Array.isArray(ways) || !ways.every((way) => isObject(way) && "const" in way))
     return undefined;
   return ways.map((way) => (way as Schema)["const"]);
+}
+
+/** Whether a list is some of its values and nothing else. */
+function isSet(schema: Schema): boolean {
+  const limits = ["minItems", "maxItems", "contains", "prefixItems", "default"];
+  return schema["uniqueItems"] === true && limits.every((limit) => !(limit in schema));
 }
 
 function isCombined(schema: Schema): boolean {
@@ -236,6 +249,6 @@ export function toValue(field: FormField, filled: unknown, isRequired: boolean):
   if (filled !== undefined && filled !== "") return filled;
   if (!isRequired) return undefined;
   if (field.nullable) return null;
-  if (field.kind === "list") return [];
+  if (field.kind === "list" || field.kind === "set") return [];
   return field.kind === "text" && !field.minLength ? "" : undefined;
 }

@@ -1,127 +1,42 @@
-import { useState, type FormEvent, type ReactNode } from "react";
-import type { ServerRow, ToolRow } from "../model.ts";
-import { Badge, type Tone } from "../parts/badge.tsx";
-import { Loaded } from "../parts/loaded.tsx";
-import { Empty, Page, Section } from "../parts/page.tsx";
-import { Choice } from "../parts/search.tsx";
-import { Words } from "../parts/text.tsx";
-import { useAsk } from "../query.ts";
+import { lazy, type ReactNode } from "react";
+import { rightTo, useAbout } from "../about.tsx";
+import { Page } from "../parts/page.tsx";
+import { Tabs } from "../parts/tabs.tsx";
 import type { Route } from "../request.ts";
 import { useUrlState } from "../url-state.ts";
+import { Explain, EXPLAIN } from "./access/explain.tsx";
 
-const EXPLAIN: Route = "GET /_meta/access/explain";
+/** Most visits only ask why something is refused. */
+const Administration = lazy(() => import("./access/administration.tsx"));
 
-interface Explanation {
-  readonly principal: string;
-  readonly allowed: boolean;
-  readonly steps: readonly {
-    readonly step: string;
-    readonly verdict: "pass" | "fail" | "unknown";
-    readonly reason: string;
-    readonly change?: string;
-    readonly place?: string;
-  }[];
-}
+/** Views of the page, and the route without which there is nothing to show. */
+const VIEWS = [
+  ["explain", "Explain", EXPLAIN],
+  ["users", "Users", "GET /_meta/team-auth/users"],
+  ["libraries", "Libraries", "GET /_meta/team-auth/libraries"],
+  ["memberships", "Memberships", "GET /_meta/team-auth/memberships"],
+  ["tokens", "Tokens", "GET /_meta/team-auth/tokens"],
+  ["teams", "Teams", "GET /_meta/team-auth/teams"],
+  ["keys", "Keys", "GET /_meta/team-auth/keys"],
+  ["accounts", "Accounts", "GET /_meta/team-auth/accounts"],
+  ["audit", "Audit", "GET /_meta/team-auth/audit"],
+] as const satisfies readonly (readonly [id: string, title: string, route: Route])[];
 
-/** Why somebody may, or may not, call a tool: step by step, with the place in the config. */
+/** What somebody may do, why, and who decides it. */
 export function AccessPage(): ReactNode {
-  const [principal, setPrincipal] = useUrlState("principal");
-  const [server, setServer] = useUrlState("server");
-  const [tool, setTool] = useUrlState("tool");
-  const [who, setWho] = useState(principal);
-  const servers = useAsk<{ servers: readonly ServerRow[] }>("GET /_meta/servers");
-  const tools = useAsk<{ tools: readonly ToolRow[] }>(
-    "GET /_meta/servers/:server/tools",
-    { server },
-    { enabled: server !== "" },
-  );
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    setPrincipal(who.trim());
-  };
+  const about = useAbout();
+  const views = VIEWS.filter(([, , route]) => rightTo(about, route).isThere);
+  const [wanted] = useUrlState("view");
+  const view = views.find(([id]) => id === wanted) ?? views[0]!;
+  const [id, , route] = view;
+  const { reason } = rightTo(about, route);
   return (
     <Page title="Access">
-      <form className="row tools" onSubmit={submit}>
-        <input
-          data-effect="field"
-          aria-label="Who"
-          placeholder="Who, as key:ci; empty: you"
-          value={who}
-          onChange={({ target }) => setWho(target.value)}
-          onBlur={() => setPrincipal(who.trim())}
-        />
-        <Choice
-          label="Server"
-          value={server}
-          options={choices("Server", servers.data?.servers)}
-          onChange={(name) => {
-            setTool("");
-            setServer(name);
-          }}
-        />
-        <Choice
-          label="Tool"
-          value={tool}
-          options={choices("Tool", server === "" ? [] : tools.data?.tools)}
-          onChange={setTool}
-        />
-      </form>
-      {server === "" || tool === "" ? (
-        <Empty>Choose a server and a tool to see who may call it, and why.</Empty>
-      ) : (
-        <Ladder principal={principal} server={server} tool={tool} />
+      {views.length > 1 && (
+        <Tabs tabs={views.map(([name, title]) => [name, title])} current={id} path="/access" />
       )}
+      {reason !== undefined && <p className="note">{reason}</p>}
+      {reason === undefined && (id === "explain" ? <Explain /> : <Administration view={id} />)}
     </Page>
-  );
-}
-
-/** Names to choose from, and before the choice what is chosen. */
-function choices(
-  what: string,
-  named: readonly { readonly name: string }[] = [],
-): readonly (readonly [value: string, text: string])[] {
-  return [["", `${what} …`], ...named.map(({ name }) => [name, name] as const)];
-}
-
-const VERDICTS: Readonly<Record<string, readonly [Tone, string]>> = {
-  pass: ["ok", "passes"],
-  fail: ["error", "fails"],
-  unknown: ["off", "cannot be told"],
-};
-
-function Ladder(props: {
-  readonly principal: string;
-  readonly server: string;
-  readonly tool: string;
-}): ReactNode {
-  const query = useAsk<Explanation>(EXPLAIN, props);
-  return (
-    <Loaded query={query} what="The explanation">
-      {({ principal, allowed, steps }) => (
-        <Section title="Decision">
-          <p className="row">
-            <Badge tone={allowed ? "ok" : "error"}>
-              {allowed ? "may call it" : "may not call it"}
-            </Badge>
-            <Words>{principal}</Words>
-          </p>
-          <ol className="list">
-            {steps.map(({ step, verdict, reason, change, place }) => {
-              const [tone, word] = VERDICTS[verdict]!;
-              return (
-                <li key={step}>
-                  <strong>{step}</strong>
-                  <Badge tone={tone}>{word}</Badge>
-                  <span className="grow">
-                    <Words>{`${reason} ${change ?? ""}`}</Words>
-                  </span>
-                  {place !== undefined && <code>{place}</code>}
-                </li>
-              );
-            })}
-          </ol>
-        </Section>
-      )}
-    </Loaded>
   );
 }

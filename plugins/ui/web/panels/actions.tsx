@@ -1,13 +1,11 @@
 import { useState, type ReactNode } from "react";
-import { useRight } from "../about.tsx";
+import { Asked } from "../form/asked.tsx";
 import { Act } from "../parts/act.tsx";
-import { Dialog } from "../parts/dialog.tsx";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Words } from "../parts/text.tsx";
 import { valueAt } from "../pointer.ts";
 import type { Params } from "../request.ts";
 import { toText } from "../words.ts";
-import { Asking } from "./asking.tsx";
 import type { Context, PanelAction } from "./view.ts";
 
 /** What can be done with a row now. */
@@ -79,37 +77,7 @@ function paramsOf(
 
 /** An action that asks for something first. */
 function AskedAction({ action, params, onDone }: RowAction): ReactNode {
-  const [isOpen, setOpen] = useState(false);
-  const right = useRight(action.route);
-  if (!right.isThere) return null;
-  return (
-    <>
-      <button
-        type="button"
-        className="quiet"
-        data-effect="dialog"
-        aria-disabled={right.reason !== undefined || undefined}
-        title={right.reason}
-        onClick={() => right.reason === undefined && setOpen(true)}
-      >
-        <Words>{action.label}</Words>
-      </button>
-      {isOpen && (
-        <Dialog title={action.label} onClose={() => setOpen(false)}>
-          <Asking
-            route={action.route}
-            params={params}
-            input={action.input}
-            body={action.body}
-            submit={action.label}
-            confirm={action.confirm}
-            onDone={(answer) => {
-              setOpen(false);
-              onDone(answer);
-            }}
-          />
-        </Dialog>
-      )}
-    </>
-  );
+  const { label, route, input, body, confirm } = action;
+  const asked = { label, route, params, input, body, confirm, onDone };
+  return <Asked {...asked} />;
 }

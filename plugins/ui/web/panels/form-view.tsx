@@ -1,6 +1,6 @@
 import { useState, type ReactNode } from "react";
 import { Secret, secretAt } from "../parts/secret.tsx";
-import { Asking } from "./asking.tsx";
+import { Asking } from "../form/asking.tsx";
 import type { Context, PanelView } from "./view.ts";
 
 /** A form that makes one request. */
@@ -16,7 +16,6 @@ export function FormView(props: {
         route={view.route}
         params={{ ...context }}
         input={view.input}
-        body={undefined}
         submit={view.submit}
         confirm={view.confirm}
         onDone={(answer) => setSecret(secretAt(answer, view.secret))}

@@ -16,7 +16,7 @@ export interface Action {
   /** Names the object and the effect; asked before the request. */
   readonly confirm?: ReactNode;
   /** A sentence for when it worked. */
-  readonly done?: string | undefined;
+  readonly done?: string | ((answer: never) => string) | undefined;
   readonly onDone?: (answer: never) => void;
 }
 
@@ -30,7 +30,8 @@ export function useAction(action: Action): { readonly run: () => void; readonly 
     mutationFn: () => ask(action.route, { params: action.params, body: action.body }),
     onError: (error) => notify(error, action.what),
     onSuccess: (answer) => {
-      if (action.done !== undefined) notify(action.done);
+      const { done } = action;
+      if (done !== undefined) notify(typeof done === "string" ? done : done(answer));
       action.onDone?.(answer);
     },
     onSettled: () => client.invalidateQueries(),

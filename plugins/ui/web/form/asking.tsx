@@ -1,25 +1,34 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
-import { Members } from "../form/fields.tsx";
-import { initialOf, toForm, toValue } from "../form/schema.ts";
 import { Confirm } from "../parts/act.tsx";
 import { useNotify } from "../parts/notices.tsx";
 import { Words } from "../parts/text.tsx";
 import { Trouble } from "../parts/trouble.tsx";
+import { splitRoute } from "../panels/view.ts";
 import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
-import { splitRoute } from "./view.ts";
+import { Members } from "./fields.tsx";
+import { initialOf, toForm, toValue } from "./schema.ts";
+
+/** What is asked for, and the request that is made with it. */
+export interface AskingProps {
+  readonly route: Route;
+  readonly params?: Params | undefined;
+  /** JSON Schema of what is asked for. */
+  readonly input: unknown;
+  /** What is sent besides. */
+  readonly body?: unknown;
+  readonly submit: string;
+  readonly confirm?: string | undefined;
+  /** What it will do, and to whom, with what is filled in. */
+  readonly about?: ((value: Readonly<Record<string, unknown>>) => ReactNode) | undefined;
+  /** A sentence for when it worked. */
+  readonly done?: ((answer: unknown) => string) | undefined;
+  readonly onDone?: ((answer: unknown) => void) | undefined;
+}
 
 /** A form from a JSON Schema that makes one request. */
-export function Asking(props: {
-  readonly route: Route;
-  readonly params: Params;
-  readonly input: unknown;
-  readonly body: unknown;
-  readonly submit: string;
-  readonly confirm: string | undefined;
-  readonly onDone: (answer: unknown) => void;
-}): ReactNode {
+export function Asking(props: AskingProps): ReactNode {
   const { route, params, submit } = props;
   const form = toForm(props.input);
   const [filled, setFilled] = useState<unknown>(() => initialOf(form));
@@ -32,19 +41,19 @@ export function Asking(props: {
     gcTime: 0,
     mutationFn: () => {
       const { route: bare, query } = splitRoute(route);
-      const value = toValue(form, filled, true);
       return ask(bare, {
         params: { ...params, ...query },
-        body: { ...(props.body as object), ...(value as object) },
+        body: { ...(props.body as object), ...value },
       });
     },
     onSuccess: (answer) => {
-      notify(`${submit}: done.`);
+      notify(props.done?.(answer) ?? `${submit}: done.`);
       setFilled(initialOf(form));
-      props.onDone(answer);
+      props.onDone?.(answer);
     },
     onSettled: () => client.invalidateQueries(),
   });
+  const value = toValue(form, filled, true) as Readonly<Record<string, unknown>>;
   const isOff = right.reason !== undefined;
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
@@ -57,6 +66,7 @@ export function Asking(props: {
   return (
     <form className="fields" onSubmit={onSubmit}>
       <Members members={form.members} value={filled} onChange={setFilled} />
+      {props.about?.(value)}
       {right.reason !== undefined && <p className="note">{right.reason}</p>}
       {error && <Trouble error={error} what={submit} />}
       <footer className="row">
