@@ -1,5 +1,6 @@
 import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
-import { createKey, digestOf } from "../http/auth/key.ts";
+import { createKey } from "../http/auth/key.ts";
+import { digestOf } from "../kit/digest.ts";
 import { GatewayError } from "../errors.ts";
 import type { Role } from "../call/types.ts";
 import { relative } from "node:path";

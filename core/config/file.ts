@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { check, type CheckedConfig } from "./check.ts";
 import type { Config } from "./config.ts";
-import { digestOf } from "./digest.ts";
+import { digestOf } from "../kit/digest.ts";
 import { loadConfig, type LoadedConfig, type LoadOptions } from "./load.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";

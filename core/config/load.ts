@@ -5,7 +5,7 @@ import { GatewayError, isGatewayError } from "../errors.ts";
 import { dropSettings, translateClients } from "./clients.ts";
 import { placeIssue, type Config } from "./config.ts";
 import { loadCode, readCode } from "./code.ts";
-import { digestOf } from "./digest.ts";
+import { digestOf } from "../kit/digest.ts";
 import { parseText, type ConfigText } from "./document.ts";
 import type { Environment } from "./variables.ts";
 import { expand, isPlainObject, readEnvironment } from "./variables.ts";

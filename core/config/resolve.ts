@@ -7,7 +7,7 @@ import type { AnyPlugin } from "../plugin/plugin.ts";
 import { isLocalPlugin } from "./checks.ts";
 import type { CodeModule } from "./code.ts";
 import { codeIssue, importCode } from "./code.ts";
-import { digestFiles } from "./digest.ts";
+import { digestFiles } from "./file-digest.ts";
 import { FIRST_PARTY, importFirstParty } from "./first-party.ts";
 import { placeText } from "./issue.ts";
 import { pluginOf, type PluginResolver } from "./plugin-module.ts";

@@ -6,7 +6,7 @@ import type { Document, Node } from "yaml";
 import { GatewayError } from "../errors.ts";
 import { lockFile } from "../kit/lock.ts";
 import { carryEdit } from "./carry.ts";
-import { digestOf } from "./digest.ts";
+import { digestOf } from "../kit/digest.ts";
 import { isText } from "./file-names.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";

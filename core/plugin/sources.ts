@@ -1,6 +1,6 @@
 import { basename, resolve } from "node:path";
 import { codeIssue, importCode, readCode, readText } from "../config/code.ts";
-import { digestFiles } from "../config/digest.ts";
+import { digestFiles } from "../config/file-digest.ts";
 import { GatewayError } from "../errors.ts";
 
 /** The files that a plugin read beside the config: what it is made from, as much as its options. */

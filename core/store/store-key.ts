@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digestOf } from "../kit/digest.ts";
 import { GatewayError } from "../errors.ts";
 
 const NAME = /^[\w./-]{1,64}$/;
@@ -17,7 +17,7 @@ const MAX_MESSAGE = 8_000;
 export function storeKey(...parts: readonly string[]): string {
   const key = parts.map((part) => encodePart(part)).join("/");
   // Ids of clients and names of principals may be longer than a key can be.
-  return key.length <= MAX_KEY ? key : `sha256:${createHash("sha256").update(key).digest("hex")}`;
+  return key.length <= MAX_KEY ? key : `sha256:${digestOf(key)}`;
 }
 
 function encodePart(part: string): string {

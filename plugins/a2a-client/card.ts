@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { GatewayError } from "propylon";
-import { isSameHost, parseJson } from "propylon/kit";
+import { digestOf, isSameHost, parseJson } from "propylon/kit";
 import { skillSchema, MAX_DEPTH } from "propylon/contract";
 import { z } from "zod";
 import type { RemoteAgentOptions, AgentDialect } from "./options.ts";
@@ -84,7 +83,7 @@ export function readCard(bytes: Buffer, options: RemoteAgentOptions): RemoteCard
     skills,
     streams: capabilities.streaming,
     interface: interfaceOf(card, dialect, options),
-    hash: createHash("sha256").update(bytes).digest("hex"),
+    hash: digestOf(bytes),
   };
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digestOf } from "propylon/kit";
 
 /** When the definition of each agent last changed; kept through reloads. */
 export class ChangeTimes {
@@ -7,7 +7,7 @@ export class ChangeTimes {
 
   /** ISO 8601: the time that is known for this definition, else now. */
   timeOf(name: string, definition: unknown): string {
-    const digest = createHash("sha256").update(JSON.stringify(definition)).digest("hex");
+    const digest = digestOf(JSON.stringify(definition));
     const known = this.#known.get(name);
     const entry = known?.digest === digest ? known : { digest, at: new Date().toISOString() };
     this.#fresh.set(name, entry);

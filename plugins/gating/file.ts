@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { GatewayError, isGatewayError } from "propylon";
-import { lockFile, type FileLock } from "propylon/kit";
+import { digestOf, lockFile, type FileLock } from "propylon/kit";
 import type { Snapshot, StateKeeper } from "./keeper.ts";
 import type { FlagChange } from "./service.ts";
 import { parseState, STATE_VERSION, toState, type Remembered } from "./state.ts";
@@ -79,7 +79,7 @@ export class StateFile implements StateKeeper {
       if (codeOf(error) === "ENOENT") return undefined;
       throw this.#unreadable(`it cannot be read (${codeOf(error)})`, error);
     }
-    this.#digest = createHash("sha256").update(text).digest("hex");
+    this.#digest = digestOf(text);
     try {
       const remembered = parseState(text);
       this.#version = remembered.version;

@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PluginContext } from "propylon";
-import { storeKey, type Entry, type Kv, type Store } from "propylon/kit";
+import { digestOf, storeKey, type Entry, type Kv, type Store } from "propylon/kit";
 import { z } from "zod";
 import type { StateFile } from "./file.ts";
 import { flagsOf, isServerOn, isToolOn, withFlags, type FlagMap } from "./flags.ts";
@@ -214,7 +213,7 @@ function withoutServer({ server: _server, ...history }: StoredHistory): Connecti
 function keyOf({ server, tool }: Pick<Flag, "server" | "tool">): string {
   const key = tool === undefined ? storeKey(server) : storeKey(server, tool);
   if (key.length <= MAX_KEY) return key;
-  return storeKey(server, createHash("sha256").update(tool!).digest("hex"));
+  return storeKey(server, digestOf(tool!));
 }
 
 function historyKey(server: string): string {

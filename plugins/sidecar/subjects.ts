@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digestOf } from "propylon/kit";
 
 const PLAIN = /^[A-Za-z0-9_-]{1,96}$/;
 
@@ -10,5 +10,5 @@ export function tokenOf(id: string): string {
   if (PLAIN.test(id)) return id;
   const encoded = Buffer.from(id, "utf8").toString("base64url");
   if (encoded.length <= 128) return `~${encoded}`;
-  return `~~${createHash("sha256").update(id, "utf8").digest("hex")}`;
+  return `~~${digestOf(id)}`;
 }

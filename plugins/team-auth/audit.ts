@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digestOf } from "propylon/kit";
 import { sql } from "kysely";
 import type { AuditEntry } from "./changes.ts";
 import type { Tables, Trx } from "./tables.ts";
@@ -58,5 +58,5 @@ function moveHead(trx: Trx): Promise<Tables["audit_end"]> {
 export function hashOf(row: Omit<AuditRow, "hash">): string {
   const { seq, at, actor, action, target, details, correlation, prev } = row;
   const text = JSON.stringify([seq, at, actor, action, target, details, correlation, prev]);
-  return createHash("sha256").update(text).digest("hex");
+  return digestOf(text);
 }

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { GatewayError, type RouteEvent } from "propylon";
-import { type Kv, storeKey } from "propylon/kit";
+import { digestOf, type Kv, storeKey } from "propylon/kit";
 
 /** How long an answer is known, in milliseconds. */
 export const KNOWN_FOR_MS = 86_400_000;
@@ -40,7 +39,7 @@ export class Idempotency {
   ): Promise<Response> {
     const key = keyOf(event);
     if (key === undefined) return first();
-    const asked = createHash("sha256").update(JSON.stringify(body)).digest("hex");
+    const asked = digestOf(JSON.stringify(body));
     const rev = await this.#known.create(key, { asked });
     if (rev === undefined) return again(await this.#statusOf(key, asked));
     try {

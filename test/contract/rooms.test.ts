@@ -74,9 +74,9 @@ it("the files of a folder that other folders import are these", () => {
         "clients",
         "code",
         "config",
-        "digest",
         "document",
         "file",
+        "file-digest",
         "file-names",
         "first-party",
         "header-template",
@@ -138,6 +138,7 @@ it("the files of a folder that other folders import are these", () => {
       "kit": [
         "addresses",
         "backoff",
+        "digest",
         "env",
         "expiring-map",
         "json",

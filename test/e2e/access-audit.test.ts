@@ -6,7 +6,8 @@ import {
   GatewayError,
   type Mutation,
 } from "../../core/index.ts";
-import { createKey, digestOf } from "../../core/http/auth/key.ts";
+import { createKey } from "../../core/http/auth/key.ts";
+import { digestOf } from "../../core/kit/digest.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 
 const VIEWER = createKey("viewer");

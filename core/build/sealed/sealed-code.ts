@@ -4,7 +4,7 @@ import type { CodeModule } from "../../config/code.ts";
 import type { ConfigText } from "../../config/document.ts";
 import type { ConfigIssue } from "../../config/issue.ts";
 import { Places } from "../../config/places.ts";
-import { digestFiles } from "../../config/digest.ts";
+import { digestFiles } from "../../config/file-digest.ts";
 import { keyOf } from "../build-key.ts";
 import { configFolder } from "./folder.ts";
 

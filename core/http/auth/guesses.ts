@@ -2,7 +2,8 @@ import type { Credentials } from "./authentication.ts";
 import type { Json } from "../../call/types.ts";
 import { GatewayError } from "../../errors.ts";
 import { Recent } from "../../kit/recent.ts";
-import { digestOf, readBearer, readUnprovenClaims } from "./key.ts";
+import { readBearer, readUnprovenClaims } from "./key.ts";
+import { digestOf } from "../../kit/digest.ts";
 
 /** What was met: the bound of an address, or the one of tokens that begin alike. */
 export type GuessBound = "address" | "token";

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Json, Role } from "../../call/types.ts";
 import { isObject } from "../../kit/json.ts";
@@ -47,16 +47,6 @@ export function randomText(length: number): string {
 export function hasChecksum(text: string): boolean {
   const end = text.length - CHECKSUM_LENGTH;
   return text.charAt(end - 1) === "_" && text.slice(end) === checksum(text.slice(0, end - 1));
-}
-
-/**
- * The SHA-256 of a secret in hexadecimal, kept in place of it: who reads the file or the store learns nothing. A salt would add
- * nothing to 256 random bits, and a password needs another function.
- *
- * @example const known = keys.get(digestOf(key));
- */
-export function digestOf(secret: string): string {
-  return hash("sha256", secret);
 }
 
 /** Whether a text was meant as one of our keys and lost or changed a character on the way. */

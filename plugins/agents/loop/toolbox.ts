@@ -1,7 +1,7 @@
+import { digestOf } from "propylon/kit";
 import type { Tool } from "propylon";
 import type { ModelTool } from "../model.ts";
 import type { RunTool } from "../service.ts";
-import { createHash } from "node:crypto";
 
 /** A tool of a server that an agent may use. */
 export interface ServerTool {
@@ -69,7 +69,7 @@ export function nameForModel(original: string, taken: (name: string) => boolean)
   const clean = original.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   if (clean !== "" && clean.length <= LONGEST && !taken(clean)) return clean;
   for (let round = 0; ; round++) {
-    const hash = createHash("sha256").update(`${round}:${original}`).digest("hex").slice(0, 8);
+    const hash = digestOf(`${round}:${original}`).slice(0, 8);
     const name = `${clean.slice(0, LONGEST - hash.length - 1)}_${hash}`;
     if (!taken(name)) return name;
   }

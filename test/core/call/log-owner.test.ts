@@ -1,6 +1,7 @@
 import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it, onTestFinished } from "vitest";
-import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 
 /** A server over stdio that logs what it is told, before and after its answer. */

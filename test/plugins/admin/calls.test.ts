@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import { definePlugin, type Call, type PluginContext } from "../../../core/index.ts";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import { MANAGED, startManaged } from "./kit.ts";
 
 const CANARY = "8f14e45fceea167a5a36dedd4bea2543";

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import type { Mutation } from "../../../core/index.ts";
 import { connectClient } from "../../../core/testing/index.ts";
 import { call, silent, start } from "./kit.ts";

@@ -1,5 +1,6 @@
 import { expect, onTestFinished } from "vitest";
-import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import type { GatewayConfigInput } from "../../../core/index.ts";
 import { connectClient, setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";
 import oauthClient from "../../../plugins/oauth-client/index.ts";

@@ -1,6 +1,7 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
 

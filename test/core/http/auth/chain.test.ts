@@ -4,7 +4,8 @@ import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { createChain } from "../../../../core/http/auth/authenticator.ts";
 import { AuthenticatorChain } from "../../../../core/http/auth/chain.ts";
-import { createKey, digestOf } from "../../../../core/http/auth/key.ts";
+import { createKey } from "../../../../core/http/auth/key.ts";
+import { digestOf } from "../../../../core/kit/digest.ts";
 import { makePrincipal, originOf } from "../../../../core/http/auth/principal.ts";
 import type { Authenticator } from "../../../../core/http/auth/authentication.ts";
 import {

@@ -1,7 +1,8 @@
 import { SignJWT } from "jose";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createKey, digestOf } from "../../../../core/http/auth/key.ts";
+import { createKey } from "../../../../core/http/auth/key.ts";
+import { digestOf } from "../../../../core/kit/digest.ts";
 import { Guesses, placeOf } from "../../../../core/http/auth/guesses.ts";
 import { TrustedProxies } from "../../../../core/http/auth/proxies.ts";
 import { configSchema, definePlugin, GatewayError } from "../../../../core/index.ts";

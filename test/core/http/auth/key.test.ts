@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { createKeyring } from "../../../../core/http/auth/authenticator.ts";
 import {
   createKey,
-  digestOf,
   isMistyped,
   readBearer,
   readUnprovenClaims,
 } from "../../../../core/http/auth/key.ts";
+import { digestOf } from "../../../../core/kit/digest.ts";
 import { configSchema, type Role } from "../../../../core/index.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];

@@ -1,11 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** SHA-256 of a content, hex. */
-export function digestOf(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
-}
-
 /** Hash over the contents of files; a file that cannot be read counts as empty. */
 export function digestFiles(files: Iterable<string>): string {
   const hash = createHash("sha256");
