@@ -147,7 +147,7 @@ export const optionsSchema = z.strictObject({
     ),
   reuseGrace: durationSchema()
     .refine((ms) => ms <= MINUTE_MS, "expected at most 1m")
-    .default(0)
+    .default(10_000)
     .describe(
       "How long the last refresh token is answered once more with the same successor, for programs that refresh twice at once. 0: at once every reuse ends the login. A bare number is seconds.",
     ),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, openSession } from "../oauth-resource/kit.ts";
+import { ask, openSession, startClock } from "../oauth-resource/kit.ts";
 import { Program } from "./attempt.ts";
 import { newBrowser, setupLogin } from "./kit.ts";
 
@@ -76,7 +76,7 @@ describe("a code", () => {
 
 describe("a refresh token", () => {
   it("makes the next, and counts no more itself: reuse ends the login, its streams and nobody else's", async () => {
-    const { program, endpoint, url } = await setupProgram();
+    const { program, endpoint, url } = await setupProgram({ options: { reuseGrace: 0 } });
     const first = await program.tokens();
     const other = new Program(url);
     const others = await other.tokens({ name: "bob" });
@@ -106,8 +106,20 @@ describe("a refresh token", () => {
     expect((await program.refresh(two!)).body.error).toBe("invalid_grant");
   });
 
-  it("of two that use it at once, one ends the login", async () => {
+  it("that is used twice counts as stolen after ten seconds, where nothing else is set", async () => {
     const { program } = await setupProgram();
+    const passTime = startClock();
+    const { refresh_token: token } = await program.tokens();
+    const { refresh_token: next } = (await program.refresh(token!)).body;
+    passTime(9_000);
+    expect((await program.refresh(token!)).body.refresh_token).toBe(next);
+    passTime(2_000);
+    expect((await program.refresh(token!)).body.error).toBe("invalid_grant");
+    expect((await program.refresh(next!)).body.error).toBe("invalid_grant");
+  });
+
+  it("of two that use it at once without reuseGrace, one ends the login", async () => {
+    const { program } = await setupProgram({ options: { reuseGrace: 0 } });
     const { refresh_token: token } = await program.tokens();
     const both = await Promise.all([program.refresh(token!), program.refresh(token!)]);
     expect(both.filter(({ status }) => status === 200)).toHaveLength(1);
