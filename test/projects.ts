@@ -73,6 +73,7 @@ export const LONG: readonly string[] = [
   "test/plugins/events/load.test.ts",
   "test/plugins/gating/kill.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
+  "test/plugins/mcp/replicas.test.ts",
   "test/plugins/nats/{away,driver,kill}.test.ts",
   "test/plugins/oauth/clients.test.ts",
   "test/plugins/openapi/{call,mcpo,timeout}.test.ts",

@@ -80,6 +80,12 @@ export class StoreKv<T> implements Kv<T> {
     return new Watch(this.#connection, this.#bucket, prefix, this, listener).start();
   }
 
+  watchKeys(listener: (key: string | undefined) => void): Promise<Unsubscribe> {
+    return this.#connection.again(() =>
+      this.#connection.run((driver) => driver.watch(this.#bucket, listener)),
+    );
+  }
+
   #encode(key: string, value: T): string {
     checkKey(key);
     return encodeValue(value, this.#version);

@@ -126,6 +126,12 @@ export interface Kv<T> {
     prefix: string,
     listener: (key: string, entry: Entry<T> | undefined) => void,
   ): Promise<Unsubscribe>;
+  /**
+   * Tells the key of every change from now on, by whichever gateway, and reads nothing: for a bucket of which few values matter to
+   * one gateway. `undefined`: any of them may have changed. Waits while the store is away.
+   * @example await gateway.store.kv<Note>("notes").watchKeys((key) => (key ? drop(key) : dropAll()));
+   */
+  watchKeys(listener: (key: string | undefined) => void): Promise<Unsubscribe>;
 }
 
 /**

@@ -110,6 +110,20 @@ export function testStoreParts(under: StoreUnderTest): void {
       expect(values).toEqual(values.toSorted((left, right) => left - right));
       await stop();
     });
+
+    it("tell the keys of changes, and nothing of what is there", async () => {
+      const kv = store.kv<number>(part());
+      await kv.put("before", 1);
+      const told: (string | undefined)[] = [];
+      const stop = await kv.watchKeys((key) => told.push(key));
+      await kv.put("a", 1);
+      await kv.delete("a");
+      await kv.put("b", 1);
+      await vi.waitFor(() => expect(told).toContain("b"), 5_000);
+      expect(told).toContain("a");
+      expect(told).not.toContain("before");
+      await stop();
+    });
   });
 
   describe("records of a plugin", () => {

@@ -20,6 +20,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         "guide/server-logins",
         "guide/deploy",
         "guide/survive",
+        "guide/fleet",
         "guide/web-interface",
         "guide/tracing",
       ),

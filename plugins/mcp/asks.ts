@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Json } from "propylon";
 import { tooManyQuestions, WITHDRAWN_QUESTION } from "propylon/kit";
-import type { ClientMessage } from "./client-message.ts";
+import type { ClientResponse } from "./client-message.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";
 
@@ -11,12 +11,17 @@ export const CALL_OVER = new GatewayError("cancelled", "The call this request be
 /** Why a question has no answer whose call has ended. */
 export const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the call ended.");
 
+/** Ids of questions where there are several gateways: which one asks, and a secret. */
+const ASK_ID = /^([\da-f-]{36})_[\da-f-]{36}$/;
+
 /** A question to a client. */
 export interface Question {
   readonly method: string;
   readonly params: Json | undefined;
   /** Withdraws it. */
   readonly signal: AbortSignal | undefined;
+  /** The gateway that asks, where the answer may come to another. */
+  readonly gateway: string | undefined;
   /** Sends a message to the client; false when there is no way to it. */
   readonly send: (message: string) => boolean;
 }
@@ -31,11 +36,11 @@ export interface Question {
 export function askClient(
   session: Session,
   own: Map<string, PendingAsk>,
-  { method, params, signal, send }: Question,
+  { method, params, signal, gateway, send }: Question,
 ): Promise<Json> {
   const refusal = tooManyQuestions(own.size);
   if (refusal) return Promise.reject(refusal);
-  const id = randomUUID();
+  const id = gateway === undefined ? randomUUID() : `${gateway}_${randomUUID()}`;
   const answer = new Promise<Json>((resolve, reject) => {
     const ask = { resolve, reject };
     own.set(id, ask);
@@ -60,17 +65,20 @@ export function askClient(
   });
 }
 
-/** Hands a client's response to whoever asked. Responses to unknown ids are ignored. */
-export function settleAsk(
-  session: Session,
-  response: Extract<ClientMessage, { kind: "response" }>,
-): void {
+/** The gateway that asked what a response answers; `undefined` where the id does not say. */
+export function askingGateway({ id }: ClientResponse): string | undefined {
+  return typeof id === "string" ? ASK_ID.exec(id)?.[1] : undefined;
+}
+
+/** Hands a client's response to whoever asked; tells whether anybody did. Responses to unknown ids are ignored. */
+export function settleAsk(session: Session, response: ClientResponse): boolean {
   const id = String(response.id);
   const ask = session.asks?.get(id);
-  if (ask === undefined) return;
+  if (ask === undefined) return false;
   forget(session, id);
   if (response.error === undefined) ask.resolve(response.result ?? {});
   else ask.reject(clientError(response.error));
+  return true;
 }
 
 function forget(session: Session, id: string): void {

@@ -63,7 +63,7 @@ export class EndpointContext {
   /** Whether the endpoint is gone; a request may still be on its way to it. */
   closed = false;
   /** Keeps what is sent in answer to calls of sessions. */
-  readonly journals = new Journals();
+  readonly journals: Journals;
   readonly requestStates: RequestStates;
   readonly firstConnect = new FirstConnect();
   readonly early = new EarlyCalls(this);
@@ -73,6 +73,7 @@ export class EndpointContext {
   constructor(name: string, host: EndpointHost) {
     this.name = name;
     this.host = host;
+    this.journals = new Journals(host.store.shared ? host.store.replica : undefined);
     this.requestStates = new RequestStates(host.store);
     this.streams = {
       pulse: new KeepAlive(),

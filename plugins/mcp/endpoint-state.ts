@@ -7,7 +7,9 @@ import { LogLevels } from "./log-levels.ts";
 import { type ListenStream, Listeners } from "./listen.ts";
 import { notification } from "./reply.ts";
 import { type Session, type SessionEnd, CHANGED, SessionTable } from "./session.ts";
-import { SessionStore } from "./session-store.ts";
+import { SessionPeers } from "./session-peers.ts";
+import type { SessionWishes } from "./session-record.ts";
+import { SessionStore, type SessionStoreOptions } from "./session-store.ts";
 import { ResourceWatchers } from "./resource-watchers.ts";
 import { View, ViewChanges } from "./view.ts";
 
@@ -24,6 +26,8 @@ export class EndpointState {
   readonly listeners: Listeners;
   /** Where sessions are kept; absent where they end with the process. */
   readonly store: SessionStore | undefined;
+  /** Other gateways of the store; absent where there can be none. */
+  readonly peers: SessionPeers | undefined;
   readonly #context: EndpointContext;
   readonly #watch = new ServerWatch((server, event) => this.#onEvent(server, event));
   #content: EndpointContent | undefined;
@@ -38,7 +42,10 @@ export class EndpointState {
       idle: limits.sessionIdle,
       onEnd: (session, reason) => this.#endSession(session, reason),
     });
-    this.store = openStore(context, this.sessions);
+    this.store = openStore(context, this.sessions, (session, wishes) =>
+      this.setWishes(session, wishes),
+    );
+    if (context.host.store.shared) this.peers = new SessionPeers(context, this.store!);
     this.levels = new LogLevels((level) => {
       for (const server of context.views.base.servers) server.setLogLevel?.(level, this);
     });
@@ -83,11 +90,25 @@ export class EndpointState {
   close(): void {
     this.#watch.set([]);
     this.#context.firstConnect.end();
+    this.peers?.close();
     this.store?.close();
     this.sessions.close();
     this.#context.early.retry();
     this.listeners.close();
     this.#context.streams.pulse.close();
+  }
+
+  /** Has a session as its client asked for it elsewhere. */
+  setWishes(session: Session, { logLevel, subscriptions }: SessionWishes): void {
+    this.levels.change(session.logLevel, logLevel);
+    session.logLevel = logLevel;
+    const { subscriptions: here = new Set() } = session;
+    for (const uri of [...here].filter((each) => !subscriptions.includes(each)))
+      this.watchers.remove(session, uri);
+    this.watchers.restore(
+      session,
+      subscriptions.filter((uri) => !here.has(uri)),
+    );
   }
 
   /** Tells a session's client which lists changed, if it has a stream and was not told. */
@@ -222,6 +243,7 @@ export class EndpointState {
     // Calls of a revoked credential are ended, or left to finish, where all calls in flight are.
     if (reason !== "revoked") for (const call of session.calls) call.cancel(why);
     session.stream?.end();
+    this.store?.forget(session);
     if (reason !== "deleted" && reason !== "shutdown") this.store?.deleteLater(session, reason);
     // A client that gave its session up reads nothing of it any more.
     host.backlog.drop((answer) => sessionOf(answer) === session.id);
@@ -236,10 +258,18 @@ export class EndpointState {
 function openStore(
   { host, name }: EndpointContext,
   sessions: SessionTable,
+  onChange: SessionStoreOptions["onChange"],
 ): SessionStore | undefined {
   const { store, log, limits } = host;
   if (!store.durable && !store.shared) return undefined;
-  return new SessionStore({ store, endpoint: name, idle: limits.sessionIdle, sessions, log });
+  return new SessionStore({
+    store,
+    endpoint: name,
+    idle: limits.sessionIdle,
+    sessions,
+    onChange,
+    log,
+  });
 }
 
 /** Whether nothing differs, so that a reload need not build the lists anew; an entry whose tools are others is another server. */

@@ -17,8 +17,9 @@ const NOT_KEPT = {
   message: "The answer was too large to be kept for a client that had lost its stream.",
 };
 
-/** Stream, its count, its request; number of the event. */
-const EVENT_ID = /^(([0-9a-z]{1,10})(?:-([\w-]{1,100}))?)\.(\d{1,10})$/;
+/** Stream: the gateway it is at where there are several, its count, its request; number of the event. */
+const EVENT_ID =
+  /^((?<gateway>[\da-f-]{36}_)?(?<count>[0-9a-z]{1,10})(?:-(?<request>[\w-]{1,100}))?)\.(?<seq>\d{1,10})$/;
 
 /** A stream of another process. */
 export interface LostStream {
@@ -164,9 +165,16 @@ export class Journal {
 
 /** The streams of an endpoint that can be resumed: bounded per session and in all. */
 export class Journals {
+  /** What streams of this gateway begin with. */
+  readonly #home: string;
   #bytes = 0;
   /** Sessions that have some, the one that had none for the longest first. */
   readonly #sessions = new Set<ResumableSession>();
+
+  /** @param gateway its id, where others may be asked for its streams */
+  constructor(gateway?: string) {
+    this.#home = gateway === undefined ? "" : `${gateway}_`;
+  }
 
   /** Bytes kept at the moment. */
   get bytes(): number {
@@ -178,7 +186,7 @@ export class Journals {
     // A session counts on from the time it was restored, so no stream is called as one of another process was.
     const count = session.restoredAt;
     const resumable = (session.resumable ??= { journals: new Map(), count, bytes: 0 });
-    const stream = `${(resumable.count++).toString(36)}${encodeRequest(id)}`;
+    const stream = `${this.#home}${(resumable.count++).toString(36)}${encodeRequest(id)}`;
     const journal = new Journal({ reply, session, id, stream }, this);
     resumable.journals.set(stream, journal);
     this.#sessions.add(session);
@@ -189,15 +197,23 @@ export class Journals {
 
   /** The stream of an event id and the number of the event in it. */
   find(session: ResumableSession, eventId: string): { journal: Journal; seq: number } | undefined {
-    const [, stream, , , seq] = EVENT_ID.exec(eventId) ?? [];
-    const journal = session.resumable?.journals.get(stream ?? "");
-    return journal && { journal, seq: Number(seq) };
+    const parts = EVENT_ID.exec(eventId);
+    const journal = session.resumable?.journals.get(parts?.[1] ?? "");
+    return journal && { journal, seq: Number(parts!.groups!["seq"]) };
+  }
+
+  /** The gateway that keeps a stream; `undefined` for this one, and where there are no others. */
+  gatewayOf(eventId: string): string | undefined {
+    const gateway = EVENT_ID.exec(eventId)?.groups?.["gateway"];
+    return gateway === undefined || gateway === this.#home ? undefined : gateway.slice(0, -1);
   }
 
   /** The request whose stream was lost with another process; `undefined` for one of this process, and for what is no event id. */
   lost(session: ResumableSession, eventId: string): LostStream | undefined {
-    const [, , count, request] = EVENT_ID.exec(eventId) ?? [];
-    if (count === undefined || Number.parseInt(count, 36) >= session.restoredAt) return undefined;
+    const { gateway, count, request } = EVENT_ID.exec(eventId)?.groups ?? {};
+    if (count === undefined) return undefined;
+    const isElsewhere = gateway !== undefined && gateway !== this.#home;
+    if (!isElsewhere && Number.parseInt(count, 36) >= session.restoredAt) return undefined;
     return { id: request === undefined ? undefined : decodeRequest(request) };
   }
 

@@ -43,10 +43,12 @@ export class LegacyCall extends ClientCall implements Cancellable {
     const missing = missingCapability(method, params, this.capabilities);
     if (missing !== undefined) throw notOffered(method, missing);
     if (this.done) throw CALL_OVER;
+    const { store } = this.context.host;
     return askClient(this.#session, (this.#asks ??= new Map()), {
       method,
       params,
       signal,
+      gateway: store.shared ? store.replica : undefined,
       send: (message) => this.#send(message),
     });
   }

@@ -41,7 +41,7 @@ export class LegacySessions {
     if (looking === undefined) return this.#use(given, request, work);
     looking
       .then(() => this.#useLate(given, request, work))
-      .catch((error: unknown) => this.#refuse(request, error));
+      .catch((error: unknown) => this.refuse(request, error));
   }
 
   /** Opens a session; where sessions are kept it is in the store before its client knows of it. */
@@ -70,7 +70,7 @@ export class LegacySessions {
     store
       .delete(session)
       .then(finish)
-      .catch((error: unknown) => this.#refuse(request, error));
+      .catch((error: unknown) => this.refuse(request, error));
   }
 
   #use(
@@ -125,16 +125,13 @@ export class LegacySessions {
     const session = this.#live.sessions.create(principal.ref, version, capabilities, id);
     if (session === undefined) return;
     session.restoredAt = Date.now();
-    this.#live.store!.adopt(session, entry);
     this.#restore(session, entry.value, this.#open(session, principal));
+    this.#live.store!.adopt(session, entry);
   }
 
   #restore(session: Session, record: SessionRecord, view: View): void {
-    const { levels, watchers } = this.#live;
     session.changed = changesSince(record, view);
-    session.logLevel = record.logLevel;
-    levels.change(-1, record.logLevel);
-    watchers.restore(session, record.subscriptions);
+    this.#live.setWishes(session, record);
   }
 
   async #initialize(
@@ -196,7 +193,8 @@ export class LegacySessions {
     };
   }
 
-  #refuse({ res, id }: SessionRequest, thrown: unknown): void {
+  /** Answers a request that failed before it became a call. */
+  refuse({ res, id }: SessionRequest, thrown: unknown): void {
     const error = toGatewayError(thrown);
     if (error.code === "internal")
       this.#context.host.log.error({ err: error.cause ?? error }, "request failed");

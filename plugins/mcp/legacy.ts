@@ -15,7 +15,8 @@ import {
 } from "./forward.ts";
 import { LegacyCall } from "./legacy-call.ts";
 import { isListMethod, type ListMethod } from "./list.ts";
-import { LegacySessions } from "./legacy-sessions.ts";
+import { LegacySessions, type SessionRequest } from "./legacy-sessions.ts";
+import { LOST_CALL, NOT_RESUMABLE } from "./lost-streams.ts";
 import { type Fault, RPC } from "./protocol.ts";
 import {
   type Accepts,
@@ -25,7 +26,7 @@ import {
   resultPieces,
   sendFault,
 } from "./reply.ts";
-import { LOST_CALL, NOT_RESUMABLE, SessionMethods } from "./session-methods.ts";
+import { SessionMethods } from "./session-methods.ts";
 import type { Session } from "./session.ts";
 
 /** Batches above this are refused. */
@@ -66,9 +67,18 @@ export class LegacyFace {
         const reply = new HttpReply(res, accepts, this.#context.streams, answered);
         return this.#request(session, message, reply, principal, req.headers);
       }
-      this.#methods.oneWay(session, message);
-      res.writeHead(202).end();
+      const work = this.#methods.oneWay(session, message);
+      this.#accept({ req, res, principal, id }, work);
     });
+  }
+
+  /** Answers what has no answer of its own, once it is where it belongs. */
+  #accept(request: SessionRequest, work: Promise<unknown> | undefined): void {
+    const { res } = request;
+    if (work === undefined) return void res.writeHead(202).end();
+    work
+      .then(() => res.writeHead(202).end())
+      .catch((error: unknown) => this.#sessions.refuse(request, error));
   }
 
   /** Serves a JSON-RPC batch, which revisions before 2025-06-18 know. */
@@ -84,9 +94,13 @@ export class LegacyFace {
       if (problem !== undefined)
         return sendFault(res, { status: 400, code: RPC.invalidRequest, message: problem }, null);
       const requests = messages.filter((message) => message.kind === "request");
-      for (const message of messages)
-        if (message.kind !== "request") this.#methods.oneWay(session, message);
-      if (requests.length === 0) return void res.writeHead(202).end();
+      const oneWay = messages.flatMap((message) =>
+        message.kind === "request" ? [] : (this.#methods.oneWay(session, message) ?? []),
+      );
+      const elsewhere = oneWay.length > 0 ? Promise.all(oneWay) : undefined;
+      if (requests.length === 0) return this.#accept({ req, res, principal, id: null }, elsewhere);
+      // What cannot be brought there is told by the end of the call that waits for it.
+      elsewhere?.catch(() => {});
       const whole = new HttpReply(res, accepts, this.#context.streams);
       const batch = new BatchReply(whole, requests.length);
       for (const request of requests)
@@ -135,8 +149,12 @@ export class LegacyFace {
 
   #resume(session: Session, eventId: string, res: ServerResponse, principal: Principal): void {
     const { journals, streams } = this.#context;
+    const { peers } = this.#live;
     const found = journals.find(session, eventId);
     if (found) return found.journal.reply.resume(res, found.seq);
+    const gateway = journals.gatewayOf(eventId);
+    if (gateway !== undefined && peers)
+      return void peers.resume(session, { gateway, eventId }, res);
     const lost = journals.lost(session, eventId);
     if (lost === undefined) return sendFault(res, NOT_RESUMABLE, null);
     if (lost.id === undefined) return this.#openStream(session, res, principal);

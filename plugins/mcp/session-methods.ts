@@ -1,8 +1,8 @@
-import { GatewayError, type Json, toGatewayError } from "propylon";
+import { type Json, toGatewayError } from "propylon";
 import { SEVERITIES } from "propylon/kit";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
-import type { ClientMessage } from "./client-message.ts";
+import { type ClientMessage, isRpcId } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import type { EndpointState } from "./endpoint-state.ts";
 import { type Fault, RPC, LEGACY_CLIENT_VERSIONS, toFault } from "./protocol.ts";
@@ -17,11 +17,11 @@ const METHOD_NOT_FOUND: Fault = {
 /** What a legacy session does without a server: its answers are an empty result or a fault. */
 export class SessionMethods {
   readonly #context: EndpointContext;
-  readonly #live: Pick<EndpointState, "watchers" | "levels" | "store">;
+  readonly #live: Pick<EndpointState, "watchers" | "levels" | "store" | "peers">;
 
   constructor(
     context: EndpointContext,
-    live: Pick<EndpointState, "watchers" | "levels" | "store">,
+    live: Pick<EndpointState, "watchers" | "levels" | "store" | "peers">,
   ) {
     this.#context = context;
     this.#live = live;
@@ -50,15 +50,26 @@ export class SessionMethods {
     }
   }
 
-  /** Takes notifications and responses: nothing goes back. */
-  oneWay(session: Session, message: Exclude<ClientMessage, { kind: "request" }>): void {
-    if (message.kind === "response") return settleAsk(session, message);
+  /**
+   * Takes notifications and responses: nothing goes back. A promise where what they are about may be at another gateway.
+   * @throws {GatewayError} `unavailable`
+   */
+  oneWay(
+    session: Session,
+    message: Exclude<ClientMessage, { kind: "request" }>,
+  ): Promise<void> | undefined {
+    const { peers } = this.#live;
+    if (message.kind === "response")
+      return settleAsk(session, message) ? undefined : peers?.answer(session, message);
     if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];
-      session.calls.find((call) => call.id === id)?.cancel();
+      const call = session.calls.find((each) => each.id === id);
+      if (!call) return isRpcId(id) ? peers?.cancel(session, id) : undefined;
+      call.cancel();
     } else if (message.method === "notifications/roots/list_changed") {
       for (const server of this.#context.views.base.servers) server.rootsChanged?.();
     }
+    return undefined;
   }
 
   #setLevel(session: Session, level: unknown): Fault | undefined | Promise<Fault | undefined> {
@@ -99,20 +110,6 @@ export class SessionMethods {
       : invalid("params.uri must be the URI of a resource.");
   }
 }
-
-/** For an event id that nothing is kept for. */
-export const NOT_RESUMABLE: Fault = {
-  status: 400,
-  code: RPC.server,
-  message: "The stream of this Last-Event-ID is not known, or is not kept any more.",
-};
-
-/** For a call that ran when the gateway's process ended. Its session lives on, and its client waits. */
-export const LOST_CALL: Fault = toFault(
-  new GatewayError("unavailable", "The gateway was started again while this call ran.", {
-    hint: "It is not known whether the call did its work. Make it again where that does no harm.",
-  }),
-);
 
 /**
  * For a session that ended, e.g. with the gateway's process. Clients tell it from other refusals: those of the Python SDK by this

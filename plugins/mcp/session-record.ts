@@ -41,6 +41,31 @@ export function toSessionRecord(session: Session): SessionRecord {
   };
 }
 
+/** What a client asked for of its session. */
+export type SessionWishes = Pick<SessionRecord, "logLevel" | "subscriptions">;
+
+/** What a session's client asked for at two gateways since both knew the same: the last log level, and every change of subscriptions. */
+export function mergeWishes(
+  known: SessionWishes,
+  own: SessionWishes,
+  others: SessionWishes,
+): SessionWishes {
+  const [before, here] = [new Set(known.subscriptions), new Set(own.subscriptions)];
+  const kept = others.subscriptions.filter((uri) => here.has(uri) || !before.has(uri));
+  const added = own.subscriptions.filter((uri) => !before.has(uri));
+  return {
+    logLevel: own.logLevel === known.logLevel ? others.logLevel : own.logLevel,
+    subscriptions: [...new Set([...kept, ...added])].slice(0, MAX_PER_SUBSCRIBER),
+  };
+}
+
+/** Bits of the lists that a session's client was not told of, here or at the gateway that wrote the record last. */
+export function changesLeft(session: Session, { lists, changed }: SessionRecord): number {
+  const now = digestsOf(session.view!);
+  const isSame = LISTS.every((list) => now[list] === lists[list]);
+  return isSame ? session.changed & changed : session.changed;
+}
+
 /** Bits of the lists that differ from what a session's client was told. */
 export function changesSince({ lists, changed }: SessionRecord, view: View): number {
   const now = digestsOf(view);

@@ -10,7 +10,14 @@ import {
   storeKey,
 } from "propylon/kit";
 import type { Session, SessionEnd, SessionTable } from "./session.ts";
-import { type SessionRecord, sessionRecordSchema, toSessionRecord } from "./session-record.ts";
+import {
+  changesLeft,
+  mergeWishes,
+  type SessionRecord,
+  sessionRecordSchema,
+  type SessionWishes,
+  toSessionRecord,
+} from "./session-record.ts";
 
 /** Longest record, in characters of JSON: clients decide how many there are, and what they subscribe to. */
 const MAX_RECORD = 65_536;
@@ -18,6 +25,14 @@ const MAX_RECORD = 65_536;
 const RETRY_MS = 500;
 /** Writes nobody waits for between two turns of the event loop: those to a file take no turn of their own. */
 const SLICE = 16;
+/** Attempts against gateways that write the same session at the same time. */
+const ATTEMPTS = 5;
+
+/** A session that other gateways may change, and what was known of its record last. */
+interface Followed {
+  readonly session: Session;
+  known: SessionWishes;
+}
 
 /** What sessions are kept with. */
 export interface SessionStoreOptions {
@@ -27,6 +42,8 @@ export interface SessionStoreOptions {
   readonly idle: number;
   /** Those that are open. */
   readonly sessions: SessionTable;
+  /** Has a session as its client asked for it at another gateway. */
+  readonly onChange: (session: Session, wishes: SessionWishes) => void;
   readonly log: EndpointHost["log"];
 }
 
@@ -52,6 +69,8 @@ export class SessionStore {
   /** Keys of those whose record may still be there. */
   readonly #ending = new Set<string>();
   readonly #later = new Map<string, () => Promise<void>>();
+  /** Open sessions by the keys of their records, where other gateways may change these. */
+  readonly #followed = new Map<string, Followed>();
   #isWorking = false;
 
   constructor(options: SessionStoreOptions) {
@@ -61,6 +80,8 @@ export class SessionStore {
     // The last use may be as much later than the last write as one is put off.
     this.#kv = store.kv("sessions", { schema: sessionRecordSchema, ttl: idle + 2 * this.#fresh });
     this.#ticker = setTicker(() => this.#refresh(), Math.max(10, this.#fresh / 2)).unref();
+    // What the driver refuses for good is refused at every request, too.
+    if (store.shared) this.#follow().catch(() => {});
   }
 
   /**
@@ -118,15 +139,47 @@ export class SessionStore {
     return this.#ending.has(key) ? undefined : this.#kv.get(this.#keyOf(key));
   }
 
-  /** Takes over a session that was opened from what was {@link read}. */
-  adopt(session: Session, { rev }: Entry<SessionRecord>): void {
-    this.#revs.set(session, rev);
+  /**
+   * Takes over a session that was opened from what was {@link read}. A gateway that it was unused at for long must not take its
+   * record away, and it may have been ended since it was read: so it is written.
+   */
+  adopt(session: Session, entry: Entry<SessionRecord>): void {
+    this.#note(session, entry.key, entry.rev, entry.value);
+    if (this.#options.store.shared) this.saveLater(session);
+  }
+
+  /** An open session of this key, for what another gateway has for it. */
+  find(key: string, principal: string): Session | undefined {
+    const session = this.#followed.get(this.#keyOf(key))?.session;
+    return session?.principal === principal ? session : undefined;
+  }
+
+  /** The session is not open any more. */
+  forget(session: Session): void {
+    if (this.#options.store.shared) this.#followed.delete(this.#keyOf(session.key));
   }
 
   /** Ends attempts; what is in the store stays. */
   close(): void {
     clearInterval(this.#ticker);
     this.#closed.abort();
+    this.#followed.clear();
+  }
+
+  /** Other gateways write sessions that are open here, and end them. */
+  async #follow(): Promise<void> {
+    const stop = await this.#kv.watchKeys((changed) => {
+      const keys = changed === undefined ? this.#followed.keys() : [changed];
+      for (const key of keys) if (this.#followed.has(key)) this.#readLater(key);
+    });
+    if (this.#closed.signal.aborted) await stop();
+    else this.#closed.signal.addEventListener("abort", () => void stop(), { once: true });
+  }
+
+  #readLater(key: string): void {
+    this.#doLater(`read ${key}`, () =>
+      this.#inTurn(key, async () => this.#catchUp(key, (await this.#kv.get(key))?.value)),
+    );
   }
 
   #keyOf(key: string): string {
@@ -135,38 +188,49 @@ export class SessionStore {
 
   async #write(session: Session, key: string): Promise<void> {
     if (this.#gone.has(session)) return;
-    const record = toSessionRecord(session);
-    if (JSON.stringify(record).length > MAX_RECORD)
-      throw new GatewayError("too_large", "The session would be too large to be kept.", {
-        hint: "Subscribe to fewer resources.",
-      });
-    const now = Date.now();
-    const rev =
-      (await this.#kv.update(key, record, this.#revs.get(session) ?? 0)) ??
-      (await this.#overwrite(session, key, record));
-    if (rev === undefined) return;
-    this.#revs.set(session, rev);
-    this.#savedAt.set(session, now);
-  }
-
-  /** Something else is there than we wrote last: a write of which we had no answer, or what another gateway did. */
-  async #overwrite(
-    session: Session,
-    key: string,
-    record: SessionRecord,
-  ): Promise<number | undefined> {
-    const { store, sessions } = this.#options;
-    const there = await this.#kv.get(key);
-    if (!there && store.shared) {
-      this.#gone.add(session);
-      sessions.delete(session);
-      return undefined;
+    for (let attempt = 0, rev = this.#revs.get(session) ?? 0; attempt < ATTEMPTS; attempt++) {
+      const now = Date.now();
+      const record = boundedRecord(session);
+      const written = await this.#kv.update(key, record, rev);
+      if (written !== undefined) {
+        this.#savedAt.set(session, now);
+        return this.#note(session, key, written, record);
+      }
+      // Something else is there than we wrote last: a write of which we had no answer, or what another gateway did.
+      const there = await this.#kv.get(key);
+      this.#catchUp(key, there?.value);
+      if (this.#gone.has(session)) return;
+      rev = there?.rev ?? 0;
     }
-    const rev = await this.#kv.update(key, record, there?.rev ?? 0);
-    if (rev !== undefined) return rev;
     throw new GatewayError("exists", "The session was changed elsewhere at the same time.", {
       hint: "Make the request again.",
     });
+  }
+
+  #note(session: Session, key: string, rev: number, record: SessionRecord): void {
+    this.#revs.set(session, rev);
+    if (this.#options.store.shared && !this.#gone.has(session))
+      this.#followed.set(key, { session, known: record });
+  }
+
+  /** Brings a session in line with its record, which another gateway may have changed, or removed. */
+  #catchUp(key: string, record: SessionRecord | undefined): void {
+    const followed = this.#followed.get(key);
+    if (followed && record) this.#merge(followed, record);
+    else if (followed) this.#endHere(followed.session, key);
+  }
+
+  #merge(followed: Followed, record: SessionRecord): void {
+    const { session, known } = followed;
+    this.#options.onChange(session, mergeWishes(known, toSessionRecord(session), record));
+    session.changed = changesLeft(session, record);
+    followed.known = record;
+  }
+
+  #endHere(session: Session, key: string): void {
+    this.#gone.add(session);
+    this.#followed.delete(key);
+    this.#options.sessions.delete(session);
   }
 
   #inTurn<T>(key: string, work: (key: string) => Promise<T>): Promise<T> {
@@ -214,4 +278,13 @@ export class SessionStore {
     if (!this.#later.has(key)) this.#later.set(key, work);
     await pause(RETRY_MS, this.#closed.signal);
   }
+}
+
+/** @throws {GatewayError} `too_large` */
+function boundedRecord(session: Session): SessionRecord {
+  const record = toSessionRecord(session);
+  if (JSON.stringify(record).length <= MAX_RECORD) return record;
+  throw new GatewayError("too_large", "The session would be too large to be kept.", {
+    hint: "Subscribe to fewer resources.",
+  });
 }

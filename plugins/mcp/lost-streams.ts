@@ -1,0 +1,23 @@
+import { GatewayError } from "propylon";
+import { type Fault, RPC, toFault } from "./protocol.ts";
+
+/** For an event id that nothing is kept for. */
+export const NOT_RESUMABLE: Fault = {
+  status: 400,
+  code: RPC.server,
+  message: "The stream of this Last-Event-ID is not known, or is not kept any more.",
+};
+
+/** For a call that ran when the gateway's process ended. Its session lives on, and its client waits. */
+export const LOST_CALL: Fault = toFault(
+  new GatewayError("unavailable", "The gateway was started again while this call ran.", {
+    hint: "It is not known whether the call did its work. Make it again where that does no harm.",
+  }),
+);
+
+/** The same, where the call ran at another gateway than the one that says so. */
+export const LOST_ELSEWHERE: Fault = toFault(
+  new GatewayError("unavailable", "The gateway that ran this call is gone.", {
+    hint: "It is not known whether the call did its work. Make it again where that does no harm.",
+  }),
+);
