@@ -12,6 +12,8 @@ const EARLY_MS = 60_000;
 const LATE_MS = 5_000;
 /** After a failure a provider is asked so often at most. */
 const RETRY_MS = 5_000;
+/** After so long without a request the tokens are in the store alone, sealed. */
+const IDLE_MS = 300_000;
 
 /** One account at one server: the gateway's, or a principal's. */
 export class LoginAccount implements ServerAccount {
@@ -23,6 +25,8 @@ export class LoginAccount implements ServerAccount {
   /** Until when the header goes out without a look at anything else, in milliseconds since 1970. */
   #freshUntil = 0;
   #isLoaded = false;
+  #usedAt = 0;
+  #idle: NodeJS.Timeout | undefined;
   /** One at a time, for all who wait. */
   #renewing: Promise<void> | undefined;
   #failure: { readonly error: unknown; readonly until: number } | undefined;
@@ -48,7 +52,9 @@ export class LoginAccount implements ServerAccount {
   }
 
   authorization(): string | undefined | Promise<string | undefined> {
-    if (Date.now() < this.#freshUntil) return this.#header;
+    const now = Date.now();
+    this.#usedAt = now;
+    if (now < this.#freshUntil) return this.#header;
     return this.#renewed();
   }
 
@@ -198,6 +204,17 @@ export class LoginAccount implements ServerAccount {
     this.#use(undefined);
   }
 
+  /** Whoever gets hold of the memory finds the tokens of those who are at work, and of nobody else. */
+  #watch(): void {
+    clearTimeout(this.#idle);
+    if (this.#tokens === undefined) return;
+    this.#idle = setTimeout(() => {
+      const isIdle = !this.#renewing && Date.now() - this.#usedAt >= IDLE_MS;
+      if (isIdle) this.forget();
+      else this.#watch();
+    }, IDLE_MS).unref();
+  }
+
   #use(tokens: AccountTokens | undefined): void {
     this.#isLoaded = true;
     this.#tokens = tokens;
@@ -206,5 +223,6 @@ export class LoginAccount implements ServerAccount {
     const end = tokens?.expiresAt ?? Infinity;
     // Without tokens each request looks, as another gateway may have got some.
     this.#freshUntil = tokens === undefined ? 0 : isDue ? end - EARLY_MS : end;
+    this.#watch();
   }
 }

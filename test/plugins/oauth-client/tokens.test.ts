@@ -1,4 +1,5 @@
 import { expect, it, describe, onTestFinished, vi } from "vitest";
+import { LoginAccount } from "../../../plugins/oauth-client/account.ts";
 import { LoginProvider } from "../../fixtures/login-provider.ts";
 import { clientOf, setupPersonal, setupRig, textOf } from "./kit.ts";
 
@@ -146,4 +147,24 @@ it("an operator logs the gateway out", async () => {
   expect(await out.json()).toEqual({ ok: true, was: true });
   await becomes("failed");
   expect((await fetch(`${at}/nobody/login`, { method: "POST" })).status).toBe(404);
+});
+
+it("tokens of who is idle for five minutes are in the store alone, and are read there again", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const now = Date.now();
+  const tokens = { access: "t", at: now, expiresAt: now + 3_600_000, scopes: [] };
+  const get = vi.fn<() => Promise<object>>(async () => ({ rev: 1, value: tokens }));
+  const server = { keyOf: () => "key", vault: { get }, isMachine: false };
+  const account = new LoginAccount(server as never, "user:ann");
+  const use = async (): Promise<void> => expect(await account.authorization()).toBe("Bearer t");
+  await use();
+  for (let minute = 0; minute < 12; minute++) {
+    await vi.advanceTimersByTimeAsync(60_000);
+    await use();
+  }
+  expect(get).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(600_000);
+  await use();
+  expect(get).toHaveBeenCalledTimes(2);
 });

@@ -1,9 +1,13 @@
 import type { Call } from "../../../core/call/call.ts";
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createPrincipal } from "../../../core/index.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Connection } from "../../../plugins/servers/connection.ts";
-import { OwnConnections } from "../../../plugins/servers/own-connections.ts";
+import {
+  OwnConnections,
+  type OwnConnectionsOptions,
+} from "../../../plugins/servers/own-connections.ts";
 import { until } from "../../fixtures/until.ts";
 import { log, makeCall, makePeer } from "./support/calls.ts";
 
@@ -16,7 +20,7 @@ function callOf(id: string): Call {
 
 const asked = { ...makePeer(), era: "legacy" as const, capabilities: { elicitation: {} } };
 
-function setUp(dial?: () => Promise<Connection>) {
+function setUp(dial?: () => Promise<Connection>, options: Partial<OwnConnectionsOptions> = {}) {
   let dialled = 0;
   let time = 0;
   const timers = new Set<() => void>();
@@ -52,6 +56,7 @@ function setUp(dial?: () => Promise<Connection>) {
         return () => void timers.delete(callback);
       },
     },
+    ...options,
   });
   return {
     own,
@@ -116,4 +121,60 @@ it("a failed attempt leaves the server alone for a while, a refused era for good
   const modern = setUp(() => Promise.reject(new GatewayError("upstream_error", "No.", { data })));
   await modern.own.of(callOf("a"), SHARED);
   expect(modern.own.suits(callOf("a"), SHARED)).toBe(false);
+});
+
+/** Where a principal may have several: their requests differ in more than who it is. */
+const several = {
+  isPersonal: true,
+  keyOf: ({ principal, name }: Call) => `${principal.ref} ${name}`,
+  of: () => ({}),
+} as unknown as NonNullable<OwnConnectionsOptions["credentials"]>;
+
+it("whoever has most makes room, also where the others were idle for longer", async () => {
+  const step = fc.tuple(
+    fc.constantFrom("greedy", "greedy", "greedy", "greedy", "ann", "bob", "eve"),
+    fc.nat(11),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+      const maxConnections = 6;
+      const { own, pass } = setUp(undefined, { maxConnections, credentials: several });
+      /** Keys that are open, by who has them. */
+      const open = new Map<string, string>();
+      const share = (id: string): number => [...open.values()].filter((each) => each === id).length;
+      for (const [id, tool] of steps) {
+        pass(1);
+        const call = { ...callOf(id), name: String(tool) };
+        const isNew = own.at(call) === undefined;
+        const before = new Map([...open.values()].map((each) => [each, share(each)]));
+        await own.of(call, undefined);
+        open.set(`${id} ${tool}`, id);
+        const gone = [...open].filter(
+          ([key, each]) => own.at({ ...callOf(each), name: key.split(" ")[1]! }) === undefined,
+        );
+        expect(gone).toHaveLength(isNew && open.size > maxConnections ? 1 : 0);
+        for (const [key, victim] of gone) {
+          open.delete(key);
+          const largest = Math.max(...before.values(), (before.get(id) ?? 0) + 1);
+          const had = victim === id ? (before.get(id) ?? 0) + 1 : before.get(victim)!;
+          expect([victim, had]).toEqual([victim, largest]);
+        }
+      }
+      expect(own.open.length).toBeLessThanOrEqual(maxConnections);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+it("nobody's only connection makes way for one who has many, however often that one comes", async () => {
+  const { own, pass, dialled } = setUp(undefined, { maxConnections: 16, credentials: several });
+  const call = (id: string, tool: number): Call => ({ ...callOf(id), name: String(tool) });
+  const people = ["ann", "bob", "eve"];
+  for (const id of people) await own.of(call(id, 0), undefined);
+  for (let tool = 0; tool < 1_000; tool++) {
+    pass(1);
+    await own.of(call("greedy", tool), undefined);
+  }
+  expect(people.map((id) => own.at(call(id, 0)) !== undefined)).toEqual([true, true, true]);
+  expect([own.open.length, dialled()]).toEqual([16, 1_003]);
 });

@@ -10,6 +10,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { Fernet } from "propylon/kit";
 import { connectClient } from "../../../core/testing/index.ts";
 import { startPropylon } from "../../core/cli/propylon.ts";
+import { HEAP_SNAPSHOTS, takeHeapSnapshot } from "../../fixtures/heap-snapshot.ts";
 import {
   ADMIN_KEY,
   type IssuerRequests,
@@ -97,15 +98,14 @@ it("T051, T144: no secret stays in the memory of the process once it was used", 
   writeFileSync(join(folder, "gateway.json"), JSON.stringify(config));
   const gateway = await startPropylon(["start", "gateway.json"], {
     cwd: folder,
-    env: { ADMIN_KEY, OWN_KEY: SECRET_KEY, NODE_OPTIONS: "--heapsnapshot-signal=SIGUSR2" },
+    env: { ADMIN_KEY, OWN_KEY: SECRET_KEY, NODE_OPTIONS: HEAP_SNAPSHOTS },
   });
   const { origin } = new URL(gateway.url);
   const requests = requestsTo(origin);
   const canaries = await useAll(requests, (jwt) => call(requests.send, { bearer: jwt }));
   // What a connection read last is in its parser.
   for (let each = 0; each < EACH; each++) await requests.send("GET", "/healthz", { bearer: null });
-  gateway.child.kill("SIGUSR2");
-  const snapshot = await snapshotOf(folder);
+  const snapshot = await takeHeapSnapshot(gateway, folder);
   await gateway.stop();
   // What has to be kept is found: the keys of the config.
   for (const kept of [SECRET_KEY, ADMIN_KEY, "canary-user"]) expect(snapshot).toContain(kept);
@@ -115,16 +115,6 @@ it("T051, T144: no secret stays in the memory of the process once it was used", 
     .map(([kind, text]) => `kind ${kind}: ${text.slice(0, 8)}...`);
   expect(hits).toEqual([]);
 });
-
-/** The snapshot that Node.js writes into a folder, once it is whole. */
-async function snapshotOf(folder: string): Promise<string> {
-  const read = (): string => {
-    const name = readdirSync(folder).find((each) => each.endsWith(".heapsnapshot"));
-    return name === undefined ? "" : readFileSync(join(folder, name), "latin1");
-  };
-  await expect.poll(() => read().trimEnd().endsWith("]}"), { timeout: 30_000 }).toBe(true);
-  return read();
-}
 
 function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "propylon-memory-"));
