@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
-import { rm } from "node:fs/promises";
 import { promisify } from "node:util";
-import { expect, it, onTestFinished } from "vitest";
-import { buildCommand, workFolder } from "../e2e/build.ts";
+import { expect, it } from "vitest";
+import { main } from "../e2e/build.ts";
 import { expectPage, page } from "./page.ts";
 
 const COMMANDS = [
@@ -29,9 +28,6 @@ const COMMANDS = [
 const BELOW = ["plugin new", "conformance runtime", "conformance mcp", "conformance fixture"];
 
 it("the page of the command line is current and has every command", async () => {
-  const folder = await workFolder();
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const main = await buildCommand(folder);
   const help = async (...words: string[]): Promise<string> => {
     const { stdout } = await promisify(execFile)(process.execPath, [main, ...words, "--help"], {
       env: { ...process.env, COLUMNS: "100", NO_COLOR: "1" },

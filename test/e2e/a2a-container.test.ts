@@ -3,14 +3,12 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { send } from "../plugins/a2a-contract/kit.ts";
 import { startRuntimeProcess, writeConfig } from "./a2a-runtime.ts";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 
 let folder: string;
-let main: string;
 
 beforeAll(async () => {
   folder = await workFolder();
-  main = await buildCommand(folder);
 }, 120_000);
 
 afterAll(() => rm(folder, { recursive: true }));

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { Task } from "../../plugins/a2a/contract/index.ts";
 import { eventsIn, messageOf } from "../plugins/a2a-contract/kit.ts";
 import { startRuntimeProcess, writeConfig, type RuntimeProcess } from "./a2a-runtime.ts";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 
 /** `npm run campaign -- a2a-sigterm` has the true numbers; every commit has small ones. */
 const RUNS = Number(process.env["A2A_SIGTERM_RUNS"] ?? 3);
@@ -26,13 +26,11 @@ const PATIENCE_MS = 15_000;
 const JSON_TYPE = { "content-type": "application/json" };
 
 let folder: string;
-let main: string;
 let config: string;
 const rows: string[] = [];
 
 beforeAll(async () => {
   folder = await workFolder();
-  main = await buildCommand(folder);
   config = await writeConfig(folder, 0);
 }, 120_000);
 

@@ -10,7 +10,7 @@ import { startNats } from "../fixtures/nats/nats.mjs";
 import { startServer } from "../plugins/postgres/kit.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 import { until } from "../fixtures/until.ts";
-import { GatewayProcess, useCommand, workerOf } from "./gateway-process.ts";
+import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 
 /** Questions that are asked and answered; each third answer meets a gateway that dies with it. */
 const RUNS = Number(process.env["ANSWER_RUNS"] ?? 3);
@@ -20,7 +20,7 @@ const COUNTS = RUNS > 3 ? [1, 2, 3] : [2];
 /** Longest wait for one step, in milliseconds. */
 const LIMIT = 60_000;
 
-const command = useCommand();
+const place = usePlace();
 
 /** The last request that told the model of a run. */
 function toldOf({ requests }: ModelServer, run: number): string {
@@ -84,7 +84,7 @@ async function setUp(count: number, store?: string): Promise<Stage> {
   onTestFinished(() => nats.stop());
   const gateways: GatewayProcess[] = [];
   for (let at = 0; at < count; at++) {
-    const gateway = await GatewayProcess.create(command, (port) =>
+    const gateway = await GatewayProcess.create(place, (port) =>
       configOf(port, nats.url, model.url, store ?? nats.url),
     );
     gateway.start();
@@ -162,7 +162,7 @@ describe("an answer through the queue meets its question, and the model sees all
     "over kill -9 of the one gateway, with SQLite",
     { timeout: 60_000 + RUNS * 20_000 },
     async () => {
-      expect(await runAll(1, `sqlite:${join(command.folder, "one.db")}`)).toEqual([]);
+      expect(await runAll(1, `sqlite:${join(place.folder, "one.db")}`)).toEqual([]);
     },
   );
 

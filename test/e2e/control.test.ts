@@ -5,7 +5,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 import { Speaker } from "./speaker.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
@@ -58,10 +58,8 @@ interface Told {
 }
 
 let built: string;
-let main: string;
 beforeAll(async () => {
   built = await workFolder();
-  main = await buildCommand(built);
 }, 120_000);
 afterAll(() => rm(built, { recursive: true, force: true }));
 

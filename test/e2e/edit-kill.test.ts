@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadConfig } from "../../core/config/load.ts";
 import { sweepTemporary } from "../../core/config/replace.ts";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 
 const LOOP = fileURLToPath(new URL("edit-loop.mjs", import.meta.url));
 /** Many more in `npm run campaign`. */
@@ -22,11 +22,11 @@ x-notes: [ a,   b ]
 timeouts: { grace: ${count} } # last
 `;
 
+const library = join(dirname(main), "../core/index.js");
+
 let folder: string;
-let library: string;
 beforeAll(async () => {
   folder = await workFolder();
-  library = join(dirname(await buildCommand(folder)), "../core/index.js");
 }, 120_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

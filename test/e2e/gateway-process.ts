@@ -3,47 +3,45 @@ import { join } from "node:path";
 import { afterAll, beforeAll, onTestFailed, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { until } from "../fixtures/until.ts";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 import { Mortal } from "./queue-process.ts";
 
 /** Longest wait for a gateway that starts, in milliseconds. */
 const START_MS = 60_000;
 
-/** The program, and a folder for what it writes. */
-export interface Command {
+/** Where the gateways of a test file write. */
+export interface Place {
   readonly folder: string;
-  readonly main: string;
 }
 
-/** Compiles the program once for a test file. @returns what is there while tests run */
-export function useCommand(): Command {
-  const command = { folder: "", main: "" };
+/** Makes a folder for a test file. @returns what is there while tests run */
+export function usePlace(): Place {
+  const place = { folder: "" };
   beforeAll(async () => {
-    command.folder = await workFolder();
-    command.main = await buildCommand(command.folder);
-  }, 120_000);
-  afterAll(() => rm(command.folder, { recursive: true, force: true }));
-  return command;
+    place.folder = await workFolder();
+  });
+  afterAll(() => rm(place.folder, { recursive: true, force: true }));
+  return place;
 }
 
 /** A gateway as a process of its own, on one port over all its lives. */
 export class GatewayProcess extends Mortal {
   readonly url: string;
 
-  private constructor(main: string, config: string, port: number) {
+  private constructor(config: string, port: number) {
     super(() => [main, "start", config]);
     this.url = `http://127.0.0.1:${port}`;
   }
 
   /** Writes its config; it ends with its test, and tells its last lines when that failed. */
   static async create(
-    { folder, main }: Command,
+    { folder }: Place,
     configOf: (port: number) => object,
   ): Promise<GatewayProcess> {
     const port = await freePort();
     const config = join(folder, `gateway-${port}.json`);
     await writeFile(config, JSON.stringify(configOf(port)));
-    const gateway = new GatewayProcess(main, config, port);
+    const gateway = new GatewayProcess(config, port);
     onTestFinished(async () => void (await gateway.kill()));
     onTestFailed(() => void process.stderr.write(`${gateway.lines.slice(-20).join("\n")}\n`));
     return gateway;

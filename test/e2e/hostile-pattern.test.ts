@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fakeUpstream } from "propylon/testing";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 
 /** An ordinary slug. It takes 2^33 steps to say no to 33 letters and one more character. */
 const SLUG = { type: "string", pattern: "^(?:[a-z0-9]+-?)+$" };
@@ -14,11 +14,9 @@ const WORST = `${"a".repeat(33)}!`;
 const PATIENCE_MS = 15_000;
 
 let folder: string;
-let main: string;
 
 beforeAll(async () => {
   folder = await workFolder();
-  main = await buildCommand(folder);
 }, 60_000);
 
 afterAll(() => rm(folder, { recursive: true }));

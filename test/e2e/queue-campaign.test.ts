@@ -1,8 +1,6 @@
-import { rm } from "node:fs/promises";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Orders } from "../fixtures/runtime/types.ts";
 import type { Verdict } from "../fixtures/faults/history.ts";
-import { buildCommand, workFolder } from "./build.ts";
 import { FAULTS, lasting, randomOf, shuffled, type FaultName } from "./queue-storm.ts";
 import type { Unfinished } from "./queue-observer.ts";
 import { makeRig, type Rig } from "./queue-rig.ts";
@@ -29,14 +27,6 @@ const COUNTS: Record<FaultName, number> = {
   "sidecar stopped": some,
   "slow network": some,
 };
-
-let folder: string;
-let main: string;
-beforeAll(async () => {
-  folder = await workFolder();
-  main = await buildCommand(folder);
-}, 120_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 function tell(line: string): void {
   if (isCampaign) process.stdout.write(`${line}\n`);
@@ -106,7 +96,6 @@ it(
     tell(`QUEUE_SEED=${SEED}`);
     const random = randomOf(SEED);
     const rig = await makeRig({
-      main,
       sidecars: 2,
       options: { ackWait: "1s", maxDeliver: 12, backoff: { initial: "50ms", max: "300ms" } },
     });

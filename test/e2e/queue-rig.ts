@@ -5,6 +5,7 @@ import { freePort } from "../../core/testing/index.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
 import { startNats } from "../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../fixtures/nats/types.ts";
+import { main } from "./build.ts";
 import { Observer } from "./queue-observer.ts";
 import { Mortal, RuntimeProcess } from "./queue-process.ts";
 
@@ -17,8 +18,6 @@ const SHORT = {
 };
 
 export interface RigOptions {
-  /** The command line, see build.ts. */
-  readonly main: string;
   readonly sidecars?: number;
   /** Options of the sidecar plugin. */
   readonly options?: object;
@@ -46,7 +45,7 @@ export interface Rig {
 }
 
 /** Makes a queue. */
-export async function makeRig({ main, sidecars: count = 1, options }: RigOptions): Promise<Rig> {
+export async function makeRig({ sidecars: count = 1, options }: RigOptions): Promise<Rig> {
   const folder = await mkdtemp(join(tmpdir(), "propylon-queue-"));
   const history = join(folder, "history.jsonl");
   const nats = await startNats(await freePort());

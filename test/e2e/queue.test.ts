@@ -1,32 +1,19 @@
-import { rm } from "node:fs/promises";
-import { afterAll, beforeAll, describe, it, type TestContext } from "vitest";
-import { buildCommand, workFolder } from "./build.ts";
+import { describe, it, type TestContext } from "vitest";
 import { lasting } from "./queue-storm.ts";
 import { makeRig, type Rig, type RigOptions } from "./queue-rig.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 
-let folder: string;
-let main: string;
-beforeAll(async () => {
-  folder = await workFolder();
-  main = await buildCommand(folder);
-}, 120_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
 /** A queue that is gone with its test. */
-async function freshRig(
-  context: TestContext,
-  options: Omit<RigOptions, "main"> = {},
-): Promise<Rig> {
+async function freshRig(context: TestContext, options: RigOptions = {}): Promise<Rig> {
   requireProgram("nats-server", context);
   const { onTestFinished, onTestFailed } = context;
-  const rig = await makeRig({ main, ...options });
+  const rig = await makeRig(options);
   onTestFailed(() => void process.stderr.write(`${rig.said()}\n`));
   onTestFinished(() => rig.end());
   return rig;
 }
 
-async function begunRig(context: TestContext, options?: Omit<RigOptions, "main">): Promise<Rig> {
+async function begunRig(context: TestContext, options?: RigOptions): Promise<Rig> {
   const rig = await freshRig(context, options);
   await rig.begin();
   return rig;

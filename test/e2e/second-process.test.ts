@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { GatewayProcess, useCommand } from "./gateway-process.ts";
+import { GatewayProcess, usePlace } from "./gateway-process.ts";
 
-const command = useCommand();
+const place = usePlace();
 
 it.each([
   ["a SQLite file", (name: string) => ({ store: `sqlite:./${name}.db` })],
@@ -15,9 +15,9 @@ it.each([
       listeners: { main: { port } },
       ...stateOf(name),
     });
-    const first = await GatewayProcess.create(command, configOf);
+    const first = await GatewayProcess.create(place, configOf);
     await first.begin();
-    const second = await GatewayProcess.create(command, configOf);
+    const second = await GatewayProcess.create(place, configOf);
     second.start();
     expect(await second.death()).toBeGreaterThan(0);
     expect(second.lines.join("\n")).toMatch(/process \d+ on/);

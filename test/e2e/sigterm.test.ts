@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as pace } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 import { descendantsOf, isAlive } from "./descendants.ts";
 import { Speaker, type Era } from "./speaker.ts";
 
@@ -17,14 +17,12 @@ const RUNS = Number(process.env["SIGTERM_RUNS"] ?? 12);
 const LANES = 2;
 
 let folder: string;
-let main: string;
 /** A gateway with a well-behaved server, and one whose server ignores the end of its input and SIGTERM. */
 let polite: string;
 let stubborn: string;
 
 beforeAll(async () => {
   folder = await workFolder();
-  main = await buildCommand(folder);
   polite = await writeConfig("polite", []);
   stubborn = await writeConfig("stubborn", ["--ignore-eof", "--ignore-term"]);
 }, 60_000);

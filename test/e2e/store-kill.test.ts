@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
 import { until } from "../fixtures/until.ts";
-import { GatewayProcess, useCommand, workerOf } from "./gateway-process.ts";
+import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 const KILLS = Number(process.env["GATEWAY_KILLS"] ?? 4);
@@ -18,7 +18,7 @@ const HISTORY_LAG = KILLS > 4 ? 250 : 2_000;
 /** Facts of so many lives are looked at behind each kill. */
 const LIVES = 3;
 
-const command = useCommand();
+const place = usePlace();
 
 /** Tools that are switched off and on in turn. */
 const SWITCHES = 8;
@@ -213,10 +213,10 @@ it(
     const model = await startModel({ script: () => ({ text: "Working.", delay: 60_000 }) });
     onTestFinished(() => model.close());
     await writeFile(
-      join(command.folder, "ask.mjs"),
+      join(place.folder, "ask.mjs"),
       'export default { run: (task) => task.ask("Which one?") };\n',
     );
-    const gateway = await GatewayProcess.create(command, (port) => configOf(port, model.url));
+    const gateway = await GatewayProcess.create(place, (port) => configOf(port, model.url));
     const witness = new Witness(gateway.url);
     for (let kill = 0; kill < KILLS; kill++) {
       await gateway.begin("/health");

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
 import { until } from "../fixtures/until.ts";
-import { GatewayProcess, useCommand, workerOf } from "./gateway-process.ts";
+import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 
 /** Of this: 100 conversations, 50 agents and 20 webhooks in the campaign. */
 const SHARE = Number(process.env["DEPLOY_SHARE"] ?? 0.1);
@@ -13,7 +13,7 @@ const AGENTS = 50 * SHARE;
 const WEBHOOKS = 20 * SHARE;
 const LIMIT = 60_000;
 
-const command = useCommand();
+const place = usePlace();
 
 /** What stands at a place of an answer. */
 function dig(value: unknown, ...path: readonly string[]): unknown {
@@ -58,7 +58,7 @@ it(
     });
     onTestFinished(() => model.close());
     const receiver = await startReceiver();
-    const gateway = await GatewayProcess.create(command, (port) => configOf(port, model.url));
+    const gateway = await GatewayProcess.create(place, (port) => configOf(port, model.url));
     const { url } = gateway;
     const post = async (path: string, body: unknown): Promise<unknown> => {
       const response = await fetch(url + path, {

@@ -4,7 +4,7 @@ import { until } from "../fixtures/until.ts";
 import { modernMeta, postModern } from "../plugins/mcp/kit.ts";
 import { KNOWS } from "../plugins/tasks/support.ts";
 import { TaskServer } from "../plugins/tasks/task-server.ts";
-import { GatewayProcess, useCommand } from "./gateway-process.ts";
+import { GatewayProcess, usePlace } from "./gateway-process.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 /** `npm run campaign -- tasks-kill` has more. */
@@ -14,7 +14,7 @@ const COUNT = 5;
 
 type Json = Record<string, unknown>;
 
-const command = useCommand();
+const place = usePlace();
 
 /** A client that knows tasks. */
 function clientOf(url: string) {
@@ -47,7 +47,7 @@ it(
   async () => {
     const far = new TaskServer();
     const url = await far.start();
-    const gateway = await GatewayProcess.create(command, (port) => ({
+    const gateway = await GatewayProcess.create(place, (port) => ({
       store: "sqlite:./data/gateway.db",
       listeners: { main: { port } },
       servers: { child: { command: process.execPath, args: [SERVER] }, far: { url } },

@@ -4,7 +4,6 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
-import { buildCommand } from "./build.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MODULES = join(ROOT, "node_modules");
@@ -36,11 +35,9 @@ export async function openWorkshop(folder: string): Promise<Workshop> {
   const bundle = await rolldown({ input: join(ROOT, "templates/src/main.ts"), platform: "node" });
   await bundle.write({ file: creator, format: "esm" });
   const propylon = join(folder, "propylon");
-  await mkdir(propylon);
-  const main = await buildCommand(propylon);
-  await cp(join(ROOT, "package.json"), join(propylon, "package.json"));
-  await cp(join(ROOT, "gateway.schema.json"), join(propylon, "gateway.schema.json"));
-  await chmod(main, 0o755);
+  for (const published of ["dist", "package.json", "gateway.schema.json"])
+    await cp(join(ROOT, published), join(propylon, published), { recursive: true });
+  await chmod(join(propylon, "dist/plugins/cli.js"), 0o755);
   return { folder, creator, propylon };
 }
 

@@ -4,17 +4,15 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { buildCommand, workFolder } from "./build.ts";
+import { main, workFolder } from "./build.ts";
 import { descendantsOf, isAlive } from "./descendants.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 
 let folder: string;
-let main: string;
 beforeAll(async () => {
   folder = await workFolder();
-  main = await buildCommand(folder);
 }, 60_000);
 afterAll(() => rm(folder, { recursive: true }));
 

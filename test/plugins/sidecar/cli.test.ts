@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
-import { buildCommand, workFolder } from "../../e2e/build.ts";
+import { main, workFolder } from "../../e2e/build.ts";
 import { until, user } from "./kit.ts";
 
 /** A runtime that writes what happens to it into a file, with a child of its own. */
@@ -41,11 +41,9 @@ process.on("SIGTERM", () => {
 `;
 
 let folder = "";
-let main = "";
 
 beforeAll(async () => {
   folder = await workFolder();
-  main = await buildCommand(folder);
   await writeFile(join(folder, "runtime.mjs"), RUNTIME);
 }, 120_000);
 

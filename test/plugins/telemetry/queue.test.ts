@@ -5,7 +5,7 @@ import { jetstream } from "@nats-io/jetstream";
 import { connect, headers as createHeaders, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
-import { buildCommand, workFolder } from "../../e2e/build.ts";
+import { main, workFolder } from "../../e2e/build.ts";
 import { Mortal } from "../../e2e/queue-process.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import { startNats } from "../../fixtures/nats/nats.mjs";
@@ -18,11 +18,9 @@ const CANARY = "canary-credential";
 const TASKS = 100;
 
 let folder: string;
-let main: string;
 
 beforeAll(async () => {
   folder = await workFolder();
-  main = await buildCommand(folder);
 }, 60_000);
 
 afterAll(() => rm(folder, { recursive: true }));
