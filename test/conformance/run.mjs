@@ -1,13 +1,15 @@
 // @ts-check
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs, stripVTControlCharacters } from "node:util";
+import { parseArgs, promisify, stripVTControlCharacters } from "node:util";
+import { build } from "../../playground/ready.mjs";
 import { installSuite, TASKS, testClient, testServer } from "./suite.mjs";
 
 /**
- * `npm run conformance [-- --only TEXT] [-- --verbose]`: the official suite against the gateway in every mode that it serves.
+ * `npm run conformance [-- --only TEXT] [-- --verbose]`: the official suite against the gateway in every mode that it serves,
+ * all modes beside each other.
  *
  * @typedef {import("propylon").GatewayConfigInput} Config
  * `extra`: of a server scenarios that count although the suite does not score them, of a client scenarios that do not count.
@@ -22,8 +24,6 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 /** @type {import("node:child_process").ChildProcess[]} */
 const children = [];
-/** @type {Map<string, Promise<string>>} */
-const urls = new Map();
 
 const plugin = async () => ({ plugins: { "./test/fixtures/everything/plugin.mjs": {} } });
 /** @param {string} file */
@@ -107,26 +107,20 @@ const { values: options } = parseArgs({
 });
 
 await installSuite();
-const built = spawnSync("npm", ["run", "--silent", "build"], { cwd: ROOT, stdio: "inherit" });
-if (built.status !== 0) process.exit(1);
+build();
 const { createGateway } = await import("propylon");
 
 /**
- * Starts a fixture upstream over HTTP, once, and resolves with its URL.
+ * Starts a fixture upstream over HTTP, and resolves with its URL.
  * @param {string} file
  */
-function upstream(file) {
-  const known = urls.get(file);
-  if (known) return known;
+async function upstream(file) {
   const child = spawn(process.execPath, [UPSTREAMS + file, "http"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   children.push(child);
-  const url = once(createInterface(child.stdout), "line").then(([line]) =>
-    String(JSON.parse(line).url),
-  );
-  urls.set(file, url);
-  return url;
+  const [line] = await once(createInterface(child.stdout), "line");
+  return String(JSON.parse(line).url);
 }
 
 /**
@@ -179,16 +173,28 @@ const titleOf = ({ role, revision, mode }) => `${role} ${revision} ${mode}`;
 const LOGIN = "authorization server";
 
 /** Says whether the scenarios of the plugin oauth have passed. */
-function testLogin() {
+async function testLogin() {
   const words = ["run", "--config", "test/vitest.config.ts", "test/e2e/oauth-conformance.test.ts"];
-  const test = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", ...words], {
-    cwd: ROOT,
-    encoding: "utf8",
-  });
-  const isOk = test.status === 0 && /Tests\s+1 passed/.test(stripVTControlCharacters(test.stdout));
+  const running = promisify(execFile)(
+    process.execPath,
+    ["node_modules/vitest/vitest.mjs", ...words],
+    {
+      cwd: ROOT,
+    },
+  );
+  const { stdout, stderr } = await running.catch((error) => error);
+  const isOk =
+    running.child.exitCode === 0 && /Tests\s+1 passed/.test(stripVTControlCharacters(stdout));
   console.log(`${LOGIN}: ${isOk ? 2 : 0}/2`);
-  if (!isOk) console.log(test.stdout + test.stderr);
+  if (!isOk) console.log(stdout + stderr);
   return isOk;
+}
+
+/** @param {Run} run */
+async function test(run) {
+  const outcome = await perform(run);
+  if (!report(run, outcome)) process.exitCode = 1;
+  if (options.verbose) console.log(outcome.output);
 }
 
 const chosen = RUNS.filter((run) => titleOf(run).includes(options.only));
@@ -199,12 +205,9 @@ if (chosen.length === 0 && !hasLogin) {
   process.exitCode = 1;
 }
 try {
-  if (hasLogin && !testLogin()) process.exitCode = 1;
-  for (const run of chosen) {
-    const outcome = await perform(run);
-    if (!report(run, outcome)) process.exitCode = 1;
-    if (options.verbose) console.log(outcome.output);
-  }
+  const tests = chosen.map(test);
+  if (hasLogin && !(await testLogin())) process.exitCode = 1;
+  await Promise.all(tests);
 } finally {
   for (const child of children) child.kill();
 }
