@@ -21,7 +21,8 @@ export function build() {
   );
   if (built > Math.max(...sources)) return;
   console.error("Building ...");
-  run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "."]);
+  // To check the types is the business of npm test, and more than half of the work.
+  run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", ".", "--noCheck"]);
   run(process.execPath, [join(root, "plugins/ui/web/build.mjs")]);
 }
 

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { ALONE, LONG, UNIT } from "./projects.ts";
+import { SlowestFirst } from "./sequencer.ts";
 import { Skipped } from "./skipped.ts";
 
 const without = (...lists: (readonly string[])[]): string[] => [
@@ -19,6 +20,7 @@ export default defineConfig({
       new Skipped(),
     ],
     globalSetup: "test/build.ts",
+    sequence: { sequencer: SlowestFirst },
     pool: "forks",
     // Most tests wait for sockets and children: two for each core keep the cores busy.
     maxWorkers: 2 * availableParallelism(),
@@ -57,8 +59,8 @@ export default defineConfig({
           name: "long",
           include: [...LONG],
           exclude: without(),
-          // What these start keeps a core busy for each.
-          maxWorkers: availableParallelism(),
+          // What these start keeps a core busy for most of their time.
+          maxWorkers: Math.ceil(1.5 * availableParallelism()),
           sequence: { groupOrder: 1 },
         },
       },
