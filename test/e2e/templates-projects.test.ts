@@ -56,6 +56,10 @@ const FOR_GATEWAYS = /^--(?:import|with|start|no-start|production)/;
 
 const WAY_NAMES = Object.keys(WAYS) as (keyof typeof WAYS)[];
 
+/** Two ways for each template, so that every way is that of some; the campaign takes all of them. */
+const waysOf = (template: (typeof NAMES)[number]): (keyof typeof WAYS)[] =>
+  WAY_NAMES.filter((_way, index) => ALL || (index + NAMES.indexOf(template)) % 2 === 0);
+
 const IMPORTED = {
   mcpServers: {
     imported: {
@@ -112,15 +116,17 @@ const matrix = NAMES.flatMap((template) => WAY_NAMES.map((way) => ({ template, w
 
 describe("a project of every template", () => {
   it.each(NAMES)(
-    "%s: created in every way its config is right, and a formatter leaves it alone",
+    "%s: in each of its ways its config is right, and a formatter leaves it alone",
     { timeout: 90_000 },
     async (template) => {
       const found = await Promise.all(
-        WAY_NAMES.map(async (way) => [way, await look(await create(template, way))] as const),
+        waysOf(template).map(
+          async (way) => [way, await look(await create(template, way))] as const,
+        ),
       );
       const well = { check: "The config is right.\n", changed: "" };
       expect(Object.fromEntries(found)).toEqual(
-        Object.fromEntries(WAY_NAMES.map((way) => [way, well])),
+        Object.fromEntries(waysOf(template).map((way) => [way, well])),
       );
     },
   );
