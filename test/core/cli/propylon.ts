@@ -1,8 +1,10 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { fork, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
+
+const LOOP = fileURLToPath(new URL("command-loop.mjs", import.meta.url));
 
 /** What a finished command line did. */
 export interface Finished {
@@ -38,6 +40,29 @@ export async function propylon(
   const [stdout, stderr] = [collect(child.stdout!), collect(child.stderr!)];
   const [code] = (await once(child, "close")) as [number | null];
   return { code, stdout: stdout(), stderr: stderr() };
+}
+
+/**
+ * Runs command lines to their ends, one after the other in one process: to load the program for each is most of the work. Rejects when
+ * that process does not end by itself and in order, or says more than its command lines did.
+ */
+export async function propylonEach(
+  all: readonly (readonly string[])[],
+  { cwd }: RunOptions = {},
+): Promise<Finished[]> {
+  const child = fork(LOOP, [JSON.stringify(all)], {
+    cwd,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
+    execArgv: [],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  const finished: Finished[] = [];
+  child.on("message", (one: Finished) => finished.push(one));
+  const [stdout, stderr] = [collect(child.stdout!), collect(child.stderr!)];
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0 || finished.length !== all.length || stdout() + stderr() !== "")
+    throw new Error(`${finished.length} of ${all.length}, then ${code}: ${stdout()}${stderr()}`);
+  return finished;
 }
 
 /** A gateway that runs in its own process. */

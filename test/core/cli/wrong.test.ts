@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { propylon } from "./propylon.ts";
+import { propylon, propylonEach } from "./propylon.ts";
 
 /** Nothing listens there. */
 const NOBODY = "http://127.0.0.1:9";
@@ -165,6 +165,9 @@ const CHECKED = /^(?:port|duration|count|level|era|role|urls?|json|file|variable
 /** Checked by the same piece as a flag beside it, or only once something is reached. */
 const ELSEWHERE = new Set(["mcpo --ssl-keyfile", "sidecar --nats-creds"]);
 
+/** A line with this word serves before it fails, and ends its process. */
+const SERVES = "--manifest";
+
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "propylon-wrong-"));
@@ -177,10 +180,15 @@ afterAll(() => rm(folder, { recursive: true }));
 it.each(Object.entries(WRONG))(
   "wrong words of %s get a sentence and exit code 1",
   async (command, rows) => {
-    for (const [words, says] of rows) {
-      const { code, stdout, stderr } = await propylon([...command.split(" "), ...words], {
-        cwd: folder,
-      });
+    const serving = rows.filter(([words]) => words.includes(SERVES));
+    const others = rows.filter(([words]) => !words.includes(SERVES));
+    const lineOf = ([words]: (typeof rows)[number]) => [...command.split(" "), ...words];
+    const finished = [
+      ...(await propylonEach(others.map(lineOf), { cwd: folder })),
+      ...(await Promise.all(serving.map((row) => propylon(lineOf(row), { cwd: folder })))),
+    ];
+    for (const [index, [words, says]] of [...others, ...serving].entries()) {
+      const { code, stdout, stderr } = finished[index]!;
       const told = `${stdout}${stderr}`;
       expect({ words, told, code }).toEqual({
         words,
