@@ -10,7 +10,7 @@ import { main, workFolder } from "./build.ts";
 
 const LOOP = fileURLToPath(new URL("edit-loop.mjs", import.meta.url));
 /** Many more in `npm run campaign`. */
-const KILLS = Number(process.env["EDIT_KILLS"] ?? 15);
+const KILLS = Number(process.env["EDIT_KILLS"] ?? 8);
 
 /** Every state that is ever committed, by its count; 0 is the one it starts from. */
 const stateOf = (count: number): string => `# kept to the byte

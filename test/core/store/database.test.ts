@@ -21,7 +21,7 @@ import { migrations } from "./migrations.mjs";
 
 const log = pino({ level: "silent" });
 const MIGRATOR = fileURLToPath(new URL("migrator.mjs", import.meta.url));
-const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 6);
+const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 3);
 
 interface Tables {
   notes: { id: number; text: string | null };

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { until, useDriver, useServer } from "./kit.ts";
 
 /** How often the writer is killed: few times in the suite, more by hand. */
-const KILLS = Number(process.env["STORE_KILLS"] ?? 8);
+const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
 
 interface News {

@@ -9,7 +9,7 @@ import type { StoreDriver } from "../../../core/store/driver.ts";
 import { driverOf, freshSchema, openDriver, startServer, until } from "./kit.ts";
 
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
-const KILLS = Number(process.env["STORE_KILLS"] ?? 8);
+const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
 const CRASHES = Number(process.env["STORE_CRASHES"] ?? 3);
 const log = pino({ level: "silent" });
 

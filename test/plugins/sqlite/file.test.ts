@@ -13,7 +13,7 @@ import { optionsSchema } from "../../../plugins/sqlite/options.ts";
 
 const log = pino({ level: "silent" });
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
-const KILLS = Number(process.env["STORE_KILLS"] ?? 8);
+const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
 
 function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "propylon-sqlite-"));

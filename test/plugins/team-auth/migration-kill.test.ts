@@ -21,7 +21,7 @@ import type { PostgresServer } from "../../fixtures/postgres/types.ts";
 import { freshSchema, hasPostgres, openDriver } from "../postgres/kit.ts";
 
 const MIGRATOR = fileURLToPath(new URL("migrator.mjs", import.meta.url));
-const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 6);
+const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 3);
 const log = pino({ level: "silent" });
 
 /** A database that nobody else uses. */
