@@ -23,7 +23,8 @@ export function build() {
   console.error("Building ...");
   // To check the types is the business of npm test, and more than half of the work.
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", ".", "--noCheck"]);
-  run(process.execPath, [join(root, "plugins/ui/web/build.mjs")]);
+  for (const plugin of ["ui", "console"])
+    run(process.execPath, [join(root, "plugins", plugin, "web/build.mjs")]);
 }
 
 /** Runs a command in the repository, showing its output; ends this process with its code when it fails. */

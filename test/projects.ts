@@ -46,7 +46,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/oauth-client/{memory,rebinding}.test.ts",
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
-  "test/plugins/console/{page,pages}.test.ts",
+  "test/plugins/console/page.test.ts",
   "test/plugins/ui/{activity,browser-admin,clients,config,csp,panels,proxy,session,shell,truth,try}.test.ts",
 ];
 
@@ -69,7 +69,7 @@ export const LONG: readonly string[] = [
   "test/plugins/a2a/elicitation.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",
-  "test/plugins/console/{command,e2e,reconciler,replicas}.test.ts",
+  "test/plugins/console/{accountability,axe,command,e2e,pages,reconciler,replicas}.test.ts",
   "test/plugins/events/load.test.ts",
   "test/plugins/gating/kill.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",

@@ -26,6 +26,7 @@ async function checkSources() {
     check(tool("oxlint/bin/oxlint", "--type-aware", "--quiet")),
     check(tool("typescript/bin/tsc", "-p", "test")),
     check(tool("typescript/bin/tsc", "-p", "plugins/ui/web")),
+    check(tool("typescript/bin/tsc", "-p", "plugins/console/web")),
     check(tool("oxfmt/bin/oxfmt", "--check", ".")),
   ]);
   if (codes.some((code) => code !== 0)) process.exit(1);

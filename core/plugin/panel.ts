@@ -156,7 +156,7 @@ export type Panel = {
       readonly view?: undefined;
       /**
        * An ES module as it goes to the browser: its file, or its text, which `propylon build` needs. Its default export draws:
-       * `(element, { fetch, events, theme, navigate, notify, signal }) => undo`. At most 1 MiB.
+       * `(element, { fetch, events, refusal, curl, theme, navigate, notify, signal }) => undo`. At most 1 MiB.
        */
       readonly module: URL | string;
     }

@@ -2,6 +2,7 @@ import { GatewayError, type PluginContext, toGatewayError } from "propylon";
 import { Checks, httpServerSchema, setTicker, setTimer } from "propylon/kit";
 import type { McpServersService, OwnServer } from "propylon/plugins/servers";
 import { type AgentHealth, notWell, readHealth } from "./agent-health.ts";
+import type { ConsoleChanges } from "./changes.ts";
 import type { Instances } from "./instances.ts";
 import type { KeyedQueue } from "./keyed-queue.ts";
 import type { ConsoleOptions } from "./options.ts";
@@ -13,6 +14,8 @@ const PARALLEL = 32;
 const LOOK_MS = 10_000;
 /** How long calls of an agent that is detached may go on, in milliseconds. */
 const GRACE_MS = 30_000;
+/** Within this pages hear that an agent was asked and is as before, in milliseconds. */
+const ASKED_MS = 5_000;
 
 /** What {@link ConnectedAgents} works with. */
 export interface ConnectedAgentsOptions {
@@ -22,6 +25,7 @@ export interface ConnectedAgentsOptions {
   readonly instances: Instances;
   readonly servers: McpServersService;
   readonly queue: KeyedQueue;
+  readonly changes: Pick<ConsoleChanges, "tell">;
   readonly log: PluginContext["log"];
   /** Aborts when the plugin ends. */
   readonly signal: AbortSignal;
@@ -104,6 +108,7 @@ export class ConnectedAgents {
   }
 
   #connect(rows: ReadonlyMap<string, ConnectedRow>): void {
+    const before = [...this.#connected.keys()].join();
     for (const [id, { row, server }] of this.#connected)
       if (rows.get(id)?.url !== row.url) this.#disconnect(id, server);
     for (const [id, row] of rows) {
@@ -111,6 +116,7 @@ export class ConnectedAgents {
       this.#connected.set(id, { row, server });
     }
     this.#checks.renewDue(rows.keys());
+    if ([...this.#connected.keys()].join() !== before) this.#options.changes.tell("agents");
   }
 
   #disconnect(id: string, server: OwnServer): void {
@@ -159,8 +165,10 @@ export class ConnectedAgents {
   }
 
   #tell({ row }: ConnectedAgent, before: AgentHealth | undefined, health: AgentHealth): void {
+    const { log, changes } = this.#options;
+    const isOther = health.status !== before?.status || health.message !== before.message;
+    changes.tell("agents", isOther ? 0 : ASKED_MS);
     if (health.status === (before?.status ?? "ok")) return;
-    const { log } = this.#options;
     const facts = { instance: row.instance_id, agent: row.server_id, ...health };
     log[health.status === "error" ? "warn" : "info"](facts, "health of an agent changed");
   }

@@ -1,6 +1,7 @@
 import type { PluginContext } from "propylon";
 import { createSealer } from "propylon/kit";
 import type { McpServersService } from "propylon/plugins/servers";
+import { ConsoleChanges } from "./changes.ts";
 import { ConnectedAgents } from "./connected-agents.ts";
 import { Chat } from "./chat.ts";
 import { Console } from "./console.ts";
@@ -25,14 +26,15 @@ export function createParts(
   const { config, log, store } = gateway;
   const ended = new AbortController();
   const { signal } = ended;
-  const database = new ConsoleDatabase();
+  const changes = new ConsoleChanges((part) => gateway.emit("console:changed", part));
+  const database = new ConsoleDatabase(changes);
   const instances = new Instances(database, config.maxInstances);
   const workspaces = new Workspaces(database, config);
   const rows = new TeamRows(database);
   const registry = new RegistryReader(config);
   const queue = new KeyedQueue();
   const issuer = config.issuer && new IssuerClient(config.issuer);
-  const shared = { log, instances, workspaces, rows, metrics, queue, signal };
+  const shared = { log, instances, workspaces, rows, metrics, queue, changes, signal };
   const sealer = issuer && createSealer("console", config.secretKeys);
   const teams = issuer && sealer && new ConsoleTeams({ ...shared, store, issuer, sealer });
   const interval = healthIntervalOf(config);
@@ -48,6 +50,7 @@ export function createParts(
     async start(): Promise<void> {
       if (gateway.control.dryRun) return;
       await database.open(gateway.database);
+      await changes.start(store);
       await agents.start();
       if (!teams) return;
       const reconciler = new Reconciler({
@@ -63,7 +66,7 @@ export function createParts(
     },
     async close(): Promise<void> {
       ended.abort();
-      await Promise.all([registry.close(), issuer?.close(), agents.close()]);
+      await Promise.all([registry.close(), issuer?.close(), agents.close(), changes.close()]);
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import { GatewayError } from "propylon";
 import type { OpenDatabase } from "propylon/kit";
+import type { ConsoleChanges, ConsolePart } from "./changes.ts";
 import { type ConsoleSchema, migrations } from "./tables.ts";
 
 /** A transaction, or the database itself. */
@@ -11,7 +12,12 @@ export type Queries = Pick<
 
 /** The tables, once they are open. */
 export class ConsoleDatabase {
+  readonly #changes: Pick<ConsoleChanges, "tell">;
   #db: Kysely<ConsoleSchema> | undefined;
+
+  constructor(changes: Pick<ConsoleChanges, "tell">) {
+    this.#changes = changes;
+  }
 
   /** @throws {GatewayError} `invalid` for a store without tables */
   async open(openDatabase: OpenDatabase): Promise<void> {
@@ -22,5 +28,10 @@ export class ConsoleDatabase {
   get db(): Kysely<ConsoleSchema> {
     if (this.#db) return this.#db;
     throw new GatewayError("unavailable", "The console has not started yet.");
+  }
+
+  /** Something was written, and the transaction has ended. */
+  changed(part: ConsolePart): void {
+    this.#changes.tell(part);
   }
 }

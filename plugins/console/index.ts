@@ -7,6 +7,8 @@ import { optionsSchema } from "./options.ts";
 import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 
+export type { ConsolePart } from "./changes.ts";
+
 /** The control side of agent teams: instances, workspaces, and what is attached to what. */
 export default definePlugin({
   name: "console",

@@ -62,12 +62,13 @@ export class Instances {
       await this.#checkRoom(queries);
       await insertAgents(queries, id, agents);
     });
+    this.#database.changed("instances");
     return id;
   }
 
   /** Deletes an instance with all that hangs on it, and notes that the issuer may have a team of it. */
   async delete(id: string): Promise<boolean> {
-    return this.#database.db.transaction().execute(async (queries) => {
+    const wasThere = await this.#database.db.transaction().execute(async (queries) => {
       const gone = await queries
         .deleteFrom("instance")
         .where("id", "=", id)
@@ -80,6 +81,8 @@ export class Instances {
           .execute();
       return gone !== undefined;
     });
+    this.#database.changed("instances");
+    return wasThere;
   }
 
   /** Names of some instances, by their ids; those that are gone are left out. */
@@ -149,6 +152,7 @@ export class Instances {
       await queries.deleteFrom("agent_connection").where("instance_id", "=", id).execute();
       await insertAgents(queries, id, agents);
     });
+    this.#database.changed("instances");
   }
 
   /** The registry could not be read: the agents of before stay. */
@@ -158,6 +162,7 @@ export class Instances {
       .set({ registry_problem: problem })
       .where("id", "=", id)
       .execute();
+    this.#database.changed("instances");
   }
 
   /** Teams that are still to be deleted at the issuer hold their place: without that, deleting would make room without end. */

@@ -1,6 +1,6 @@
 import type { PluginContext } from "propylon";
 import { z } from "zod";
-import { CHAT_MODULE } from "./chat-module.ts";
+import { chat } from "#console/panels";
 import { displayNameSchema } from "./instance-routes.ts";
 import type { ConsoleOptions } from "./options.ts";
 import { MAX_URL } from "./registry-reader.ts";
@@ -21,7 +21,7 @@ export function registerPanels(gateway: Gateway): void {
     place: "page",
     access: "caller",
     description: "Talk to the agents of a workspace, and choose its teams.",
-    module: CHAT_MODULE,
+    module: chat,
   });
 }
 
@@ -61,6 +61,7 @@ function registerInstances(gateway: Gateway, hasIssuer: boolean): void {
       table: {
         from: "GET /api/v1/instances",
         rows: "/instances",
+        live: "console",
         columns: [
           { label: "Name", value: "/name" },
           { label: "Registry", value: "/registry_url", as: "code" },
@@ -98,15 +99,15 @@ function registerNewInstance(gateway: Gateway): void {
       form: {
         route: "POST /api/v1/instances",
         input: z.strictObject({
-          registry_url: z
-            .string()
-            .min(1)
-            .max(MAX_URL)
-            .optional()
-            .describe(
-              "Where the host is, such as http://10.1.0.7:23030. None: a team without agents.",
-            ),
-          name: displayNameSchema.optional().describe("How the team is called; default: its host."),
+          registry_url: z.string().min(1).max(MAX_URL).optional().meta({
+            title: "Registry",
+            description:
+              "Where the host is, such as http://10.1.0.7:23030. Without it: a team without agents, which needs a name.",
+          }),
+          name: displayNameSchema.optional().meta({
+            title: "Name",
+            description: "How the team is called. Default: the name of its host.",
+          }),
         }),
         submit: "Register",
       },
@@ -125,6 +126,7 @@ function registerWorkspaces(gateway: Gateway): void {
       table: {
         from: "GET /api/v1/workspaces",
         rows: "/workspaces",
+        live: "console",
         columns: [
           { label: "Name", value: "/name" },
           { label: "Id", value: "/id", as: "code" },
@@ -155,10 +157,11 @@ function registerNewWorkspace(gateway: Gateway): void {
       form: {
         route: "POST /api/v1/workspaces",
         input: z.strictObject({
-          name: displayNameSchema.describe("How people call it."),
-          id: workspaceIdSchema
-            .optional()
-            .describe("How other systems call it, such as ws_work; default: one is made up."),
+          name: displayNameSchema.meta({ title: "Name", description: "How people call it." }),
+          id: workspaceIdSchema.optional().meta({
+            title: "Id",
+            description: "How other systems call it, such as ws_work. Default: one is made up.",
+          }),
         }),
         submit: "Create",
       },
@@ -177,6 +180,7 @@ function registerAgents(gateway: Gateway): void {
       table: {
         from: "GET /api/v1/agents",
         rows: "/agents",
+        live: "console",
         columns: [
           { label: "Agent", value: "/title" },
           { label: "Team", value: "/instance" },

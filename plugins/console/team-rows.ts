@@ -48,6 +48,7 @@ export class TeamRows {
       })
       .where("id", "=", id)
       .execute();
+    this.#database.changed("instances");
   }
 
   /** @returns false when this very token was shown before, or is not the one that is kept any more */
@@ -59,6 +60,7 @@ export class TeamRows {
       .where("team_jwt", "=", sealed)
       .where("revealed_at", "is", null)
       .executeTakeFirst();
+    this.#database.changed("instances");
     return numUpdatedRows > 0n;
   }
 
@@ -83,6 +85,7 @@ export class TeamRows {
       .set(values)
       .where("id", "=", id)
       .executeTakeFirst();
+    this.#database.changed("instances");
     return numUpdatedRows > 0n;
   }
 }

@@ -61,11 +61,12 @@ export class Workspaces {
           hint: "Delete one, or raise plugins.console.maxWorkspaces.",
         });
     });
+    this.#database.changed("workspaces");
   }
 
   /** @returns the instances that were attached; `undefined` when there was no such workspace */
   async delete(id: string): Promise<readonly string[] | undefined> {
-    return this.#database.db.transaction().execute(async (queries) => {
+    const gone = await this.#database.db.transaction().execute(async (queries) => {
       const detached = await queries
         .deleteFrom("workspace_instance")
         .where("workspace_id", "=", id)
@@ -77,6 +78,8 @@ export class Workspaces {
         .executeTakeFirst();
       return numDeletedRows === 0n ? undefined : detached.map((row) => row.instance_id);
     });
+    this.#database.changed("workspaces");
+    return gone;
   }
 
   /** Instances attached to a workspace, in the order in which they were. */
@@ -125,16 +128,18 @@ export class Workspaces {
   async attach(workspace: string, instance: string): Promise<boolean> {
     const row = { workspace_id: workspace, instance_id: instance, created_at: now() };
     try {
-      return await this.#database.db.transaction().execute(async (queries) => {
+      const isNew = await this.#database.db.transaction().execute(async (queries) => {
         const { numInsertedOrUpdatedRows } = await queries
           .insertInto("workspace_instance")
           .values(row)
           .onConflict((conflict) => conflict.columns(["workspace_id", "instance_id"]).doNothing())
           .executeTakeFirst();
-        const isNew = (numInsertedOrUpdatedRows ?? 0n) > 0n;
-        if (isNew) await this.#checkRoom(queries, 0);
-        return isNew;
+        const isInserted = (numInsertedOrUpdatedRows ?? 0n) > 0n;
+        if (isInserted) await this.#checkRoom(queries, 0);
+        return isInserted;
       });
+      this.#database.changed("workspaces");
+      return isNew;
     } catch (error) {
       // A foreign key is refused with another error by each database.
       await this.#checkPresent(workspace, [instance]);
@@ -149,6 +154,7 @@ export class Workspaces {
       .where("workspace_id", "=", workspace)
       .where("instance_id", "=", instance)
       .executeTakeFirst();
+    this.#database.changed("workspaces");
     return numDeletedRows > 0n;
   }
 

@@ -1,6 +1,7 @@
 import type { Mutation, ServerState, ServerStatus, ReloadReport } from "propylon";
 import type { CallEnd, CallSource, Outcome } from "propylon/kit";
 import type { BreakerStatus } from "propylon/plugins/breaker";
+import type { ConsolePart } from "propylon/plugins/console";
 
 /** What every event says besides what its kind does. */
 export interface EventTime {
@@ -59,6 +60,8 @@ export interface EventData {
   >;
   /** A circuit opened, half-opened or closed; `reason` for operators. */
   breaker: { readonly server: string } & BreakerStatus;
+  /** Instances, workspaces or the health of agents of the console are other than before. */
+  console: { readonly part: ConsolePart };
   reload_done: ReloadReport;
   reload_failed: {
     /** Code of what was wrong. */
@@ -140,6 +143,7 @@ export const KINDS = [
   "tool_list_changed",
   "upstream_state",
   "breaker",
+  "console",
   "reload_done",
   "reload_failed",
   "mutation",

@@ -44,6 +44,7 @@ export function registerSources(
     publish("state_changed", { server, tool: tool ?? null, enabled }),
   );
   gateway.hook("breaker:state", (server, status) => publish("breaker", { server, ...status }));
+  gateway.hook("console:changed", (part) => publish("console", { part }));
   gateway.hook("mutation", (mutation) => publish("mutation", mutation));
   gateway.hook("log:line", (line) => {
     if (channel.isRead("log")) mentionLine(channel, line);

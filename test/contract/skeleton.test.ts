@@ -8,13 +8,11 @@ const PLUGINS = readdirSync("plugins", { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
-/** A program of its own, for browsers. */
-const BROWSER = "plugins/ui/web/";
+/** Programs of their own, for browsers. */
+const BROWSER = /^plugins\/[\w-]+\/web\//;
 
 const filesOf = (plugin: string): readonly string[] =>
-  [...graph.keys()].filter(
-    (file) => file.startsWith(`plugins/${plugin}/`) && !file.startsWith(BROWSER),
-  );
+  [...graph.keys()].filter((file) => file.startsWith(`plugins/${plugin}/`) && !BROWSER.test(file));
 const read = (file: string): string => readFileSync(file, "utf8");
 const has = (file: string): boolean => graph.has(file);
 

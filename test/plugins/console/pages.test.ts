@@ -5,6 +5,7 @@ import gating from "../../../plugins/gating/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import ui from "../../../plugins/ui/index.ts";
 import { openPage } from "../ui/kit.ts";
+import { startHost } from "./agent-host.ts";
 import { type InstanceView, setupConsole, withIssuer } from "./kit.ts";
 import { jtiOf, startIssuer } from "./scripted-issuer.ts";
 
@@ -81,4 +82,55 @@ it("T139, T140: a token is rotated, and an instance and a workspace are made and
   expect(await page.locator(".trouble").count()).toBe(0);
   await expect.poll(() => issuer.teams.get(id)!.active).toBe(false);
   expect(complaints).toEqual([]);
+});
+
+it("M021, 4: what somebody else changes is on the pages within half a second", async () => {
+  const running = await setupConsole({}, PARTS);
+  const { page } = await openPage(`${running.url}/ui/panels/console/workspaces`);
+  await page.getByText("live", { exact: true }).waitFor();
+  await page.getByText("There is no workspace yet.").waitFor();
+  const times: number[] = [];
+  for (let round = 0; round < 20; round++) {
+    const began = performance.now();
+    await running.ask("POST", "/workspaces", { id: `ws_${round}`, name: "Work" });
+    await page.getByText(`ws_${round}`, { exact: true }).waitFor();
+    times.push(performance.now() - began);
+  }
+  const p95 = times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1]!;
+  expect(p95).toBeLessThanOrEqual(500);
+});
+
+it("M021: a gateway without events is asked every 8 s, by the page Chat too", async () => {
+  const running = await setupConsole({}, PARTS);
+  const { page } = await openPage(`${running.url}/ui/panels/console/chat`);
+  await page.route("**/_meta/events*", (route) => route.fulfill({ status: 404, body: "" }));
+  await page.reload();
+  await page.getByText("polling 8 s").waitFor();
+  await page.getByText("There is no workspace yet.").waitFor();
+  await running.ask("POST", "/workspaces", { id: "ws_a", name: "Work" });
+  await page.getByText("No teams attached to this workspace.").waitFor();
+  expect(await page.getByText("There is no workspace yet.").count()).toBe(0);
+});
+
+it("M052: in a read-only gateway Save says why, asks nothing, and a message can be sent", async () => {
+  const host = await startHost(["harper"]);
+  const options = { allowedAddresses: ["127.0.0.1"], healthInterval: "1s" };
+  const before = await setupConsole(options, PARTS);
+  await before.ask("POST", "/workspaces", { id: "ws_a", name: "Work" });
+  const { body } = await before.ask<InstanceView>("POST", "/pallas", { registry_url: host.url });
+  await before.ask("PUT", `/workspaces/ws_a/teams/${body.id}`);
+  await before.close();
+  const config = { management: { mutations: true, readOnly: true } };
+  const running = await setupConsole(options, { ...PARTS, folder: before.folder, config });
+  const { page, requests } = await openPage(`${running.url}/ui/panels/console/chat?settings=1`);
+  const save = page.getByRole("button", { name: "Save" });
+  await save.waitFor();
+  expect(await save.getAttribute("title")).toContain("read-only");
+  await save.click({ force: true });
+  await save.press("Enter");
+  expect(requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
+  await expect.poll(() => page.getByLabel("Message", { exact: true }).isEnabled()).toBe(true);
+  await page.getByLabel("Message", { exact: true }).fill("hello");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("heard hello").waitFor();
 });

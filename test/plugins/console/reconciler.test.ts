@@ -182,7 +182,7 @@ it.each(ISSUERS)(
   async (_, start, timeout) => {
     const gateway = await openStore();
     const issuer = await start();
-    const database = new ConsoleDatabase();
+    const database = new ConsoleDatabase({ tell: () => {} });
     await database.open(gateway.database);
     const seen = { requests: 0, faults: 0, rotated: 0 };
     const run = async ({ batches, faults }: { batches: Step[][]; faults: (Fault | null)[] }) => {

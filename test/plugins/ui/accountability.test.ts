@@ -1,71 +1,6 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import type { Locator, Page, Route } from "playwright-core";
 import { expect, it } from "vitest";
-import { until } from "../../fixtures/until.ts";
-import { openPage } from "./kit.ts";
+import { expectList, useAll } from "./controls.ts";
 import { ALL_PAGES, startShop } from "./pages.ts";
-
-const LIST = "plugins/ui/ACCOUNTABILITY.md";
-const CONTROLS =
-  "a[href], button:not([aria-label='Close'], [aria-label='Dismiss']), input, select, textarea, summary";
-/** Dialogs that are opened by an address of their own. */
-const VIEWS = [...ALL_PAGES, "/servers?add=1", "/activity?call="];
-
-interface Control {
-  readonly page: string;
-  readonly name: string;
-  /** What it does: a request, the page it leads to, or a change of the view. */
-  readonly does: string;
-}
-
-/** Requests that change something are answered here: the gateway is to be there for the next control. */
-async function answer(route: Route): Promise<void> {
-  const request = route.request();
-  if (request.method() === "GET" || request.url().includes("dry=1")) return route.continue();
-  await route.fulfill({ json: { ok: true, plugins: {}, servers: {}, changed: [] } });
-}
-
-/** `GET /_meta/servers/:server` of the routes that the gateway lists, for `GET /_meta/servers/shop`. */
-function toRoute(request: string, routes: readonly string[]): string | undefined {
-  return routes.find((route) => {
-    const pattern = route.replace(/:\w+/g, "[^/]+").replaceAll("**", ".*");
-    return new RegExp(`^${pattern}$`).test(request);
-  });
-}
-
-async function nameOf(control: Locator): Promise<string> {
-  // Nothing is rendered for a moment on a busy machine; its words are there all the same.
-  const text =
-    (await control.getAttribute("aria-label")) ||
-    (await control.innerText()) ||
-    ((await control.textContent()) ?? "");
-  const name = text || (await control.getAttribute("name")) || "";
-  return name.replace(/\s+/g, " ").trim().slice(0, 60);
-}
-
-/** Everything that one can see, and where the focus and the values are. */
-const VIEW = `document.body.innerHTML + location.href + document.documentElement.dataset.theme +
-  [...document.querySelectorAll("input, select, textarea")].map((field) => field.value + field.checked).join()`;
-
-/** Uses a control as a visitor would. */
-async function useControl(control: Locator, page: Page): Promise<void> {
-  const route = await control.getAttribute("data-route");
-  const [tag, type] = await control.evaluate((element: { localName: string; type?: string }) => [
-    element.localName,
-    element.type ?? "",
-  ]);
-  if (tag === "select") {
-    const now = await control.inputValue();
-    const options = await control.locator("option").all();
-    const values = await Promise.all(options.map((option) => option.getAttribute("value")));
-    await control.selectOption(values.findLast((value) => value !== now) ?? null);
-  } else if (tag === "textarea" || (tag === "input" && !["checkbox", "radio"].includes(type)))
-    await control.fill(type === "url" ? "https://example.com/mcp" : "7");
-  else if (tag === "a") await control.press("Enter");
-  else await control.click();
-  const confirm = page.locator("dialog footer .primary, dialog footer .danger").last();
-  if (route !== null && (await confirm.isVisible())) await confirm.click();
-}
 
 it(
   "M002, M003, M020, M029, M044, M054, M140, M150, 1: every control of every page makes its request, leads somewhere or changes the view",
@@ -75,88 +10,15 @@ it(
     const { entries } = (await (await fetch(`${url}/_meta/history`)).json()) as {
       entries: { id: string }[];
     };
-    const { routes } = (await (await fetch(`${url}/_meta/ui`)).json()) as {
-      routes: { method: string; path: string }[];
-    };
-    // The route with the fewest parameters is meant: history/export is no id.
-    const known = routes
-      .map(({ method, path }) => `${method} ${path}`)
-      .toSorted((a, b) => a.split(":").length - b.split(":").length);
-    const { page, requests } = await openPage(`${url}/ui/`);
-    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await page.route("**/_meta/**", answer);
-    const controls: Control[] = [];
-    const dead: string[] = [];
-    for (const view of VIEWS) {
-      const path = view.endsWith("call=") ? `${view}${entries[0]!.id}` : view;
-      const open = async (): Promise<void> => {
-        await page.goto(`${url}/ui${path}`);
-        await page.locator("h1").waitFor();
-        await page.getByText("live", { exact: true }).waitFor();
-        await page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
-      };
-      await open();
-      const scope = (await page.locator("dialog").isVisible()) ? "dialog" : "main";
-      const where = view === "/" ? "body" : scope;
-      const all = page.locator(where).locator(CONTROLS);
-      for (let index = 0; ; index++) {
-        await open();
-        if (index >= (await all.count())) break;
-        const control = all.nth(index);
-        if (!(await control.isVisible())) continue;
-        // One of several is chosen already; choosing another one is the next control.
-        if (await control.and(page.locator("[type=radio]:checked")).isVisible()) continue;
-        const name = await nameOf(control);
-        const href = await control.getAttribute("href");
-        const route = await control.getAttribute("data-route");
-        const effect = await control.getAttribute("data-effect");
-        if (href !== null && !new URL(href, `${url}/ui/`).href.startsWith(url)) {
-          controls.push({ page: view, name, does: "leads to the documentation" });
-          continue;
-        }
-        const before = (await page.evaluate(VIEW)) as string;
-        const asked = requests.length;
-        const address = page.url();
-        if (route !== null && (await control.getAttribute("type")) === "submit")
-          await page.locator("dialog input[required]").first().fill("x");
-        await useControl(control, page);
-        const didAsk = (): string | undefined =>
-          requests
-            .slice(asked)
-            .map((request) => toRoute(request, known))
-            .find((one) => one === route);
-        const isAlive = async (): Promise<boolean> =>
-          route === null
-            ? page.url() !== address ||
-              (await page.evaluate(VIEW)) !== before ||
-              (await control.getAttribute("aria-current")) !== null
-            : didAsk() !== undefined || (await page.locator(":user-invalid").count()) > 0;
-        const isDead = await until(isAlive, 4_000).then(
-          () => false,
-          () => true,
-        );
-        if (isDead) dead.push(`${view}: ${name} (${route ?? effect ?? "link"})`);
-        const does = route ?? (href === null ? `view: ${effect ?? "closes"}` : "opens a page");
-        controls.push({ page: view, name, does });
-      }
-    }
-    expect(dead).toEqual([]);
+    // Dialogs are opened by an address of their own.
+    const views = [...ALL_PAGES, "/servers?add=1", `/activity?call=${entries[0]!.id}`];
+    const controls = await useAll({ url, views, whole: "/" });
     expect(controls.length).toBeGreaterThanOrEqual(60);
-    const unknown = requests.filter(
-      (request) => request.includes(" /_meta") && toRoute(request, known) === undefined,
-    );
-    expect(unknown).toEqual([]);
-    const text = listOf(controls);
-    if (process.env["UPDATE_DOCS"]) writeFileSync(LIST, text);
-    expect(readFileSync(LIST, "utf8")).toBe(text);
+    expectList("plugins/ui/ACCOUNTABILITY.md", controls.map(withoutId));
   },
 );
 
-/** The controls by page; those that differ only in the thing that they belong to are one. */
-function listOf(controls: readonly Control[]): string {
-  const rows = controls.map(
-    ({ page, name, does }) => `| \`${page}\` | ${name.replaceAll("|", "\\|")} | ${does} |`,
-  );
-  const unique = [...new Set(rows)];
-  return `# What every control does\n\nWritten by the test that uses them all (test/plugins/ui/accountability.test.ts).\n\n| page | control | does |\n| --- | --- | --- |\n${unique.join("\n")}\n`;
+/** The call has another id in every run. */
+function withoutId<T extends { readonly page: string }>(control: T): T {
+  return { ...control, page: control.page.replace(/call=.*/, "call=") };
 }

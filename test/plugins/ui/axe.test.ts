@@ -1,38 +1,13 @@
-import axe from "axe-core";
-import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { openPage } from "./kit.ts";
+import { problemsOf, LOOKS } from "./looks.ts";
 import { ALL_PAGES, startShop } from "./pages.ts";
 
 const VIEWS = [...ALL_PAGES, "/servers?add=1"];
 
-/** What axe finds on the page as it is, one line for each rule. */
-async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate("axe.run()")) as axe.AxeResults;
-  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-}
-
-it.each([
-  ["light", { colorScheme: "light" }],
-  ["dark", { colorScheme: "dark" }],
-  ["forced colours", { forcedColors: "active" }],
-  ["a narrow screen", { viewport: { width: 390, height: 844 } }],
-] as const)("2: axe finds nothing on any page in %s", async (_, options) => {
+it.each(LOOKS)("2: axe finds nothing on any page in %s", async (_, options) => {
   const { url } = await startShop();
-  const { page } = await openPage(`${url}/ui/`, options);
-  const found: string[] = [];
-  for (const path of VIEWS) {
-    await page.goto(`${url}/ui${path}`);
-    await page.locator("h1").waitFor();
-    await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
-    found.push(...(await violationsOf(page)).map((violation) => `${path} ${violation}`));
-    const [content, screen] = (await page.evaluate(
-      "[document.documentElement.scrollWidth, innerWidth]",
-    )) as [number, number];
-    expect(content).toBeLessThanOrEqual(screen);
-  }
-  expect(found).toEqual([]);
+  expect(await problemsOf(url, VIEWS, options)).toEqual([]);
 });
 
 it("20: a server is found, switched off and removed with the keyboard alone", async () => {

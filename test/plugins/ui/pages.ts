@@ -1,4 +1,8 @@
+import { until } from "../../fixtures/until.ts";
 import { fakeUpstream, type FakeUpstream } from "../../../core/testing/index.ts";
+import { startHost } from "../console/agent-host.ts";
+import { createFolder, withIssuer } from "../console/kit.ts";
+import { startIssuer } from "../console/scripted-issuer.ts";
 import { FULL, startGateway } from "./kit.ts";
 
 /** Text that is harmless only where it is shown as text. */
@@ -17,6 +21,40 @@ export const ALL_PAGES = [
   "/clients",
   "/docs",
 ] as const;
+
+/** Every page of the console in {@link startTeams}, as its path. */
+export const TEAM_PAGES = [
+  "/panels/console/instances",
+  "/panels/console/new-instance",
+  "/panels/console/workspaces",
+  "/panels/console/new-workspace",
+  "/panels/console/agents",
+  "/panels/console/chat?workspace=ws_work&settings=1",
+] as const;
+
+/** A gateway with a console: a team of two agents that is attached to one of two workspaces, and an issuer. */
+export async function startTeams(): Promise<Awaited<ReturnType<typeof startGateway>>> {
+  const [host, issuer] = await Promise.all([startHost(["harper", "mentor"]), startIssuer()]);
+  const options = withIssuer(issuer, { healthInterval: "1s", healthTimeout: "500ms" });
+  const text = `${FULL}  sqlite: {}\n  console: ${JSON.stringify(options)}\nstore: sqlite:${createFolder()}/gateway.db\n`;
+  const started = await startGateway(text);
+  const ask = (method: string, path: string, body?: object): Promise<Response> =>
+    fetch(`${started.url}/api/v1/${path}`, {
+      method,
+      headers: { "content-type": "application/json" },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  const made = await ask("POST", "instances", { registry_url: host.url, name: "Kottos" });
+  const { id } = (await made.json()) as { id: string };
+  await ask("POST", "workspaces", { id: "ws_work", name: "Work" });
+  await ask("POST", "workspaces", { id: "ws_home", name: "Home" });
+  await ask("PUT", "workspaces/ws_work/teams", { teams: [id] });
+  await until(async () => {
+    const agents = await (await ask("GET", "agents")).text();
+    return agents.split('"status":"ok"').length === 3;
+  });
+  return started;
+}
 
 /** A gateway with a server that works, one that is switched off, and a call in its history. */
 export async function startShop(

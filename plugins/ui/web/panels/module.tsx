@@ -1,8 +1,11 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useLocation } from "wouter";
+import { rightTo, useAbout, type About } from "../about.tsx";
 import { GATEWAY } from "../address.ts";
-import { useEvents } from "../live.tsx";
+import { POLL_MS } from "../events.ts";
+import { useEvents, useLiveState } from "../live.tsx";
 import { useNotify } from "../parts/notices.tsx";
+import { curlOf, type RequestDetails, type Route } from "../request.ts";
 import { isDark } from "../theme.ts";
 import { PanelTrouble } from "./trouble.tsx";
 
@@ -10,11 +13,18 @@ import { PanelTrouble } from "./trouble.tsx";
 interface PanelTools {
   /** Asks the gateway; paths are relative to it. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>;
-  /** Hears the events of the page. */
+  /**
+   * Hears the events of the page, and of the page itself `returned` (the stream is back), `poll` (there is none, every 8 s) and
+   * `rights` (the visitor may do more or less than before).
+   */
   readonly events: (listener: (kind: string, data: unknown) => void) => () => void;
   readonly theme: "light" | "dark";
   readonly navigate: (path: string) => void;
   readonly notify: (text: string) => void;
+  /** Why the visitor may not use a route; `undefined`: they may. */
+  readonly refusal: (route: Route) => string | undefined;
+  /** The same request for a shell. */
+  readonly curl: (route: Route, details?: RequestDetails) => string;
   /** Ends when the panel leaves the page. */
   readonly signal: AbortSignal;
   /** Of the page that the panel stands on. */
@@ -39,13 +49,23 @@ export function ModulePanel(props: {
   const [problem, setProblem] = useState<string>();
   const [, navigate] = useLocation();
   const notify = useNotify();
-  const given = useRef({ navigate, notify });
+  const about = useAbout();
+  const isLive = useLiveState().kind === "live";
+  const [isDrawn, setDrawn] = useState(false);
+  const given = useRef({ navigate, notify, about });
   useEffect(() => {
-    given.current = { navigate, notify };
+    given.current = { navigate, notify, about };
   });
-  useEvents((kind, data) => {
+  const tell = (kind: string, data: unknown): void => {
     for (const listener of listeners.current) attempt(() => listener(kind, data), setProblem);
-  });
+  };
+  useEvents(tell);
+  useEffect(() => tell("rights", {}), [about]);
+  useEffect(() => {
+    if (isLive) return undefined;
+    const timer = setInterval(() => tell("poll", {}), POLL_MS);
+    return () => clearInterval(timer);
+  }, [isLive]);
   useEffect(() => {
     const leaving = new AbortController();
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
@@ -66,6 +86,11 @@ export function ModulePanel(props: {
       theme: isDark() ? "dark" : "light",
       navigate: (path) => given.current.navigate(path),
       notify: (text) => given.current.notify(text),
+      refusal: (route) => refusalOf(given.current.about, route),
+      curl: (route, details) => {
+        const isOpen = given.current.about.signIn.some(({ kind }) => kind === "open");
+        return curlOf(route, { ...details, key: !isOpen });
+      },
       signal: leaving.signal,
       server,
     };
@@ -80,6 +105,7 @@ export function ModulePanel(props: {
       .then(
         (result) => {
           undo = result;
+          setDrawn(true);
           if (leaving.signal.aborted) undoOnce();
         },
         (error: unknown) => {
@@ -96,9 +122,19 @@ export function ModulePanel(props: {
   return (
     <>
       {problem !== undefined && <PanelTrouble plugin={plugin} message={problem} />}
-      <div ref={host} hidden={problem !== undefined} />
+      <div
+        ref={host}
+        hidden={problem !== undefined}
+        aria-busy={(problem === undefined && !isDrawn) || undefined}
+      />
     </>
   );
+}
+
+/** Why a route is not for the visitor; a gateway that does not have it says so, too. */
+function refusalOf(about: About, route: Route): string | undefined {
+  const { isThere, reason } = rightTo(about, route);
+  return isThere ? reason : "This gateway does not offer it.";
 }
 
 /** Imports a module of the gateway. One that never comes is given up. */

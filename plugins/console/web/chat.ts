@@ -1,0 +1,105 @@
+import { AgentPicker } from "./agent-picker.ts";
+import { Conversation } from "./conversation.ts";
+import { make } from "./elements.ts";
+import { Gateway } from "./gateway.ts";
+import type { PanelTools } from "./panel-tools.ts";
+import { STYLE } from "./style.ts";
+import { TeamSettings } from "./team-settings.ts";
+
+/** Events after which the page is read again: of the console, and those that say that some are missing. */
+const TOUCHED = new Set(["console", "reload_done", "gap", "returned", "poll", "rights"]);
+
+/** The page Chat: the agents of a workspace in a picker, a conversation, and the teams of the workspace. */
+export default async function draw(element: HTMLElement, tools: PanelTools): Promise<() => void> {
+  addStyle(element);
+  const page = make(element, "div", { className: "stack" });
+  const chat = new ChatPage(page, tools);
+  await chat.refresh();
+  return tools.events((kind) => {
+    if (TOUCHED.has(kind)) chat.refreshSoon();
+  });
+}
+
+/** A sheet of the shadow root: the policy of the page allows no style in the markup. */
+function addStyle(element: HTMLElement): void {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  (element.getRootNode() as ShadowRoot).adoptedStyleSheets = [sheet];
+}
+
+class ChatPage {
+  readonly #gateway: Gateway;
+  readonly #tools: PanelTools;
+  readonly #picker: AgentPicker;
+  readonly #conversation: Conversation;
+  readonly #settings: TeamSettings;
+  #isReading = false;
+  #isOld = false;
+
+  constructor(parent: Element, tools: PanelTools) {
+    this.#tools = tools;
+    this.#gateway = new Gateway(tools);
+    this.#picker = new AgentPicker(parent, {
+      onWorkspace: () => this.#chooseWorkspace(),
+      onAgent: () => this.#meet(),
+      onSettings: () => this.#settings.open(),
+      onNewWorkspace: () => tools.navigate("/panels/console/new-workspace"),
+    });
+    this.#conversation = new Conversation(parent, this.#gateway, tools);
+    const isOpen = new URLSearchParams(location.search).has("settings");
+    this.#settings = new TeamSettings(parent, {
+      isOpen,
+      gateway: this.#gateway,
+      tools,
+      onSaved: () => this.refreshSoon(),
+    });
+  }
+
+  /** Reads all that is on the screen. */
+  async refresh(): Promise<void> {
+    const [workspaces, instances] = await Promise.all([
+      this.#gateway.workspaces(),
+      this.#gateway.instances(),
+    ]);
+    this.#picker.showWorkspaces(workspaces, new URLSearchParams(location.search).get("workspace"));
+    const { workspace } = this.#picker;
+    this.#settings.show(
+      instances,
+      workspaces.find(({ id }) => id === workspace),
+    );
+    const agents = workspace === "" ? { agents: [] } : await this.#gateway.picker(workspace);
+    // Somebody chose another one meanwhile, which is being read.
+    if (workspace !== this.#picker.workspace) return;
+    this.#picker.showAgents(agents);
+    this.#meet();
+  }
+
+  /** Reads it again; events that come meanwhile are one more reading. */
+  refreshSoon(): void {
+    this.#isOld = true;
+    if (!this.#isReading) void this.#readWhileOld();
+  }
+
+  async #readWhileOld(): Promise<void> {
+    this.#isReading = true;
+    while (this.#isOld && !this.#tools.signal.aborted) {
+      this.#isOld = false;
+      // The header of the page says that the gateway does not answer, and events come when it does.
+      await this.refresh().catch(() => {});
+    }
+    this.#isReading = false;
+  }
+
+  #chooseWorkspace(): void {
+    // A link to the page leads to what is on it.
+    const url = new URL(location.href);
+    url.searchParams.set("workspace", this.#picker.workspace);
+    history.replaceState(history.state, "", url);
+    this.refreshSoon();
+  }
+
+  #meet(): void {
+    const { workspace, agent } = this.#picker;
+    this.#conversation.partner = agent && { workspace, agent };
+  }
+}

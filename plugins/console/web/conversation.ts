@@ -1,0 +1,142 @@
+import { make, makeField, setRefusal } from "./elements.ts";
+import type { Agent, Gateway } from "./gateway.ts";
+import type { PanelTools } from "./panel-tools.ts";
+import { ProgressLines } from "./progress-lines.ts";
+import { textOf, turnEvents, type TurnEvent } from "./turn-stream.ts";
+
+const TALK = "POST /api/v1/workspaces/:id/chat";
+
+/** Whom a message goes to. */
+export interface Partner {
+  readonly workspace: string;
+  readonly agent: Agent;
+}
+
+/** What was said, the message that is being written, and the one that is being answered. */
+export class Conversation {
+  readonly #gateway: Gateway;
+  readonly #tools: PanelTools;
+  readonly #thread: HTMLElement;
+  readonly #progress: ProgressLines;
+  readonly #message: HTMLTextAreaElement;
+  readonly #send: HTMLButtonElement;
+  readonly #cancel: HTMLButtonElement;
+  #partner: Partner | undefined;
+  #running: AbortController | undefined;
+
+  constructor(parent: Element, gateway: Gateway, tools: PanelTools) {
+    this.#gateway = gateway;
+    this.#tools = tools;
+    this.#thread = make(parent, "ol");
+    this.#thread.setAttribute("aria-label", "Messages");
+    this.#progress = new ProgressLines(parent);
+    const form = make(parent, "form");
+    this.#message = makeField(form, "textarea", "Message");
+    this.#message.rows = 3;
+    this.#message.required = true;
+    const row = make(form, "div", { className: "row" });
+    this.#send = make(
+      row,
+      "button",
+      { className: "primary", textContent: "Send" },
+      { route: TALK },
+    );
+    const cancel = { type: "button", textContent: "Cancel", hidden: true } as const;
+    this.#cancel = make(row, "button", cancel, { effect: "cancel" });
+    const copy = { type: "button", className: "quiet", textContent: "Copy as curl" } as const;
+    make(row, "button", copy, { effect: "copy" }).addEventListener("click", () => this.#copy());
+    make(row, "span", { className: "faint", textContent: "Ctrl+Enter sends" });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#submit();
+    });
+    this.#message.addEventListener("keydown", ({ key, ctrlKey, metaKey }) => {
+      if (key === "Enter" && (ctrlKey || metaKey)) this.#submit();
+    });
+    this.#cancel.addEventListener("click", () => this.#running?.abort());
+  }
+
+  /** Whom the next message goes to; what is being answered goes on. */
+  set partner(partner: Partner | undefined) {
+    this.#partner = partner;
+    this.#draw();
+  }
+
+  /** Only an agent that is well can be written to. */
+  #draw(): void {
+    const isBlocked = !this.#partner || this.#partner.agent.health?.status === "error";
+    this.#message.disabled = isBlocked;
+    this.#send.disabled = isBlocked || this.#running !== undefined;
+    this.#cancel.hidden = this.#running === undefined;
+    setRefusal(this.#send, this.#tools.refusal(TALK));
+  }
+
+  #submit(): void {
+    const text = this.#message.value;
+    const partner = this.#partner;
+    if (!partner || this.#send.disabled || this.#tools.refusal(TALK) !== undefined) return;
+    if (text.trim() === "") return this.#message.focus();
+    this.#message.value = "";
+    void this.#talk(partner, text);
+  }
+
+  async #talk({ workspace, agent }: Partner, text: string): Promise<void> {
+    const running = (this.#running = new AbortController());
+    this.#say("You", text);
+    this.#progress.begin();
+    this.#draw();
+    try {
+      const body = await this.#gateway.talk(workspace, agent.id, text);
+      await this.#follow(body, agent.title, running.signal);
+      if (running.signal.aborted) this.#say(agent.title, "Cancelled.");
+    } catch (error) {
+      if (!this.#tools.signal.aborted) this.#say(agent.title, `Failed: ${messageOf(error)}`);
+    } finally {
+      this.#running = undefined;
+      this.#progress.end();
+      this.#draw();
+    }
+  }
+
+  async #follow(body: ReadableStream<Uint8Array>, who: string, signal: AbortSignal): Promise<void> {
+    const reader = body
+      .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+      .getReader();
+    // The gateway cancels the call when nobody reads any more.
+    const stop = (): void => void reader.cancel().catch(() => {});
+    signal.addEventListener("abort", stop);
+    if (signal.aborted) stop();
+    for await (const turn of turnEvents(reader)) this.#take(turn, who);
+  }
+
+  #take(turn: TurnEvent, who: string): void {
+    if (turn.event === "progress") this.#progress.show(turn.data);
+    else if (turn.event === "result") this.#say(who, textOf(turn.data.result));
+    else this.#say(who, `Failed: ${turn.data.error.message}`);
+  }
+
+  #say(who: string, text: string): void {
+    const item = make(this.#thread, "li");
+    make(item, "strong", { textContent: who });
+    item.append(`: ${text}`);
+    item.scrollIntoView({ block: "nearest" });
+  }
+
+  #copy(): void {
+    const { notify, curl } = this.#tools;
+    const { workspace = "WORKSPACE", agent } = this.#partner ?? {};
+    const body = { agent: agent?.id ?? "AGENT", message: this.#message.value || "Hello" };
+    // Pages over plain HTTP from another machine have no clipboard.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    const text = curl(TALK, { params: { id: workspace }, body });
+    const copied = clipboard?.writeText(text) ?? Promise.reject(new Error());
+    copied.then(
+      () => notify("Copied."),
+      () => notify(text),
+    );
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
