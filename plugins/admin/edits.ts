@@ -8,14 +8,17 @@ const MAX_EDITS = 100;
 const editsSchema = z.strictObject({
   edits: z
     .array(
-      z.strictObject({
-        path: z
-          .array(z.union([z.string().max(500), z.int().min(0)]))
-          .min(1)
-          .max(32),
-        value: z.unknown(),
-        when: z.enum(["absent", "present"]).optional(),
-      }),
+      z
+        .strictObject({
+          path: z
+            .array(z.union([z.string().max(500), z.int().min(0)]))
+            .min(1)
+            .max(32),
+          value: z.unknown().optional(),
+          when: z.enum(["absent", "present"]).optional(),
+        })
+        // Absent: the value goes out of the file.
+        .transform((edit) => ({ value: undefined, ...edit })),
     )
     .min(1)
     .max(MAX_EDITS),

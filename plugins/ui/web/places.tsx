@@ -3,7 +3,6 @@ import type { About } from "./about.tsx";
 import { AccessPage } from "./pages/access.tsx";
 import { ActivityPage } from "./pages/activity.tsx";
 import { ClientsPage } from "./pages/clients.tsx";
-import { ConfigPage } from "./pages/config.tsx";
 import { DocsPage } from "./pages/docs.tsx";
 import { LogsPage } from "./pages/logs.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
@@ -11,7 +10,8 @@ import { ServerPage } from "./pages/server.tsx";
 import { ServersPage } from "./pages/servers.tsx";
 import { PanelPage } from "./panels/panels.tsx";
 
-/** The form of a tool is the largest part, and most visits do not need it. */
+/** Large, and most visits do not need them. */
+const ConfigPage = lazy(() => import("./pages/config.tsx"));
 const TryPage = lazy(() => import("./pages/try.tsx"));
 
 /** A page of the interface. */

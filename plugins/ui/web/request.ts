@@ -23,6 +23,8 @@ export class RequestFailure extends Error {
   readonly hint: string | undefined;
   readonly requestId: string | undefined;
   readonly data: Readonly<Record<string, unknown>> | undefined;
+  /** Where in the config file, as `gateway.yaml:7:5`. */
+  readonly place?: string | undefined;
 
   constructor(
     message: string,
@@ -35,6 +37,7 @@ export class RequestFailure extends Error {
     this.hint = details.hint;
     this.requestId = details.requestId;
     this.data = details.data;
+    this.place = details.place;
   }
 }
 
@@ -124,7 +127,12 @@ export function failureFrom(text: string, status: number, requestId?: string): R
     hint: error?.hint,
     requestId,
     data: error?.data,
+    place: placeOf(error?.place),
   });
+}
+
+function placeOf(place: ErrorEnvelope["place"]): string | undefined {
+  return place && [place.file, place.line, place.column].filter(Boolean).join(":");
 }
 
 interface ErrorEnvelope {
@@ -132,6 +140,7 @@ interface ErrorEnvelope {
   readonly message: string;
   readonly hint?: string;
   readonly data?: Readonly<Record<string, unknown>>;
+  readonly place?: { readonly file: string; readonly line?: number; readonly column?: number };
 }
 
 function envelopeOf(text: string): ErrorEnvelope | undefined {

@@ -71,6 +71,8 @@ it("edits the file for the version the edit was made for, with comments kept", a
   expect(text).toContain("# does what it is told");
   expect(text).toContain("literal-secret");
   expect(managed.gateway.config.timeouts.default).toBe(45_000);
+  const removal = { edits: [{ path: ["timeouts", "default"] }] };
+  expect((await put(managed, removal, undefined, "/check")).status).toBe(200);
   // The second of two that were made for one version is refused.
   const late = await put(managed, edit, version);
   expect(late).toMatchObject({

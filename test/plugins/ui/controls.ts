@@ -131,6 +131,9 @@ export async function useAll({ url, views, whole }: Walk): Promise<readonly Cont
         controls.push({ page: view, name, does: "leads to the documentation" });
         continue;
       }
+      // What is filled in is no effect of the control.
+      if (route === null && (await control.getAttribute("type")) === "submit")
+        await fillRequired(page);
       const before = (await page.evaluate(VIEW)) as string;
       const asked = requests.length;
       const address = page.url();

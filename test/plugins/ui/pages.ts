@@ -75,7 +75,8 @@ export async function startShop(
     },
     echo: { description: HOSTILE, run: () => HOSTILE },
   });
-  const text = `${FULL}  openapi: {}\n  health: {}\n  access: {}\nservers:\n  shop: { url: "${shop.url}" }\n  drafts: { command: nothing, enabled: false }\n${more}`;
+  const full = FULL.replace("admin: {}", "admin: { allowConfigEdits: true }");
+  const text = `${full}  openapi: {}\n  health: {}\n  access: {}\nservers:\n  shop: { url: "${shop.url}" }\n  drafts: { command: nothing, enabled: false }\n${more}`;
   const started = await startGateway(text);
   await fetch(`${started.url}/shop/echo`, { method: "POST" });
   return { ...started, shop };

@@ -7,12 +7,12 @@ import { Passage, Words } from "../parts/text.tsx";
 import { useAsk } from "../query.ts";
 import type { Route } from "../request.ts";
 import { formatJson } from "../words.ts";
-import { ConfigValues, ORIGIN } from "./config-values.tsx";
+import { ConfigValues, ORIGIN } from "./config/values.tsx";
 
 const EFFECTIVE: Route = "GET /_meta/config/effective";
 
 /** What is in force, and where it stands. */
-export function ConfigPage(): ReactNode {
+export default function ConfigPage(): ReactNode {
   const about = useAbout();
   const file = useAsk<{ path: string | null }>("GET /_meta/config");
   const right = rightTo(about, EFFECTIVE);

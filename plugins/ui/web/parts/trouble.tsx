@@ -18,6 +18,7 @@ export function Trouble(props: {
     hint: error.hint,
     requestId: error.requestId,
     data: error.data,
+    place: error.place,
     at: new Date().toISOString(),
   };
   return (
@@ -33,6 +34,7 @@ export function Trouble(props: {
       )}
       <p className="row faint">
         <code>{error.code}</code>
+        {error.place !== undefined && <Words>{error.place}</Words>}
         {error.requestId !== undefined && <span>Request {error.requestId}</span>}
         <Copy text={JSON.stringify(details, undefined, 2)}>Copy details</Copy>
         {onRetry && (

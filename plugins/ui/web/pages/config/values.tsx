@@ -1,0 +1,183 @@
+import type { ReactNode } from "react";
+import { rightTo, useAbout } from "../../about.tsx";
+import { Loaded } from "../../parts/loaded.tsx";
+import { Empty } from "../../parts/page.tsx";
+import { Choice, Search } from "../../parts/search.tsx";
+import { Words } from "../../parts/text.tsx";
+import { useAsk } from "../../query.ts";
+import type { Route } from "../../request.ts";
+import { useUrlState } from "../../url-state.ts";
+import { AddValue } from "./add-value.tsx";
+import { Changes } from "./changes.tsx";
+import { APPLY, isSame, useDraft, type Path } from "./draft.ts";
+
+/** Where each value comes from. */
+export const ORIGIN: Route = "GET /_meta/config/origin";
+
+interface ConfigValue {
+  readonly path: readonly (string | number)[];
+  readonly value: unknown;
+  readonly from: "file" | "default" | "plugin";
+  readonly place: { readonly file: string; readonly line: number; readonly column: number } | null;
+}
+
+interface Origin {
+  readonly version: string;
+  readonly why: { readonly message: string; readonly hint: string | null } | null;
+  readonly values: readonly ConfigValue[];
+}
+
+/** What a page can show without becoming slow; the search finds the others. */
+const MAX_ROWS = 1_000;
+
+/** Every value in force, where it comes from, and what is to be another. */
+export function ConfigValues(): ReactNode {
+  const query = useAsk<Origin>(ORIGIN);
+  const [search, setSearch] = useUrlState("q");
+  const [from, setFrom] = useUrlState("from");
+  const drafting = useDraft();
+  const about = useAbout();
+  return (
+    <>
+      <div className="row tools">
+        <Search label="Search values" value={search} onChange={setSearch} />
+        <Choice
+          label="Origin"
+          value={from}
+          onChange={setFrom}
+          options={[
+            ["", "every origin"],
+            ["file", "the file"],
+            ["default", "defaults"],
+            ["plugin", "plugins"],
+          ]}
+        />
+      </div>
+      <Loaded query={query} what="The values">
+        {({ values, why, version }) => {
+          const reason = rightTo(about, APPLY).reason;
+          // What nobody may change here, whatever their role, has no control.
+          const note = why ? [why.message, why.hint].filter(Boolean).join(" ") : reason;
+          const valueAt = (path: Path): unknown =>
+            values.find((value) => isSame(value.path, path))?.value;
+          const begin = (path: Path): void => drafting.begin(version, path, valueAt(path));
+          return (
+            <>
+              {note !== undefined && (
+                <p className="note">
+                  <Words>{note}</Words>
+                </p>
+              )}
+              {drafting.draft && (
+                <Changes
+                  drafting={drafting}
+                  draft={drafting.draft}
+                  version={version}
+                  valueAt={valueAt}
+                />
+              )}
+              {!why && <AddValue reason={reason} onAdd={begin} />}
+              <Values
+                values={values.filter((value) => fits(value, search, from))}
+                reason={reason}
+                onChange={why ? undefined : begin}
+              />
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+function fits(value: ConfigValue, search: string, from: string): boolean {
+  if (from !== "" && value.from !== from) return false;
+  const text = `${nameOf(value)} ${JSON.stringify(value.value)}`.toLowerCase();
+  return text.includes(search.trim().toLowerCase());
+}
+
+function Values(props: {
+  readonly values: readonly ConfigValue[];
+  /** Why nothing can be changed. */
+  readonly reason: string | undefined;
+  /** Absent: nobody may change anything here. */
+  readonly onChange: ((path: Path) => void) | undefined;
+}): ReactNode {
+  const { values, reason, onChange } = props;
+  if (values.length === 0) return <Empty>No value fits.</Empty>;
+  return (
+    <div className="scroll" tabIndex={0} role="region" aria-label="Values in force">
+      <table>
+        <thead>
+          <tr>
+            <th>Value</th>
+            <th>Is</th>
+            <th>From</th>
+            {onChange && (
+              <th>
+                <span className="hidden">What can be done</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {values.slice(0, MAX_ROWS).map((value) => (
+            <tr key={JSON.stringify(value.path)}>
+              <td>
+                <Words>{nameOf(value)}</Words>
+              </td>
+              <td>
+                <code>
+                  <Words>{JSON.stringify(value.value)}</Words>
+                </code>
+              </td>
+              <td>
+                <Words>{originOf(value)}</Words>
+              </td>
+              {onChange && (
+                <td>
+                  <ChangeButton
+                    name={nameOf(value)}
+                    reason={reason}
+                    onClick={() => onChange(value.path)}
+                  />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {values.length > MAX_ROWS && <p className="faint">{values.length - MAX_ROWS} more.</p>}
+    </div>
+  );
+}
+
+function ChangeButton(props: {
+  readonly name: string;
+  readonly reason: string | undefined;
+  readonly onClick: () => void;
+}): ReactNode {
+  const { name, reason, onClick } = props;
+  return (
+    <button
+      type="button"
+      className="quiet"
+      data-effect="field"
+      aria-label={`Change ${name}`}
+      aria-disabled={reason !== undefined || undefined}
+      title={reason}
+      onClick={() => reason === undefined && onClick()}
+    >
+      Change
+    </button>
+  );
+}
+
+function nameOf({ path }: ConfigValue): string {
+  return path.join(".");
+}
+
+function originOf({ from, place }: ConfigValue): string {
+  if (place !== null) return `${place.file}:${place.line}:${place.column}`;
+  return { file: "the file", default: "default", plugin: "a plugin" }[from];
+}
