@@ -92,6 +92,16 @@ export interface CompiledEndpoint {
 }
 
 /**
+ * What something is called at an endpoint.
+ *
+ * @example const text = ({ endpoint, name }: EndpointName) => `${name} at ${endpoint}`;
+ */
+export interface EndpointName {
+  readonly endpoint: string;
+  readonly name: string;
+}
+
+/**
  * Serves the endpoints of the config and of plugins to clients. It lives through reloads, so that no session is lost.
  *
  * @example
@@ -109,6 +119,8 @@ export interface EndpointServer {
   relist(): void;
   /** What endpoints leave out of their lists, and why. */
   readonly problems: readonly GatewayWarning[];
+  /** What a tool of a server is called at each endpoint that has it, for a principal. */
+  namesOf(server: string, tool: string, principal: Principal): readonly EndpointName[];
   /** Ends the sessions that matching principals opened; tells how many that were. */
   revoke(match: (principal: Principal) => boolean): number;
   /** Ends every session and stream. May be called again. */
@@ -121,6 +133,7 @@ export const NO_ENDPOINTS: EndpointServer = {
   handlersOf: () => new Map(),
   relist: () => {},
   problems: [],
+  namesOf: () => [],
   revoke: () => 0,
   close: () => {},
 };

@@ -44,6 +44,8 @@ export function createControl(parts: () => GatewayParts): Control {
     shows: (item, principal) => parts().generation.compiled.shows(item, principal),
     exists: (item, principal) => parts().generation.compiled.exists(item, principal),
     exposes: (server, tool) => parts().generation.compiled.exposes(server, tool),
+    endpointNames: (server, tool, principal) =>
+      parts().generation.compiled.endpointServer.namesOf(server, tool, principal),
     timeouts: (call) => parts().generation.compiled.allowance(call),
     metrics: () => renderMetrics(parts().generation.scopes),
     placeOf: (path) => placeOf(parts().generation.places, path),

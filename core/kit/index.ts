@@ -224,6 +224,7 @@ export type {
   CompiledEndpoint,
   EndpointContent,
   EndpointHost,
+  EndpointName,
   EndpointServer,
 } from "../gateway/endpoint-server.ts";
 export { perGeneration } from "../gateway/per-generation.ts";

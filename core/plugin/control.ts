@@ -65,6 +65,12 @@ export interface Control {
   exists(item: Listed, principal: Principal): boolean;
   /** Whether the config lets a tool of a server out (`servers.<name>.tools`); what it does not let out is nobody's to call. */
   exposes(server: string, tool: string): boolean;
+  /** What a tool of a server is called at each MCP endpoint at which a principal may find it. */
+  endpointNames(
+    server: string,
+    tool: string,
+    principal: Principal,
+  ): readonly { readonly endpoint: string; readonly name: string }[];
   /** What is set about how long a call may run, for a rule of the stage `deadline`; always of the config in force. */
   timeouts(call: Pick<Call, "method" | "server" | "name">): Timeouts;
   /** All plugins' metrics as one Prometheus text page. */

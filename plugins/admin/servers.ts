@@ -30,6 +30,10 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
     const server = pathParameter(event, "server");
     return { ok: true, server, tools: administration.tools(server) };
   });
+  gateway.route("GET", "/_meta/servers/:server/tools/:tool/names", READ, (event) => ({
+    ok: true,
+    endpoints: namesOf(gateway, administration, event),
+  }));
   gateway.route("GET", "/_meta/servers/:server/resources", READ, (event) => {
     const server = pathParameter(event, "server");
     return { ok: true, server, resources: administration.resources(server) };
@@ -57,6 +61,23 @@ function describe(
   return { ...view, config: config ?? null };
 }
 
+/** What a tool is called at each MCP endpoint that the asker may use. */
+function namesOf(
+  gateway: PluginContext,
+  administration: Administration,
+  event: RouteEvent,
+): object[] {
+  const server = pathParameter(event, "server");
+  administration.find(server);
+  const tool = pathParameter(event, "tool");
+  const found = gateway.control.endpointNames(server, tool, event.context.principal);
+  const names = new Map(found.map(({ endpoint, name }) => [endpoint, name]));
+  return endpoints(gateway).flatMap((endpoint) => {
+    const name = names.get(endpoint.name);
+    return name === undefined ? [] : [{ ...endpoint, tool: name }];
+  });
+}
+
 /** What its child wrote last; of a server that has none, or that the config leaves out, nothing. */
 function stderrOf(
   { control }: PluginContext,
@@ -80,7 +101,7 @@ function version({ control }: PluginContext): object {
 }
 
 /** The MCP endpoints, as their paths: only who asks knows under which host. */
-function endpoints({ control }: PluginContext): object[] {
+function endpoints({ control }: PluginContext): (object & { readonly name: string })[] {
   return control.describe().endpoints.map(({ name, url, open, servers, listener }) => ({
     name,
     path: new URL(url).pathname,

@@ -54,6 +54,13 @@ export class Endpoint {
     return this.#context.views.base.problems;
   }
 
+  /** What a tool of a server is called here, for a principal; `undefined` when it is not here. */
+  nameOf(server: string, tool: string, principal: Principal): string | undefined {
+    for (const [name, route] of this.#context.views.of(principal).tools)
+      if (route.server.name === server && route.name === tool) return name;
+    return undefined;
+  }
+
   /** Open legacy sessions. */
   get sessionCount(): number {
     return this.#live.sessions.size;

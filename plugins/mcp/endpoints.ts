@@ -2,6 +2,7 @@ import type { Principal } from "propylon";
 import type {
   CompiledEndpoint,
   EndpointHost,
+  EndpointName,
   EndpointServer,
   GatewayWarning,
   NodeHandler,
@@ -57,6 +58,14 @@ export class Endpoints implements EndpointServer {
   handlersOf(listener: string): ReadonlyMap<string, NodeHandler> {
     const here = [...this.#served.values()].filter((served) => served.listener === listener);
     return new Map(here.map(({ path, endpoint }) => [path, endpoint.handle]));
+  }
+
+  /** What a tool of a server is called at each endpoint, for a principal. */
+  namesOf(server: string, tool: string, principal: Principal): readonly EndpointName[] {
+    return [...this.#served].flatMap(([endpoint, served]) => {
+      const name = served.endpoint.nameOf(server, tool, principal);
+      return name === undefined ? [] : [{ endpoint, name }];
+    });
   }
 
   /** Ends the sessions that matching principals opened; tells how many that were. */

@@ -161,7 +161,7 @@ export function curlOf(
   const words = ["curl", "-sS"];
   if (method !== "GET") words.push("-X", method);
   words.push(quote(addressOf(route, details.params).href));
-  if (details.key) words.push("-H", '"Authorization: Bearer $KEY"');
+  if (details.key) words.push("-H", '"Authorization: Bearer $PROPYLON_API_KEY"');
   if (method !== "GET") words.push("-H", quote("Content-Type: application/json"));
   for (const [name, value] of Object.entries(details.headers ?? {}))
     words.push("-H", quote(`${name}: ${value}`));

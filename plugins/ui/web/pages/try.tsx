@@ -1,22 +1,19 @@
-import { useEffect, useMemo, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { useMemo, useState, type FormEvent, type ReactNode } from "react";
 import { Link, useParams, useSearchParams } from "wouter";
-import { useAbout, useRight } from "../about.tsx";
+import { useRight } from "../about.tsx";
 import { Members, readJson } from "../form/fields.tsx";
 import { initialOf, isObject, toForm, toValue, type FormField } from "../form/schema.ts";
 import type { CallRow, ToolRow } from "../model.ts";
-import { Badge } from "../parts/badge.tsx";
-import { Copy } from "../parts/copy.tsx";
 import { Loaded } from "../parts/loaded.tsx";
-import { useNow } from "../parts/moment.tsx";
 import { Empty, Page, Section } from "../parts/page.tsx";
-import { Result } from "../parts/result.tsx";
 import { Words } from "../parts/text.tsx";
-import { Trouble } from "../parts/trouble.tsx";
 import { useAsk } from "../query.ts";
-import { curlOf, RequestFailure } from "../request.ts";
 import { useUrlState } from "../url-state.ts";
-import { formatJson, formatSpan } from "../words.ts";
-import { CALL, callTool, type Report, type ToolResult } from "./call.ts";
+import { formatJson } from "../words.ts";
+import { CALL } from "./try/call.ts";
+import { CopyAs } from "./try/copy-as.tsx";
+import { Outcome } from "./try/outcome.tsx";
+import { useRun } from "./try/run.ts";
 
 /** One tool with a form for its arguments, and what it answers. */
 export default function TryPage(): ReactNode {
@@ -55,13 +52,6 @@ export default function TryPage(): ReactNode {
     </Page>
   );
 }
-
-/** What a call came to. */
-type Run =
-  | { readonly state: "running"; readonly began: number; readonly report: Report | undefined }
-  | { readonly state: "answered"; readonly ms: number; readonly result: ToolResult }
-  | { readonly state: "failed"; readonly ms: number; readonly error: RequestFailure }
-  | { readonly state: "cancelled"; readonly ms: number };
 
 function Workbench(props: {
   readonly server: string;
@@ -197,115 +187,4 @@ function JsonArguments(props: {
       }}
     />
   );
-}
-
-/** One call at a time; leaving the page cancels it. */
-function useRun(): {
-  readonly run: Run | undefined;
-  readonly start: (body: Parameters<typeof callTool>[0]) => void;
-  readonly cancel: () => void;
-} {
-  const [run, setRun] = useState<Run>();
-  const abort = useRef<AbortController>(undefined);
-  useEffect(() => () => abort.current?.abort(), []);
-  const start = (body: Parameters<typeof callTool>[0]): void => {
-    const control = (abort.current = new AbortController());
-    const began = performance.now();
-    const ms = (): number => performance.now() - began;
-    setRun({ state: "running", began: Date.now(), report: undefined });
-    const show = (next: Run): void => {
-      if (abort.current === control) setRun(next);
-    };
-    void callTool(
-      body,
-      (report) =>
-        setRun((now) =>
-          now?.state === "running" && abort.current === control ? { ...now, report } : now,
-        ),
-      control.signal,
-    ).then(
-      (result) => show({ state: "answered", ms: ms(), result }),
-      (error: unknown) =>
-        show(
-          control.signal.aborted
-            ? { state: "cancelled", ms: ms() }
-            : { state: "failed", ms: ms(), error: asFailure(error) },
-        ),
-    );
-  };
-  return { run, start, cancel: () => abort.current?.abort() };
-}
-
-/** What broke in the page itself, such as a result that is too large for it. */
-function asFailure(error: unknown): RequestFailure {
-  if (error instanceof RequestFailure) return error;
-  return new RequestFailure(error instanceof Error ? error.message : String(error), {
-    code: "page",
-    status: 0,
-    hint: "Call the tool from a shell: Copy as curl.",
-    requestId: undefined,
-    data: undefined,
-  });
-}
-
-function Outcome({ run }: { readonly run: Run }): ReactNode {
-  if (run.state === "running") return <Running run={run} />;
-  if (run.state === "cancelled")
-    return (
-      <p className="row">
-        <Badge tone="off">cancelled</Badge> after {formatSpan(run.ms)}
-      </p>
-    );
-  if (run.state === "failed")
-    return (
-      <>
-        <p className="row">
-          <Badge tone="error">no result</Badge> after {formatSpan(run.ms)}
-        </p>
-        <Trouble error={run.error} />
-      </>
-    );
-  return (
-    <>
-      <p className="row">
-        <Badge tone={run.result.isError === true ? "error" : "ok"}>
-          {run.result.isError === true ? "tool failed" : "ok"}
-        </Badge>
-        in {formatSpan(run.ms)}
-      </p>
-      <Result result={run.result} />
-    </>
-  );
-}
-
-function Running({ run }: { readonly run: Extract<Run, { state: "running" }> }): ReactNode {
-  const now = useNow();
-  const { report } = run;
-  const total = report?.total ?? undefined;
-  return (
-    <div className="progress">
-      <p className="row">
-        <Badge tone="busy">running</Badge> {formatSpan(now - run.began)}
-        <span className="grow">
-          <Words>{report?.message ?? ""}</Words>
-        </span>
-      </p>
-      <progress
-        aria-label="Progress of the call"
-        {...(report && total !== undefined && total > 0 && { value: report.progress, max: total })}
-      />
-      {report && (
-        <p className="faint">
-          {report.progress}
-          {total !== undefined && ` of ${total}`}
-        </p>
-      )}
-    </div>
-  );
-}
-
-function CopyAs({ body }: { readonly body: Parameters<typeof callTool>[0] }): ReactNode {
-  const about = useAbout();
-  const isOpen = about.signIn.some(({ kind }) => kind === "open");
-  return <Copy text={curlOf(CALL, { body, key: !isOpen })}>Copy as curl</Copy>;
 }

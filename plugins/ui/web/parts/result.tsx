@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from "react";
-import type { Block, ToolResult } from "../pages/call.ts";
+import type { Block, ToolResult } from "../pages/try/call.ts";
 import { isObject } from "../form/schema.ts";
 import { formatJson, formatSize } from "../words.ts";
 import { Copy } from "./copy.tsx";

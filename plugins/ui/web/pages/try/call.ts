@@ -1,5 +1,5 @@
-import { readEvents } from "../events.ts";
-import { failureFrom, RequestFailure, send, type Route } from "../request.ts";
+import { readEvents } from "../../events.ts";
+import { failureFrom, RequestFailure, send, type Route } from "../../request.ts";
 
 /** Calls a tool as the page does it: with progress, and cancelled by closing the stream. */
 export const CALL: Route = "POST /_meta/calls";

@@ -1,0 +1,59 @@
+import { useState, type ReactNode } from "react";
+import { useAbout } from "../../about.tsx";
+import { GATEWAY } from "../../address.ts";
+import { Copy } from "../../parts/copy.tsx";
+import { Choice } from "../../parts/search.tsx";
+import { useAsk } from "../../query.ts";
+import { curlOf } from "../../request.ts";
+import { CALL, type CallBody } from "./call.ts";
+import { cliCommand, mcpCommand } from "./commands.ts";
+
+/** An MCP endpoint at which a tool can be found, and what it is called there. */
+interface NamedEndpoint {
+  readonly name: string;
+  readonly path: string;
+  readonly open: boolean;
+  readonly tool: string;
+}
+
+/** The same call for a shell: of the management, of an MCP client, of the command line. */
+export function CopyAs({ body }: { readonly body: CallBody }): ReactNode {
+  const about = useAbout();
+  const isOpen = about.signIn.some(({ kind }) => kind === "open");
+  const { server, tool } = body;
+  const query = useAsk<{ endpoints: readonly NamedEndpoint[] }>(
+    "GET /_meta/servers/:server/tools/:tool/names",
+    { server, tool },
+  );
+  const endpoints = query.data?.endpoints ?? [];
+  const [chosen, setChosen] = useState("");
+  const endpoint = endpoints.find(({ name }) => name === chosen) ?? endpoints[0];
+  return (
+    <>
+      <Copy text={curlOf(CALL, { body, key: !isOpen })}>Copy as curl</Copy>
+      {endpoint && <CopyFor endpoint={endpoint} body={body} />}
+      {endpoints.length > 1 && (
+        <Choice
+          label="Endpoint of the copied call"
+          value={endpoint!.name}
+          onChange={setChosen}
+          options={endpoints.map(({ name }) => [name, name] as const)}
+        />
+      )}
+    </>
+  );
+}
+
+function CopyFor(props: { readonly endpoint: NamedEndpoint; readonly body: CallBody }): ReactNode {
+  const { path, tool, open } = props.endpoint;
+  const { arguments: args, timeout } = props.body;
+  const url = new URL(path.replace(/^\//, ""), GATEWAY).href;
+  const call = { url, tool, arguments: args, key: !open };
+  const command = cliCommand(call, timeout);
+  return (
+    <>
+      <Copy text={mcpCommand(call)}>Copy as MCP</Copy>
+      {command !== undefined && <Copy text={command}>Copy as CLI</Copy>}
+    </>
+  );
+}
