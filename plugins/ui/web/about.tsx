@@ -4,7 +4,6 @@ import type { Route } from "./request.ts";
 /** Somebody, as the gateway knows them. */
 export interface Visitor {
   readonly ref: string;
-  readonly id: string;
   readonly kind: string;
   readonly roles: readonly string[];
   readonly expiresAt: string | null;

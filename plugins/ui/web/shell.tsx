@@ -124,7 +124,7 @@ function Visitor({ about }: { readonly about: About }): ReactNode {
   return (
     <div className="visitor">
       <span>
-        <Words>{principal.id}</Words>
+        <Words>{principal.ref}</Words>
       </span>
       <span className="faint">{roles}</span>
       {principal.session && (

@@ -26,8 +26,8 @@ type OnMinted = (title: string, secret: string) => void;
 export function Mint({ onMinted }: { readonly onMinted: OnMinted }): ReactNode {
   const { principal } = useAbout();
   const users = useRows("users").map(({ id }) => id);
-  const isSelf = principal?.kind === "user";
-  const choices = users.length > 0 || !isSelf ? users : [principal.id];
+  const self = principal?.kind === "user" ? [principal.ref.slice("user:".length)] : [];
+  const choices = users.length > 0 ? users : self;
   const [isOpen, setOpen] = useState(false);
   const [user, setUser] = useState("");
   const right = useRight(MINT);
