@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { createKey, digestOf } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import { fakeUpstream } from "../../../core/testing/index.ts";
 import { FULL, openPage, runCopied, startGateway } from "./kit.ts";
 
