@@ -142,7 +142,8 @@ it("7: the copied calls of an MCP client and of the command line give the same r
       const { content } = (answer.result ?? answer) as { content: unknown };
       results.push(content);
     }
-    expect(results).toEqual(Array(3).fill([{ type: "text", text: `${item}: 3 EUR` }]));
+    const content = [{ type: "text", text: `${item}: 3 EUR` }];
+    expect(results).toEqual([content, content, content]);
     expect(shops[1]!.calls.length - before).toBe(3);
   }
 });
