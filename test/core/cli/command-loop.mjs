@@ -1,7 +1,12 @@
 // @ts-check
 // One command line after the other in one process, as propylonEach starts it: what each prints, and its exit code.
-import { main } from "../../../dist/core/cli/main.js";
-import { COMMANDS } from "../../../dist/plugins/commands.js";
+
+// By their addresses, since a clone is type-checked before anything is built.
+const built = new URL("../../../dist/", import.meta.url);
+/** @type {typeof import("../../../core/cli/main.ts")} */
+const { main } = await import(new URL("core/cli/main.js", built).href);
+/** @type {typeof import("../../../plugins/commands.ts")} */
+const { COMMANDS } = await import(new URL("plugins/commands.js", built).href);
 
 const streams = [process.stdout, process.stderr];
 // A process of its own for each would have no more than a few.
