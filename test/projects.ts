@@ -44,6 +44,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/health/speed.test.ts",
   "test/plugins/mcp/{flow,sessions}.test.ts",
   "test/plugins/oauth-client/{memory,rebinding}.test.ts",
+  "test/plugins/oauth/flood.test.ts",
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
   "test/plugins/console/page.test.ts",

@@ -72,6 +72,7 @@ export {
 } from "./provider-http.ts";
 export { escapeHtml } from "./html.ts";
 export { placeOf } from "../http/auth/guesses.ts";
+export { TrustedProxies } from "../http/auth/proxies.ts";
 export { AllowedAddresses, type Resolve } from "./addresses.ts";
 export { isSameHost } from "./addresses.ts";
 export {

@@ -1,5 +1,5 @@
 import type { RouteEvent } from "propylon";
-import { addressOf, toOauthError, type OnRefusal } from "./endpoint.ts";
+import { toOauthError, type OnRefusal } from "./endpoint.ts";
 import type { OauthClient } from "./clients.ts";
 import { OauthError } from "./oauth-error.ts";
 import { readForm, readParameters, required, type Parameters } from "./form.ts";
@@ -31,7 +31,7 @@ export class Authorization {
     const redirect = required(parameters, "redirect_uri");
     const client = await this.#parts.clients.find(
       required(parameters, "client_id"),
-      addressOf(event),
+      this.#parts.addressOf(event),
     );
     // Nobody is sent to an address that the program did not name, not even with an error.
     if (!matchesRedirect(redirect, client.redirects)) throw wrongRedirect();
@@ -61,7 +61,7 @@ export class Authorization {
       const claims = await provider.finish(answer, { ...login, state: login.id });
       const person = rules.identify(claims);
       const scopes = this.#scopesFor(person, login);
-      const client = await clients.find(login.client, addressOf(event));
+      const client = await clients.find(login.client, this.#parts.addressOf(event));
       const { redirect, resource } = login;
       const question = { person, client, redirect, resource, scopes };
       if (!login.asks && (await consents.isGiven(question))) {
@@ -96,7 +96,7 @@ export class Authorization {
       if (form.get("choice") !== "allow")
         throw new OauthError("access_denied", "The person did not allow it.");
       const scopes = this.#scopesFor(person, login);
-      const client = await clients.find(login.client, addressOf(event));
+      const client = await clients.find(login.client, this.#parts.addressOf(event));
       const { redirect, resource } = login;
       await consents.give({ person, client, redirect, resource, scopes });
       return this.#finish(login, client, person, scopes);

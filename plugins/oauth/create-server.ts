@@ -1,5 +1,5 @@
-import type { PluginContext } from "propylon";
-import { createSealer, passingSealer } from "propylon/kit";
+import type { GatewayConfig, PluginContext, RouteEvent } from "propylon";
+import { createSealer, passingSealer, perGeneration, placeOf, TrustedProxies } from "propylon/kit";
 import type { OauthResourceService } from "propylon/plugins/oauth-resource";
 import { SignedAccess } from "./access-tokens.ts";
 import { ClientDocuments } from "./client-documents.ts";
@@ -16,7 +16,7 @@ import { PersonRules } from "./person.ts";
 import { Provider } from "./provider.ts";
 import { Registrations, registrationRecordSchema, UNUSED_MS, USED_MS } from "./registrations.ts";
 
-type Context = Pick<PluginContext<OauthOptions>, "config" | "store">;
+type Context = PluginContext<OauthOptions>;
 
 /** A server, and what it holds open. */
 export interface CreatedServer {
@@ -31,10 +31,11 @@ export interface CreatedServer {
  * @throws {GatewayError} `invalid` where secrets would be kept and there is no key to seal them with
  */
 export function createServer(
-  { config, store }: Context,
+  gateway: Context,
   resource: OauthResourceService,
   onRevoked: (grant: string, reason: string) => void,
 ): CreatedServer {
+  const { config, store } = gateway;
   const issuer = (): string => resource.root();
   // What does not outlive the process needs no key that does, and a reload may change those of the config.
   const isKept = store.durable || store.shared;
@@ -88,9 +89,22 @@ export function createServer(
       life: config.accessToken,
       isLive: (grant) => grants.isLive(grant),
     }),
+    addressOf: addressesOf(gateway),
   };
   const close = async (): Promise<void> => {
     await Promise.all([provider.close(), documents?.close()]);
   };
   return { parts, close };
+}
+
+/** Behind a proxy everybody would share one bound, and one of them could use it up. */
+function addressesOf(gateway: Context): (event: RouteEvent) => string {
+  const proxies = perGeneration(gateway, () => {
+    const { auth } = gateway.control.effectiveConfig() as Pick<GatewayConfig, "auth">;
+    return new TrustedProxies(auth.trustedProxies);
+  });
+  return ({ req }) => {
+    const { ip } = req as { ip?: string };
+    return placeOf(proxies().clientOf(ip, req.headers.get("x-forwarded-for")));
+  };
 }

@@ -1,5 +1,4 @@
 import { isGatewayError, type RouteEvent, type RouteHandler } from "propylon";
-import { placeOf } from "propylon/kit";
 import { OauthError } from "./oauth-error.ts";
 import { messagePage } from "./page.ts";
 
@@ -43,11 +42,6 @@ export function pageEndpoint(
       return page;
     }
   };
-}
-
-/** Where a request comes from, as far as that is counted. */
-export function addressOf({ req }: RouteEvent): string {
-  return placeOf((req as { ip?: string }).ip);
 }
 
 /** @throws what is neither told to anyone nor expected */

@@ -1,3 +1,4 @@
+import type { RouteEvent } from "propylon";
 import type { OauthResourceService } from "propylon/plugins/oauth-resource";
 import type { SignedAccess } from "./access-tokens.ts";
 import type { OauthClients } from "./clients.ts";
@@ -25,4 +26,6 @@ export interface ServerParts {
   readonly codes: Codes;
   readonly grants: Grants;
   readonly access: SignedAccess;
+  /** Where a request comes from, as far as that is counted. */
+  readonly addressOf: (event: RouteEvent) => string;
 }

@@ -1,18 +1,13 @@
 import type { RouteEvent } from "propylon";
 import { readJson } from "propylon/kit";
-import { addressOf } from "./endpoint.ts";
 import { OauthError } from "./oauth-error.ts";
-import {
-  registrationRequestSchema,
-  type Registrations,
-  UNUSED_MS,
-  USED_MS,
-} from "./registrations.ts";
+import type { ServerParts } from "./parts.ts";
+import { registrationRequestSchema, UNUSED_MS, USED_MS } from "./registrations.ts";
 
 /** Registers a program that nobody has heard of (RFC 7591 section 3). */
 export async function registerClient(
   event: RouteEvent,
-  registrations: Registrations,
+  { registrations, addressOf }: Pick<ServerParts, "registrations" | "addressOf">,
 ): Promise<object> {
   const request = await readJson(event, registrationRequestSchema).catch((cause: unknown) => {
     throw new OauthError(

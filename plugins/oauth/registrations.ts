@@ -115,10 +115,15 @@ export class Registrations {
 
   /** One that somebody logged in with never makes room for a newcomer. */
   async #makeRoom(): Promise<void> {
-    const oldest = [...this.#index].find(([, isUsed]) => !isUsed)?.[0];
+    const oldest = this.#oldestUnused();
     if (oldest === undefined) throw tooOften(HOUR_MS);
     this.#index.delete(oldest);
     await this.#parts.unused.delete(oldest);
+  }
+
+  #oldestUnused(): string | undefined {
+    for (const [key, isUsed] of this.#index) if (!isUsed) return key;
+    return undefined;
   }
 }
 

@@ -82,7 +82,7 @@ export function registerRoutes(
       "POST",
       "/oauth/register",
       policy,
-      jsonEndpoint((event) => registerClient(event, parts.registrations), onRefusal, 201),
+      jsonEndpoint((event) => registerClient(event, parts), onRefusal, 201),
     );
 }
 

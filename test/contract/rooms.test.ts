@@ -130,6 +130,7 @@ it("the files of a folder that other folders import are these", () => {
         "listeners",
         "port",
         "principal",
+        "proxies",
         "request",
         "route",
         "route-table",

@@ -2,7 +2,13 @@ import { BlockList } from "node:net";
 import { addNetwork, familyOf } from "../../kit/addresses.ts";
 import type { Credentials } from "./authentication.ts";
 
-/** Proxies in front of the gateway whose word about the address of a client is believed. */
+/**
+ * Proxies in front of the gateway whose word about the address of a client is believed (`auth.trustedProxies`).
+ *
+ * @example
+ * const proxies = new TrustedProxies(["10.0.0.0/8"]);
+ * const place = placeOf(proxies.clientOf(socket.remoteAddress, request.headers.get("x-forwarded-for")));
+ */
 export class TrustedProxies {
   readonly #networks = new BlockList();
 
@@ -14,13 +20,23 @@ export class TrustedProxies {
   /** The credentials with the client's address in place of the proxy's. The same object where no trusted proxy sent them. */
   see(credentials: Credentials): Credentials {
     const { remoteAddress, headers } = credentials;
-    if (remoteAddress === undefined || !this.#trusts(remoteAddress)) return credentials;
-    const client = this.#clientOf(remoteAddress, String(headers["x-forwarded-for"] ?? ""));
-    return { ...credentials, remoteAddress: client };
+    const client = this.clientOf(remoteAddress, String(headers["x-forwarded-for"] ?? ""));
+    return client === remoteAddress ? credentials : { ...credentials, remoteAddress: client };
+  }
+
+  /**
+   * The address that a request comes from.
+   *
+   * @param remoteAddress who sent it to the gateway
+   * @param forwarded its header `X-Forwarded-For`; believed of a trusted proxy only
+   */
+  clientOf(remoteAddress: string | undefined, forwarded: string | null): string | undefined {
+    if (remoteAddress === undefined || !this.#trusts(remoteAddress)) return remoteAddress;
+    return this.#walk(remoteAddress, forwarded ?? "");
   }
 
   /** From the end: each proxy adds who spoke to it, and what stands in front of the first stranger is the stranger's own words. */
-  #clientOf(proxy: string, forwarded: string): string {
+  #walk(proxy: string, forwarded: string): string {
     let client = proxy;
     for (const entry of forwarded.split(",").toReversed()) {
       const address = addressOf(entry);

@@ -8,6 +8,7 @@ import { ProviderHttp } from "../../../core/kit/provider-http.ts";
 import { providerFault } from "../../../plugins/oauth-client/faults.ts";
 import { isBrowsable } from "../../../plugins/oauth-client/provider.ts";
 import { readChallenge } from "../../../plugins/oauth-client/challenge.ts";
+import { INSIDE } from "../../fixtures/inside.ts";
 import { setupRig } from "./kit.ts";
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
@@ -42,16 +43,6 @@ function setupHttp(options: object = {}): ProviderHttp {
 const json = (res: ServerResponse, value: unknown): void => {
   res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
 };
-
-/** What a server of the Internet may name to get at something inside, in every spelling that leads there. */
-const INSIDE = [
-  "https://127.0.0.1", "https://127.1", "https://2130706433", "https://0x7f000001", "https://0177.0.0.1",
-  "https://0", "https://0.0.0.0", "https://[::1]", "https://[::]", "https://[::ffff:127.0.0.1]",
-  "https://[::ffff:7f00:1]", "https://[64:ff9b::7f00:1]", "https://localhost", "https://LOCALHOST", "https://localhost.",
-  "https://10.0.0.5", "https://172.16.0.1", "https://192.168.1.1", "https://169.254.169.254", "https://[fe80::1]",
-  "https://[fd00::1]", "https://100.64.0.1", "https://metadata@169.254.169.254", "https://①②⑦.0.0.1", "https://127.0.0.1.",
-  "http://login.example.org",
-]; // prettier-ignore
 
 describe("what a server of the Internet names (SSRF)", () => {
   const server = new URL("https://mcp.example.org/mcp");

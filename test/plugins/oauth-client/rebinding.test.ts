@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ProviderHttp } from "../../../core/kit/provider-http.ts";
+import { ClientDocuments } from "../../../plugins/oauth/client-documents.ts";
 import { providerFault } from "../../../plugins/oauth-client/faults.ts";
 import { makeAuthority } from "../../fixtures/certificate.ts";
 
@@ -36,7 +37,8 @@ async function serve(address: string, port: number): Promise<Server> {
   return server;
 }
 
-it("a name that leads outside first and inside then gets nothing from inside (DNS rebinding)", async () => {
+/** A host whose name leads outside, inside, to both, and outside again. */
+async function setupHost() {
   vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
   onTestFinished(() => void vi.unstubAllEnvs());
   // In this order: a port that is free inside is free outside too, where nobody else listens.
@@ -52,6 +54,11 @@ it("a name that leads outside first and inside then gets nothing from inside (DN
       answers.shift()!.map((address) => ({ address, family: 4 })),
     );
   vi.mocked(lookup).mockImplementation(resolve as never);
+  return { port, answers, connected };
+}
+
+it("a name that leads outside first and inside then gets nothing from inside (DNS rebinding)", async () => {
+  const { port, answers, connected } = await setupHost();
   const http = new ProviderHttp({
     allowedAddresses: [`${OUTSIDE}/32`],
     option: "allowedAddresses",
@@ -68,6 +75,21 @@ it("a name that leads outside first and inside then gets nothing from inside (DN
   await expect(ask()).rejects.toThrow("not allowed");
   await expect(ask()).rejects.toThrow("not allowed");
   expect(await ask()).toEqual({ address: OUTSIDE });
+  expect(answers).toEqual([]);
+  expect(connected).not.toHaveBeenCalled();
+});
+
+it("a document of a program is not read inside either", async () => {
+  const { port, answers, connected } = await setupHost();
+  const documents = new ClientDocuments([`${OUTSIDE}/32`]);
+  onTestFinished(() => documents.close());
+  // Each of another URL: what is known of one is not asked for again.
+  const read = (path: string): Promise<object> =>
+    documents.read(`https://${NAME}:${port}/${path}`, "a");
+  await expect(read("1")).rejects.toThrow("it is not such a document");
+  await expect(read("2")).rejects.toThrow("its address is not public");
+  await expect(read("3")).rejects.toThrow("its address is not public");
+  await expect(read("4")).rejects.toThrow("it is not such a document");
   expect(answers).toEqual([]);
   expect(connected).not.toHaveBeenCalled();
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { FetchedValue } from "../../../core/kit/fetched-value.ts";
 import { createIssuerKey, ScriptedIssuer, type Prank } from "../../fixtures/issuer.ts";
+import { INSIDE } from "../../fixtures/inside.ts";
 import { ask, setupRig, startClock } from "./kit.ts";
 
 const MINUTE = 60_000;
@@ -21,6 +22,30 @@ describe("a key of an issuer", () => {
     expect((await ask(endpoint, await sign())).status).toBe(200);
     expect(issuer.visitsTo("/jwks")).toHaveLength(2);
     expect((await ask(endpoint, again)).status).toBe(401);
+  });
+
+  it("is changed under load without a call that fails, and is asked for once for each change", async () => {
+    const passTime = startClock();
+    const { issuer, endpoint, sign } = await setupRig();
+    for (let round = 1; round <= 10; round++) {
+      const former = issuer.keys[0]!;
+      const old = { kid: former.kid, alg: former.alg };
+      issuer.keys = [await createIssuerKey(`key-${round}`), former];
+      passTime(31_000);
+      const before = issuer.visitsTo("/jwks").length;
+      const statuses = await Promise.all(
+        Array.from({ length: 60 }, async (_, index) => {
+          const claims = { jti: `${round}-${index}`, aud: endpoint };
+          const token =
+            index % 2 === 0
+              ? await sign(claims)
+              : await issuer.sign(claims, old, former.privateKey);
+          return (await ask(endpoint, token)).status;
+        }),
+      );
+      expect(new Set(statuses)).toEqual(new Set([200]));
+      expect(issuer.visitsTo("/jwks").length - before).toBeLessThanOrEqual(2);
+    }
   });
 
   it("that nobody knows is asked for once in 30 s", async () => {
@@ -164,6 +189,16 @@ describe("an issuer that does not answer as it should", () => {
     issuer.metadata = metadata;
     const { endpoint, sign } = await setupRig({ issuer, isAsked: false });
     expect((await ask(endpoint, await sign())).status).toBe(502);
+  });
+
+  it.each(INSIDE)("whose metadata name keys inside is asked for none: %s", async (inside) => {
+    const issuer = await ScriptedIssuer.start();
+    issuer.metadata = { jwks_uri: `${inside}/jwks` };
+    const options = { timeout: "500ms" };
+    const { endpoint, sign } = await setupRig({ issuer, isAsked: false, options });
+    const told = await ask(endpoint, await sign());
+    expect([told.status, told.challenge]).toEqual([502, null]);
+    expect(issuer.visitsTo("/jwks")).toEqual([]);
   });
 
   it("may name an address that the operator allows, and keys that the config names need no metadata", async () => {

@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeProtectedHeader } from "jose";
@@ -81,8 +83,17 @@ it("while the provider is away who has logged in goes on, and new logins fail wi
   const program = new Program(url);
   const { refresh_token: token } = await program.tokens();
   await provider.stop();
+  // Whatever asks for it comes here, and hears nothing.
+  let asked = 0;
+  const silence = createServer((socket) => {
+    asked++;
+    socket.destroy();
+  }).listen(Number(new URL(provider.url).port), "127.0.0.1");
+  await once(silence, "listening");
+  onTestFinished(() => void silence.close());
   const next = await program.refresh(token!);
   expect((await ask(endpoint, next.body.access_token)).status).toBe(200);
+  expect(asked).toBe(0);
 
   const away = await setupLogin({ provider });
   const other = new Program(away.url);
@@ -93,6 +104,9 @@ it("while the provider is away who has logged in goes on, and new logins fail wi
     expect(answer.get("error_description")).toContain("the login provider does not answer");
     expect(answer.get("iss")).toBe(away.url);
   }
+  // One question at the start, and one at the first login where that was over by then.
+  expect(asked).toBeGreaterThanOrEqual(1);
+  expect(asked).toBeLessThanOrEqual(2);
 });
 
 it("keys rotate under load: no call fails, here and at a gateway that reads the published keys", async () => {
