@@ -1,3 +1,4 @@
 // What the store needs of `propylon`, for a child that starts often and fast.
 export * from "../../../core/errors.ts";
+export { digestOf } from "../../../core/kit/digest.ts";
 export * from "../../../core/kit/lock.ts";
