@@ -80,6 +80,7 @@ export const LONG: readonly string[] = [
   "test/plugins/oauth-client/heap.test.ts",
   "test/plugins/openapi/{call,mcpo,timeout}.test.ts",
   "test/plugins/postgres/**/*.test.ts",
+  "test/plugins/ratelimit/fleet.test.ts",
   "test/plugins/sidecar/{access,cli,faults,hostile}.test.ts",
   "test/plugins/telemetry/queue.test.ts",
   "test/plugins/ui/{accountability,axe,live,read-only}.test.ts",

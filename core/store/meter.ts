@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 import { pause } from "../timers.ts";
 import type { StoreConnection } from "./connection.ts";
@@ -8,15 +9,28 @@ import type { Meter, MeterOptions } from "./store.ts";
 interface Level {
   readonly tokens: number;
   readonly at: number;
+  /** What was taken ahead, and until when in milliseconds since 1970, by who holds it. */
+  readonly held?: Readonly<Record<string, { readonly count: number; readonly until: number }>>;
+}
+
+/** What a change leaves in the bucket, and says. */
+interface Change<R> {
+  readonly tokens: number;
+  readonly held?: Level["held"];
+  readonly result: R;
 }
 
 /** Attempts against gateways that take from the same bucket at the same time. */
 const ATTEMPTS = 100;
+/** What is held must not be forgotten before it ends, in milliseconds. */
+const MIN_TTL_MS = 60_000;
 
 /** A bucket of tokens in the store: read, refilled by the time since, and written over just that revision. */
 export class StoreMeter implements Meter {
   readonly #kv: StoreKv<Level>;
   readonly #key: string;
+  /** Two meters of one gateway hold apart: after a reload there is one of before for a moment. */
+  readonly #holder = randomUUID();
   readonly #closed: AbortSignal;
   readonly #options: MeterOptions;
   /** One after the other within this process: only other gateways are in the way. */
@@ -24,7 +38,12 @@ export class StoreMeter implements Meter {
 
   constructor(connection: StoreConnection, bucket: string, key: string, options: MeterOptions) {
     // A full bucket and none are the same.
-    this.#kv = new StoreKv(connection, bucket, { ttl: options.interval * 2 }, () => {});
+    this.#kv = new StoreKv(
+      connection,
+      bucket,
+      { ttl: Math.max(options.interval * 2, MIN_TTL_MS) },
+      () => {},
+    );
     this.#key = key;
     this.#closed = connection.closed;
     this.#options = options;
@@ -34,9 +53,7 @@ export class StoreMeter implements Meter {
     return this.#change((tokens) => {
       const taken = Math.min(Math.floor(count), Math.floor(tokens));
       const left = tokens - taken;
-      const { burst, interval } = this.#options;
-      const retryAfter = left >= 1 ? 0 : ((1 - left) * interval) / burst;
-      return { tokens: left, result: { taken, retryAfter } };
+      return { tokens: left, result: { taken, retryAfter: this.#untilOne(left) } };
     });
   }
 
@@ -44,25 +61,52 @@ export class StoreMeter implements Meter {
     return this.#change((tokens) => ({ tokens: tokens + count, result: undefined }));
   }
 
-  #change<R>(
-    edit: (tokens: number) => { readonly tokens: number; readonly result: R },
-  ): Promise<R> {
+  hold(
+    count: number,
+    { left, ttl }: { readonly left: number; readonly ttl: number },
+  ): ReturnType<Meter["hold"]> {
+    return this.#change((before, at, held = {}) => {
+      // One that counted as gone holds nothing any more: others may have its tokens.
+      const known = held[this.#holder]?.count ?? 0;
+      const kept = Math.min(left, known);
+      const back = Math.min(Math.max(0, -count), known - kept);
+      const taken = Math.max(0, Math.min(count, Math.floor(before)));
+      const tokens = before + back - taken;
+      const { [this.#holder]: _own, ...others } = held;
+      const own = kept + taken;
+      return {
+        tokens,
+        held: own > 0 ? { ...others, [this.#holder]: { count: own, until: at + ttl } } : others,
+        result: { held: own, tokens, retryAfter: this.#untilOne(tokens) },
+      };
+    });
+  }
+
+  #untilOne(tokens: number): number {
+    const { burst, interval } = this.#options;
+    return tokens >= 1 ? 0 : ((1 - tokens) * interval) / burst;
+  }
+
+  #change<R>(edit: (tokens: number, at: number, held: Level["held"]) => Change<R>): Promise<R> {
     const work = this.#last.then(() => this.#tryChange(edit));
     this.#last = work.catch(() => {});
     return work;
   }
 
   async #tryChange<R>(
-    edit: (tokens: number) => { readonly tokens: number; readonly result: R },
+    edit: (tokens: number, at: number, held: Level["held"]) => Change<R>,
   ): Promise<R> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const entry = await this.#kv.get(this.#key);
       // A clock that is behind must not take tokens away, and one ahead fills once.
       const at = Math.max(Date.now(), entry?.value.at ?? 0);
-      const { burst } = this.#options;
-      const { tokens, result } = edit(this.#refill(entry?.value, at));
-      const level = { tokens: Math.min(burst, tokens), at };
-      if ((await this.#kv.update(this.#key, level, entry?.rev ?? 0)) !== undefined) return result;
+      const before = living(entry?.value.held, at);
+      const change = edit(this.#refill(entry?.value, before, at), at, before);
+      const held = "held" in change ? change.held : before;
+      const tokens = Math.min(this.#room(held), change.tokens);
+      const level = { tokens, at, ...(held && { held }) };
+      if ((await this.#kv.update(this.#key, level, entry?.rev ?? 0)) !== undefined)
+        return change.result;
       await pause(Math.random() * Math.min(attempt, 20), this.#closed);
     }
     throw new GatewayError("unavailable", "Too many gateways take from one limit at once.", {
@@ -70,9 +114,22 @@ export class StoreMeter implements Meter {
     });
   }
 
-  #refill(level: Level | undefined, now: number): number {
+  #refill(level: Level | undefined, held: Level["held"], now: number): number {
     const { burst, interval } = this.#options;
     if (!level) return burst;
-    return Math.min(burst, level.tokens + ((now - level.at) * burst) / interval);
+    const filled = level.tokens + ((now - level.at) * burst) / interval;
+    return Math.min(this.#room(held), filled);
   }
+
+  /** What the bucket holds beside what gateways hold. */
+  #room(held: Level["held"] = {}): number {
+    const all = Object.values(held).reduce((sum, { count }) => sum + count, 0);
+    return Math.max(0, this.#options.burst - all);
+  }
+}
+
+/** What gateways hold that show life; the tokens of one that died are gone with it. */
+function living(held: Level["held"], now: number): Level["held"] {
+  if (!held) return undefined;
+  return Object.fromEntries(Object.entries(held).filter(([, { until }]) => until > now));
 }

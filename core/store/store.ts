@@ -213,6 +213,25 @@ export interface Meter {
   take(count: number): Promise<{ readonly taken: number; readonly retryAfter: number }>;
   /** Gives back what was not used. */
   give(count: number): Promise<void>;
+  /**
+   * Takes tokens ahead, to be used without asking; each `Meter` holds its own. What all hold and what is in the bucket is never more
+   * than `burst`: so within any time no more tokens are used than `burst` and those that it brings.
+   *
+   * @param count so many more at most; below zero: gives so many back
+   * @param options `left`: those held before and not used, without those given back. `ttl`: milliseconds after which the holder
+   *   counts as gone; from the call on, by its own clock, it must not use them longer
+   */
+  hold(
+    count: number,
+    options: { readonly left: number; readonly ttl: number },
+  ): Promise<{
+    /** Tokens that are held now. */
+    readonly held: number;
+    /** Tokens that are in the bucket. */
+    readonly tokens: number;
+    /** Milliseconds until there is one; 0 when there is. */
+    readonly retryAfter: number;
+  }>;
 }
 
 /**

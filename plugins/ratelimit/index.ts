@@ -1,5 +1,6 @@
 import { definePlugin } from "propylon";
-import { Levels } from "./levels.ts";
+import { Fleet, chooseTokens } from "./fleet.ts";
+import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
@@ -14,21 +15,31 @@ export default definePlugin({
   formerOptions,
   provides: RateLimits,
   setup(gateway) {
-    const limits = new Limits(gateway.config, rejectedCounter(gateway.metrics));
     const { store, log } = gateway;
-    const levels = store.durable
-      ? gateway.keep(
-          "levels",
-          () => new Levels(store, log),
-          (kept) => kept.close(),
-        )
-      : undefined;
+    const fleet = store.shared ? new Fleet(store) : undefined;
+    const limits = new Limits(
+      gateway.config,
+      rejectedCounter(gateway.metrics),
+      chooseTokens(fleet),
+    );
+    const levels =
+      store.durable && !store.shared
+        ? gateway.keep(
+            "levels",
+            () => new Levels(store, log),
+            (kept) => kept.close(),
+          )
+        : undefined;
     gateway.use("limit", limits.middleware);
     registerMetrics(gateway.metrics, limits.caps);
     // Who waits has not started, and shall not when everything else ends.
     gateway.hook("gateway:drain", () => limits.close());
-    if (levels) gateway.onStart(() => levels.follow(limits.rates));
-    gateway.onDispose(() => limits.close());
+    if (levels) gateway.onStart(() => levels.follow(limits.rates.filter(hasOwnBuckets)));
+    if (fleet) gateway.onStart(() => fleet.begin());
+    gateway.onDispose(() => {
+      limits.close();
+      return fleet?.close();
+    });
     return limits;
   },
 });

@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { setTimer, storeKey, within, type Kv, type Store } from "propylon/kit";
+import { Buckets, setTimer, storeKey, within, type Kv, type Store } from "propylon/kit";
 import { z } from "zod";
 import type { Rate } from "./rate.ts";
 
@@ -13,15 +13,23 @@ const MAX_KEYS = 500_000;
 /** Keys, and when their buckets will be full, in milliseconds since 1970. */
 const levelsSchema = z.array(z.tuple([z.string(), z.number()]));
 
+/** A rule whose buckets are this gateway's alone. */
+type OwnRate = Rate & { readonly buckets: Buckets };
+
+/** Whether the levels of a rule are to be written: those that gateways share are in the store. */
+export function hasOwnBuckets(rate: Rate): rate is OwnRate {
+  return rate.buckets instanceof Buckets;
+}
+
 type RuleLevels = z.output<typeof levelsSchema>;
 
 /** The levels of buckets in a store that outlives the process: read at the start, written now and then, never on the way of a call. */
 export class Levels {
   readonly #log: PluginContext["log"];
   readonly #kv: Kv<RuleLevels>;
-  #rates: readonly Rate[] = [];
+  #rates: readonly OwnRate[] = [];
   /** How much of each rule's changes is written. */
-  readonly #written = new WeakMap<Rate, number>();
+  readonly #written = new WeakMap<OwnRate, number>();
   #isLoaded = false;
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -37,7 +45,7 @@ export class Levels {
    *
    * @returns goes back to the rules of before, for a reload that fails
    */
-  async follow(rates: readonly Rate[]): Promise<() => void> {
+  async follow(rates: readonly OwnRate[]): Promise<() => void> {
     const before = this.#rates;
     if (!this.#isLoaded) await this.#load(rates);
     this.#isLoaded = true;
@@ -58,7 +66,7 @@ export class Levels {
   }
 
   /** Full buckets are no reason not to start. */
-  async #load(rates: readonly Rate[]): Promise<void> {
+  async #load(rates: readonly OwnRate[]): Promise<void> {
     try {
       for (const rate of rates)
         restore(rate, (await this.#kv.get(storeKey(rate.name)))?.value ?? []);
@@ -97,7 +105,7 @@ export class Levels {
 }
 
 /** The emptiest first, should there be too many. */
-function levelsOf({ buckets }: Rate): RuleLevels {
+function levelsOf({ buckets }: OwnRate): RuleLevels {
   const now = performance.now();
   const clock = Date.now() - now;
   const all = [...buckets.levels(now)].toSorted(([, a], [, b]) => b - a);
@@ -106,7 +114,7 @@ function levelsOf({ buckets }: Rate): RuleLevels {
   return kept.map(([key, fullAt]) => [key, Math.ceil(fullAt + clock)]);
 }
 
-function restore({ buckets }: Rate, levels: RuleLevels): void {
+function restore({ buckets }: OwnRate, levels: RuleLevels): void {
   const now = performance.now();
   const clock = Date.now() - now;
   for (const [key, fullAt] of levels) buckets.restore(key, fullAt - clock, now);

@@ -1,7 +1,7 @@
 import { toGatewayError, type Answer, type Call, type Middleware, type Next } from "propylon";
 import { Cap } from "./cap.ts";
 import type { RatelimitOptions } from "./options.ts";
-import { Rate } from "./rate.ts";
+import { type CreateTokens, Rate } from "./rate.ts";
 import type { Limited } from "./selector.ts";
 import type { RateLimitsService } from "./service.ts";
 import type { Slots } from "./slots.ts";
@@ -32,8 +32,14 @@ export class Limits implements RateLimitsService {
   #names = 0;
 
   /** @param rejected told the rule of every call that is refused */
-  constructor({ rates, concurrency }: RatelimitOptions, rejected: (rule: string) => void) {
-    this.rates = Object.entries(rates).map(([name, options]) => new Rate(name, options));
+  constructor(
+    { rates, concurrency }: RatelimitOptions,
+    rejected: (rule: string) => void,
+    createTokens: CreateTokens,
+  ) {
+    this.rates = Object.entries(rates).map(
+      ([name, options]) => new Rate(name, options, createTokens),
+    );
     this.caps = Object.entries(concurrency).map(([name, options]) => new Cap(name, options));
     this.#rejected = rejected;
   }
@@ -41,9 +47,14 @@ export class Limits implements RateLimitsService {
   /** Joins the stage `limit`. */
   readonly middleware: Middleware = (call, next) => {
     const { rates, caps } = this.#rulesOf(call);
-    if (rates.length > 0) this.#spend(rates, call);
-    return caps.length > 0 ? this.#bound(caps, call, next) : next(call);
+    const spending = rates.length > 0 ? this.#spend(rates, call) : undefined;
+    if (spending !== undefined) return spending.then(() => this.#run(caps, call, next));
+    return this.#run(caps, call, next);
   };
+
+  #run(caps: readonly Cap[], call: Call, next: Next): Promise<Answer> {
+    return caps.length > 0 ? this.#bound(caps, call, next) : next(call);
+  }
 
   headersOf(call: Limited): Readonly<Record<string, string>> {
     const rates = this.#ratesFor(call);
@@ -66,18 +77,29 @@ export class Limits implements RateLimitsService {
       .filter(({ selector }) => selector.admits(call.principal));
   }
 
-  /** Takes a token of every bucket, or of none. */
-  #spend(rules: readonly RateRule[], call: Call): void {
+  /** Takes a token of every bucket, or of none; a promise where a bucket must be asked for. */
+  #spend(rules: readonly RateRule[], call: Call, from = 0): Promise<void> | undefined {
     const now = performance.now();
-    for (let index = 0; index < rules.length; index++) {
+    for (let index = from; index < rules.length; index++) {
       const { rate, key } = rules[index]!;
       if (!rate.selector.admits(call.principal)) continue;
       const wait = rate.take(key ?? rate.selector.keyOf(call), now);
-      if (wait === 0) continue;
-      giveBack(rules.slice(0, index), call);
-      this.#rejected(rate.name);
-      throw rate.refusal(call, wait, now);
+      if (typeof wait !== "number")
+        return wait.then((late) => {
+          if (late !== 0) this.#refuse(rules, index, call, late);
+          return this.#spend(rules, call, index + 1);
+        });
+      if (wait !== 0) this.#refuse(rules, index, call, wait);
     }
+    return undefined;
+  }
+
+  /** @throws {GatewayError} `rate_limited` */
+  #refuse(rules: readonly RateRule[], index: number, call: Call, wait: number): never {
+    const { rate } = rules[index]!;
+    giveBack(rules.slice(0, index), call);
+    this.#rejected(rate.name);
+    throw rate.refusal(call, wait, performance.now());
   }
 
   #bound(caps: readonly Cap[], call: Call, next: Next): Promise<Answer> {

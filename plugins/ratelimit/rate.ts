@@ -1,23 +1,40 @@
 import { GatewayError } from "propylon";
-import { Buckets } from "propylon/kit";
 import type { RateOptions } from "./options.ts";
 import { Selector, type Limited } from "./selector.ts";
+
+/** The buckets of a rule: those of this gateway alone, or those that the gateways of a store share. */
+export interface RateTokens {
+  readonly burst: number;
+  /** Milliseconds until an empty bucket is full. */
+  readonly fillTime: number;
+  /** Takes a token: 0 = taken, else the milliseconds until there is one. A promise where others must be asked. */
+  take(key: string, now: number): number | Promise<number>;
+  /** Puts back a token that was just taken. */
+  giveBack(key: string): void;
+  /** Whole tokens that are there, as far as known. */
+  remaining(key: string, now: number): number;
+  /** Milliseconds until the bucket is full, as far as known. */
+  untilFull(key: string, now: number): number;
+}
+
+/** Makes the buckets of a rule. @param name of the rule @param interval milliseconds in which a bucket gets a token back */
+export type CreateTokens = (name: string, burst: number, interval: number) => RateTokens;
 
 /** One token bucket rule: its buckets, and how they are told to clients. */
 export class Rate {
   readonly name: string;
   readonly selector: Selector;
-  readonly buckets: Buckets;
+  readonly buckets: RateTokens;
 
-  constructor(name: string, options: RateOptions) {
+  constructor(name: string, options: RateOptions, createTokens: CreateTokens) {
     const { rate, interval, burst = Math.max(1, Math.floor(rate)) } = options;
     this.name = name;
     this.selector = new Selector(options);
-    this.buckets = new Buckets(burst, interval / rate);
+    this.buckets = createTokens(name, burst, interval / rate);
   }
 
   /** Takes a token of the bucket with a key: 0 = taken, else the milliseconds until there is one. */
-  take(key: string, now: number): number {
+  take(key: string, now: number): number | Promise<number> {
     return this.buckets.take(key, now);
   }
 

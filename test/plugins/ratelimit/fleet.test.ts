@@ -1,0 +1,148 @@
+import { describe, expect, it } from "vitest";
+import { createPrincipal, definePlugin, type GatewayError } from "../../../core/index.ts";
+import { setupGateway, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
+import postgres from "../../../plugins/postgres/index.ts";
+import nats from "../../../plugins/nats/index.ts";
+import ratelimit from "../../../plugins/ratelimit/index.ts";
+import { until } from "../../fixtures/until.ts";
+import { useServer as startNats } from "../nats/kit.ts";
+import { freshSchema, startServer } from "../postgres/kit.ts";
+
+/** How long calls are made, in milliseconds; a minute in the campaign. */
+const LOAD_MS = Number(process.env["LIMIT_SECONDS"] ?? 6) * 1_000;
+const RATE = 100;
+const BURST = 100;
+
+/** A call that ran: when it was made, and when it was let through at the latest. */
+interface Ran {
+  readonly from: number;
+  readonly to: number;
+}
+
+const STORES = [
+  ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
+  ["NATS", startNats, () => nats],
+] as const;
+
+const talker = definePlugin({
+  name: "talker",
+  setup: (gateway) => void gateway.tool("talk", { description: "Talks.", run: () => "hello" }),
+});
+
+const ANNA = createPrincipal({ id: "anna", kind: "key", roles: new Set(["caller"] as const) });
+
+function startFleet(
+  count: number,
+  store: string,
+  driver: PluginEntry,
+  options: object,
+): Promise<TestGateway[]> {
+  const start = (): Promise<TestGateway> =>
+    setupGateway({
+      plugins: [driver, talker, [ratelimit, { ...options }]],
+      config: { store },
+      client: false,
+    });
+  return Promise.all(Array.from({ length: count }, start));
+}
+
+/** One call; whether it ran. */
+async function call({ gateway }: TestGateway, ran: Ran[]): Promise<boolean> {
+  const from = performance.now();
+  try {
+    await gateway.call({ server: "talker", name: "talk", principal: ANNA });
+    ran.push({ from, to: performance.now() });
+    return true;
+  } catch (error) {
+    if ((error as GatewayError).code === "rate_limited") return false;
+    throw error;
+  }
+}
+
+/** Calls at a gateway, so many a second, until a moment. */
+async function load(
+  replica: TestGateway,
+  perSecond: number,
+  end: number,
+  ran: Ran[],
+): Promise<void> {
+  const begin = performance.now();
+  for (let made = 0; performance.now() < end;) {
+    const due = Math.floor(((performance.now() - begin) * perSecond) / 1_000);
+    const calls: Promise<boolean>[] = [];
+    for (; made < due; made++) calls.push(call(replica, ran));
+    await Promise.all(calls);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** By how much the worst window is above what it may have; windows count what lies wholly in them. */
+function excess(ran: readonly Ran[]): number {
+  let worst = -Infinity;
+  for (const { from } of ran) {
+    const inside = ran.filter((each) => each.from >= from).map(({ to }) => to);
+    inside.sort((a, b) => a - b);
+    for (const [at, to] of inside.entries())
+      worst = Math.max(worst, at + 1 - BURST - ((to - from) * RATE) / 1_000);
+  }
+  return worst;
+}
+
+describe.each(STORES)(
+  "three gateways of one %s",
+  { timeout: LOAD_MS + 60_000 },
+  (_name, start, driver) => {
+    const rates = { all: { per: [], rate: RATE, burst: BURST } };
+
+    it("let no window have more than one bucket would, and nearly as much, however uneven the load", async () => {
+      const server = await start();
+      const fleet = await startFleet(3, server.url, driver(), { rates, concurrency: {} });
+      const ran: Ran[] = [];
+      const end = performance.now() + LOAD_MS;
+      const loads = [250, 25, 25].map((perSecond, at) => load(fleet[at]!, perSecond, end, ran));
+      await Promise.all(loads);
+      const one = BURST + (RATE * LOAD_MS) / 1_000;
+      expect(excess(ran)).toBeLessThanOrEqual(0);
+      expect(ran.length).toBeGreaterThan(0.95 * one);
+    });
+
+    it("share buckets to the last call, small and large ones; one that ends gives back what it holds", async () => {
+      const server = await start();
+      const plugin = driver();
+      const few = {
+        small: { per: "principal", rate: 3, interval: "1h", tool: "talk" },
+        large: { per: [], rate: 60, interval: "1h" },
+      };
+      const startOne = async (only: keyof typeof few): Promise<TestGateway> => {
+        const options = { rates: { [only]: few[only] }, concurrency: {} };
+        return (await startFleet(1, server.url, plugin, options))[0]!;
+      };
+      const ran: Ran[] = [];
+      const [one, two] = [await startOne("small"), await startOne("small")];
+      for (let round = 0; round < 4; round++) for (const each of [one, two]) await call(each, ran);
+      expect(ran.length).toBe(3);
+      expect(await call(await startOne("small"), ran)).toBe(false);
+      const [first, second] = [await startOne("large"), await startOne("large")];
+      expect(await call(first, ran)).toBe(true);
+      await first.gateway.close();
+      let more = 0;
+      while (await call(second, ran)) more++;
+      expect(more).toBe(59);
+    });
+
+    it("go on at their share while the store is away, and together when it is back", async () => {
+      const server = await start();
+      const fleet = await startFleet(3, server.url, driver(), { rates, concurrency: {} });
+      const ran: Ran[] = [];
+      await Promise.all(fleet.map((each) => load(each, 200, performance.now() + 1_500, ran)));
+      await server.kill();
+      const begin = performance.now();
+      await Promise.all(fleet.map((each) => load(each, 200, performance.now() + 2_500, ran)));
+      const away = ran.filter(({ from }) => from > begin).length;
+      expect(away).toBeGreaterThan(60);
+      expect(excess(ran)).toBeLessThanOrEqual(0);
+      await server.start();
+      await until(() => call(fleet[0]!, ran));
+    });
+  },
+);
