@@ -72,7 +72,7 @@ export const LONG: readonly string[] = [
   "test/plugins/conformance/**/*.test.ts",
   "test/plugins/console/{accountability,axe,command,e2e,pages,reconciler,replicas}.test.ts",
   "test/plugins/events/load.test.ts",
-  "test/plugins/gating/kill.test.ts",
+  "test/plugins/gating/{kill,replicas}.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
   "test/plugins/mcp/replicas.test.ts",
   "test/plugins/nats/{away,driver,kill}.test.ts",

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { z } from "zod";
 import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { definePlugin, type AnyPlugin, type Gateway, type GatewayConfigInput } from "propylon";
+import { definePlugin, type Gateway, type GatewayConfigInput } from "propylon";
 import gating, { Gating, type FlagChange, type GatingService } from "propylon/plugins/gating";
-import { setupGateway, type TestGateway } from "propylon/testing";
+import { setupGateway, type PluginEntry, type TestGateway } from "propylon/testing";
 import { onTestFinished } from "vitest";
 import { serveOld, type Running } from "../servers/support/servers.ts";
 import { until } from "../../fixtures/until.ts";
@@ -27,7 +27,7 @@ export interface Gated extends TestGateway {
 export async function setupGating(
   options: Record<string, unknown> = {},
   config: GatewayConfigInput = {},
-  others: readonly AnyPlugin[] = [],
+  others: readonly PluginEntry[] = [],
 ): Promise<Gated> {
   const seen: { service?: GatingService } = {};
   const changes: FlagChange[] = [];
