@@ -1,10 +1,13 @@
 import { expect, it, vi } from "vitest";
 import { fakeUpstream, freePort } from "../../../core/testing/index.ts";
-import health from "../../../plugins/health/index.ts";
-import progress from "../../../plugins/progress/index.ts";
-import registry from "../../../plugins/registry/index.ts";
+import admin from "../../../plugins/admin/index.ts";
+import events from "../../../plugins/events/index.ts";
+import gating from "../../../plugins/gating/index.ts";
+import sqlite from "../../../plugins/sqlite/index.ts";
+import ui from "../../../plugins/ui/index.ts";
 import type { ModelServerOptions } from "../../fixtures/model/types.ts";
-import { setupTeam } from "../agents/kit.ts";
+import { openPage } from "../ui/kit.ts";
+import { startHostProcess, type HostProcess } from "./host-process.ts";
 import {
   type AgentView,
   type InstanceView,
@@ -17,6 +20,10 @@ import { startIssuer } from "./scripted-issuer.ts";
 const INTERVAL_MS = 1_000;
 /** What the badge may be late, beyond the interval. */
 const LATE_MS = 3_000;
+
+const PAGES = {
+  plugins: [sqlite, ui, admin, [gating, { state: false }], events],
+} satisfies Parameters<typeof setupConsole>[1];
 
 /** Each agent calls the one tool that it has, and then says what came of it. */
 const script: ModelServerOptions["script"] = ({ tools, turn, results }) =>
@@ -31,15 +38,15 @@ const script: ModelServerOptions["script"] = ({ tools, turn, results }) =>
       }
     : { text: `found ${results.join()}` };
 
-/** A gateway with a team: harper asks research, research asks a server. */
-function startTeam(port: number, shop: string) {
-  return setupTeam({
+/** A gateway of its own with a team: harper asks research, research asks a server. */
+function startTeam(port: number, shop: string): Promise<HostProcess> {
+  return startHostProcess({
+    port,
     agents: {
       harper: { title: "Harper", instructions: "Ask.", agents: ["research"] },
       research: { title: "Research", instructions: "Look.", servers: ["shop"] },
     },
-    plugins: [registry, [health, { interval: "200ms" }], progress],
-    config: { listeners: { main: { port } }, servers: { shop: { url: shop } } },
+    servers: { shop: { url: shop } },
     script,
   });
 }
@@ -62,8 +69,13 @@ async function pick({ ask }: TestConsole): Promise<readonly AgentView[]> {
   return (await ask<{ agents: AgentView[] }>("GET", "/workspaces/ws_a/agents")).body.agents;
 }
 
-async function reaches(running: TestConsole, status: string, value: number): Promise<void> {
-  const begun = performance.now();
+/** Within the interval, and what it may be late, the picker and the gauge of both agents say the same. */
+async function reaches(
+  running: TestConsole,
+  status: string,
+  value: number,
+  begun = performance.now(),
+): Promise<void> {
   await vi.waitFor(
     async () =>
       expect((await pick(running)).map((each) => each.health?.status)).toEqual([status, status]),
@@ -78,9 +90,9 @@ it("P081, P082, P083, P084, P089, P090, T139, T140, T151, T152: a real host is r
   const shop = await fakeUpstream({ lookup: () => "green tea" });
   const issuer = await startIssuer();
   const port = await freePort();
-  let team = await startTeam(port, shop.url);
+  const team = await startTeam(port, shop.url);
   const options = withIssuer(issuer, { healthInterval: INTERVAL_MS / 1_000 });
-  let running = await setupConsole(options);
+  let running = await setupConsole(options, PAGES);
 
   const { body: instance } = await running.ask<InstanceView>("POST", "/pallas", {
     registry_url: team.url,
@@ -110,14 +122,27 @@ it("P081, P082, P083, P084, P089, P090, T139, T140, T151, T152: a real host is r
   expect(JSON.stringify(said.at(-1))).toContain("green tea");
   expect(said.at(-1)!.event).toBe("result");
 
-  await team.gateway.close({ grace: 0 });
-  await reaches(running, "error", 0);
+  const { page } = await openPage(`${running.url}/ui/panels/console/chat`);
+  const badge = page.locator(".bar .badge");
+  const message = page.getByLabel("Message", { exact: true });
+  await expect.poll(() => badge.textContent()).toBe("ok");
+  const killed = performance.now();
+  await team.kill();
+  await reaches(running, "error", 0, killed);
+  await expect.poll(() => badge.textContent()).toBe("error");
+  expect(performance.now() - killed).toBeLessThan(INTERVAL_MS + LATE_MS);
+  expect(await message.isDisabled()).toBe(true);
   expect(await send(running, harper!.id)).toMatchObject({ status: 503 });
-  team = await startTeam(port, shop.url);
-  await reaches(running, "ok", 1);
+  await team.start();
+  const back = performance.now();
+  await reaches(running, "ok", 1, back);
+  await expect.poll(() => badge.textContent()).toBe("ok");
+  expect(performance.now() - back).toBeLessThan(INTERVAL_MS + LATE_MS);
+  expect(await message.isEnabled()).toBe(true);
+  await page.close();
 
   await running.close();
-  running = await setupConsole(options, { folder: running.folder });
+  running = await setupConsole(options, { ...PAGES, folder: running.folder });
   await reaches(running, "ok", 1);
   expect((await send(running, harper!.id)).said.at(-1)!.event).toBe("result");
 
@@ -131,4 +156,4 @@ it("P081, P082, P083, P084, P089, P090, T139, T140, T151, T152: a real host is r
   expect((await running.ask("DELETE", `/pallas/${instance.id}`)).status).toBe(204);
   expect(await send(running, harper!.id)).toMatchObject({ status: 404 });
   expect(issuer.teams.get(instance.id)!.active).toBe(false);
-}, 90_000);
+}, 120_000);
