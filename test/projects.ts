@@ -70,7 +70,7 @@ export const LONG: readonly string[] = [
   "test/plugins/a2a/elicitation.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",
-  "test/plugins/console/{accountability,axe,command,e2e,pages,reconciler,replicas}.test.ts",
+  "test/plugins/console/{accountability,axe,command,consumers,e2e,pages,reconciler,replicas}.test.ts",
   "test/plugins/events/load.test.ts",
   "test/plugins/gating/{kill,replicas}.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",

@@ -155,3 +155,50 @@ it("an agent that does not answer in time ends as an error, and its call is canc
   expect(events).toMatchObject([{ event: "error", data: { error: { code: "timeout" } } }]);
   await vi.waitFor(() => expect(host.agents.get("harper")!.cancelled).toHaveLength(1));
 });
+
+it("T005: a console has one user: one key registers an instance, attaches it and drives its chat, and without it nobody gets in", async () => {
+  const host = await startHost(["harper"]);
+  const key = "the-key-of-the-only-user-of-this-console";
+  const { url } = await setupConsole(
+    { allowedAddresses: ["127.0.0.1"], healthInterval: "1s" },
+    { config: { auth: { apiKey: key } } },
+  );
+  const ask = (method: string, path: string, body?: object, bearer?: string): Promise<Response> =>
+    fetch(`${url}/api/v1/${path}`, {
+      method,
+      headers: {
+        "content-type": "application/json",
+        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  const made = await ask("POST", "pallas", { registry_url: host.url, name: "Kottos" }, key);
+  const { id } = (await made.json()) as { id: string };
+  await ask("POST", "workspaces", { id: "ws_a", name: "A" }, key);
+  await ask("PUT", "workspaces/ws_a/teams", { teams: [id] }, key);
+  const turn = { agent: `${id}:harper`, message: "tea" };
+  const steps = [
+    ["GET", "pallas"],
+    ["POST", "pallas", { name: "Other" }],
+    ["GET", "workspaces"],
+    ["PUT", "workspaces/ws_a/teams", { teams: [] }],
+    ["POST", "workspaces/ws_a/chat", turn],
+  ] as const;
+  for (const [method, path, body] of steps)
+    expect((await ask(method, path, body)).status).toBe(401);
+  const said = await (await ask("POST", "workspaces/ws_a/chat", turn, key)).text();
+  expect(said).toContain("heard tea");
+  // Nothing that it keeps belongs to one of several users.
+  const list = (await (await ask("GET", "workspaces", undefined, key)).json()) as object;
+  expect(list).toEqual({
+    workspaces: [
+      {
+        id: "ws_a",
+        name: "A",
+        created_at: expect.any(String) as string,
+        teams: [id],
+        team_names: ["Kottos"],
+      },
+    ],
+  });
+});
