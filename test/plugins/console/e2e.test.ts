@@ -26,7 +26,7 @@ const PAGES = {
 } satisfies Parameters<typeof setupConsole>[1];
 
 /** Each agent calls the one tool that it has, and then says what came of it. */
-const script: ModelServerOptions["script"] = ({ tools, turn, results }) =>
+const script: NonNullable<ModelServerOptions["script"]> = ({ tools, turn, results }) =>
   turn === 0
     ? {
         calls: [
