@@ -20,12 +20,29 @@ afterAll(async () => {
   const now = { env: { ...process.env }, folder: process.cwd() };
   assert.deepEqual(now, before, "A test file left another environment or folder behind.");
   // Threads of unit share the process that starts all workers.
-  if (isMainThread) await vi.waitFor(expectNoChildren, { timeout: END_MS, interval: 20 });
+  if (!isMainThread) return;
+  try {
+    await vi.waitFor(expectNoChildren, { timeout: END_MS, interval: 20 });
+  } finally {
+    // They are the fault of this file alone.
+    for (const pid of children()) kill(pid);
+  }
 }, END_MS + 5_000);
 
+function children(): readonly number[] {
+  return descendantsOf(process.pid).filter((pid) => isAlive(pid));
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
 function expectNoChildren(): void {
-  const children = descendantsOf(process.pid).filter((pid) => isAlive(pid));
-  assert.deepEqual(children.map(commandOf), [], "A test file left children behind.");
+  assert.deepEqual(children().map(commandOf), [], "A test file left children behind.");
 }
 
 function commandOf(pid: number): string {

@@ -4,6 +4,9 @@ import { ALONE, LONG, UNIT } from "./projects.ts";
 import { SlowestFirst } from "./sequencer.ts";
 import { Skipped } from "./skipped.ts";
 
+/** A machine of a CI may be slow, and have other work. */
+const PATIENCE = process.env["CI"] ? 3 : 1;
+
 const without = (...lists: (readonly string[])[]): string[] => [
   "**/node_modules/**",
   ...lists.flat(),
@@ -24,10 +27,10 @@ export default defineConfig({
     pool: "forks",
     // Most tests wait for sockets and children: two for each core keep the cores busy.
     maxWorkers: 2 * availableParallelism(),
-    testTimeout: 40_000,
-    hookTimeout: 40_000,
+    testTimeout: PATIENCE * 40_000,
+    hookTimeout: PATIENCE * 40_000,
     // The default of a second is too short for a child process on a machine with other work.
-    expect: { poll: { timeout: 15_000, interval: 20 } },
+    expect: { poll: { timeout: PATIENCE * 15_000, interval: 20 } },
     dangerouslyIgnoreUnhandledErrors: false,
     projects: [
       {
