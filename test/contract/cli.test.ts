@@ -1,7 +1,5 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { main } from "../e2e/build.ts";
+import { propylonEach } from "../core/cli/propylon.ts";
 import { expectPage, page } from "./page.ts";
 
 const COMMANDS = [
@@ -28,22 +26,16 @@ const COMMANDS = [
 const BELOW = ["plugin new", "conformance runtime", "conformance mcp", "conformance fixture"];
 
 it("the page of the command line is current and has every command", async () => {
-  const help = async (...words: string[]): Promise<string> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [main, ...words, "--help"], {
-      env: { ...process.env, COLUMNS: "100", NO_COLOR: "1" },
-    });
-    return stdout.trimEnd();
-  };
-  const overview = await help();
+  const commands = [...COMMANDS, ...BELOW];
+  const lines = commands.map((name) => [...name.split(" "), "--help"]);
+  const env = { COLUMNS: "100", NO_COLOR: "1" };
+  const finished = await propylonEach([["--help"], ...lines], { env });
+  const [overview = "", ...helps] = finished.map(({ stdout }) => stdout.trimEnd());
   const listed = [...overview.matchAll(/^ {2}([a-z-]+) (?:\[|<)/gm)]
     .map(([, name]) => name!)
     .filter((name) => name !== "help");
   expect(listed).toEqual(COMMANDS);
-  const sections = await Promise.all(
-    [...COMMANDS, ...BELOW].map(
-      async (name) => `## propylon ${name}\n\n${block(await help(...name.split(" ")))}`,
-    ),
-  );
+  const sections = commands.map((name, index) => `## propylon ${name}\n\n${block(helps[index]!)}`);
   expectPage("cli.md", page("Command line", block(overview), OF_PLUGINS, ...sections));
 });
 

@@ -3,8 +3,8 @@ import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeEach, describe, expect, it } from "vitest";
-import { propylon } from "./propylon.ts";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { propylon, propylonEach, type Finished } from "./propylon.ts";
 
 const wrong = fileURLToPath(new URL("../config/wrong/", import.meta.url));
 const configs = readdirSync(wrong).filter((name) => !name.endsWith(".txt"));
@@ -19,10 +19,16 @@ async function write(name: string, text: string): Promise<void> {
 }
 
 describe("propylon check", () => {
+  let finished: readonly Finished[];
+  beforeAll(async () => {
+    const lines = configs.map((name) => ["check", name]);
+    finished = await propylonEach(lines, { cwd: wrong });
+  });
+
   it.each(configs)(
     "M013: %s gives file:line:column, a sentence, a next step and exit code 1",
     async (name) => {
-      const { code, stdout, stderr } = await propylon(["check", name], { cwd: wrong });
+      const { code, stdout, stderr } = finished[configs.indexOf(name)]!;
       const expected = (await readFile(join(wrong, `${name}.txt`), "utf8")).trimEnd().split("\n");
       const lines = stderr.trimEnd().split("\n");
       expect(lines.slice(0, -1)).toEqual(expected);

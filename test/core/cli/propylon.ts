@@ -48,11 +48,11 @@ export async function propylon(
  */
 export async function propylonEach(
   all: readonly (readonly string[])[],
-  { cwd }: RunOptions = {},
+  { cwd, env }: RunOptions = {},
 ): Promise<Finished[]> {
   const child = fork(LOOP, [JSON.stringify(all)], {
     cwd,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
     execArgv: [],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
