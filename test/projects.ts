@@ -83,7 +83,7 @@ export const LONG: readonly string[] = [
   "test/plugins/ratelimit/fleet.test.ts",
   "test/plugins/sidecar/{access,cli,faults,hostile}.test.ts",
   "test/plugins/telemetry/queue.test.ts",
-  "test/plugins/ui/{accountability,axe,live,read-only}.test.ts",
+  "test/plugins/ui/{accountability,axe,clicks,cuts,live,read-only}.test.ts",
 ];
 
 /** What starts first in its project: more than twenty seconds each in `long`, more than eight in the others. */

@@ -73,6 +73,18 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 programs killed with SIGKILL while they write a config",
   },
+  clicks: {
+    args: vitest("test/plugins/ui/clicks.test.ts"),
+    env: { UI_CLICKS: "2000" },
+    times: 1,
+    each: "2,000 random clicks in a read-only gateway",
+  },
+  cuts: {
+    args: vitest("test/plugins/ui/cuts.test.ts"),
+    env: { UI_CUTS: "50" },
+    times: 1,
+    each: "50 cuts of the page's event stream",
+  },
   edits: {
     args: vitest("test/e2e/edit-kill.test.ts"),
     env: { EDIT_KILLS: "1000" },
