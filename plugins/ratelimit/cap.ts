@@ -1,5 +1,6 @@
 import { GatewayError, isGatewayError, type Call } from "propylon";
 import { setTimer } from "propylon/kit";
+import type { CreateSharedSlots, SharedSlots } from "./shared-slots.ts";
 import type { CapOptions } from "./options.ts";
 import { Selector, type Limited } from "./selector.ts";
 import { Slots, type Waiter } from "./slots.ts";
@@ -13,9 +14,12 @@ export class Cap {
   readonly selector: Selector;
   readonly #options: CapOptions;
   readonly #slots = new Map<string, Slots>();
+  readonly #shared: SharedSlots | undefined;
 
-  constructor(name: string, options: CapOptions) {
+  /** @param shared makes what shares the bound with other gateways; absent where there are none */
+  constructor(name: string, options: CapOptions, shared?: CreateSharedSlots) {
     this.name = name;
+    this.#shared = shared?.(name, options.maxRunning);
     this.selector = new Selector(options);
     this.#options = options;
   }
@@ -42,6 +46,18 @@ export class Cap {
    * @throws {GatewayError} `rate_limited` when the queue is full or the wait too long; `draining`; `cancelled`
    */
   queue(call: Call, slots: Slots): Promise<void> {
+    return this.#shared ? this.#take(this.#shared, call, slots) : this.#wait(call, slots);
+  }
+
+  /** Where all gateways have unused slots together, nobody waits, nor is refused. */
+  async #take(shared: SharedSlots, call: Call, slots: Slots): Promise<void> {
+    if (!(await shared.take(slots))) return this.#wait(call, slots);
+    if (!call.signal.aborted) return;
+    slots.release();
+    throw abortReason(call.signal);
+  }
+
+  #wait(call: Call, slots: Slots): Promise<void> {
     const { signal } = call;
     return new Promise((resolve, reject) => {
       const end = (settle: () => void): void => {
@@ -72,10 +88,16 @@ export class Cap {
 
   #add(key: string): Slots {
     if (this.#slots.size >= KEYS)
-      for (const [idle, slots] of this.#slots) if (slots.isIdle) this.#slots.delete(idle);
-    const slots = new Slots(this.#options.maxRunning, this.#options.maxQueue);
+      for (const [idle, slots] of this.#slots) if (slots.isIdle) this.#drop(idle, slots);
+    const slots = new Slots(this.#shared ? 0 : this.#options.maxRunning, this.#options.maxQueue);
     this.#slots.set(key, slots);
+    this.#shared?.add(key, slots);
     return slots;
+  }
+
+  #drop(key: string, slots: Slots): void {
+    this.#slots.delete(key);
+    this.#shared?.drop(slots);
   }
 
   #sum(figure: "active" | "waiting"): number {

@@ -1,5 +1,7 @@
-import { Buckets, setTicker, type Store, within } from "propylon/kit";
+import { Buckets, setTicker, type Store, type Topic, within } from "propylon/kit";
+import { z } from "zod";
 import type { CreateTokens } from "./rate.ts";
+import { type CreateSharedSlots, SharedSlots } from "./shared-slots.ts";
 import { SharedTokens } from "./shared-tokens.ts";
 
 /** How often the gateways of the store are counted, and tokens that nobody uses looked for, in milliseconds. */
@@ -7,15 +9,30 @@ const LOOK_MS = 500;
 /** How long giving back may take when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
 
+/** How often slots that nobody uses are looked for, and those that somebody waits for asked for, in milliseconds. */
+const TURN_MS = 100;
+
+/** What gateways tell each other of the slots of a rule. */
+const newsSchema = z.object({
+  name: z.string(),
+  key: z.string(),
+  what: z.enum(["wanted", "free"]),
+});
+
 /** The gateways that share limits. */
 export class Fleet {
   readonly #store: Store;
   readonly #all: SharedTokens[] = [];
   #size = 1;
   #timer: NodeJS.Timeout | undefined;
+  readonly #slots = new Map<string, SharedSlots>();
+  readonly #news: Topic<unknown>;
+  #turns: NodeJS.Timeout | undefined;
+  #deaf: (() => unknown) | undefined;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#news = store.topic("slots");
   }
 
   /** The buckets of a rule, shared by all of them. */
@@ -30,17 +47,44 @@ export class Fleet {
     return tokens;
   };
 
+  /** What shares a bound on calls at the same time between all of them. */
+  readonly createSlots: CreateSharedSlots = (name, max) => {
+    const slots = new SharedSlots({
+      max,
+      // A bucket that is full again at once: what is held of it is all that counts.
+      meterOf: (key) => this.#store.meter(`${name}\n${key}\nslots`, { burst: max, interval: 1 }),
+      sizeOfFleet: () => this.#size,
+      tell: (news) => this.#news.publish({ name, ...news }),
+    });
+    this.#slots.set(name, slots);
+    return slots;
+  };
+
   /** Counts them, and gives back what is not used, until it ends. */
-  begin(): void {
-    if (this.#all.length === 0) return;
+  async begin(): Promise<void> {
     this.#timer = setTicker(() => this.#look(), LOOK_MS).unref();
+    this.#turns = setTicker(() => {
+      for (const slots of this.#slots.values()) slots.tidy(performance.now());
+    }, TURN_MS).unref();
     this.#look();
+    // Without it gateways wait for each other's slots a little longer.
+    this.#deaf = await this.#news
+      .subscribe((news, from) => this.#hear(news, from))
+      .catch(() => undefined);
   }
 
   /** Gives everything back. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await within(Promise.all(this.#all.map((tokens) => tokens.close())), CLOSE_MS);
+    clearInterval(this.#turns);
+    await this.#deaf?.();
+    const all = [...this.#all, ...this.#slots.values()];
+    await within(Promise.all(all.map((each) => each.close())), CLOSE_MS);
+  }
+
+  #hear(news: unknown, from: string): void {
+    const { success, data } = newsSchema.safeParse(news);
+    if (success && from !== this.#store.replica) this.#slots.get(data.name)?.hear(data);
   }
 
   #look(): void {

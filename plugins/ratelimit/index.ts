@@ -21,6 +21,7 @@ export default definePlugin({
       gateway.config,
       rejectedCounter(gateway.metrics),
       chooseTokens(fleet),
+      fleet?.createSlots,
     );
     const levels =
       store.durable && !store.shared

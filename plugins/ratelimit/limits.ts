@@ -4,6 +4,7 @@ import type { RatelimitOptions } from "./options.ts";
 import { type CreateTokens, Rate } from "./rate.ts";
 import type { Limited } from "./selector.ts";
 import type { RateLimitsService } from "./service.ts";
+import type { CreateSharedSlots } from "./shared-slots.ts";
 import type { Slots } from "./slots.ts";
 
 /** Names of tools and servers remembered with the rules about them. */
@@ -36,11 +37,14 @@ export class Limits implements RateLimitsService {
     { rates, concurrency }: RatelimitOptions,
     rejected: (rule: string) => void,
     createTokens: CreateTokens,
+    createSlots?: CreateSharedSlots,
   ) {
     this.rates = Object.entries(rates).map(
       ([name, options]) => new Rate(name, options, createTokens),
     );
-    this.caps = Object.entries(concurrency).map(([name, options]) => new Cap(name, options));
+    this.caps = Object.entries(concurrency).map(
+      ([name, options]) => new Cap(name, options, createSlots),
+    );
     this.#rejected = rejected;
   }
 

@@ -14,7 +14,7 @@ export interface Waiter {
 export class Slots {
   active = 0;
   waiting = 0;
-  readonly #max: number;
+  #max: number;
   readonly #places: number;
   /** Waiting calls by principal; the order of the map is that of the turns. */
   readonly #queues = new Map<string, Waiter[]>();
@@ -26,6 +26,15 @@ export class Slots {
 
   get isIdle(): boolean {
     return this.active === 0 && this.waiting === 0;
+  }
+
+  /** Changes the bound: those who wait get what is new; what runs above it goes on, and nobody follows. */
+  resize(max: number): void {
+    this.#max = max;
+    while (this.active < max && this.waiting > 0) {
+      this.active++;
+      this.release();
+    }
   }
 
   /** Takes a slot if one is free and nobody waits for it. */
@@ -59,7 +68,7 @@ export class Slots {
   /** Gives a slot back: to the first call of the principal whose turn it is. */
   release(): void {
     const [turn] = this.#queues;
-    if (!turn) return void this.active--;
+    if (!turn || this.active > this.#max) return void this.active--;
     const [principal, queue] = turn;
     const waiter = queue.shift()!;
     this.waiting--;

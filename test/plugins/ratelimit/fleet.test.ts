@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { createPrincipal, definePlugin, type GatewayError } from "../../../core/index.ts";
+import {
+  createPrincipal,
+  definePlugin,
+  type AnyPlugin,
+  type GatewayError,
+} from "../../../core/index.ts";
 import { setupGateway, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import nats from "../../../plugins/nats/index.ts";
@@ -36,10 +41,11 @@ function startFleet(
   store: string,
   driver: PluginEntry,
   options: object,
+  worker: AnyPlugin = talker,
 ): Promise<TestGateway[]> {
   const start = (): Promise<TestGateway> =>
     setupGateway({
-      plugins: [driver, talker, [ratelimit, { ...options }]],
+      plugins: [driver, worker, [ratelimit, { ...options }]],
       config: { store },
       client: false,
     });
@@ -73,6 +79,35 @@ async function load(
     for (; made < due; made++) calls.push(call(replica, ran));
     await Promise.all(calls);
     await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** A tool of all gateways of a test that works until it is let go. */
+class Worker {
+  readonly running = new Set<() => void>();
+  most = 0;
+  done = 0;
+  readonly plugin = definePlugin({
+    name: "talker",
+    setup: (gateway) =>
+      void gateway.tool("talk", { description: "Works.", run: () => this.#work() }),
+  });
+
+  /** Lets so many end. */
+  release(count: number): void {
+    for (const end of [...this.running].slice(0, count)) end();
+  }
+
+  #work(): Promise<string> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.running.delete(end);
+        this.done++;
+        resolve("done");
+      };
+      this.running.add(end);
+      this.most = Math.max(this.most, this.running.size);
+    });
   }
 }
 
@@ -128,6 +163,54 @@ describe.each(STORES)(
       let more = 0;
       while (await call(second, ran)) more++;
       expect(more).toBe(59);
+    });
+
+    it("never run more at the same time than the bound, also while gateways come and go", async () => {
+      const server = await start();
+      const plugin = driver();
+      const worker = new Worker();
+      const bound = { per: [], maxRunning: 12, maxQueue: 1_000, queueTimeout: "30s" };
+      const options = { concurrency: { all: bound } };
+      const more = (count: number): Promise<TestGateway[]> =>
+        startFleet(count, server.url, plugin, options, worker.plugin);
+      const fleet = await more(3);
+      const calls: Promise<unknown>[] = [];
+      const begin = (count: number): void => {
+        for (let made = 0; made < count; made++) calls.push(call(fleet[made % fleet.length]!, []));
+      };
+      // Sums up what runs at each: all slots are used, wherever the calls are.
+      begin(60);
+      await until(() => worker.running.size === 12);
+      for (let round = 0; round < 10; round++) {
+        worker.release(4);
+        await until(() => worker.running.size === 12);
+      }
+      fleet.push(...(await more(2)));
+      begin(60);
+      for (let round = 0; round < 10; round++) {
+        worker.release(3);
+        await until(() => worker.running.size === 12);
+      }
+      const [leaving] = fleet.splice(1, 1);
+      const closing = leaving!.gateway.close();
+      const ending = setInterval(() => worker.release(6), 10);
+      await Promise.allSettled(calls);
+      clearInterval(ending);
+      await closing;
+      expect(worker.most).toBe(12);
+      expect(worker.done).toBeGreaterThan(90);
+    });
+
+    it("leave a slot to a call wherever it comes, although none may wait", async () => {
+      const server = await start();
+      const plugin = driver();
+      const one = { per: ["principal"], maxRunning: 1, maxQueue: 0 };
+      const fleet = await startFleet(3, server.url, plugin, { concurrency: { one } });
+      const ran: Ran[] = [];
+      // One that holds the slot, and does not use it, gives it up when another is refused.
+      for (let round = 0; round < 10; round++)
+        await until(() => call(fleet[round % 3]!, ran), 3_000);
+      expect(ran.length).toBe(10);
     });
 
     it("go on at their share while the store is away, and together when it is back", async () => {
