@@ -48,6 +48,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
   "test/plugins/console/page.test.ts",
+  "test/plugins/oauth/page.test.ts",
   "test/plugins/ui/{activity,browser-admin,clients,config,csp,panels,proxy,session,shell,truth,try}.test.ts",
 ];
 

@@ -1,4 +1,4 @@
-import { expect, onTestFinished } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import { createKey } from "../../../core/http/auth/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import type { GatewayConfigInput } from "../../../core/index.ts";
@@ -127,4 +127,13 @@ export function linkIn(text: string): string {
   const [link] = /http\S+/.exec(text) ?? [];
   if (link === undefined) throw new Error(`No link: ${text}`);
   return link;
+}
+
+/** Time that passes for the gateway, and not for sockets and timers. */
+export function startClock(): (ms: number) => void {
+  let passed = 0;
+  const date = Date.now.bind(Date);
+  const spy = vi.spyOn(Date, "now").mockImplementation(() => date() + passed);
+  onTestFinished(() => spy.mockRestore());
+  return (ms) => void (passed += ms);
 }

@@ -1,7 +1,7 @@
 import { expect, it, describe, onTestFinished, vi } from "vitest";
 import { LoginAccount } from "../../../plugins/oauth-client/account.ts";
 import { LoginProvider } from "../../fixtures/login-provider.ts";
-import { clientOf, setupPersonal, setupRig, textOf } from "./kit.ts";
+import { clientOf, setupPersonal, setupRig, startClock, textOf } from "./kit.ts";
 
 const MACHINE = {
   client_id: "machine",
@@ -10,15 +10,6 @@ const MACHINE = {
   redirect_uris: [],
   response_types: [],
 };
-
-/** Time that passes for the gateway, and not for sockets and timers. */
-function startClock(): (ms: number) => void {
-  let passed = 0;
-  const date = Date.now.bind(Date);
-  const spy = vi.spyOn(Date, "now").mockImplementation(() => date() + passed);
-  onTestFinished(() => spy.mockRestore());
-  return (ms) => void (passed += ms);
-}
 
 const whoami = { server: "guarded", name: "whoami", args: {} } as const;
 

@@ -11,10 +11,16 @@ export const LOOKS = [
 ] as const;
 
 /** What axe finds on the page as it is, one line for each rule. */
-async function violationsOf(page: Page): Promise<string[]> {
+export async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = (await page.evaluate("axe.run()")) as axe.AxeResults;
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
+
+/** How wide the page is, and the screen, in pixels. */
+export async function widthOf(page: Page): Promise<{ content: number; screen: number }> {
+  const widths = "({ content: document.documentElement.scrollWidth, screen: innerWidth })";
+  return (await page.evaluate(widths)) as { content: number; screen: number };
 }
 
 /** Looks at some pages. @returns what axe finds, and what is wider than the screen */
@@ -30,9 +36,7 @@ export async function problemsOf(
     await page.locator("h1").waitFor();
     await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
     found.push(...(await violationsOf(page)).map((violation) => `${path} ${violation}`));
-    const [content, screen] = (await page.evaluate(
-      "[document.documentElement.scrollWidth, innerWidth]",
-    )) as [number, number];
+    const { content, screen } = await widthOf(page);
     if (content > screen) found.push(`${path} is ${content} px wide, the screen ${screen}`);
   }
   return found;
