@@ -14,6 +14,7 @@ import { ScopeRoles } from "./scopes.ts";
 import { OauthResource } from "./service.ts";
 import { registerWarnings } from "./warnings.ts";
 
+export { KeySet } from "./key-set.ts";
 export * from "./service.ts";
 
 /** Lets people in with access tokens of authorization servers, and tells clients where to log in. */

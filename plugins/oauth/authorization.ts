@@ -113,6 +113,7 @@ export class Authorization {
     const code = await codes.make({
       client: login.client,
       clientName: client.name,
+      ...(client.isKeyed && { isKeyed: true }),
       redirect: login.redirect,
       challenge: login.challenge,
       scopes: [...scopes],

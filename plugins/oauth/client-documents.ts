@@ -8,6 +8,7 @@ import {
   timeoutSignal,
 } from "propylon/kit";
 import { z } from "zod";
+import { KeySet } from "propylon/plugins/oauth-resource";
 import { OauthError, tooOften } from "./oauth-error.ts";
 import { isRedirect } from "./redirects.ts";
 
@@ -33,12 +34,18 @@ const documentSchema = z.object({
   client_name: z.string().min(1).max(1_000),
   redirect_uris: z.array(z.unknown()),
   token_endpoint_auth_method: z.string().optional(),
+  jwks: z.object({ keys: z.array(z.unknown()) }).optional(),
+  jwks_uri: z.string().optional(),
 });
+
+type DocumentText = z.infer<typeof documentSchema>;
 
 /** What a program says of itself at its own URL. */
 export interface ClientDocument {
   readonly name: string;
   readonly redirects: readonly string[];
+  /** With which it proves itself; absent for a public client. */
+  readonly keys: KeySet | undefined;
 }
 
 type Known = ClientDocument | OauthError;
@@ -113,17 +120,35 @@ export class ClientDocuments {
     return url;
   }
 
+  async #get(url: URL): Promise<{ readonly bytes: Buffer; readonly life: number }> {
+    const reply = await this.#http.send(url, {
+      method: "GET",
+      headers: { accept: "application/json", "user-agent": "propylon" },
+      signal: timeoutSignal(TIMEOUT_MS),
+    });
+    const bytes = await reply.bytes();
+    if (reply.status !== 200) throw unusable(`its URL answers with HTTP ${reply.status}`);
+    return { bytes, life: lifeOf(reply.header("cache-control")) };
+  }
+
+  /** There is no secret that both could have: it has a key, or says that it has none. */
+  #keysOf({ token_endpoint_auth_method: method = "none", jwks, jwks_uri: uri }: DocumentText) {
+    if (method === "none") return undefined;
+    if (method !== "private_key_jwt")
+      throw unusable("token_endpoint_auth_method must be none or private_key_jwt");
+    if ((jwks === undefined) === (uri === undefined))
+      throw unusable("it must have either jwks or jwks_uri");
+    if (uri === undefined) return new KeySet(async () => jwks);
+    const url = this.#check(uri);
+    return new KeySet(async () => parse((await this.#get(url)).bytes));
+  }
+
   async #load(id: string, url: URL): Promise<Known> {
     try {
-      const reply = await this.#http.send(url, {
-        method: "GET",
-        headers: { accept: "application/json", "user-agent": "propylon" },
-        signal: timeoutSignal(TIMEOUT_MS),
-      });
-      const bytes = await reply.bytes();
-      if (reply.status !== 200) throw unusable(`its URL answers with HTTP ${reply.status}`);
-      const document = readDocument(id, bytes);
-      this.#known.set(id, document, Date.now() + lifeOf(reply.header("cache-control")));
+      const { bytes, life } = await this.#get(url);
+      const text = readText(id, bytes);
+      const document = { ...describe(text), keys: this.#keysOf(text) };
+      this.#known.set(id, document, Date.now() + life);
       return document;
     } catch (error) {
       const failure = error instanceof OauthError ? error : unusable("it does not answer", error);
@@ -133,13 +158,14 @@ export class ClientDocuments {
   }
 }
 
-function readDocument(id: string, bytes: Buffer): ClientDocument {
+function readText(id: string, bytes: Buffer): DocumentText {
   const { data } = documentSchema.safeParse(parse(bytes));
   if (!data) throw unusable("it is not such a document");
   if (data.client_id !== id) throw unusable("it is about another client_id");
-  const method = data.token_endpoint_auth_method ?? "none";
-  // There is no secret that both could have, and a public client must say that it is one.
-  if (method !== "none") throw unusable(`token_endpoint_auth_method must be none`);
+  return data;
+}
+
+function describe(data: DocumentText): Omit<ClientDocument, "keys"> {
   const redirects = data.redirect_uris
     .slice(0, MAX_REDIRECTS)
     .filter((uri): uri is string => typeof uri === "string" && isRedirect(uri));

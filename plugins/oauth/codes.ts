@@ -16,6 +16,8 @@ const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 export const codeSchema = z.object({
   client: z.string(),
   clientName: z.string(),
+  /** Whether the program proves itself with a key. */
+  isKeyed: z.boolean().optional(),
   redirect: z.string(),
   challenge: z.string(),
   scopes: z.array(z.string()),

@@ -1,7 +1,9 @@
 import type { GatewayConfig, PluginContext, RouteEvent } from "propylon";
+import { z } from "zod";
 import { createSealer, passingSealer, perGeneration, placeOf, TrustedProxies } from "propylon/kit";
 import type { OauthResourceService } from "propylon/plugins/oauth-resource";
 import { SignedAccess } from "./access-tokens.ts";
+import { ASSERTION_MS, ClientAssertions } from "./client-assertions.ts";
 import { ClientDocuments } from "./client-documents.ts";
 import { OauthClients } from "./clients.ts";
 import { CODE_KEPT_MS, Codes, codeSchema } from "./codes.ts";
@@ -54,6 +56,10 @@ export function createServer(
     secrets: textsOf("pps_"),
     options: config.registration,
   });
+  const assertions = new ClientAssertions({
+    issuer,
+    used: store.kv("assertions", { schema: z.literal(true), ttl: ASSERTION_MS }),
+  });
   const grants = new Grants({
     kv: store.kv("grants", { schema: grantSchema, ttl: config.login }),
     revoked: store.kv("revoked", { ttl: REVOKED_MS }),
@@ -69,7 +75,7 @@ export function createServer(
     ring,
     provider,
     rules: new PersonRules(config),
-    clients: new OauthClients(config.clients, documents, registrations),
+    clients: new OauthClients(config.clients, documents, registrations, assertions),
     registrations,
     logins: new Logins(
       () => ring.derive("login"),

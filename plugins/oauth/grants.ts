@@ -17,6 +17,8 @@ const ATTEMPTS = 8;
 export const grantSchema = z.object({
   client: z.string(),
   clientName: z.string(),
+  /** Whether the program proves itself with a key. */
+  isKeyed: z.boolean().optional(),
   person: personSchema,
   scopes: z.array(z.string()),
   resource: z.string(),

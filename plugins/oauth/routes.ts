@@ -1,4 +1,5 @@
 import { GatewayError, type PluginContext, type RouteOptions } from "propylon";
+import { PUBLIC_KEY_ALGORITHMS } from "propylon/kit";
 import { registerAdminRoutes } from "./admin-routes.ts";
 import type { Authorization } from "./authorization.ts";
 import { jsonEndpoint, pageEndpoint, type OnRefusal } from "./endpoint.ts";
@@ -99,6 +100,7 @@ interface Described {
 
 /** RFC 8414 section 2. */
 function metadataOf(issuer: string, { documents, isOpen, scopes }: Described): object {
+  const methods = [...CLIENT_AUTH_METHODS, ...(documents ? ["private_key_jwt"] : [])];
   return {
     issuer,
     authorization_endpoint: `${issuer}/oauth/authorize`,
@@ -111,8 +113,12 @@ function metadataOf(issuer: string, { documents, isOpen, scopes }: Described): o
     response_modes_supported: ["query"],
     grant_types_supported: ["authorization_code", "refresh_token"],
     code_challenge_methods_supported: ["S256"],
-    token_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
-    revocation_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
+    token_endpoint_auth_methods_supported: methods,
+    revocation_endpoint_auth_methods_supported: methods,
+    ...(documents && {
+      token_endpoint_auth_signing_alg_values_supported: PUBLIC_KEY_ALGORITHMS,
+      revocation_endpoint_auth_signing_alg_values_supported: PUBLIC_KEY_ALGORITHMS,
+    }),
     authorization_response_iss_parameter_supported: true,
     client_id_metadata_document_supported: documents,
   };

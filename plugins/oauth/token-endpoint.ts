@@ -1,6 +1,8 @@
 import type { RouteEvent } from "propylon";
 import { findResource } from "./authorization.ts";
-import type { ClientProof } from "./clients.ts";
+import { readUnprovenClaims } from "propylon/kit";
+import { ASSERTION_TYPE } from "./client-assertions.ts";
+import { checkKeyed, type ClientProof, type ProvenClient } from "./clients.ts";
 import { readForm, required, type Parameters } from "./form.ts";
 import type { ContinuedGrant, KnownGrant } from "./grants.ts";
 import { OauthError } from "./oauth-error.ts";
@@ -32,7 +34,7 @@ export class TokenEndpoint {
         "unsupported_grant_type",
         "The grant_type must be authorization_code or refresh_token.",
       );
-    const client = await this.#parts.clients.authenticate(proofOf(event, form));
+    const client = await this.#authenticate(event, form);
     const continued =
       kind === "authorization_code"
         ? await this.#redeem(client, form)
@@ -45,36 +47,51 @@ export class TokenEndpoint {
   async revoke(event: RouteEvent): Promise<object> {
     const form = await readForm(event);
     const text = required(form, "token");
-    const client = await this.#parts.clients.authenticate(proofOf(event, form));
+    const client = await this.#authenticate(event, form);
     const grant = await this.#grantOf(text);
-    if (grant?.client === client)
-      await this.#parts.grants.revoke(grant.id, "The program logged out.");
+    if (grant?.client !== client.id) return {};
+    checkKeyed(client, grant);
+    await this.#parts.grants.revoke(grant.id, "The program logged out.");
     return {};
   }
 
-  async #redeem(client: string, form: Parameters): Promise<ContinuedGrant> {
+  #authenticate(event: RouteEvent, form: Parameters): Promise<ProvenClient> {
+    const { clients, addressOf } = this.#parts;
+    return clients.authenticate(proofOf(event, form), addressOf(event));
+  }
+
+  async #redeem(client: ProvenClient, form: Parameters): Promise<ContinuedGrant> {
     const { codes, grants, registrations } = this.#parts;
     const code = await codes.redeem(required(form, "code"), {
-      client,
+      client: client.id,
       redirect: form.get("redirect_uri"),
       verifier: required(form, "code_verifier"),
       resource: this.#resourceOf(form),
     });
-    await registrations.touch(client);
-    const { clientName, person, scopes, resource } = code;
-    return grants.begin(code.grant, { client, clientName, person, scopes, resource });
+    checkKeyed(client, code);
+    await registrations.touch(client.id);
+    const { clientName, isKeyed, person, scopes, resource } = code;
+    return grants.begin(code.grant, {
+      client: client.id,
+      clientName,
+      ...(isKeyed && { isKeyed }),
+      person,
+      scopes,
+      resource,
+    });
   }
 
-  async #refresh(client: string, form: Parameters): Promise<ContinuedGrant> {
+  async #refresh(client: ProvenClient, form: Parameters): Promise<ContinuedGrant> {
     const resource = this.#resourceOf(form);
     const continued = await this.#parts.grants.refresh(required(form, "refresh_token"), (grant) => {
-      if (grant.client !== client)
+      if (grant.client !== client.id)
         throw new OauthError("invalid_grant", "The refresh token is for another program.");
+      checkKeyed(client, grant);
       if (resource !== undefined && resource !== grant.resource)
         throw new OauthError("invalid_target", "The login is for another resource.");
       this.#rightsOf(grant, form);
     });
-    await this.#parts.registrations.touch(client);
+    await this.#parts.registrations.touch(client.id);
     return continued;
   }
 
@@ -137,15 +154,34 @@ export class TokenEndpoint {
 /** RFC 6749 section 2.3.1; a program proves itself in one way. */
 function proofOf({ req }: RouteEvent, form: Parameters): ClientProof {
   const authorization = req.headers.get("authorization");
-  if (authorization === null)
-    return { id: required(form, "client_id"), secret: form.get("client_secret") };
+  const [secret, assertion] = [form.get("client_secret"), form.get("client_assertion")];
+  const proofs = [authorization ?? undefined, secret, assertion].filter(
+    (each) => each !== undefined,
+  );
+  if (proofs.length > 1) throw notOneWay();
+  if (authorization !== null) return basicProof(authorization, form);
+  if (assertion === undefined) return { id: required(form, "client_id"), secret };
+  if (form.get("client_assertion_type") !== ASSERTION_TYPE) throw notOneWay();
+  return { id: form.get("client_id") ?? subjectOf(assertion), secret, assertion };
+}
+
+function basicProof(authorization: string, form: Parameters): ClientProof {
   const basic = readBasic(authorization);
   const named = form.get("client_id");
-  if (!basic || form.has("client_secret") || (named !== undefined && named !== basic.id))
-    throw new OauthError("invalid_client", "The program must prove itself in one way.", {
-      status: 401,
-    });
+  if (!basic || (named !== undefined && named !== basic.id)) throw notOneWay();
   return basic;
+}
+
+/** Unproven: whose key is to be looked for (RFC 7523 section 3). */
+function subjectOf(assertion: string): string {
+  const subject = readUnprovenClaims(assertion)?.["sub"];
+  return typeof subject === "string" ? subject : "";
+}
+
+function notOneWay(): OauthError {
+  return new OauthError("invalid_client", "The program must prove itself in one way.", {
+    status: 401,
+  });
 }
 
 function readBasic(authorization: string): ClientProof | undefined {
