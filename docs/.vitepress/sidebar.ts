@@ -22,6 +22,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         "guide/survive",
         "guide/fleet",
         "guide/web-interface",
+        "guide/team-console",
         "guide/tracing",
       ),
       group(

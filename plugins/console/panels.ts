@@ -66,7 +66,7 @@ function registerInstances(gateway: Gateway, hasIssuer: boolean): void {
           { label: "Name", value: "/name" },
           { label: "Registry", value: "/registry_url", as: "code" },
           { label: "Problem", value: "/registry_problem" },
-          { label: "Read", value: "/registry_read_at", as: "time" },
+          { label: "Registry read", value: "/registry_read_at", as: "time" },
           ...(hasIssuer ? TEAM_COLUMNS : []),
         ],
         actions: [
@@ -186,7 +186,7 @@ function registerAgents(gateway: Gateway): void {
           { label: "Team", value: "/instance" },
           { label: "Health", value: "/health/status", as: "state" },
           { label: "Why", value: "/health/message" },
-          { label: "Asked", value: "/health/checked_at", as: "time" },
+          { label: "Asked at", value: "/health/checked_at", as: "time" },
           { label: "Description", value: "/description" },
         ],
         empty: "No team with agents is attached to a workspace.",

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { build, root } from "../../playground/ready.mjs";
+import { startModel } from "../fixtures/model/model.mjs";
 
 const SIZES = { 1280: 800, 390: 844 };
 const PAGES = {
@@ -17,11 +18,23 @@ const PAGES = {
   config: "/config",
   clients: "/clients",
   docs: "/docs",
+  instances: "/panels/console/instances",
+  workspaces: "/panels/console/workspaces",
+  agents: "/panels/console/agents",
+  chat: "/panels/console/chat?workspace=ws_work&settings=1",
 };
 
 const server = (name) =>
   join(root, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
+const folder = mkdtempSync(join(tmpdir(), "screenshots-"));
+const model = await startModel({
+  script: ({ turn }) =>
+    turn === 0
+      ? { calls: [{ name: "memory_read_graph", args: {} }] }
+      : { text: "Propylon is a gateway: it stands between clients and servers." },
+});
 const CONFIG = {
+  store: `sqlite:${join(folder, "gateway.db")}`,
   name: "research-team",
   listeners: { main: { host: "127.0.0.1", port: 0 } },
   servers: {
@@ -32,7 +45,29 @@ const CONFIG = {
     drafts: { command: "node", args: ["drafts.mjs"], enabled: false },
   },
   management: { mutations: true },
+  agents: {
+    research: {
+      title: "Research Agent",
+      description: "Looks things up, and says where it found them.",
+      instructions: "Look things up.",
+      servers: ["memory"],
+    },
+    planner: {
+      title: "Planner",
+      description: "Cuts a task into steps.",
+      instructions: "Plan.",
+      servers: ["thinking"],
+    },
+  },
   plugins: {
+    agents: {
+      providers: { scripted: { type: "openai-compatible", baseUrl: model.url } },
+      model: "scripted/scripted",
+    },
+    registry: {},
+    progress: {},
+    sqlite: {},
+    console: { allowedAddresses: ["127.0.0.1"], healthInterval: "1s" },
     ui: {},
     admin: {},
     gating: {},
@@ -45,7 +80,6 @@ const CONFIG = {
 };
 
 build();
-const folder = mkdtempSync(join(tmpdir(), "screenshots-"));
 const file = join(folder, "gateway.json");
 writeFileSync(file, JSON.stringify(CONFIG));
 const gateway = spawn(process.execPath, [join(root, "dist/plugins/cli.js"), "start", file], {
@@ -54,10 +88,12 @@ const gateway = spawn(process.execPath, [join(root, "dist/plugins/cli.js"), "sta
 try {
   const url = await readUrl(gateway.stdout);
   await makeCalls(url);
+  await makeTeam(url);
   await takeAll(url);
 } finally {
   gateway.kill();
   await once(gateway, "exit");
+  await model.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -87,6 +123,27 @@ async function makeCalls(url) {
   await call("everything/get-sum", { a: "one" });
 }
 
+/** The console registers this gateway itself, whose agents are a team. */
+async function makeTeam(url) {
+  const headers = { "content-type": "application/json" };
+  const create = async (path, value) => {
+    const body = JSON.stringify(value);
+    return (await fetch(`${url}/api/v1/${path}`, { method: "POST", headers, body })).json();
+  };
+  const { id } = await create("instances", { registry_url: url, name: "Kottos" });
+  await create("workspaces", { id: "ws_work", name: "Work" });
+  const attach = `${url}/api/v1/workspaces/ws_work/teams/${id}`;
+  await fetch(attach, { method: "PUT", headers, body: "{}" });
+}
+
+/** A message and its answer, so that there is a chat to be seen. */
+async function talk(page) {
+  const message = page.getByLabel("Message", { exact: true });
+  await message.fill("What is Propylon?");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("it stands between").waitFor();
+}
+
 async function takeAll(url) {
   mkdirSync(join(root, "docs/images"), { recursive: true });
   const browser = await chromium.launch({
@@ -103,6 +160,7 @@ async function takeAll(url) {
         await page.getByText("live", { exact: true }).waitFor();
         await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
         if (name === "logs") await page.locator("ol.log").waitFor({ timeout: 40_000 });
+        if (name === "chat") await talk(page);
         await page.screenshot({
           path: join(root, `docs/images/${name}-${width}-${colorScheme}.png`),
         });

@@ -32,7 +32,7 @@ progress { inline-size: 100%; block-size: 8px; }
 .lines, .faint { color: var(--faint); }
 .empty { padding: 16px; color: var(--faint); border: 1px dashed var(--line-strong); border-radius: var(--radius); }
 .badge, .banner { font-weight: 600; }
-.badge { align-self: center; }
+.badge { align-self: end; line-height: 32px; }
 .badge::before { content: "● "; }
 .badge.degraded::before { content: "▲ "; }
 .badge.error::before { content: "■ "; }
