@@ -49,7 +49,7 @@ export const ALONE: readonly string[] = [
   // One browser for each.
   "test/plugins/console/page.test.ts",
   "test/plugins/oauth/page.test.ts",
-  "test/plugins/ui/{activity,browser-admin,clients,config,csp,panels,proxy,session,shell,truth,try}.test.ts",
+  "test/plugins/ui/{activity,browser-admin,clients,config,csp,keyboard,panels,proxy,session,shell,truth,try}.test.ts",
 ];
 
 /** Kills, signals, loads, builds and whole projects: more than five seconds each. */
@@ -65,7 +65,7 @@ export const LONG: readonly string[] = [
   "test/plugins/team-auth/{demo,migration-kill}.test.ts",
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,control,edit-kill,evict,fuzz,hostile-pattern}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,second-process,sigterm,store-kill,store-sigterm,tasks-kill}.test.ts",
-  "test/e2e/{store-away,templates-projects,terminal,third-party,tutorials,unread}.test.ts",
+  "test/e2e/{store-away,templates-projects,terminal,third-party,tutorials,ui-package,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",
   "test/e2e/team-auth/{eviction,forged-tokens,isolation,replay,revocation}.test.ts",
   "test/plugins/a2a/elicitation.test.ts",
@@ -84,7 +84,7 @@ export const LONG: readonly string[] = [
   "test/plugins/ratelimit/fleet.test.ts",
   "test/plugins/sidecar/{access,cli,faults,hostile}.test.ts",
   "test/plugins/telemetry/queue.test.ts",
-  "test/plugins/ui/{accountability,axe,clicks,cuts,live,read-only}.test.ts",
+  "test/plugins/ui/{accountability,axe,clicks,cuts,live,read-only,roles}.test.ts",
 ];
 
 /** What starts first in its project: more than twenty seconds each in `long`, more than eight in the others. */

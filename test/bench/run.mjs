@@ -27,6 +27,7 @@ import { start } from "./groups/start.mjs";
 import { store } from "./groups/store.mjs";
 import { stdio } from "./groups/stdio.mjs";
 import { telemetry } from "./groups/telemetry.mjs";
+import { ui } from "./groups/ui.mjs";
 import { installPeers, peerVersions } from "./peers.mjs";
 import { stopAll } from "./process.mjs";
 import { markdown } from "./table.mjs";
@@ -48,6 +49,7 @@ const GROUPS = {
   memory,
   start,
   store,
+  ui,
 };
 
 const { values } = parseArgs({

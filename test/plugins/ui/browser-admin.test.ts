@@ -4,6 +4,7 @@ import { createKey } from "../../../core/http/auth/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
+import { FOCUS, walkerOf } from "./walk.ts";
 
 const KEY = createKey("admin");
 const TEAM = "a3f10000-0000-4000-8000-00000000000a";
@@ -250,4 +251,35 @@ it("19: users, roles, libraries, teams, keys and accounts are changed, and each 
   await press("Check the chain");
   await page.getByText("The chain is whole").waitFor();
   expect(complaints.filter((text) => !text.includes("401"))).toEqual([]);
+});
+
+it("20: a token is minted with the keyboard alone", async () => {
+  const { ask, page } = await startDirectory();
+  await ask("POST", "users", { id: "ada" });
+  await ask("POST", "libraries", { uid: "atlas", owner: "ada" });
+  await page.reload();
+  await page.getByText("live", { exact: true }).waitFor();
+  await page.getByText("There is no token yet. Mint one.").waitFor();
+  const way: string[] = [];
+  const walk = walkerOf(page, way);
+  const { keyboard } = page;
+  await walk(/^button Mint a token$/);
+  await keyboard.press("Enter");
+  await expect.poll(() => page.evaluate(FOCUS)).toMatch(/^select-one User/);
+  await keyboard.type("ada");
+  await dialogOf(page).getByRole("checkbox").waitFor();
+  await walk(/^text name/);
+  await keyboard.type("laptop");
+  await walk(/^checkbox atlas/);
+  await keyboard.press("Space");
+  await walk(/^submit Mint$/);
+  await keyboard.press("Enter");
+  await page.getByRole("region", { name: "The new token of ada" }).waitFor();
+  await walk(/^button I have copied it$/);
+  await keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByText("laptop").waitFor();
+  const { tokens } = (await ask("GET", "tokens")) as { tokens: object[] };
+  expect(tokens).toMatchObject([{ user: "ada", name: "laptop", libraries: ["atlas"] }]);
+  expect(way.filter((here) => here.split(" ").length < 2)).toEqual([]);
 });

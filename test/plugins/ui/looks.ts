@@ -1,6 +1,8 @@
 import axe from "axe-core";
-import type { Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { openPage } from "./kit.ts";
+
+const WIDE = { width: 1280, height: 800 };
 
 /** Ways to look at a page. */
 export const LOOKS = [
@@ -23,6 +25,26 @@ export async function widthOf(page: Page): Promise<{ content: number; screen: nu
   return (await page.evaluate(widths)) as { content: number; screen: number };
 }
 
+/** What axe finds on the page that is open, and whether it is wider than the screen. */
+async function problemsHere(page: Page, name: string): Promise<string[]> {
+  const found = (await violationsOf(page)).map((violation) => `${name} ${violation}`);
+  const { content, screen } = await widthOf(page);
+  if (content > screen) found.push(`${name} is ${content} px wide, the screen ${screen}`);
+  return found;
+}
+
+/** The same in every one of {@link LOOKS}, without leaving the page: what is open on it stays open. */
+export async function problemsInAllLooks(page: Page, name: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const [look, options] of LOOKS) {
+    const { viewport, ...media }: BrowserContextOptions = options;
+    await page.emulateMedia({ colorScheme: "light", forcedColors: "none", ...media });
+    await page.setViewportSize(viewport ?? WIDE);
+    found.push(...(await problemsHere(page, `${name}, ${look}:`)));
+  }
+  return found;
+}
+
 /** Looks at some pages. @returns what axe finds, and what is wider than the screen */
 export async function problemsOf(
   url: string,
@@ -32,12 +54,15 @@ export async function problemsOf(
   const { page } = await openPage(`${url}/ui/`, options);
   const found: string[] = [];
   for (const path of views) {
-    await page.goto(`${url}/ui${path}`);
-    await page.locator("h1").waitFor();
-    await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
-    found.push(...(await violationsOf(page)).map((violation) => `${path} ${violation}`));
-    const { content, screen } = await widthOf(page);
-    if (content > screen) found.push(`${path} is ${content} px wide, the screen ${screen}`);
+    await openView(page, `${url}/ui${path}`);
+    found.push(...(await problemsHere(page, path)));
   }
   return found;
+}
+
+/** Opens a view, and waits until everything is there. */
+export async function openView(page: Page, address: string): Promise<void> {
+  await page.goto(address);
+  await page.locator("h1").waitFor();
+  await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
 }

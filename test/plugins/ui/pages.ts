@@ -59,6 +59,7 @@ export async function startTeams(): Promise<Awaited<ReturnType<typeof startGatew
 /** A gateway with a server that works, one that is switched off, and a call in its history. */
 export async function startShop(
   more = "",
+  plugins = "",
 ): Promise<Awaited<ReturnType<typeof startGateway>> & { readonly shop: FakeUpstream }> {
   const shop = await fakeUpstream({
     price: {
@@ -76,7 +77,7 @@ export async function startShop(
     echo: { description: HOSTILE, run: () => HOSTILE },
   });
   const full = FULL.replace("admin: {}", "admin: { allowConfigEdits: true }");
-  const text = `${full}  openapi: {}\n  health: {}\n  access: {}\nservers:\n  shop: { url: "${shop.url}" }\n  drafts: { command: nothing, enabled: false }\n${more}`;
+  const text = `${full}  openapi: {}\n  health: {}\n  access: {}\n${plugins}servers:\n  shop: { url: "${shop.url}" }\n  drafts: { command: nothing, enabled: false }\n${more}`;
   const started = await startGateway(text);
   await fetch(`${started.url}/shop/echo`, { method: "POST" });
   return { ...started, shop };

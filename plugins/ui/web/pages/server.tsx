@@ -1,13 +1,12 @@
 import type { ReactNode } from "react";
 import { Link, useParams } from "wouter";
 import { rightTo, useAbout, type About } from "../about.tsx";
-import { matches, verdictOf, type ServerRow, type ToolRow } from "../model.ts";
+import { verdictOf, type ServerRow } from "../model.ts";
 import { Toggle } from "../parts/act.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Loaded } from "../parts/loaded.tsx";
 import { Countdown, Moment } from "../parts/moment.tsx";
 import { Empty, Page } from "../parts/page.tsx";
-import { Search } from "../parts/search.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { Passage, Words } from "../parts/text.tsx";
 import { PanelsAt } from "../panels/panels.tsx";
@@ -15,10 +14,10 @@ import { useAsk } from "../query.ts";
 import type { Route } from "../request.ts";
 import { useUrlState } from "../url-state.ts";
 import { countOf, formatJson, formatSpan } from "../words.ts";
+import { Prompts, PROMPTS, Resources, RESOURCES } from "./server/offers.tsx";
+import { Tools } from "./server/tools.tsx";
 import { ServerActions } from "./servers.tsx";
 
-const TOOL_ON: Route = "POST /_meta/servers/:server/tools/:tool/enable";
-const TOOL_OFF: Route = "POST /_meta/servers/:server/tools/:tool/disable";
 const STDERR: Route = "GET /_meta/servers/:server/stderr";
 
 /** One server: what it offers, how it is reached, what it said last. */
@@ -163,212 +162,6 @@ function Facts({ row }: { readonly row: ServerRow }): ReactNode {
         </div>
       )}
     </dl>
-  );
-}
-
-function Tools({ server }: { readonly server: string }): ReactNode {
-  const query = useAsk<{ tools: readonly ToolRow[] }>("GET /_meta/servers/:server/tools", {
-    server,
-  });
-  const [search, setSearch] = useUrlState("q");
-  return (
-    <Loaded query={query} what="The list of tools">
-      {({ tools }) => {
-        const shown = tools.filter((tool) =>
-          matches(search, tool.name, tool.title, tool.description),
-        );
-        if (tools.length === 0) return <Empty>It offers no tools.</Empty>;
-        return (
-          <>
-            <div className="row tools">
-              <Search value={search} onChange={setSearch} label="Search tools" />
-              <span className="faint" role="status">
-                {shown.length === tools.length
-                  ? countOf(tools.length, "tool")
-                  : `${shown.length} of ${countOf(tools.length, "tool")}`}
-              </span>
-            </div>
-            <ul className="cards">
-              {shown.map((tool) => (
-                <ToolCard key={tool.name} server={server} tool={tool} />
-              ))}
-            </ul>
-          </>
-        );
-      }}
-    </Loaded>
-  );
-}
-
-const HINTS: Readonly<Record<string, string>> = {
-  readOnlyHint: "reads only",
-  destructiveHint: "may destroy",
-  idempotentHint: "repeatable",
-  openWorldHint: "reaches out",
-};
-
-function ToolCard(props: { readonly server: string; readonly tool: ToolRow }): ReactNode {
-  const { server, tool } = props;
-  const canTry = rightTo(useAbout(), "POST /_meta/calls").isThere;
-  const hints = Object.entries(HINTS).filter(([hint]) => tool.annotations?.[hint] === true);
-  return (
-    <li className="card" data-tool={tool.name}>
-      <header className="row between">
-        <h2 className="row">
-          <Toggle
-            on={tool.enabled}
-            name={tool.name}
-            enable={TOOL_ON}
-            disable={TOOL_OFF}
-            params={{ server, tool: tool.name }}
-          />
-          <span>
-            <Words>{tool.name}</Words>
-            {tool.title !== null && tool.title !== tool.name && (
-              <span className="faint">
-                {" "}
-                <Words>{tool.title}</Words>
-              </span>
-            )}
-          </span>
-        </h2>
-        {canTry && (
-          <Link
-            className="button"
-            href={`/try/${encodeURIComponent(server)}/${encodeURIComponent(tool.name)}`}
-            aria-label={`Try ${tool.name}`}
-          >
-            Try
-          </Link>
-        )}
-      </header>
-      {tool.description !== null && (
-        <p className="about">
-          <Words>{tool.description}</Words>
-        </p>
-      )}
-      <div className="row faint">
-        {!tool.available && tool.enabled && <Badge tone="off">its server is off</Badge>}
-        {hints.map(([hint, word]) => (
-          <span key={hint} className="tag">
-            {word}
-          </span>
-        ))}
-        <details data-effect="schema">
-          <summary>Schema</summary>
-          <Passage text={formatJson(tool.inputSchema)} label={`Input schema of ${tool.name}`} />
-          {tool.outputSchema !== null && (
-            <Passage text={formatJson(tool.outputSchema)} label={`Output schema of ${tool.name}`} />
-          )}
-        </details>
-      </div>
-    </li>
-  );
-}
-
-const RESOURCES: Route = "GET /_meta/servers/:server/resources";
-const PROMPTS: Route = "GET /_meta/servers/:server/prompts";
-
-interface ResourceRow {
-  readonly uri: string;
-  readonly name: string;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly mimeType: string | null;
-  readonly isTemplate: boolean;
-}
-
-function Resources({ server }: { readonly server: string }): ReactNode {
-  const query = useAsk<{ resources: readonly ResourceRow[] }>(RESOURCES, { server });
-  const [search, setSearch] = useUrlState("q");
-  return (
-    <Loaded query={query} what="The list of resources">
-      {({ resources }) => {
-        if (resources.length === 0) return <Empty>It offers no resources.</Empty>;
-        const shown = resources.filter((one) => matches(search, one.uri, one.name, one.title));
-        return (
-          <>
-            <div className="row tools">
-              <Search value={search} onChange={setSearch} label="Search resources" />
-            </div>
-            <div className="scroll" tabIndex={0} role="region" aria-label="Resources">
-              <table>
-                <thead>
-                  <tr>
-                    <th>Name</th>
-                    <th>Address</th>
-                    <th>Type</th>
-                    <th>What it is</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.map((one) => (
-                    <tr key={`${one.name} ${one.uri}`}>
-                      <th scope="row">
-                        <Words>{one.title ?? one.name}</Words>
-                      </th>
-                      <td>
-                        <code>
-                          <Words>{one.uri}</Words>
-                        </code>
-                        {one.isTemplate && <span className="tag">template</span>}
-                      </td>
-                      <td>
-                        <Words>{one.mimeType ?? "–"}</Words>
-                      </td>
-                      <td>
-                        <Words>{one.description}</Words>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          </>
-        );
-      }}
-    </Loaded>
-  );
-}
-
-interface PromptRow {
-  readonly name: string;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly arguments: readonly { readonly name: string; readonly required?: boolean }[];
-}
-
-function Prompts({ server }: { readonly server: string }): ReactNode {
-  const query = useAsk<{ prompts: readonly PromptRow[] }>(PROMPTS, { server });
-  return (
-    <Loaded query={query} what="The list of prompts">
-      {({ prompts }) =>
-        prompts.length === 0 ? (
-          <Empty>It offers no prompts.</Empty>
-        ) : (
-          <ul className="cards">
-            {prompts.map((prompt) => (
-              <li key={prompt.name} className="card">
-                <h2>
-                  <Words>{prompt.name}</Words>
-                </h2>
-                <p className="about">
-                  <Words>{prompt.description}</Words>
-                </p>
-                <p className="row">
-                  {prompt.arguments.map(({ name, required }) => (
-                    <span key={name} className="tag">
-                      <Words>{name}</Words>
-                      {required === true ? "" : " (optional)"}
-                    </span>
-                  ))}
-                </p>
-              </li>
-            ))}
-          </ul>
-        )
-      }
-    </Loaded>
   );
 }
 

@@ -1,0 +1,118 @@
+import type { ReactNode } from "react";
+import { matches } from "../../model.ts";
+import { Loaded } from "../../parts/loaded.tsx";
+import { Empty } from "../../parts/page.tsx";
+import { Search } from "../../parts/search.tsx";
+import { Words } from "../../parts/text.tsx";
+import { useAsk } from "../../query.ts";
+import type { Route } from "../../request.ts";
+import { useUrlState } from "../../url-state.ts";
+
+/** What else a server offers, and the routes that tell it. */
+export const RESOURCES: Route = "GET /_meta/servers/:server/resources";
+export const PROMPTS: Route = "GET /_meta/servers/:server/prompts";
+
+interface ResourceRow {
+  readonly uri: string;
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly mimeType: string | null;
+  readonly isTemplate: boolean;
+}
+
+/** The resources of a server, and the templates of their addresses. */
+export function Resources({ server }: { readonly server: string }): ReactNode {
+  const query = useAsk<{ resources: readonly ResourceRow[] }>(RESOURCES, { server });
+  const [search, setSearch] = useUrlState("q");
+  return (
+    <Loaded query={query} what="The list of resources">
+      {({ resources }) => {
+        if (resources.length === 0) return <Empty>It offers no resources.</Empty>;
+        const shown = resources.filter((one) => matches(search, one.uri, one.name, one.title));
+        return (
+          <>
+            <div className="row tools">
+              <Search value={search} onChange={setSearch} label="Search resources" />
+            </div>
+            <div className="scroll" tabIndex={0} role="region" aria-label="Resources">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Name</th>
+                    <th>Address</th>
+                    <th>Type</th>
+                    <th>What it is</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {shown.map((one) => (
+                    <tr key={`${one.name} ${one.uri}`}>
+                      <th scope="row">
+                        <Words>{one.title ?? one.name}</Words>
+                      </th>
+                      <td>
+                        <code>
+                          <Words>{one.uri}</Words>
+                        </code>
+                        {one.isTemplate && <span className="tag">template</span>}
+                      </td>
+                      <td>
+                        <Words>{one.mimeType ?? "–"}</Words>
+                      </td>
+                      <td>
+                        <Words>{one.description}</Words>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+interface PromptRow {
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly arguments: readonly { readonly name: string; readonly required?: boolean }[];
+}
+
+/** The prompts of a server with their arguments. */
+export function Prompts({ server }: { readonly server: string }): ReactNode {
+  const query = useAsk<{ prompts: readonly PromptRow[] }>(PROMPTS, { server });
+  return (
+    <Loaded query={query} what="The list of prompts">
+      {({ prompts }) =>
+        prompts.length === 0 ? (
+          <Empty>It offers no prompts.</Empty>
+        ) : (
+          <ul className="cards">
+            {prompts.map((prompt) => (
+              <li key={prompt.name} className="card">
+                <h2>
+                  <Words>{prompt.name}</Words>
+                </h2>
+                <p className="about">
+                  <Words>{prompt.description}</Words>
+                </p>
+                <p className="row">
+                  {prompt.arguments.map(({ name, required }) => (
+                    <span key={name} className="tag">
+                      <Words>{name}</Words>
+                      {required === true ? "" : " (optional)"}
+                    </span>
+                  ))}
+                </p>
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  );
+}
