@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { Process, freePort } from "../process.mjs";
@@ -106,13 +107,19 @@ async function stay(bench, browser, gateway, address) {
   await settled(page);
   const looks = [];
   const began = performance.now();
-  const timer = setInterval(async () => {
-    await session.send("HeapProfiler.collectGarbage");
-    const { usedSize } = await session.send("Runtime.getHeapUsage");
-    looks.push([performance.now() - began, usedSize / MB]);
-  }, LOOK_MS);
+  let isOver = false;
+  const look = async () => {
+    while (!isOver) {
+      await session.send("HeapProfiler.collectGarbage");
+      const { usedSize } = await session.send("Runtime.getHeapUsage");
+      looks.push([performance.now() - began, usedSize / MB]);
+      await setTimeout(LOOK_MS);
+    }
+  };
+  const looking = look();
   await bench.drive(gateway, { dialect: "legacy", call: "echo", connections: 8, rate: RATE, ms });
-  clearInterval(timer);
+  isOver = true;
+  await looking;
   // The first third fills caches.
   const steady = looks.slice(Math.floor(looks.length / 3));
   bench.figure("ui_heap_mb", [looks.at(-1)[1]]);

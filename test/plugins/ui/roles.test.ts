@@ -35,7 +35,7 @@ async function startFull(): Promise<string> {
     const headers = { authorization: `Bearer ${KEYS.admin}`, "content-type": "application/json" };
     const init = { method: "POST", headers, body: JSON.stringify(body) };
     const { ok } = await fetch(`${url}/_meta/team-auth/${path}`, init);
-    expect(ok, path).toBe(true);
+    expect({ path, ok }).toEqual({ path, ok: true });
   };
   await post("users", { id: "ada" });
   await post("libraries", { uid: "atlas", owner: "ada" });
