@@ -78,7 +78,7 @@ export const LONG: readonly string[] = [
   "test/plugins/mcp/replicas.test.ts",
   "test/plugins/nats/{away,driver,kill}.test.ts",
   "test/plugins/oauth/clients.test.ts",
-  "test/plugins/oauth-client/heap.test.ts",
+  "test/plugins/oauth-client/{command,heap}.test.ts",
   "test/plugins/openapi/{call,mcpo,timeout}.test.ts",
   "test/plugins/postgres/**/*.test.ts",
   "test/plugins/ratelimit/fleet.test.ts",
