@@ -37,7 +37,13 @@ export { librariesOf } from "./libraries.ts";
 export type { FindCredential, StandIn } from "../http/auth/authentication.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
 export { readRef } from "../http/auth/principal.ts";
-export { type Bearer, readBearer, readUnprovenClaims } from "../http/auth/key.ts";
+export {
+  type Bearer,
+  type NamedPassword,
+  readBasic,
+  readBearer,
+  readUnprovenClaims,
+} from "../http/auth/key.ts";
 export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";

@@ -1,6 +1,6 @@
 import type { RouteEvent } from "propylon";
 import { findResource } from "./authorization.ts";
-import { readUnprovenClaims } from "propylon/kit";
+import { readBasic, readUnprovenClaims } from "propylon/kit";
 import { ASSERTION_TYPE } from "./client-assertions.ts";
 import { checkKeyed, type ClientProof, type ProvenClient } from "./clients.ts";
 import { readForm, required, type Parameters } from "./form.ts";
@@ -166,7 +166,7 @@ function proofOf({ req }: RouteEvent, form: Parameters): ClientProof {
 }
 
 function basicProof(authorization: string, form: Parameters): ClientProof {
-  const basic = readBasic(authorization);
+  const basic = readPair(authorization);
   const named = form.get("client_id");
   if (!basic || (named !== undefined && named !== basic.id)) throw notOneWay();
   return basic;
@@ -184,13 +184,12 @@ function notOneWay(): OauthError {
   });
 }
 
-function readBasic(authorization: string): ClientProof | undefined {
-  const [, encoded] = /^Basic +([A-Za-z0-9+/=]{1,2000}) *$/i.exec(authorization) ?? [];
-  const pair = encoded === undefined ? "" : Buffer.from(encoded, "base64").toString();
-  const at = pair.indexOf(":");
-  if (at < 1) return undefined;
+/** RFC 6749 section 2.3.1: both are encoded as in a form. */
+function readPair(authorization: string): ClientProof | undefined {
+  const pair = readBasic(authorization);
+  if (!pair || pair.name === "") return undefined;
   try {
-    return { id: formDecoded(pair.slice(0, at)), secret: formDecoded(pair.slice(at + 1)) };
+    return { id: formDecoded(pair.name), secret: formDecoded(pair.password) };
   } catch {
     return undefined;
   }

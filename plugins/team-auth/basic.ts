@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { GatewayError, type Credentials, type Identity } from "propylon";
-import { Recent } from "propylon/kit";
+import { readBasic, Recent } from "propylon/kit";
 import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";
 import { away, refusalMessage, type RefusalReason } from "./refusals.ts";
@@ -48,7 +48,7 @@ export class BasicLogin {
     headers,
     remoteAddress = "",
   }: Credentials): Identity | Promise<Identity> | undefined {
-    const pair = readPair(headers["authorization"]);
+    const pair = readBasic(String(headers["authorization"] ?? ""));
     const account = pair && this.#parts.accountOf(pair.name);
     // A name that is not an account's may be known to another: names are no secret, passwords are.
     if (!pair || !account) return undefined;
@@ -130,13 +130,4 @@ export function createBasicLogin(issuer: Issuer, refused: BasicLoginParts["refus
     return snapshot.accounts.get(name);
   };
   return new BasicLogin({ accountOf, guesses: new Guesses(), refused });
-}
-
-function readPair(
-  header: string | string[] | undefined,
-): { readonly name: string; readonly password: string } | undefined {
-  const [, text = ""] = /^Basic +([\w+/-]+={0,2}) *$/i.exec(String(header ?? "")) ?? [];
-  const pair = Buffer.from(text, "base64").toString();
-  const colon = pair.indexOf(":");
-  return colon < 1 ? undefined : { name: pair.slice(0, colon), password: pair.slice(colon + 1) };
 }

@@ -81,7 +81,33 @@ export interface Bearer {
   readonly basic: boolean;
 }
 
-const FORM = /^(Bearer|Basic) +(\S+) *$/i;
+const BEARER = /^Bearer +(\S+) *$/i;
+const BASIC = /^Basic +([\w+/-]+={0,2}) *$/i;
+
+/**
+ * Name and password of HTTP Basic (RFC 7617).
+ *
+ * @example const { name, password }: NamedPassword = readBasic("Basic YTpi")!; // a, b
+ */
+export interface NamedPassword {
+  readonly name: string;
+  readonly password: string;
+}
+
+/**
+ * The name and the password of an `Authorization` header; `undefined` for another scheme, and for text that is not base64 or has no
+ * colon. Either may be empty.
+ *
+ * @example const { name, password } = readBasic(String(headers["authorization"])) ?? {};
+ */
+export function readBasic(authorization: string): NamedPassword | undefined {
+  const [, encoded] = BASIC.exec(authorization) ?? [];
+  if (encoded === undefined) return undefined;
+  const pair = Buffer.from(encoded, "base64").toString();
+  const colon = pair.indexOf(":");
+  if (colon < 0) return undefined;
+  return { name: pair.slice(0, colon), password: pair.slice(colon + 1) };
+}
 
 /**
  * The token of an `Authorization` header: `Bearer`, or `Basic` with the key as password and any user, as mcpo takes it.
@@ -90,12 +116,10 @@ const FORM = /^(Bearer|Basic) +(\S+) *$/i;
  * @example const token = readBearer(String(headers["authorization"]))?.token;
  */
 export function readBearer(authorization: string): Bearer | undefined {
-  const [, scheme, value] = FORM.exec(authorization) ?? [];
-  if (scheme === undefined || value === undefined) return undefined;
-  if (scheme.toLowerCase() === "bearer") return { token: value, basic: false };
-  const pair = Buffer.from(value, "base64").toString();
-  const colon = pair.indexOf(":");
-  return colon < 0 ? undefined : { token: pair.slice(colon + 1), basic: true };
+  const [, token] = BEARER.exec(authorization) ?? [];
+  if (token !== undefined) return { token, basic: false };
+  const pair = readBasic(authorization);
+  return pair && { token: pair.password, basic: true };
 }
 
 /**

@@ -5,6 +5,7 @@ import { createKeyring } from "../../../../core/http/auth/authenticator.ts";
 import {
   createKey,
   isMistyped,
+  readBasic,
   readBearer,
   readUnprovenClaims,
 } from "../../../../core/http/auth/key.ts";
@@ -108,4 +109,30 @@ describe("the unproven claims of a token", () => {
     ])
       expect(readUnprovenClaims(text), `"${text}"`).toBeUndefined();
   });
+});
+
+describe("a name and a password in Basic", () => {
+  const encode = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
+
+  it("are what was sent, with any characters but a colon in the name", () => {
+    const name = fc.string({ unit: "grapheme" }).filter((text) => !text.includes(":"));
+    fc.assert(
+      fc.property(name, fc.string({ unit: "grapheme" }), (user, password) => {
+        expect(readBasic(encode(`${user}:${password}`))).toEqual({ name: user, password });
+        const bearer = { token: password, basic: true };
+        expect(readBearer(encode(`${user}:${password}`))).toEqual(bearer);
+      }),
+    );
+  });
+
+  it.each([
+    "",
+    "Basic",
+    "Basic ",
+    "Basic !!!",
+    "Basic a b",
+    "Bearer YTpi",
+    "Basic YWI=",
+    "Basic YTpi===",
+  ])("are not in %j", (text) => expect(readBasic(text)).toBeUndefined());
 });
