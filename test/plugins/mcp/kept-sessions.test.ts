@@ -276,8 +276,9 @@ it("sessions that made way, or were unused too long, do not come back", async ()
   ]);
   await rig.restart(undefined, { limits: { sessionIdle: "50ms" } });
   expect(await rig.ping(three)).toBe(200);
+  // What is kept of the other one may go first.
+  await until(() => rig.served.endpoint.sessionCount === 0);
   await until(async () => (await rig.kept.keys()).length < 2);
-  expect(rig.served.endpoint.sessionCount).toBe(0);
   expect(await rig.ping(three)).toBe(404);
 });
 
