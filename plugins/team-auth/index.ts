@@ -6,6 +6,7 @@ import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { Libraries } from "./service.ts";
+import { warnOfOtherNames } from "./warnings.ts";
 
 export * from "./service.ts";
 
@@ -29,6 +30,7 @@ export default definePlugin({
     });
     gateway.authenticator("service-accounts", (credentials) => accounts.authenticate(credentials));
     gateway.check("team-auth", () => issuer.check());
+    warnOfOtherNames(gateway);
     // `propylon check` looks at the config alone.
     gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
     return issuer.service;
