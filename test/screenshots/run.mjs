@@ -1,5 +1,6 @@
 // npm run screenshots: every page of the web interface, from a gateway that runs, into docs/images. Needs Chromium.
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +23,12 @@ const PAGES = {
   workspaces: "/panels/console/workspaces",
   agents: "/panels/console/agents",
   chat: "/panels/console/chat?workspace=ws_work&settings=1",
+  try: "/try/everything/get-sum",
+  access: "/access?server=everything&tool=get-sum",
 };
+/** Pages of a gateway that issues tokens; its admin signs in. */
+const ISSUER_PAGES = { tokens: "/access?view=tokens", teams: "/access?view=teams" };
+const KEY = "ppk_screenshots_of_an_administrator";
 
 const server = (name) =>
   join(root, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
@@ -69,7 +75,8 @@ const CONFIG = {
     sqlite: {},
     console: { allowedAddresses: ["127.0.0.1"], healthInterval: "1s" },
     ui: {},
-    admin: {},
+    admin: { allowConfigEdits: true },
+    access: {},
     gating: {},
     openapi: {},
     events: {},
@@ -79,22 +86,87 @@ const CONFIG = {
   },
 };
 
+const ISSUER = {
+  store: `sqlite:${join(folder, "issuer.db")}`,
+  name: "issuer",
+  listeners: { main: { host: "127.0.0.1", port: 0 } },
+  management: { mutations: true },
+  auth: {
+    keys: {
+      admin: {
+        role: "admin",
+        hash: `sha256:${createHash("sha256").update(KEY).digest("hex")}`,
+      },
+    },
+  },
+  plugins: {
+    ui: {},
+    admin: {},
+    gating: { state: false },
+    events: {},
+    sessions: {},
+    sqlite: {},
+    "team-auth": { secretKeys: ["a secret of the pictures that is long enough"] },
+  },
+};
+
 build();
-const file = join(folder, "gateway.json");
-writeFileSync(file, JSON.stringify(CONFIG));
-const gateway = spawn(process.execPath, [join(root, "dist/plugins/cli.js"), "start", file], {
-  stdio: ["ignore", "pipe", "inherit"],
-});
 try {
-  const url = await readUrl(gateway.stdout);
-  await makeCalls(url);
-  await makeTeam(url);
-  await takeAll(url);
+  await withGateway(CONFIG, async (url) => {
+    await makeCalls(url);
+    await makeTeam(url);
+    await takeAll(url, PAGES, async () => {});
+  });
+  await withGateway(ISSUER, async (url) => {
+    await makeDirectory(url);
+    await takeAll(url, ISSUER_PAGES, signIn);
+  });
 } finally {
-  gateway.kill();
-  await once(gateway, "exit");
   await model.close();
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Runs a gateway while something is done with it. */
+async function withGateway(config, work) {
+  const file = join(folder, `${config.name}.json`);
+  writeFileSync(file, JSON.stringify(config));
+  const gateway = spawn(process.execPath, [join(root, "dist/plugins/cli.js"), "start", file], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    await work(await readUrl(gateway.stdout));
+  } finally {
+    gateway.kill();
+    await once(gateway, "exit");
+  }
+}
+
+/** People, libraries, tokens and a team. */
+async function makeDirectory(url) {
+  const post = (path, body) =>
+    fetch(`${url}/_meta/team-auth/${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  for (const id of ["ada", "grace"]) await post("users", { id });
+  for (const [uid, owner, workspace_id] of [
+    ["papers", "ada", "ws-research"],
+    ["contracts", "ada", "ws-legal"],
+    ["handbook", "grace", "ws-research"],
+  ])
+    await post("libraries", { uid, owner, workspace_id });
+  await post("tokens", { user: "ada", name: "laptop", libraries: ["papers", "contracts"] });
+  await post("tokens", { user: "grace", name: "notebook", libraries: ["handbook"] });
+  const id = "a3f10000-0000-4000-8000-00000000000a";
+  await post("teams", { id, name: "Kottos" });
+}
+
+async function signIn(page, url) {
+  await page.goto(`${url}/ui/`);
+  await page.getByLabel("Key or token").fill(KEY);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("live", { exact: true }).waitFor();
 }
 
 /** The line that says what runs is written once every server had its chance. */
@@ -144,7 +216,7 @@ async function talk(page) {
   await page.getByText("it stands between").waitFor();
 }
 
-async function takeAll(url) {
+async function takeAll(url, pages, prepare) {
   mkdirSync(join(root, "docs/images"), { recursive: true });
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -155,7 +227,8 @@ async function takeAll(url) {
       const viewport = { width: Number(width), height };
       const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
       const page = await context.newPage();
-      for (const [name, path] of Object.entries(PAGES)) {
+      await prepare(page, url);
+      for (const [name, path] of Object.entries(pages)) {
         await page.goto(`${url}/ui${path}`);
         await page.getByText("live", { exact: true }).waitFor();
         await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
