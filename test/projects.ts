@@ -65,7 +65,7 @@ export const LONG: readonly string[] = [
   "test/plugins/team-auth/{demo,migration-kill}.test.ts",
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,control,edit-kill,evict,fuzz,hostile-pattern}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,second-process,sigterm,store-kill,store-sigterm,tasks-kill}.test.ts",
-  "test/e2e/{store-away,templates-projects,terminal,third-party,tutorials,ui-package,unread}.test.ts",
+  "test/e2e/{replica-kill,store-away,templates-projects,terminal,third-party,tutorials,ui-package,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",
   "test/e2e/team-auth/{eviction,forged-tokens,isolation,replay,revocation}.test.ts",
   "test/plugins/a2a/elicitation.test.ts",
