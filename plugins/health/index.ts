@@ -6,6 +6,7 @@ import { GatewayHealth } from "./health.ts";
 import { createProbeDurations, registerMetrics } from "./metrics.ts";
 import { ModelChecks } from "./models.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
+import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { ServerChecks } from "./servers.ts";
 import { GET_HEALTH, Health } from "./service.ts";
@@ -33,6 +34,7 @@ export default definePlugin({
     const applied = gateway.keep("applied", () => ({ at: new Date().toISOString() }));
     registerRoutes(gateway, { health, agents, lastReload: () => applied.at });
     registerMetrics(gateway.metrics, health, { agents, servers });
+    if (agents) registerPanels(gateway);
     gateway.hook("reload:done", (report) => {
       if (report.applied) applied.at = report.at;
     });

@@ -168,3 +168,41 @@ describe("the faces of health", () => {
     expect((await readDetails(url)).servers).toEqual({});
   });
 });
+
+describe("the panel of the agents", () => {
+  it("names each agent with its health, the reason and the time, and is not there without agents", async () => {
+    const { url } = await setupTeam({
+      agents: { research: { servers: ["argos"] } },
+      plugins: [health, gating, admin],
+      config: { servers: { argos: { url: await refusingUrl() } } },
+    });
+    const panelsOf = async (at: string): Promise<readonly Panel[]> =>
+      ((await (await fetch(`${at}/_meta/ui`)).json()) as { panels: Panel[] }).panels;
+    const panel = (await panelsOf(url)).find(({ id }) => id === "health/agents");
+    const { from, rows, columns } = panel!.view.table;
+    expect(`${from} ${rows}`).toBe("GET /_meta/health /agents");
+    const { agents: shown } = (await readDetails(url)) as unknown as {
+      agents: Record<string, Record<string, unknown>>;
+    };
+    const values = columns.map(({ label, value }) => [label, shown["research"]![value.slice(1)]]);
+    expect(Object.fromEntries(values)).toEqual({
+      Agent: undefined,
+      Health: expect.stringMatching(/^(?:degraded|error)$/),
+      Reason: expect.stringContaining("argos"),
+      Checked: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    });
+    const without = await setupGateway({ plugins: [health, gating, admin], client: false });
+    expect(await panelsOf(without.url)).toEqual([]);
+  });
+});
+
+interface Panel {
+  readonly id: string;
+  readonly view: {
+    readonly table: {
+      readonly from: string;
+      readonly rows: string;
+      readonly columns: readonly { readonly label: string; readonly value: string }[];
+    };
+  };
+}
