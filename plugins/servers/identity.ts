@@ -5,7 +5,7 @@ import {
   type KeyObject,
   sign,
 } from "node:crypto";
-import { type Kv, librariesOf } from "propylon/kit";
+import { type Fernet, type Kv, librariesOf } from "propylon/kit";
 import { type Call, type Control, type GatewayConfig, GatewayError, type Json } from "propylon";
 import { z } from "zod";
 import { withIdentity } from "./envelope.ts";
@@ -23,6 +23,15 @@ export type StoredKey = z.infer<typeof keySchema>;
 
 /** Schema of the stored key. */
 export const storedKeySchema = keySchema;
+
+/** Schema of the key where it is sealed: another name, as gateways of before cannot read that. */
+export const sealedKeySchema = z.object({ sealed: z.string() });
+
+/** Where a sealed key is kept, and what opens it. */
+export interface KeySeal {
+  readonly kv: Kv<z.infer<typeof sealedKeySchema>>;
+  readonly fernet: Fernet;
+}
 
 interface SigningKey {
   readonly kid: string;
@@ -44,13 +53,16 @@ export interface Assertion {
  */
 export class Assertions implements AssertionKeysService {
   readonly #kv: Kv<StoredKey>;
+  readonly #seal: KeySeal | undefined;
   #key: Promise<SigningKey> | undefined;
   #isPublished = false;
   /** Whether any server is told. */
   isUsed = false;
 
-  constructor(kv: Kv<StoredKey>) {
+  /** @param seal `undefined` where there is no key to seal with, or nothing that outlives the process */
+  constructor(kv: Kv<StoredKey>, seal?: KeySeal) {
     this.#kv = kv;
+    this.#seal = seal;
   }
 
   publish(): void {
@@ -86,7 +98,9 @@ export class Assertions implements AssertionKeysService {
   }
 
   #load(): Promise<SigningKey> {
-    this.#key ??= this.#read().catch((error: unknown) => {
+    const read = async (): Promise<SigningKey> =>
+      this.#seal ? this.#readSealed(this.#seal) : this.#read();
+    this.#key ??= read().catch((error: unknown) => {
       this.#key = undefined;
       throw error;
     });
@@ -101,10 +115,30 @@ export class Assertions implements AssertionKeysService {
     if ((await this.#kv.create("signing", made)) !== undefined) return toSigningKey(made);
     const first = await this.#kv.get("signing");
     if (first) return toSigningKey(first.value);
-    throw new GatewayError("invalid", "The key of assertions in the store cannot be read.", {
-      hint: "The log says why. A newer gateway may have written it.",
-    });
+    throw unreadable();
   }
+
+  /** A key that stands there in the open is sealed, and stays the same: servers know it. */
+  async #readSealed({ kv, fernet }: KeySeal): Promise<SigningKey> {
+    const known = await kv.get("sealed");
+    if (known) return toSigningKey(openKey(fernet, known.value.sealed));
+    const made = (await this.#kv.get("signing"))?.value ?? createStoredKey();
+    await kv.create("sealed", { sealed: fernet.seal(JSON.stringify(made)) });
+    const first = await kv.get("sealed");
+    if (!first) throw unreadable();
+    await this.#kv.delete("signing");
+    return toSigningKey(openKey(fernet, first.value.sealed));
+  }
+}
+
+function unreadable(): GatewayError {
+  return new GatewayError("invalid", "The key of assertions in the store cannot be read.", {
+    hint: "The log says why. A newer gateway may have written it.",
+  });
+}
+
+function openKey(fernet: Fernet, sealed: string): StoredKey {
+  return keySchema.parse(JSON.parse(fernet.open(sealed)));
 }
 
 function unpublished(server: string): GatewayError {

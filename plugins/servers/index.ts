@@ -1,8 +1,9 @@
 import { definePlugin, type ServerType } from "propylon";
 import { httpServerSchema, perGeneration, stdioServerSchema } from "propylon/kit";
 import { identifier } from "./audience.ts";
+import { createAssertions } from "./create-assertions.ts";
 import type { UpstreamConfig } from "./dial.ts";
-import { Assertions, issuerOf, storedKeySchema } from "./identity.ts";
+import { issuerOf } from "./identity.ts";
 import { LoginSources, serviceOf } from "./logins.ts";
 import { McpServers } from "./service.ts";
 import { Upstream } from "./upstream.ts";
@@ -15,9 +16,9 @@ export default definePlugin({
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
   provides: McpServers,
   setup(gateway) {
-    const { log, files, control, store } = gateway;
+    const { log, files, control } = gateway;
     const { name, version, limits } = control.settings;
-    const assertions = new Assertions(store.kv("identity", { schema: storedKeySchema }));
+    const assertions = createAssertions(gateway);
     const logins = new LoginSources();
     const issuer = perGeneration(gateway, () => issuerOf(control));
     const made = {

@@ -1,8 +1,11 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { once } from "node:events";
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from "jose";
 import { pino } from "pino";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { definePlugin, type GatewayConfigInput, type Json } from "../../../core/index.ts";
 import {
   connectClient,
@@ -12,6 +15,7 @@ import {
   team,
   user,
 } from "../../../core/testing/index.ts";
+import { Fernet } from "../../../core/kit/index.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import access from "../../../plugins/access/index.ts";
 import { Assertions, storedKeySchema } from "../../../plugins/servers/identity.ts";
@@ -235,6 +239,39 @@ describe("an assertion", () => {
       await gateway.close({ grace: 0 });
     }
     expect(kids[0]).toBe(kids[1]);
+  });
+
+  it("is signed with the key of before once that is sealed, and the store has it no more in the open", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "propylon-identity-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const config: GatewayConfigInput = {
+      store: `sqlite:${join(folder, "gateway.db")}`,
+      servers: { shop: { url: "http://127.0.0.1:9/mcp", identity: "assertion" } },
+    };
+    const start = async () => {
+      const { gateway, url } = await setupGateway({ plugins: [access], config, client: false });
+      const { keys } = (await (await fetch(url + JWKS)).json()) as { keys: Json[] };
+      const warnings = gateway.describe().warnings.map(({ message }) => message);
+      await gateway.close({ grace: 0 });
+      return { kid: keys[0]!["kid"], warnings: warnings.join(" ") };
+    };
+    const stored = (): string =>
+      readdirSync(folder)
+        .map((name) => readFileSync(join(folder, name), "latin1"))
+        .join("");
+    const open = await start();
+    expect(open.warnings).toContain("stands in the store in the open");
+    expect(stored()).toMatch(/"d":"[\w-]{43}"/);
+    vi.stubEnv("SECRET_KEY", "a secret of this test that is long enough");
+    for (const _ of [1, 2]) {
+      const sealed = await start();
+      expect(sealed.kid).toBe(open.kid);
+      expect(sealed.warnings).not.toContain("in the open");
+    }
+    expect(stored()).not.toMatch(/"d":"[\w-]{43}"/);
+    const [token] = /gAAAAA[\w-]+={0,2}/.exec(stored()) ?? [];
+    expect(new Fernet([process.env["SECRET_KEY"]!]).open(token!)).toContain('"d":');
   });
 });
 
