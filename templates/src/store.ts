@@ -21,9 +21,15 @@ export function fitStore(
   if (STORE.test(config) && !usesPostgres) return files;
   return files.map((file) => {
     const text = withoutFile(file.path, file.content.toString("utf8"));
-    const fitted = usesPostgres ? (POSTGRES[file.path]?.(text) ?? text) : text;
-    return { ...file, content: Buffer.from(fitted) };
+    const wanted = usesPostgres ? (POSTGRES[file.path]?.(text) ?? text) : text;
+    const isTested = file.path === "package.json" && usesPostgres && files.some(isTestWithFile);
+    return { ...file, content: Buffer.from(isTested ? addDevelopment(wanted, LIBSQL) : wanted) };
   });
+}
+
+/** A test that has a file of its own for a store, whatever the gateway has. */
+function isTestWithFile({ path, content }: ProjectFile): boolean {
+  return path.startsWith("test/") && content.includes("sqlite:");
 }
 
 function withoutFile(path: string, text: string): string {
@@ -49,6 +55,8 @@ const POSTGRES: Readonly<Record<string, (text: string) => string>> = {
       .replace(/\n## What survives\n[\s\S]*$/, "")
       .replace(/^\| `(?:STORE|\.store\/)`.*\n/gm, "") + README,
 };
+
+const LIBSQL = { libsql: "^0.5.29" };
 
 /** The variable in the default makes the password the only secret, and tells a build which store it is. */
 const CONFIG = `# What has to outlive the process is in PostgreSQL; STORE names another database than that of compose.yaml.
@@ -86,11 +94,17 @@ docker compose exec -T postgres pg_dump -U gateway gateway > backup.sql
 function fitManifest(text: string): string {
   const manifest = JSON.parse(text) as Record<"dependencies" | "devDependencies", object>;
   const { libsql: _, ...dependencies } = manifest.dependencies as Record<string, string>;
-  const development = Object.entries({ ...manifest.devDependencies, pg: "^8.23.1" });
+  return addDevelopment(JSON.stringify({ ...manifest, dependencies }), { pg: "^8.23.1" });
+}
+
+/** A manifest with more packages for development, in the order of their names. */
+function addDevelopment(text: string, packages: Readonly<Record<string, string>>): string {
+  const manifest = JSON.parse(text) as Record<"devDependencies", object>;
+  const development = Object.entries({ ...manifest.devDependencies, ...packages });
   const devDependencies = Object.fromEntries(
     development.toSorted(([left], [right]) => (left < right ? -1 : 1)),
   );
-  return `${JSON.stringify({ ...manifest, dependencies, devDependencies }, undefined, 2)}\n`;
+  return `${JSON.stringify({ ...manifest, devDependencies }, undefined, 2)}\n`;
 }
 
 function fitCompose(text: string): string {

@@ -20,6 +20,10 @@ export const TEMPLATES = [
     name: "lifecycle",
     hint: "tools that start, watch and stop long-running agents",
   },
+  {
+    name: "team-console",
+    hint: "a console for teams of agents: hosts, workspaces and chat in a browser",
+  },
   { name: "plugin", hint: "a plugin as a package of its own, ready to publish" },
 ] as const;
 

@@ -84,6 +84,7 @@ const CALLS: Readonly<
   ],
   "agent-team": [{ path: "/agents/engineering/mcp", name: "get_health", args: {}, said: "model" }],
   lifecycle: [{ name: "agent_status", args: { agent_ids: ["nobody"] }, said: "Agent not found" }],
+  "team-console": [{ name: "recent_changes", args: {}, said: "[]" }],
   "a2a-runtime": [
     { name: "checksum", args: { text: "" }, said: "e3b0c44298fc1c149afbf4c8996fb924" },
     { name: "list_allowed_directories", args: {}, said: "/workspace" },
