@@ -96,6 +96,8 @@ class Outcome {
   lost = 0;
   /** Answers of HTTP that a session is not there. */
   terminated = 0;
+  /** Answers to questions whose request was broken by a kill: official clients do not send them again, so the call times out. */
+  unsaid = 0;
   /** Anything else, in words. */
   readonly wrong: string[] = [];
 
@@ -103,9 +105,14 @@ class Outcome {
     const code = error instanceof McpError ? (error.data as { code?: string })?.code : undefined;
     // A connection that broke while it waited is one that a client may use again.
     const isBroken = error instanceof TypeError || /\b503\b/.test(String(error));
-    if (code === "unavailable" || isBroken) this.lost++;
+    const isUnsaid = /Request timed out/.test(String(error)) && this.unsaid-- > 0;
+    if (code === "unavailable" || isBroken || isUnsaid) this.lost++;
     else this.wrong.push(String(error));
   }
+}
+
+function isAnswer(init: RequestInit | undefined): boolean {
+  return typeof init?.body === "string" && !("method" in (JSON.parse(init.body) as object));
 }
 
 /** Sends each request to another gateway, past those that do not listen, as a balancer does. */
@@ -120,7 +127,9 @@ function roam(fleet: readonly Program[], outcome: Outcome): typeof fetch {
         return response;
       } catch (error) {
         const { cause } = error as { cause?: { code?: string } };
-        if (cause?.code !== "ECONNREFUSED" || tries > 20) throw error;
+        if (cause?.code === "ECONNREFUSED" && tries <= 20) continue;
+        if (isAnswer(init)) outcome.unsaid++;
+        throw error;
       }
     }
   };
