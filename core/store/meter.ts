@@ -101,7 +101,7 @@ export class StoreMeter implements Meter {
       // A clock that is behind must not take tokens away, and one ahead fills once.
       const at = Math.max(Date.now(), entry?.value.at ?? 0);
       const before = living(entry?.value.held, at);
-      const change = edit(this.#refill(entry?.value, before, at), at, before);
+      const change = edit(this.#refill(entry?.value, at), at, before);
       const held = "held" in change ? change.held : before;
       const tokens = Math.min(this.#room(held), change.tokens);
       const level = { tokens, at, ...(held && { held }) };
@@ -114,11 +114,19 @@ export class StoreMeter implements Meter {
     });
   }
 
-  #refill(level: Level | undefined, held: Level["held"], now: number): number {
+  /** As it fills from one end of what is held to the next: until then a dead one may have used it, so nothing comes back for it before. */
+  #refill(level: Level | undefined, now: number): number {
     const { burst, interval } = this.#options;
     if (!level) return burst;
-    const filled = level.tokens + ((now - level.at) * burst) / interval;
-    return Math.min(this.#room(held), filled);
+    const ends = Object.values(level.held ?? {}).map(({ until }) => until);
+    let { tokens, at } = level;
+    for (const end of [...ends.filter((each) => each <= now), now].toSorted((a, b) => a - b)) {
+      const from = at;
+      at = Math.max(at, end);
+      const held = living(level.held, from);
+      tokens = Math.min(this.#room(held), tokens + ((at - from) * burst) / interval);
+    }
+    return tokens;
   }
 
   /** What the bucket holds beside what gateways hold. */

@@ -102,8 +102,24 @@ it("what is given back is there for others, what a dead one held only as the buc
   // It does not fill above what all hold.
   vi.advanceTimersByTime(500);
   expect(await two.hold(5, { left: 15, ttl: 10_000 })).toMatchObject({ held: 15, tokens: 0 });
-  // The first one shows no life any more: what it held comes back as the bucket fills, no faster.
-  vi.advanceTimersByTime(501);
+  // The first one shows no life any more, and may have used all at its end: what it held comes back from then on, as the bucket fills.
+  vi.advanceTimersByTime(500);
+  expect(await two.hold(0, { left: 15, ttl: 10_000 })).toMatchObject({ held: 15, tokens: 0 });
+  vi.advanceTimersByTime(500);
   expect(await two.hold(0, { left: 15, ttl: 10_000 })).toMatchObject({ held: 15, tokens: 5 });
   expect(await one.hold(0, { left: 5, ttl: TTL })).toMatchObject({ held: 0 });
+});
+
+it("a dead one may have used what it held at its very end", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
+  const driver = Object.assign(new MemoryDriver(), { shared: true });
+  const [one, two] = [new Holder(driver), new Holder(driver)];
+  await one.hold(5);
+  vi.advanceTimersByTime(TTL - 1);
+  expect([1, 2, 3, 4, 5, 6].filter(() => one.use())).toHaveLength(5);
+  vi.advanceTimersByTime(1);
+  await two.hold(BURST);
+  let used = 0;
+  while (two.use()) used++;
+  expect(used).toBe(BURST - 5);
 });
