@@ -66,7 +66,7 @@ describe("questions", () => {
     const folder = openFull();
     const terminal = openTerminal(creator, folder);
     await terminal.see("What is it for?");
-    terminal.press(KEYS.down.repeat(5) + KEYS.enter);
+    terminal.press(KEYS.down.repeat(6) + KEYS.enter);
     await terminal.see("Directory of the new project?");
     await terminal.see("my-plugin");
     terminal.press(KEYS.enter);

@@ -50,8 +50,11 @@ export function openTerminal(
         return;
       }
       const more = await Promise.race([once(child.stdout, "data"), ended]);
-      if (typeof more === "number" && !output().includes(wanted, seen))
-        throw new Error(`It ended with ${more}, and "${wanted}" was not there:\n${output()}`);
+      // A program that a signal ended has no exit code.
+      if (!Array.isArray(more) && !output().includes(wanted, seen))
+        throw new Error(
+          `It ended with ${String(more)}, and "${wanted}" was not there:\n${output()}`,
+        );
     }
   };
   return { press: (keys) => void child.stdin.write(keys), see, output, ended };
