@@ -5,7 +5,7 @@ export const MASK = "***";
 const SECRET_NAME =
   /(?:^|[-_.])(?:authorization|bearer|cookie|dsn|hash|pass(?:word|phrase|wd)?|pwd|secrets?|signature|tokens?|credentials?|api[-_]?keys?|private[-_]?keys?|access[-_]?keys?)$/i;
 const SECRET_CAMEL =
-  /(?:apiKey|privateKey|accessKey|[a-z](?:Token|Secret|Password|Passphrase|Credentials?))$/;
+  /(?:apiKey|privateKey|[aA]ccessKey(?:Id)?|[a-z](?:Token|Secret|Password|Passphrase|Credentials?))$/;
 
 /** Words in the name of a flag that say the same; looser, since a flag is seldom anything else. */
 const SECRET_FLAG =

@@ -1,10 +1,11 @@
 import { resolve } from "node:path";
 import { definePlugin } from "propylon";
 import type { Store as GatewayStore } from "propylon/kit";
-import { notStoredCounter, registerMetrics } from "./metrics.ts";
+import { createBucket } from "./bucket.ts";
+import { bucketFailureCounter, notStoredCounter, registerMetrics } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { storeResults } from "./results.ts";
-import { registerRoutes, urlMaker } from "./routes.ts";
+import { ownFinder, registerRoutes, urlMaker } from "./routes.ts";
 import { Payloads } from "./service.ts";
 import { FolderStorage, MemoryStorage, type PayloadStorage } from "./storage.ts";
 import { StoreStorage } from "./store-storage.ts";
@@ -18,6 +19,7 @@ export default definePlugin({
   config: optionsSchema,
   formerOptions,
   provides: Payloads,
+  packages: ({ bucket }) => (bucket ? ["aws4fetch"] : []),
   setup(gateway) {
     const { config } = gateway;
     // Relative folders start from the config file, like every other path in it.
@@ -29,13 +31,15 @@ export default definePlugin({
       (kept) => kept.close(),
     );
     store.configure({ ...config, urlOf: urlMaker(gateway) });
+    const bucket = createBucket(gateway, bucketFailureCounter(gateway.metrics));
+    const findOwn = ownFinder(gateway, store);
     if (config.results) {
       const notStored = notStoredCounter(gateway.metrics);
-      storeResults(gateway, { store, notStored }, config.results);
+      storeResults(gateway, { store, notStored, findOwn }, config.results);
     }
-    registerRoutes(gateway, store);
+    registerRoutes(gateway, store, findOwn);
     registerMetrics(gateway.metrics, store);
-    gateway.onStart(() => (gateway.control.dryRun ? undefined : store.load()));
+    gateway.onStart(() => (gateway.control.dryRun ? undefined : store.load(bucket)));
     return store;
   },
 });

@@ -12,6 +12,19 @@ export function notStoredCounter(registry: Registry): (code: string) => void {
   return (code) => counter.inc({ code });
 }
 
+/** Registers `payloads_bucket_failures_total`; the function counts one. */
+export function bucketFailureCounter(
+  registry: Registry,
+): (operation: string, reason: string) => void {
+  const counter = new Counter({
+    name: "payloads_bucket_failures_total",
+    help: "Attempts at the bucket that failed, by operation (get, put, delete) and why.",
+    labelNames: ["operation", "reason"],
+    registers: [registry],
+  });
+  return (operation, reason) => counter.inc({ operation, reason });
+}
+
 /** Registers `payloads_stored` and `payloads_bytes`. */
 export function registerMetrics(registry: Registry, store: Store): void {
   const gauges = [

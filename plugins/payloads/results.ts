@@ -10,8 +10,7 @@ import {
 } from "propylon";
 import { z } from "zod";
 import type { PayloadsOptions } from "./options.ts";
-import { findOwn, isPersistent } from "./routes.ts";
-import type { PayloadInfo } from "./service.ts";
+import type { FindOwn } from "./routes.ts";
 import type { Store } from "./store.ts";
 
 type ResultOptions = NonNullable<PayloadsOptions["results"]>;
@@ -38,17 +37,17 @@ export interface ResultStore {
   readonly store: Store;
   /** Told of every result that is sent whole, with the code of the reason. */
   readonly notStored: (code: string) => void;
+  readonly findOwn: FindOwn;
 }
 
 /** Turns large tool results into payloads, and lets their owners read them as resources or in parts. */
 export function storeResults(
   gateway: PluginContext<PayloadsOptions>,
-  { store, notStored }: ResultStore,
+  results: ResultStore,
   options: ResultOptions,
 ): void {
-  const find = (id: string, call: Call): PayloadInfo =>
-    findOwn(store, id, call.principal, isPersistent(gateway));
-  gateway.use("dispatch", replaceLarge({ store, notStored }, options));
+  const { store, findOwn } = results;
+  gateway.use("dispatch", replaceLarge(results, options));
   gateway.tool(READ_TOOL, {
     description:
       "Reads a part of a stored result. Results that are too large to be sent whole name their id.",
@@ -59,13 +58,10 @@ export function storeResults(
     }),
     annotations: { readOnlyHint: true },
     run: async ({ id, offset, length }, call) => {
-      const { size } = find(id, call);
+      const { size } = await findOwn(id, call.principal);
       const bytes = await store.slice(id, offset, offset + length);
-      const { text, from, to } = readText(
-        bytes ?? new Uint8Array(),
-        offset,
-        offset + length >= size,
-      );
+      if (!bytes) throw gone();
+      const { text, from, to } = readText(bytes, offset, offset + length >= size);
       return { text, offset: from, next: to < size ? to : null, size };
     },
   });
@@ -73,9 +69,9 @@ export function storeResults(
     uriTemplate: `${PREFIX}{id}`,
     description: "A tool result that was too large to be sent whole.",
     read: async ({ id = "" }, call) => {
-      const info = find(id, call);
+      const info = await findOwn(id, call.principal);
       const bytes = await store.slice(id, 0, info.size);
-      if (!bytes) throw new GatewayError("not_found", "There is no such payload.");
+      if (!bytes) throw gone();
       return {
         uri: `${PREFIX}${id}`,
         mimeType: info.mimeType,
@@ -83,6 +79,11 @@ export function storeResults(
       };
     },
   });
+}
+
+/** Deleted while it was being read. */
+function gone(): GatewayError {
+  return new GatewayError("not_found", "There is no such payload.");
 }
 
 /** Innermost, so that everyone around it sees what the client gets. */

@@ -1,47 +1,65 @@
 import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
-import { createEtag, isUnmodified, pathParameter, perGeneration } from "propylon/kit";
+import { createEtag, isUnmodified, LookupQuota, pathParameter, perGeneration } from "propylon/kit";
 import type { PayloadsOptions } from "./options.ts";
-import type { PayloadInfo, PayloadStore } from "./service.ts";
+import type { PayloadInfo } from "./service.ts";
+import type { Store } from "./store.ts";
 
 /** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes. */
-export function registerRoutes(gateway: PluginContext<PayloadsOptions>, store: PayloadStore): void {
+export function registerRoutes(
+  gateway: PluginContext<PayloadsOptions>,
+  store: Store,
+  findOwn: FindOwn,
+): void {
+  const presignedTtl = gateway.config.bucket?.presignedTtl;
   const read = async (event: RouteEvent): Promise<Response> => {
     const id = pathParameter(event, "id");
-    const info = findOwn(store, id, event.context.principal, isPersistent(gateway));
+    const info = await findOwn(id, event.context.principal);
     // 404 comes before 406: whether there is anything does not depend on how it is asked for.
     if (!acceptsGzip(event.req.headers.get("accept-encoding"))) throw notAcceptable();
+    if (presignedTtl !== undefined) {
+      const method = event.req.method === "HEAD" ? "HEAD" : "GET";
+      const url = await store.presign(id, method, presignedTtl);
+      if (url !== undefined) return redirect(url);
+    }
     return respond(event, await store.gzip(id), info);
   };
   for (const method of ["GET", "HEAD"] as const)
     gateway.route(method, "/api/agents/:id/payload", { access: "caller", mutates: false }, read);
 }
 
-/** Whether payloads are there after a restart. */
-export function isPersistent({
-  config,
-  store,
-}: Pick<PluginContext<PayloadsOptions>, "config" | "store">): boolean {
-  return config.store !== undefined || store.durable;
-}
+/** Finds a payload for whom it belongs to. */
+export type FindOwn = (id: string, principal: Principal) => Promise<PayloadInfo>;
 
 /**
- * A payload its owner may see, and those who run the gateway. For everyone else there is none: that it exists is nobody's business.
- *
- * @throws {GatewayError} `not_found`
+ * Finds a payload that its owner may see, and those who run the gateway. For everyone else there is none: that it exists is nobody's
+ * business. It throws `not_found`.
  */
-export function findOwn(
-  store: PayloadStore,
-  id: string,
-  { ref, roles }: Principal,
-  outlivesProcess: boolean,
-): PayloadInfo {
-  const info = store.info(id);
-  if (info && (info.owner === ref || roles.has("operator") || roles.has("admin"))) return info;
-  throw new GatewayError("not_found", "There is no such payload.", {
-    hint: outlivesProcess
-      ? "It was never stored, or its time is over."
-      : "It was never stored, its time is over, or the gateway was restarted: payloads are in memory unless the gateway has a store, or plugins.payloads.store names a folder.",
-  });
+export function ownFinder(
+  { config, store }: PluginContext<PayloadsOptions>,
+  payloads: Store,
+): FindOwn {
+  const isPersistent = config.store !== undefined || store.durable;
+  const lookups = new LookupQuota("payloads");
+  return async (id, { ref, roles }) => {
+    const info = payloads.info(id) ?? (await lookups.run(ref, () => payloads.find(id)));
+    if (info && (info.owner === ref || roles.has("operator") || roles.has("admin"))) return info;
+    throw new GatewayError("not_found", "There is no such payload.", {
+      hint: isPersistent
+        ? "It was never stored, or its time is over."
+        : "It was never stored, its time is over, or the gateway was restarted: payloads are in memory unless the gateway has a store, or plugins.payloads.store names a folder.",
+    });
+  };
+}
+
+/** The method and the body of a request stay as they are (RFC 9110 section 15.4.8). The URL is for this reader and this moment. */
+function redirect(location: string): Response {
+  const headers = {
+    location,
+    vary: "Accept-Encoding",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+  };
+  return new Response(null, { status: 307, headers });
 }
 
 function respond(event: RouteEvent, gzip: Uint8Array | undefined, info: PayloadInfo): Response {

@@ -33,7 +33,13 @@ export interface PayloadStore {
     content: string | Uint8Array,
     options: { readonly owner: string; readonly mimeType?: string; readonly ttl?: number },
   ): Promise<PayloadInfo>;
+  /** What this gateway knows; it hears of payloads of other gateways of its store in a moment. */
   info(id: string): PayloadInfo | undefined;
+  /**
+   * The same, and looks in the store that several gateways share where this one knows of none.
+   * @throws {GatewayError} `unavailable`
+   */
+  find(id: string): Promise<PayloadInfo | undefined>;
   /** The gzip bytes. */
   gzip(id: string): Promise<Uint8Array | undefined>;
   /** Bytes `from` (inclusive) to `to` (exclusive) of the uncompressed content. */

@@ -1,4 +1,5 @@
 import { digestOf } from "propylon/kit";
+import type { Bucket, PresignedRead } from "./bucket.ts";
 import { PayloadFolder } from "./folder.ts";
 import type { PayloadInfo } from "./service.ts";
 
@@ -8,12 +9,35 @@ export interface PayloadStorage {
   load(): Promise<ReadonlyMap<string, PayloadInfo>>;
   /** Gzip members, to be read one after the other. */
   read(id: string): Promise<readonly Uint8Array[]>;
-  /** Replaces what is there under this id. */
+  /**
+   * Replaces what is there under this id.
+   * @throws {Overtaken}
+   */
   write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void>;
+  /** @throws {Overtaken} */
   remove(id: string): Promise<void>;
   /** Lets others use it. */
   close(): Promise<void>;
+  /** Puts large payloads there from now on. */
+  use?(bucket: Bucket | undefined): Promise<void>;
+  /** A URL of the bytes; absent where they are not in a bucket, or not one gzip member. */
+  presign?(id: string, read: PresignedRead): Promise<string | undefined>;
+  /** What other gateways do with it. */
+  readonly shared?: SharedIndex | undefined;
 }
+
+/** What several gateways know of the payloads of one store. */
+export interface SharedIndex {
+  /** Tells the id of each that another gateway changes. */
+  follow(onChange: (id: string) => void): void;
+  /** Looks what is there now, since a change takes a moment to be told. */
+  refresh(id: string): Promise<void>;
+  /** What was heard or read last. */
+  info(id: string): PayloadInfo | undefined;
+}
+
+/** Another gateway changed the payload meanwhile: what was to be done begins again, with what is there now. */
+export class Overtaken extends Error {}
 
 /** In memory: gone with the process. */
 export class MemoryStorage implements PayloadStorage {

@@ -1,147 +1,222 @@
 import { randomUUID } from "node:crypto";
-import { digestOf, storeKey, type Kv, type Store } from "propylon/kit";
-import { z } from "zod";
+import { digestOf, type Kv, type Store, type Unsubscribe } from "propylon/kit";
+import type { Bucket, PresignedRead } from "./bucket.ts";
+import {
+  bytesSchema,
+  entrySchema,
+  workSchema,
+  type Bytes,
+  type IndexEntry,
+  type PayloadWork,
+} from "./entries.ts";
 import { PayloadFolder } from "./folder.ts";
+import { Leftovers } from "./leftovers.ts";
+import { objectNameOf, Places } from "./places.ts";
 import type { PayloadInfo } from "./service.ts";
-import { fileNameOf, readEntries, type PayloadStorage } from "./storage.ts";
+import {
+  fileNameOf,
+  Overtaken,
+  readEntries,
+  type PayloadStorage,
+  type SharedIndex,
+} from "./storage.ts";
 
-/** Bytes up to which a payload stands in the store although there is a folder. */
-const SMALL = 64 * 1024;
-/** Bytes of a payload in one value. */
-const PIECE = 192 * 1024;
+/** Looks at the index, where the bytes that it named are gone: others may replace them again and again. */
+const MAX_LOOKS = 5;
 
-const entrySchema = z.object({
-  id: z.string(),
-  info: z.object({
-    size: z.int().min(0),
-    stored: z.int().min(0),
-    mimeType: z.string(),
-    owner: z.string(),
-    createdAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime().exactOptional(),
-  }),
-  /** Names these very bytes. */
-  token: z.uuid(),
-  /** Lengths of the gzip members. */
-  members: z.array(z.int().min(0)),
-  /** How many values hold the bytes; 0: a file. */
-  pieces: z.int().min(0),
-});
-const bytesSchema = z.object({ token: z.uuid(), pieces: z.int().min(0) });
-const workSchema = z.object({
-  gateway: z.string(),
-  id: z.string(),
-  bytes: z.array(bytesSchema),
-});
-
-type Entry = z.output<typeof entrySchema>;
-type Bytes = z.output<typeof bytesSchema>;
-type Work = z.output<typeof workSchema>;
+/** An entry, and the revision of it in the store. */
+interface Known {
+  readonly entry: IndexEntry;
+  readonly rev: number;
+}
 
 /**
- * In the gateway's store: an index, and the bytes in pieces; large ones in a folder, if there is one. Bytes have a new name with every
- * write, and the index names them last, so what it names is there. What is written or removed is noted before: what a crash leaves
- * behind is found by that, without reading everything.
+ * In the gateway's store: an index, and the bytes in pieces; large ones in a folder or a bucket, if there is one. Bytes have a new name
+ * with every write, and the index names them last, so what it names is there. What is written or removed is noted before: what a crash
+ * leaves behind is found by that, without reading everything.
  */
-export class StoreStorage implements PayloadStorage {
+export class StoreStorage implements PayloadStorage, SharedIndex {
   readonly #store: Store;
   readonly #folder: PayloadFolder | undefined;
-  readonly #index: Kv<Entry>;
-  readonly #pieces: Kv<string>;
-  readonly #works: Kv<Work>;
-  readonly #entries = new Map<string, Entry>();
+  readonly #places: Places;
+  readonly #index: Kv<IndexEntry>;
+  readonly #works: Kv<PayloadWork>;
+  readonly #leftovers = new Leftovers((key) => this.#settleNoted(key));
+  /** By key of the index. */
+  readonly #known = new Map<string, Known>();
+  #onChange: (id: string) => void = () => {};
+  #stopWatching: Unsubscribe | undefined;
+  #isLoaded = false;
 
   /** @param folder for large payloads, and with what there was before the store */
   constructor(store: Store, folder: string | undefined) {
     this.#store = store;
     this.#folder = folder === undefined ? undefined : new PayloadFolder(folder);
+    this.#places = new Places(store, this.#folder);
     this.#index = store.kv("index", { schema: entrySchema });
-    this.#pieces = store.kv("bytes", { schema: z.string() });
     this.#works = store.kv("works", { schema: workSchema });
   }
 
+  get shared(): SharedIndex | undefined {
+    return this.#store.shared ? this : undefined;
+  }
+
+  async use(bucket: Bucket | undefined): Promise<void> {
+    await bucket?.open();
+    this.#places.bucket = bucket;
+  }
+
+  follow(onChange: (id: string) => void): void {
+    this.#onChange = onChange;
+  }
+
   async load(): Promise<ReadonlyMap<string, PayloadInfo>> {
-    for await (const { value } of this.#index.list()) this.#entries.set(value.id, value);
-    await this.#finishWorks();
-    if (this.#folder) await this.#loadFolder(this.#folder);
-    return new Map([...this.#entries].map(([id, { info }]) => [id, info]));
+    if (!this.#isLoaded) await this.#load();
+    this.#isLoaded = true;
+    return new Map([...this.#known.values()].map(({ entry: { id, info } }) => [id, info]));
+  }
+
+  info(id: string): PayloadInfo | undefined {
+    return this.#known.get(digestOf(id))?.entry.info;
+  }
+
+  async refresh(id: string): Promise<void> {
+    const key = digestOf(id);
+    const there = await this.#index.get(key);
+    if (there) this.#adopt(key, there.value, there.rev);
+    else this.#known.delete(key);
   }
 
   async read(id: string): Promise<readonly Uint8Array[]> {
-    const entry = this.#entries.get(id);
-    if (!entry) return [];
-    const bytes = entry.pieces === 0 ? await this.#readFile(entry) : await this.#readPieces(entry);
-    let at = 0;
-    return entry.members.map((length) => bytes.subarray(at, (at += length)));
+    for (let looks = 0; looks < MAX_LOOKS; looks++) {
+      const known = this.#known.get(digestOf(id));
+      if (!known) return [];
+      const bytes = await this.#places.read(known.entry);
+      let at = 0;
+      if (bytes) return known.entry.members.map((length) => bytes.subarray(at, (at += length)));
+      await this.refresh(id);
+      // What is lost is no payload any more.
+      if (this.#known.get(digestOf(id))?.rev === known.rev) return [];
+    }
+    return [];
   }
 
   async write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {
-    const token = randomUUID();
+    this.#leftovers.check();
     const all = Buffer.concat(members);
-    const folder = this.#store.shared || all.length <= SMALL ? undefined : this.#folder;
-    const pieces = folder ? 0 : Math.max(1, Math.ceil(all.length / PIECE));
-    const entry: Entry = { id, info, token, members: members.map(({ length }) => length), pieces };
-    const before = this.#entries.get(id);
-    const cleanUp = async (): Promise<void> => before && this.#removeBytes(before);
-    await this.#noting(id, before ? [entry, before] : [entry], cleanUp, async () => {
-      await folder?.write(fileOf(entry), [all]);
-      for (let number = 0; number < pieces; number++) {
-        const piece = all.subarray(number * PIECE, (number + 1) * PIECE);
-        await this.#pieces.put(pieceKey(entry, number), piece.toString("base64"));
-      }
-      await this.#index.put(digestOf(id), entry);
-      this.#entries.set(id, entry);
+    const bytes = this.#places.choose(all.length);
+    const key = digestOf(id);
+    const before = this.#known.get(key);
+    await this.#noting(id, before ? [bytes, before.entry] : [bytes], async () => {
+      const digest = await this.#places.write(bytes, all);
+      const lengths = members.map(({ length }) => length);
+      const entry = { ...bytes, id, info, members: lengths, ...(digest && { digest }) };
+      const rev = await this.#index.update(key, entry, before?.rev ?? 0);
+      if (rev === undefined) await this.#giveWay(id);
+      else this.#adopt(key, entry, rev);
+      return entry.token;
     });
   }
 
   async remove(id: string): Promise<void> {
-    const entry = this.#entries.get(id);
-    if (!entry) return;
-    await this.#noting(
-      id,
-      [entry],
-      () => this.#removeBytes(entry),
-      async () => {
-        await this.#index.delete(digestOf(id));
-        this.#entries.delete(id);
-      },
-    );
+    const key = digestOf(id);
+    const known = this.#known.get(key);
+    if (!known) return;
+    await this.#noting(id, [known.entry], async () => {
+      const isMine = await this.#index.delete(key, known.rev);
+      if (this.#known.get(key) === known) this.#known.delete(key);
+      if (isMine) return undefined;
+      // Another gateway removed it, and cleans up after itself; or it wrote something else.
+      await this.refresh(id);
+      if (this.#known.has(key)) throw new Overtaken();
+      return known.entry.token;
+    });
+  }
+
+  async presign(id: string, read: PresignedRead): Promise<string | undefined> {
+    const known = this.#known.get(digestOf(id));
+    return known && this.#places.presign(known.entry, read);
   }
 
   async close(): Promise<void> {
+    this.#leftovers.close();
+    await this.#stopWatching?.();
+    await this.#places.bucket?.close();
     await this.#folder?.close();
   }
 
+  async #load(): Promise<void> {
+    if (this.#store.shared)
+      this.#stopWatching ??= await this.#index.watch("", (key, entry) => this.#hear(key, entry));
+    else for await (const { key, value, rev } of this.#index.list()) this.#adopt(key, value, rev);
+    await this.#finishWorks();
+    if (this.#folder) await this.#loadFolder(this.#folder);
+  }
+
+  #hear(
+    key: string,
+    there: { readonly value: IndexEntry; readonly rev: number } | undefined,
+  ): void {
+    const before = this.#known.get(key);
+    if (there) this.#adopt(key, there.value, there.rev);
+    else this.#known.delete(key);
+    const now = this.#known.get(key);
+    const id = (now ?? before)?.entry.id;
+    if (this.#isLoaded && now !== before && id !== undefined) this.#onChange(id);
+  }
+
+  /** What is told late is not taken for news. */
+  #adopt(key: string, entry: IndexEntry, rev: number): void {
+    if ((this.#known.get(key)?.rev ?? 0) < rev) this.#known.set(key, { entry, rev });
+  }
+
+  async #giveWay(id: string): Promise<never> {
+    await this.refresh(id);
+    throw new Overtaken();
+  }
+
+  /** @param work tells the token of the bytes that stay */
   async #noting(
     id: string,
     bytes: readonly Bytes[],
-    cleanUp: () => Promise<void>,
-    work: () => Promise<void>,
+    work: () => Promise<string | undefined>,
   ): Promise<void> {
     const key = randomUUID();
-    await this.#works.put(key, {
+    const note = {
       gateway: this.#store.replica,
       id,
-      bytes: bytes.map(({ token, pieces }) => ({ token, pieces })),
-    });
-    await work();
-    // It is done; what cannot be cleaned up now is at the next start.
-    await cleanUp()
-      .then(() => this.#works.delete(key))
-      .catch(() => {});
+      bytes: bytes.map((each) => bytesSchema.parse(each)),
+    };
+    await this.#works.put(key, note);
+    try {
+      const staying = await work();
+      // It is done; what cannot be cleaned up now is later.
+      await this.#settle(key, note, staying).catch(() => this.#leftovers.add(key));
+    } catch (error) {
+      this.#leftovers.add(key);
+      throw error;
+    }
+  }
+
+  async #settle(key: string, { bytes }: PayloadWork, staying: string | undefined): Promise<void> {
+    for (const each of bytes) if (each.token !== staying) await this.#places.remove(each);
+    await this.#works.delete(key);
+  }
+
+  async #settleNoted(key: string): Promise<void> {
+    const note = (await this.#works.get(key))?.value;
+    if (!note) return;
+    const named = await this.#index.get(digestOf(note.id));
+    await this.#settle(key, note, named?.value.token);
   }
 
   /** Removes what was being written or removed by processes that ended, and is not named by the index. */
   async #finishWorks(): Promise<void> {
     const others = this.#store.shared ? await this.#store.replicas() : [];
     const living = new Set(others.map(({ id }) => id));
-    for await (const { key, value } of this.#works.list()) {
-      if (living.has(value.gateway)) continue;
-      const named = this.#entries.get(value.id)?.token;
-      for (const bytes of value.bytes.filter(({ token }) => token !== named))
-        await this.#removePieces(bytes);
-      await this.#works.delete(key);
-    }
+    for await (const { key, value } of this.#works.list())
+      if (!living.has(value.gateway))
+        await this.#settleNoted(key).catch(() => this.#leftovers.add(key));
   }
 
   /** Takes in what the folder had before there was a store, and makes index and folder agree. */
@@ -149,45 +224,14 @@ export class StoreStorage implements PayloadStorage {
     const names = new Set(await folder.open());
     for await (const { id, info } of readEntries(folder, [...names])) {
       const file = fileNameOf(id, "gz");
-      if (names.has(file) && !this.#entries.has(id))
+      if (names.has(file) && !this.#known.has(digestOf(id)))
         await this.write(id, [await folder.read(file)], info);
     }
     if (this.#store.shared) return;
-    const files = [...this.#entries.values()].filter(({ pieces }) => pieces === 0);
-    const wanted = new Set(files.map((entry) => fileOf(entry)));
+    const files = [...this.#known.values()].filter(({ entry }) => entry.place === "folder");
+    const wanted = new Set(files.map(({ entry }) => objectNameOf(entry)));
     const there = new Set(await folder.open());
     for (const name of there) if (!wanted.has(name)) await folder.remove(name);
-    for (const entry of files) if (!there.has(fileOf(entry))) await this.remove(entry.id);
+    for (const { entry } of files) if (!there.has(objectNameOf(entry))) await this.remove(entry.id);
   }
-
-  async #readFile(entry: Entry): Promise<Buffer> {
-    return (await this.#folder?.read(fileOf(entry))) ?? Buffer.alloc(0);
-  }
-
-  async #readPieces(entry: Entry): Promise<Buffer> {
-    const pieces: Buffer[] = [];
-    for (let number = 0; number < entry.pieces; number++) {
-      const piece = await this.#pieces.get(pieceKey(entry, number));
-      pieces.push(Buffer.from(piece?.value ?? "", "base64"));
-    }
-    return Buffer.concat(pieces);
-  }
-
-  async #removeBytes(bytes: Bytes): Promise<void> {
-    if (bytes.pieces === 0) await this.#folder?.remove(fileOf(bytes));
-    await this.#removePieces(bytes);
-  }
-
-  async #removePieces(bytes: Bytes): Promise<void> {
-    for (let number = 0; number < bytes.pieces; number++)
-      await this.#pieces.delete(pieceKey(bytes, number));
-  }
-}
-
-function pieceKey({ token }: Bytes, number: number): string {
-  return storeKey(token, String(number));
-}
-
-function fileOf({ token }: Bytes): string {
-  return fileNameOf(token, "gz");
 }

@@ -5,7 +5,8 @@ import { GatewayError } from "propylon";
 import { FairQuota, setTimer } from "propylon/kit";
 import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
-import type { PayloadStorage } from "./storage.ts";
+import type { Bucket } from "./bucket.ts";
+import { Overtaken, type PayloadStorage } from "./storage.ts";
 
 /** Runs in a thread of its own, so that a large payload holds nobody up. */
 const compress = promisify(gzip);
@@ -14,6 +15,8 @@ const compress = promisify(gzip);
 const SWEEP_MS = 1_000;
 /** Payloads that are removed together. */
 const BATCH = 50;
+/** How often something begins again, because another gateway changed the payload. */
+const ATTEMPTS = 5;
 
 /** Limits in bytes, and where a client fetches a payload. */
 export interface StoreSettings extends Pick<
@@ -42,6 +45,7 @@ export class Store implements PayloadStore {
   #expiry: NodeJS.Timeout | undefined;
   /** When the clock is set for, in milliseconds since 1970. */
   #sweepAt = Infinity;
+  #isLoaded = false;
 
   constructor(storage: PayloadStorage) {
     this.#storage = storage;
@@ -57,9 +61,16 @@ export class Store implements PayloadStore {
     return { count: this.#infos.size, bytes: this.#stored };
   }
 
-  /** Takes in what the storage has from before. */
-  async load(): Promise<void> {
+  /**
+   * Takes in what the storage has from before; the second time there is nothing to take in.
+   * @param bucket for large payloads
+   */
+  async load(bucket?: Bucket): Promise<void> {
+    await this.#storage.use?.(bucket);
+    if (this.#isLoaded) return;
+    this.#storage.shared?.follow((id) => void this.#inTurn(id, async () => this.#take(id)));
     for (const [id, info] of await this.#storage.load()) this.#remember(id, info);
+    this.#isLoaded = true;
     this.#scheduleNext();
   }
 
@@ -74,9 +85,16 @@ export class Store implements PayloadStore {
   }
 
   append(id: string, content: string | Uint8Array, placement: Placement): Promise<PayloadInfo> {
-    return this.#inTurn(id, async () =>
-      this.#store(id, content, placement, this.info(id) ? await this.#storage.read(id) : []),
-    );
+    return this.#inTurn(id, async () => this.#store(id, content, placement, await this.#read(id)));
+  }
+
+  async find(id: string): Promise<PayloadInfo | undefined> {
+    const { shared } = this.#storage;
+    if (shared && !this.info(id)) {
+      await shared.refresh(id);
+      await this.#inTurn(id, async () => this.#take(id));
+    }
+    return this.info(id);
   }
 
   info(id: string): PayloadInfo | undefined {
@@ -87,10 +105,10 @@ export class Store implements PayloadStore {
   /** Appended pieces are gzip members of their own, which some clients stop after: they become one. */
   async gzip(id: string): Promise<Uint8Array | undefined> {
     return this.#inTurn(id, async () => {
+      const members = await this.#read(id);
       const info = this.info(id);
       if (!info) return undefined;
-      const members = await this.#storage.read(id);
-      if (members.length === 1) return members[0];
+      if (members.length <= 1) return members[0];
       const whole = await compress(await collect(members, 0, info.size));
       await this.#keep(id, [whole], { ...info, stored: whole.length });
       return whole;
@@ -98,20 +116,45 @@ export class Store implements PayloadStore {
   }
 
   async slice(id: string, from: number, to: number): Promise<Uint8Array | undefined> {
-    return this.info(id) && collect(await this.#storage.read(id), from, to);
+    const members = this.info(id) ? await this.#storage.read(id) : [];
+    return members.length === 0 ? undefined : collect(members, from, to);
   }
 
   delete(id: string): Promise<boolean> {
-    return this.#inTurn(id, async () => {
-      if (!this.#infos.has(id)) return false;
-      await this.#storage.remove(id);
-      this.#forget(id);
-      return true;
-    });
+    return this.#remove(id, () => true);
+  }
+
+  /**
+   * A URL at which the bucket has the payload for a time, and no longer than that is kept.
+   * @param ttl milliseconds
+   */
+  async presign(id: string, method: "GET" | "HEAD", ttl: number): Promise<string | undefined> {
+    const info = this.info(id);
+    if (!info || !this.#storage.presign) return undefined;
+    const left = Math.min(ttl, endOf(info) - Date.now());
+    return this.#storage.presign(id, { method, mimeType: info.mimeType, ttl: left });
   }
 
   url(id: string): string {
     return this.#settings.urlOf(id);
+  }
+
+  /** The members, in turn. Where others changed them, what is known of them is theirs from then on, too. */
+  async #read(id: string): Promise<readonly Uint8Array[]> {
+    if (!this.info(id)) return [];
+    const members = await this.#storage.read(id);
+    if (this.#storage.shared) this.#take(id);
+    return members;
+  }
+
+  #remove(id: string, isMeant: (info: PayloadInfo) => boolean): Promise<boolean> {
+    return this.#inTurn(id, async () => {
+      const info = this.#infos.get(id);
+      if (!info || !isMeant(info)) return false;
+      await this.#storage.remove(id);
+      this.#forget(id);
+      return true;
+    });
   }
 
   async #store(
@@ -197,7 +240,8 @@ export class Store implements PayloadStore {
   }
 
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const done = (this.#queues.get(id) ?? Promise.resolve()).then(work);
+    const before = this.#queues.get(id) ?? Promise.resolve();
+    const done = before.then(() => this.#again(id, work));
     const settled = done.catch(() => {});
     this.#queues.set(id, settled);
     try {
@@ -205,6 +249,28 @@ export class Store implements PayloadStore {
     } finally {
       if (this.#queues.get(id) === settled) this.#queues.delete(id);
     }
+  }
+
+  async #again<T>(id: string, work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Overtaken)) throw error;
+        this.#take(id);
+      }
+    }
+    throw new GatewayError("unavailable", "Other gateways keep changing this payload.", {
+      hint: "Make the request again.",
+    });
+  }
+
+  /** What another gateway made of it. */
+  #take(id: string): void {
+    const info = this.#storage.shared?.info(id);
+    if (!info) return this.#forget(id);
+    this.#remember(id, info);
+    this.#schedule(endOf(info));
   }
 
   /** One clock for whatever ends next. */
@@ -226,7 +292,7 @@ export class Store implements PayloadStore {
     const over = [...this.#infos].filter(([, info]) => isOver(info)).map(([id]) => id);
     // A file that cannot be removed is not served either, and is tried again with the next sweep.
     for (let at = 0; at < over.length; at += BATCH)
-      await Promise.allSettled(over.slice(at, at + BATCH).map((id) => this.delete(id)));
+      await Promise.allSettled(over.slice(at, at + BATCH).map((id) => this.#remove(id, isOver)));
     this.#sweepAt = Infinity;
     this.#scheduleNext();
   }

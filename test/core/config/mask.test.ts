@@ -68,6 +68,7 @@ describe("masking", () => {
         expect(
           shown({ a: { env: { A: value }, headers: { B: value }, accessToken: value } }),
         ).not.toContain(value);
+        expect(shown({ accessKeyId: value, secretAccessKey: value })).not.toContain(value);
       }),
     );
   });
