@@ -224,6 +224,15 @@ describe("a bucket", () => {
     expect(away.failures).toEqual(["put unreachable", "put unreachable"]);
   });
 
+  it("that stops in the middle of an object is given up at the deadline", async () => {
+    const server = await startS3();
+    await openBucket(server).bucket.put("a.gz", CONTENT);
+    server.fault = () => "stall";
+    const { bucket, failures } = openBucket(server, { timeout: "500ms" });
+    expect(await refusalOf(bucket.get("a.gz", WHOLE))).toContain("in time");
+    expect(failures).toEqual(["get timeout"]);
+  });
+
   it("waits as long as it is asked, within its deadline", async () => {
     const server = await startS3();
     const { bucket } = openBucket(server);
