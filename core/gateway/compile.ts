@@ -16,6 +16,7 @@ import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
+import { DeclaredEvents } from "../plugin/declared-events.ts";
 import type { CheckedPanel } from "../plugin/panel.ts";
 import { checkPanels } from "../plugin/panel-checks.ts";
 import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
@@ -71,6 +72,8 @@ export interface Compiled {
   readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
   /** What plugins bring to web interfaces. */
   readonly panels: readonly CheckedPanel[];
+  /** Kinds of events that plugins declare; `undefined`: none does. */
+  readonly events: DeclaredEvents | undefined;
   /** What browsers get at endpoints. */
   readonly page: PageHandler | undefined;
   /** Decides who may use a route. */
@@ -136,6 +139,7 @@ export function compile(input: CompileInput): Compiled {
     sockets,
     hooks,
     panels,
+    events: eventsOf(scopes),
     page: pageOf(scopes),
     guard,
     open,
@@ -194,6 +198,11 @@ function panelsOf(
 ): readonly CheckedPanel[] {
   const panels = config.management.enabled ? scopes.flatMap((scope) => scope.panels) : [];
   return panels.length === 0 ? [] : checkPanels(panels, routes.get(defaultListener(config)) ?? []);
+}
+
+function eventsOf(scopes: readonly Scope[]): DeclaredEvents | undefined {
+  const declaring = scopes.filter(({ plugin }) => plugin.events);
+  return declaring.length === 0 ? undefined : new DeclaredEvents(declaring);
 }
 
 function credentialsOf(scopes: readonly Scope[]): FindCredential | undefined {

@@ -101,6 +101,7 @@ function createScopeHost(log: Logger, cwd: string, parts: () => GatewayParts): S
     audit: (action) => write(toPluginMutation(action, [...(parts().file?.secrets ?? [])])),
     control: createControl(parts),
     emit: (name, ...args) => parts().hooks.emit(name, ...args),
+    event: (plugin, kind, data) => tellEvent(parts(), { plugin, kind, data }),
     call: (input) => callLocally(parts(), input),
     onEvent: (name, event) => reportEvent(parts(), name, event),
     store: (plugin) => parts().store.scope(plugin),
@@ -158,4 +159,23 @@ function reportEvent(
 ): void {
   if (event.type === "state") hooks.emit("server:state", name, event.status);
   else if (event.type === "changed") hooks.emit("server:catalogue", name, event.lists);
+}
+
+/** One of a plugin that left, or that is not in force yet, is told to nobody. Without a listener it is not even looked at. */
+function tellEvent(
+  { generation, hooks, log }: GatewayParts,
+  {
+    plugin,
+    kind,
+    data,
+  }: { readonly plugin: string; readonly kind: string; readonly data: unknown },
+): void {
+  const { events } = generation.compiled;
+  if (!hooks.hears("plugin:event") || !events?.has(plugin, kind)) return;
+  try {
+    hooks.emit("plugin:event", events.check(kind, data));
+  } catch (err) {
+    if (events.isFirstFault(kind))
+      log.warn({ err, plugin, kind }, "an event is not as its kind is declared; it is not told");
+  }
 }

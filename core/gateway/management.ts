@@ -40,6 +40,9 @@ export function createControl(parts: () => GatewayParts): Control {
     get panels() {
       return parts().generation.compiled.panels;
     },
+    get eventKinds() {
+      return parts().generation.compiled.events?.list ?? [];
+    },
     refusal: (principal, policy) => parts().generation.compiled.guard.refusal(principal, policy),
     shows: (item, principal) => parts().generation.compiled.shows(item, principal),
     exists: (item, principal) => parts().generation.compiled.exists(item, principal),

@@ -255,4 +255,6 @@ export type {
   RouteReference,
   ValueForm,
 } from "../plugin/panel.ts";
+export type { EventKind, EventKinds } from "../plugin/event-kind.ts";
+export type { DeclaredEventKind, PluginEvent } from "../plugin/plugin-event.ts";
 export type { FilterOptions, PrincipalFilters } from "../plugin/filters.ts";

@@ -2,6 +2,7 @@ import type { Call } from "../call/call.ts";
 import type { Timeouts } from "../call/pipeline.ts";
 import type { CallHead, Principal } from "../call/types.ts";
 import type { GatewayDescription } from "./description.ts";
+import type { DeclaredEventKind } from "./plugin-event.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Listed } from "./filters.ts";
 import type { CheckedPanel } from "./panel.ts";
@@ -51,6 +52,8 @@ export interface Control {
   describe(): GatewayDescription;
   /** What plugins bring to web interfaces; none without a management. */
   readonly panels: readonly CheckedPanel[];
+  /** Kinds of events that the plugins of the config in force declare. */
+  readonly eventKinds: readonly DeclaredEventKind[];
   /** Why somebody may not use a route of this policy; `undefined` for whoever may. For pages that show what can be done. */
   refusal(
     principal: Principal,

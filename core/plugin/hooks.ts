@@ -3,6 +3,7 @@ import type { GuessBound } from "../http/auth/guesses.ts";
 import type { Cut } from "../http/backlog.ts";
 import type { ServerStatus } from "../server/server.ts";
 import type { Json } from "../call/types.ts";
+import type { PluginEvent } from "./plugin-event.ts";
 import type { Logger } from "pino";
 
 /**
@@ -98,6 +99,8 @@ export interface CoreHooks {
   "auth:throttled": (by: GuessBound) => void;
   /** Somebody used, or tried to use, a route that changes something. */
   mutation: (mutation: Mutation) => void;
+  /** A plugin told of something of a kind that it declares in `events`; the data is as the kind's schema says. */
+  "plugin:event": (event: PluginEvent) => void;
   /** A line was written to the log: one JSON object without line break, redacted. Must not log itself. */
   "log:line": (line: string) => void;
 }
@@ -132,6 +135,7 @@ const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {
   "answer:cut": true,
   "auth:throttled": true,
   mutation: true,
+  "plugin:event": true,
   "log:line": true,
 };
 

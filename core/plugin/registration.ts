@@ -92,6 +92,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     emit(hook, ...args) {
       checkEmitted(name, hook);
       host.emit(hook, ...args);
+      if (plugin.events && Object.hasOwn(plugin.events, hook)) host.event(name, hook, args[0]);
     },
     call: host.call,
     audit: (action, target, details, on) =>

@@ -113,6 +113,8 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control"> & {
   relist(): void;
   /** Writes a line of the audit. */
   audit(action: PluginAction): void;
+  /** Tells of something of a kind that the plugin declares. */
+  event(plugin: string, kind: string, data: unknown): void;
   /** Hears what the plugin's own servers report. */
   onEvent(name: string, event: ServerEvent): void;
   /** A plugin's part of the store. */

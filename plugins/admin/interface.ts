@@ -43,6 +43,7 @@ function describeInterface(
     warnings: isOperator ? description.warnings : [],
     plugins: mayLook ? description.plugins.map(({ name }) => name) : [],
     panels: mayLook ? panelsFor(control, principal) : [],
+    events: mayLook ? eventsFor(control, principal) : [],
     routes: mayLook ? routesFor(control, principal, description) : [],
   };
 }
@@ -89,6 +90,10 @@ function panelsFor(control: PluginContext["control"], principal: Principal): obj
       plugin,
       ...(module && { module: `/_meta/ui/panels/${plugin}/${id}?v=${module.version}` }),
     }));
+}
+
+function eventsFor(control: PluginContext["control"], principal: Principal): object[] {
+  return control.eventKinds.filter(({ access }) => isLetIn(control, principal, access));
 }
 
 /** The routes that a page of this listener can reach, with what stands in the way of whoever asks. */

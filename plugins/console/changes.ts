@@ -2,17 +2,11 @@ import type { PluginContext } from "propylon";
 import { setTimer } from "propylon/kit";
 import { z } from "zod";
 
-const partSchema = z.enum(["instances", "workspaces", "agents"]);
+/** The parts of a console. */
+export const consolePartSchema = z.enum(["instances", "workspaces", "agents"]);
 
 /** Which part of a console is other than before: `agents` is their health. */
-export type ConsolePart = z.output<typeof partSchema>;
-
-declare module "propylon" {
-  interface GatewayHooks {
-    /** Instances, workspaces or the health of agents of the console are other than before. */
-    "console:changed": (part: ConsolePart) => void;
-  }
-}
+export type ConsolePart = z.output<typeof consolePartSchema>;
 
 /** A storm of changes is told this often, in milliseconds. */
 const SPACING_MS = 250;
@@ -36,7 +30,7 @@ export class ConsoleChanges {
   async start(store: PluginContext["store"]): Promise<void> {
     const topic = store.topic<unknown>("changes");
     this.#leave = await topic.subscribe((message) => {
-      const { data } = partSchema.safeParse(message);
+      const { data } = consolePartSchema.safeParse(message);
       if (data !== undefined) this.#emit(data);
     });
     this.#publish = (part) => topic.publish(part);

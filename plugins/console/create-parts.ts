@@ -26,7 +26,7 @@ export function createParts(
   const { config, log, store } = gateway;
   const ended = new AbortController();
   const { signal } = ended;
-  const changes = new ConsoleChanges((part) => gateway.emit("console:changed", part));
+  const changes = new ConsoleChanges((part) => gateway.emit("console", { part }));
   const database = new ConsoleDatabase(changes);
   const instances = new Instances(database, config.maxInstances);
   const workspaces = new Workspaces(database, config);

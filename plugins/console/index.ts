@@ -2,12 +2,14 @@ import { definePlugin } from "propylon";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";
+import { events } from "./events.ts";
 import { registerHealthMetrics, registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 
 export type { ConsolePart } from "./changes.ts";
+export type { ConsoleChange } from "./events.ts";
 
 /** The control side of agent teams: instances, workspaces, and what is attached to what. */
 export default definePlugin({
@@ -15,6 +17,7 @@ export default definePlugin({
   config: optionsSchema,
   inject: { servers: McpServers },
   commands,
+  events,
   setup(gateway) {
     const metrics = registerMetrics(gateway.metrics);
     const parts = createParts(gateway, metrics, gateway.services.servers);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "propylon";
-import { setTicker } from "propylon/kit";
+import { setTicker, type PluginEvent } from "propylon/kit";
 import { ChannelEvent, type EventDetails } from "./event.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
 import { EventRing, type RingBounds } from "./ring.ts";
@@ -15,7 +15,7 @@ export class Channel {
   readonly #ring = new EventRing();
   readonly #streams = new Set<Stream>();
   /** How many streams show each kind that is made only when somebody does. */
-  readonly #readers: Partial<Record<TopicKind, number>> = {};
+  readonly #readers = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
   /** Names of the servers that were told of; `undefined` before the first look. */
@@ -33,14 +33,17 @@ export class Channel {
 
   /** Whether any stream shows a kind; for what costs something to make. */
   isRead(kind: TopicKind): boolean {
-    return (this.#readers[kind] ?? 0) > 0;
+    return (this.#readers.get(kind) ?? 0) > 0;
   }
 
   /** Tells everyone, and keeps it for who comes back. */
   publish<K extends TopicKind>(kind: K, data: EventData[K], bounds: RingBounds): void {
-    this.#send(
-      this.#ring.add((number) => new ChannelEvent(kind, data, { id: this.#idOf(number) }), bounds),
-    );
+    this.#keep(kind, data, {}, bounds);
+  }
+
+  /** Tells those who may see it of something that a plugin says, and keeps it for them. */
+  relay({ kind, data, access, owner }: PluginEvent, bounds: RingBounds): void {
+    this.#keep(kind, data, { access, ...(owner !== undefined && { owner }) }, bounds);
   }
 
   /** Tells who reads now. */
@@ -111,6 +114,12 @@ export class Channel {
     return this.#ring.after(number) ?? { reason: "expired", missed };
   }
 
+  #keep(kind: string, data: object, details: EventDetails, bounds: RingBounds): void {
+    const make = (number: number): ChannelEvent =>
+      new ChannelEvent(kind, data, { ...details, id: this.#idOf(number) });
+    this.#send(this.#ring.add(make, bounds));
+  }
+
   #send(event: ChannelEvent): void {
     for (const stream of this.#streams) stream.push(event);
   }
@@ -121,7 +130,7 @@ export class Channel {
 
   #count({ subscription }: Stream, by: 1 | -1): void {
     for (const kind of subscription.kinds)
-      if (PASSING.has(kind)) this.#readers[kind] = (this.#readers[kind] ?? 0) + by;
+      if (PASSING.has(kind)) this.#readers.set(kind, (this.#readers.get(kind) ?? 0) + by);
   }
 
   #idOf(number: number): string {

@@ -1,5 +1,5 @@
-import { sseFrame } from "propylon/kit";
-import type { EventData, Kind } from "./kinds.ts";
+import { sseFrame, type PluginEvent } from "propylon/kit";
+import type { EventData } from "./kinds.ts";
 
 /** Who reads: operators see more of some events. */
 export type Audience = "viewer" | "operator";
@@ -13,11 +13,11 @@ export interface Frame {
 }
 
 /** What is said to operators only, by kind. */
-const CONFIDENTIAL: { readonly [K in Kind]?: keyof EventData[K] } = {
+const CONFIDENTIAL: ReadonlyMap<string, string> = new Map([
   // May quote the last words of a child process, and those may hold anything.
-  upstream_state: "reason",
-  breaker: "reason",
-};
+  ["upstream_state", "reason" satisfies keyof EventData["upstream_state"]],
+  ["breaker", "reason" satisfies keyof EventData["breaker"]],
+]);
 
 /** Severities of log lines, least first. */
 export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
@@ -33,36 +33,40 @@ export interface EventDetails {
   readonly level?: EventLevel;
   /** Ref of whom it is about: only they and operators see it. Absent: everybody who may see the kind. */
   readonly owner?: string;
+  /** Of kinds of plugins: who may see it. */
+  readonly access?: PluginEvent["access"];
 }
 
 const encoder = new TextEncoder();
 
 /** Something that happened. Its text is made when first wanted, once for all streams of an audience. */
-export class ChannelEvent<K extends Kind = Kind> {
-  readonly kind: K;
+export class ChannelEvent {
+  readonly kind: string;
   readonly id: string | undefined;
   readonly level: EventLevel | undefined;
   readonly owner: string | undefined;
-  readonly #data: EventData[K] & { readonly at: string };
+  readonly access: PluginEvent["access"] | undefined;
+  readonly #data: object;
   readonly #frames: Partial<Record<Audience, Frame>> = {};
 
-  constructor(kind: K, data: EventData[K], { id, level, owner }: EventDetails = {}) {
+  constructor(kind: string, data: object, { id, level, owner, access }: EventDetails = {}) {
     this.kind = kind;
     this.id = id;
     this.level = level;
     this.owner = owner;
+    this.access = access;
     this.#data = { at: new Date().toISOString(), ...data };
   }
 
   /** How an audience sees it. */
   frame(audience: Audience): Frame {
-    const confidential = CONFIDENTIAL[this.kind];
+    const confidential = CONFIDENTIAL.get(this.kind);
     const key = confidential === undefined ? "viewer" : audience;
     return (this.#frames[key] ??= this.#render(key === "viewer" ? confidential : undefined));
   }
 
   /** JSON text holds no line break, and kind and id are ours: nothing in the data can end the event early. */
-  #render(without: keyof EventData[K] | undefined): Frame {
+  #render(without: string | undefined): Frame {
     const { id, kind } = this;
     const data = JSON.stringify({ ...this.#data, ...(without && { [without]: undefined }) });
     const start = kind === "hello" ? "retry: 2000\n" : "";

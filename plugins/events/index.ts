@@ -1,6 +1,7 @@
 import { definePlugin } from "propylon";
 import { Channel } from "./channel.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
+import { warningOf } from "./kinds.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerSources } from "./sources.ts";
 
@@ -30,6 +31,7 @@ export default definePlugin({
     );
     registerRoutes(gateway, channel);
     registerSources(gateway, channel, { events: maxEvents, bytes: maxSize });
+    gateway.check("kinds", () => warningOf(gateway.control.eventKinds));
     gateway.hook("gateway:drain", () => channel.close("shutdown"));
   },
 });

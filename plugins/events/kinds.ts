@@ -1,7 +1,6 @@
 import type { Mutation, ServerState, ServerStatus, ReloadReport } from "propylon";
-import type { CallEnd, CallSource, Outcome } from "propylon/kit";
+import type { CallEnd, CallSource, DeclaredEventKind, Outcome, PluginWarning } from "propylon/kit";
 import type { BreakerStatus } from "propylon/plugins/breaker";
-import type { ConsolePart } from "propylon/plugins/console";
 
 /** What every event says besides what its kind does. */
 export interface EventTime {
@@ -19,7 +18,7 @@ export interface ServerSnapshot {
   readonly reason?: string | undefined;
 }
 
-/** Data of each kind of event, besides {@link EventTime}. Members marked "operators" are left out for others. */
+/** Data of each kind of event that is there without another plugin, besides {@link EventTime}. Members marked "operators" are left out for others. */
 export interface EventData {
   /** First on every stream: where it begins, and what there is. */
   hello: {
@@ -28,8 +27,8 @@ export interface EventData {
     /** Id of the last event that happened. */
     readonly lastId: string;
     readonly servers: readonly ServerSnapshot[];
-    /** What this stream shows. */
-    readonly kinds: readonly Kind[];
+    /** What this stream shows, those of plugins too. */
+    readonly kinds: readonly string[];
   };
   /** Something is missing here. */
   gap: {
@@ -60,8 +59,6 @@ export interface EventData {
   >;
   /** A circuit opened, half-opened or closed; `reason` for operators. */
   breaker: { readonly server: string } & BreakerStatus;
-  /** Instances, workspaces or the health of agents of the console are other than before. */
-  console: { readonly part: ConsolePart };
   reload_done: ReloadReport;
   reload_failed: {
     /** Code of what was wrong. */
@@ -118,10 +115,13 @@ export interface FinishedCall extends CallEnd {
   readonly ms: number;
 }
 
-/** Name of an event. */
+/** Name of an event that is there without another plugin. */
 export type Kind = keyof EventData;
 
-/** One event as a WebSocket message; over server-sent events `id` and `event` are lines of their own. */
+/**
+ * One event as a WebSocket message; over server-sent events `id` and `event` are lines of their own. Those of plugins look the
+ * same: their data is as `GET /_meta/ui` describes it.
+ */
 export type EventMessage = {
   [K in Kind]: {
     /** Absent on what cannot be resumed from: progress, log lines, gaps and the last event. */
@@ -134,7 +134,7 @@ export type EventMessage = {
 /** Kinds that tell of the stream itself; every stream has them. */
 export type StreamKind = "hello" | "gap" | "overflow" | "closing";
 
-/** What can be asked for with `kinds`. */
+/** What can be asked for with `kinds`, whatever plugins there are. */
 export const KINDS = [
   "server_added",
   "server_removed",
@@ -143,7 +143,6 @@ export const KINDS = [
   "tool_list_changed",
   "upstream_state",
   "breaker",
-  "console",
   "reload_done",
   "reload_failed",
   "mutation",
@@ -156,7 +155,28 @@ export const KINDS = [
 export type TopicKind = (typeof KINDS)[number];
 
 /** Shown to operators and administrators only. */
-export const RESTRICTED: ReadonlySet<Kind> = new Set<Kind>(["mutation", "log"]);
+export const RESTRICTED: ReadonlySet<string> = new Set<Kind>(["mutation", "log"]);
 
 /** Many and soon worthless: shown only to who asks, not kept, and left out first when a reader is slow. */
-export const PASSING: ReadonlySet<Kind> = new Set<Kind>(["progress", "call_end", "log"]);
+export const PASSING: ReadonlySet<string> = new Set<Kind>(["progress", "call_end", "log"]);
+
+/** Names that no plugin can have for a kind of its own. */
+export const TAKEN: ReadonlySet<string> = new Set<Kind>([
+  ...KINDS,
+  "hello",
+  "gap",
+  "overflow",
+  "closing",
+]);
+
+/** What is to be said about the kinds that plugins declare. */
+export function warningOf(declared: readonly DeclaredEventKind[]): PluginWarning | undefined {
+  const hidden = declared.find(({ kind }) => TAKEN.has(kind));
+  return (
+    hidden && {
+      message: `Plugin "${hidden.plugin}" declares the kind of events "${hidden.kind}", which has another meaning: nobody is told of it.`,
+      path: ["plugins", "events"],
+      hint: "Declare it under another name.",
+    }
+  );
+}

@@ -5,7 +5,12 @@ import type { ServerSnapshot } from "./kinds.ts";
 import type { EventsOptions } from "./options.ts";
 import { SseOutlet } from "./sse.ts";
 import { Stream } from "./stream.ts";
-import { subscriptionFrom, subscriptionOf, type Subscription } from "./subscription.ts";
+import {
+  subscriptionFrom,
+  subscriptionOf,
+  type Subscription,
+  type Topics,
+} from "./subscription.ts";
 import { SocketOutlet } from "./websocket.ts";
 
 const PATH = "/_meta/events";
@@ -30,12 +35,16 @@ export function registerRoutes(
   };
 
   const accept = (socket: Socket): void => {
-    const stream = new Stream(new SocketOutlet(socket), subscribe(socket), maxQueue);
+    const stream = new Stream(
+      new SocketOutlet(socket),
+      subscribe(socket, gateway.control),
+      maxQueue,
+    );
     join(stream);
     socket.onClose(() => channel.leave(stream));
     socket.onMessage((text) =>
       orClose(socket, () => {
-        channel.resubscribe(stream, subscribe(socket, text));
+        channel.resubscribe(stream, subscribe(socket, gateway.control, text));
         greet(stream);
       }),
     );
@@ -44,7 +53,7 @@ export function registerRoutes(
 
   gateway.route("GET", PATH, POLICY, ({ url, req, context }) => {
     const last = req.headers.get("last-event-id");
-    return openStream(subscriptionOf(url, context.principal, last));
+    return openStream(subscriptionOf(url, context.principal, gateway.control, last));
   });
   gateway.route("GET", PATH, { ...POLICY, websocket: true }, (socket) =>
     orClose(socket, () => accept(socket)),
@@ -52,8 +61,10 @@ export function registerRoutes(
 }
 
 /** What a client of a WebSocket wants to hear: as its URL says, or a message since. */
-function subscribe({ url, principal }: Socket, text?: string): Subscription {
-  return text === undefined ? subscriptionOf(url, principal) : subscriptionFrom(text, principal);
+function subscribe({ url, principal }: Socket, topics: Topics, text?: string): Subscription {
+  return text === undefined
+    ? subscriptionOf(url, principal, topics)
+    : subscriptionFrom(text, principal, topics);
 }
 
 /** What is wrong with a message or a URL ends the connection, and says so in the reason. */

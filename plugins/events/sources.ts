@@ -2,7 +2,7 @@ import type { Answer, Call, Middleware, PluginContext } from "propylon";
 import { amendCall, endOf, outcomeOf } from "propylon/kit";
 import type { FlagChange } from "propylon/plugins/gating";
 import type { Channel } from "./channel.ts";
-import type { CallProgress, EventData, TopicKind } from "./kinds.ts";
+import { TAKEN, type CallProgress, type EventData, type TopicKind } from "./kinds.ts";
 import type { RingBounds } from "./ring.ts";
 import { levelOf } from "./subscription.ts";
 
@@ -44,7 +44,9 @@ export function registerSources(
     publish("state_changed", { server, tool: tool ?? null, enabled }),
   );
   gateway.hook("breaker:state", (server, status) => publish("breaker", { server, ...status }));
-  gateway.hook("console:changed", (part) => publish("console", { part }));
+  gateway.hook("plugin:event", (event) => {
+    if (!TAKEN.has(event.kind)) channel.relay(event, bounds);
+  });
   gateway.hook("mutation", (mutation) => publish("mutation", mutation));
   gateway.hook("log:line", (line) => {
     if (channel.isRead("log")) mentionLine(channel, line);

@@ -4,7 +4,8 @@ import type { ModelChecks, ModelHealth } from "./models.ts";
 import type { HealthOptions } from "./options.ts";
 import type { ServerChecks } from "./servers.ts";
 import type { HealthReport, HealthService, ServerHealth } from "./service.ts";
-import { judge, type Facts } from "./verdict.ts";
+import { judge, statusOfServer, type Facts } from "./verdict.ts";
+import type { KnownVerdicts } from "./verdict-watch.ts";
 
 /** What {@link GatewayHealth} works with. */
 export interface GatewayHealthOptions {
@@ -57,6 +58,34 @@ export class GatewayHealth implements HealthService {
   ofServer(server: string): ServerHealth | undefined {
     const { servers, gateway } = this.#options;
     return gateway.control.servers.has(server) ? servers.of(server) : undefined;
+  }
+
+  /** What is known of servers and agents at the moment, without waiting for anything. */
+  get known(): KnownVerdicts {
+    const { servers, gateway } = this.#options;
+    const team = this.#team;
+    const probed = servers.probed.flatMap((name) => {
+      const health = servers.checks.latest(name);
+      return health ? [[name, statusOfServer(health)] as const] : [];
+    });
+    const agents = [...team.values()]
+      .filter(({ name }) => this.#isKnown(needsOf(name, team, new Set()), team))
+      .map((info) => [info.name, this.#reportOf(info, team, new Set()).status] as const);
+    return {
+      servers: new Map(probed),
+      agents: new Map(agents),
+      isThere: (name) => gateway.control.servers.has(name),
+    };
+  }
+
+  /** Whether nothing has to be waited for to judge these. */
+  #isKnown(needed: readonly string[], team: Team): boolean {
+    const { servers, models } = this.#options;
+    return needed.every(
+      (name) =>
+        (!this.#isProbed(name) || servers.checks.latest(name) !== undefined) &&
+        (team.get(name)?.model === undefined || models.checks.latest(name) !== undefined),
+    );
   }
 
   /** What the providers of the agents' models last said. */

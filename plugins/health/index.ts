@@ -2,6 +2,7 @@ import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
 import { Gating } from "propylon/plugins/gating";
 import { keepChecking } from "./background.ts";
+import { events } from "./events.ts";
 import { GatewayHealth } from "./health.ts";
 import { createProbeDurations, registerMetrics } from "./metrics.ts";
 import { ModelChecks } from "./models.ts";
@@ -10,7 +11,9 @@ import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { ServerChecks } from "./servers.ts";
 import { GET_HEALTH, Health } from "./service.ts";
+import { VerdictWatch } from "./verdict-watch.ts";
 
+export type { AgentVerdict, ServerVerdict } from "./events.ts";
 export * from "./service.ts";
 
 /** Knows how servers, models and agents are, and says so as `get_health`, `/healthz` and metrics. */
@@ -18,6 +21,7 @@ export default definePlugin({
   name: "health",
   config: optionsSchema,
   formerOptions,
+  events,
   inject: { agents: optional(Agents), gating: optional(Gating) },
   provides: Health,
   setup(gateway) {
@@ -26,11 +30,15 @@ export default definePlugin({
     const servers = new ServerChecks({
       gateway,
       gating,
-      probed: (server, duration) => durations.observe({ server }, duration / 1000),
+      probed(server, duration) {
+        durations.observe({ server }, duration / 1000);
+        watch.soon();
+      },
       forgotten: (server) => durations.remove({ server }),
     });
     const models = new ModelChecks(gateway, agents);
     const health = new GatewayHealth({ gateway, agents, servers, models });
+    const watch = new VerdictWatch(gateway, () => health.known);
     const applied = gateway.keep("applied", () => ({ at: new Date().toISOString() }));
     registerRoutes(gateway, { health, agents, lastReload: () => applied.at });
     registerMetrics(gateway.metrics, health, { agents, servers });
@@ -38,7 +46,7 @@ export default definePlugin({
     gateway.hook("reload:done", (report) => {
       if (report.applied) applied.at = report.at;
     });
-    keepChecking(gateway, servers, models);
+    keepChecking(gateway, servers, models, watch);
     const run = async (agent: string): Promise<string> =>
       JSON.stringify(await health.ofAgent(agent));
     if (agents) gateway.onDispose(agents.offer({ ...GET_HEALTH, run }));

@@ -1,7 +1,8 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { ServerChecks } from "./servers.ts";
-import type { HealthReport, HealthService, ServerHealth } from "./service.ts";
+import type { HealthReport, HealthService } from "./service.ts";
+import { statusOfServer } from "./verdict.ts";
 
 /** As the console's own gauge has it. */
 const VALUE: Readonly<Record<HealthReport["status"], number>> = { ok: 1, degraded: 0.5, error: 0 };
@@ -49,15 +50,10 @@ export function registerMetrics(
       this.reset();
       for (const server of servers.probed) {
         const known = health.ofServer(server);
-        if (known) this.set({ server }, toNumber(known));
+        if (known) this.set({ server }, VALUE[statusOfServer(known)]);
       }
     },
   });
   registry.registerMetric(ofAgents);
   registry.registerMetric(ofServers);
-}
-
-function toNumber({ reachable, failed }: ServerHealth): number {
-  if (!reachable) return 0;
-  return failed === undefined ? 1 : 0.5;
 }

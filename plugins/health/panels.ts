@@ -11,7 +11,7 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
       table: {
         from: "GET /_meta/health",
         rows: "/agents",
-        live: "upstream_state",
+        live: "agent_state",
         columns: [
           { label: "Agent", value: "/_key" },
           { label: "Health", value: "/status", as: "state" },

@@ -15,6 +15,12 @@ export interface Facts {
   >[];
 }
 
+/** How a server is, in one word. */
+export function statusOfServer({ reachable, failed }: ServerHealth): HealthReport["status"] {
+  if (!reachable) return "error";
+  return failed === undefined ? "ok" : "degraded";
+}
+
 /**
  * Everything reachable and the provider well is `ok`; some not is `degraded`; an agent that cannot
  * work is `error`, and so by default is one with nothing left to work with.

@@ -1,6 +1,7 @@
 import { definePlugin } from "propylon";
 import { createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
+import { events } from "./events.ts";
 import { Issuer } from "./issuer.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
@@ -8,6 +9,7 @@ import { registerRoutes } from "./routes.ts";
 import { Libraries } from "./service.ts";
 import { warnOfOtherNames } from "./warnings.ts";
 
+export type { AuditNews, TeamNews } from "./events.ts";
 export * from "./service.ts";
 
 /** Decides which libraries a bearer sees: users with tokens, teams, and consoles that act for one turn. */
@@ -16,6 +18,7 @@ export default definePlugin({
   config: optionsSchema,
   provides: Libraries,
   commands,
+  events,
   setup(gateway) {
     const failed = registerMetrics(gateway.metrics);
     const issuer = new Issuer(gateway, failed);

@@ -10,6 +10,7 @@ import type { AccountsService } from "propylon/plugins/access";
 import { createSealer, type Fernet, type PluginWarning, readBearer } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "./audit.ts";
+import { AuditFeed } from "./audit-feed.ts";
 import { Directory } from "./directory.ts";
 import { explainAccount } from "./explain-account.ts";
 import { Housekeeping } from "./housekeeping.ts";
@@ -63,18 +64,21 @@ export class Issuer {
     const lease = (this.#lease = new Lease(db, id, store.shared));
     const replay = new ReplayGuard(db, lease);
     const housekeeping = new Housekeeping({ db, replay, lease, log, retention });
-    const replica = (this.#replica = this.#createReplica(db, id, lease));
+    const feed = new AuditFeed(db, this.#gateway);
+    const replica = (this.#replica = this.#createReplica(db, id, lease, () => feed.look()));
     this.#resolver = new Resolver({
       replica,
       replay,
       rules: rulesOf(this.#gateway.config),
       used: housekeeping.used,
     });
+    const endFeed = await feed.start();
     const leave = await replica.start();
     this.#directory = this.#createDirectory(db, replica);
     const stop = housekeeping.start();
     return async () => {
       await leave();
+      await endFeed();
       await stop();
     };
   }
@@ -164,7 +168,7 @@ export class Issuer {
     throw isGatewayError(error) ? error : away(error);
   }
 
-  #createReplica(db: Database, id: string, lease: Lease): Replica {
+  #createReplica(db: Database, id: string, lease: Lease, applied: () => void): Replica {
     const { control, store, log, config } = this.#gateway;
     const { inFlight } = config.revocation;
     return new Replica({
@@ -173,6 +177,7 @@ export class Issuer {
       lease,
       topic: store.topic("changes"),
       log,
+      applied,
       evict: (all) =>
         control.evict(all ? isOurs : this.#isDead, REVOKED, { inFlight, withdraw: true }),
     });

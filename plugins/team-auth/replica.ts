@@ -27,6 +27,8 @@ export interface ReplicaParts {
   readonly log: PluginContext["log"];
   /** Ends what dead credentials have open, or all of them. */
   readonly evict: (all: boolean) => Ended;
+  /** Hears that what was committed is in force here. */
+  readonly applied: () => void;
 }
 
 /** This gateway's copy of the tables: up to date, or not answered from. */
@@ -138,11 +140,12 @@ export class Replica {
   }
 
   async #apply(isWhole: boolean): Promise<Ended> {
-    const { loader, evict } = this.#parts;
+    const { loader, evict, applied } = this.#parts;
     const { epoch } = this.#snapshot;
     const apply = isWhole ? undefined : await loader.since(this.#snapshot);
     if (apply) apply(this.#snapshot);
     else this.#snapshot = await loader.load();
+    applied();
     // A backup was put back: who was let in since is not known.
     return evict(this.#snapshot.epoch < epoch);
   }

@@ -34,6 +34,7 @@ const FILES = {
   "tools.ts": "registerTools",
   "panels.ts": "registerPanels",
   "metrics.ts": "registerMetrics",
+  "events.ts": "events",
 } as const;
 
 /** Plugins without options of their own whose `options.ts` has those of the entries of `servers` that they serve. */

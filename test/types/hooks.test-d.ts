@@ -1,9 +1,11 @@
 import { definePlugin, type GatewayHooks, type Mutation } from "propylon";
 import { expectTypeOf, test } from "vitest";
+import { z } from "zod";
 
 declare module "propylon" {
   interface GatewayHooks {
     "cache:hit": (key: string) => void;
+    cache_filled: (news: { readonly entries: number }) => void;
   }
 }
 
@@ -23,4 +25,21 @@ test("a plugin adds hooks of its own, under the package's public name", () => {
     },
   });
   expectTypeOf<GatewayHooks>().toHaveProperty("gateway:ready");
+});
+
+test("the schema of a kind of events says what its hook is told", () => {
+  const kind = { description: "The cache was filled.", access: "viewer" } as const;
+  const data = z.strictObject({ entries: z.int() });
+  const setup = (): void => {};
+  definePlugin({ name: "cache", events: { cache_filled: { ...kind, data } }, setup });
+  definePlugin({
+    name: "cache",
+    // @ts-expect-error: the hook is told a number
+    events: { cache_filled: { ...kind, data: z.strictObject({ entries: z.string() }) } },
+    setup,
+  });
+  // @ts-expect-error: the data has no such member
+  definePlugin({ name: "cache", events: { cache_filled: { ...kind, data, owner: "by" } }, setup });
+  // @ts-expect-error: a kind needs a hook of its name
+  definePlugin({ name: "cache", events: { cache_emptied: { ...kind, data } }, setup });
 });

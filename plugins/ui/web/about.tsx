@@ -34,6 +34,12 @@ export interface KnownPanel {
   readonly module?: string;
 }
 
+/** A kind of events that a plugin declares. */
+export interface KnownEvent {
+  readonly kind: string;
+  readonly plugin: string;
+}
+
 /** Answer of `GET /_meta/ui`. */
 export interface About {
   readonly name: string;
@@ -56,6 +62,8 @@ export interface About {
   }[];
   readonly plugins: readonly string[];
   readonly panels: readonly KnownPanel[];
+  /** Those that the visitor may see. */
+  readonly events: readonly KnownEvent[];
   readonly routes: readonly KnownRoute[];
 }
 

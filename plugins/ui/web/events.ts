@@ -189,13 +189,10 @@ export class LiveStream {
 
   #params(): Params {
     const wishes = [...this.#wishes.values()];
-    if (wishes.length === 0 || this.#common.length === 0) return {};
-    const all = new Set([...this.#common, ...wishes.map(({ kinds }) => kinds)]);
-    return { kinds: [...all].join(","), level: wishes.find(({ level }) => level)?.level };
+    if (wishes.length === 0) return {};
+    const also = new Set(wishes.map(({ kinds }) => kinds));
+    return { also: [...also].join(","), level: wishes.find(({ level }) => level)?.level };
   }
-
-  /** Kinds that a stream has unless it names others; known from the first stream. */
-  #common: readonly string[] = [];
 
   #take({ id, event, data }: SentEvent): void {
     const content = JSON.parse(data) as Readonly<Record<string, unknown>>;
@@ -204,12 +201,8 @@ export class LiveStream {
     for (const listener of this.#listeners) listener(event, content);
   }
 
-  #greet({ instance, kinds }: Readonly<Record<string, unknown>>): void {
+  #greet({ instance }: Readonly<Record<string, unknown>>): void {
     const isFirst = this.#instance === undefined;
-    if (this.#common.length === 0 && Array.isArray(kinds)) {
-      this.#common = kinds as string[];
-      if (this.#wishes.size > 0) this.#restart();
-    }
     const wasLost = this.#state.kind !== "live";
     this.#attempts = 0;
     this.#set({ kind: "live" });

@@ -1,4 +1,5 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useAbout } from "./about.tsx";
 import { POLL_MS } from "./events.ts";
 import { useLiveState } from "./live.tsx";
 import { ask, type Params, type RequestFailure, type Route } from "./request.ts";
@@ -26,4 +27,11 @@ export function useAsk<T>(
     enabled,
     ...(live !== undefined && { meta: { live } }),
   });
+}
+
+/** How often to ask for what a kind of events of a plugin tells of: not at all where this visitor gets these events. */
+export function useIntervalWithout(kind: string): number | undefined {
+  const isTold = useAbout().events.some((each) => each.kind === kind);
+  const isLive = useLiveState().kind === "live";
+  return isTold && isLive ? undefined : POLL_MS;
 }

@@ -31,7 +31,7 @@ export default definePlugin({
 
     gateway.route("GET", "/changes", { access: "viewer", mutates: false }, () => ({ changes }));
 
-    gateway.hook("console:changed", (part) => {
+    gateway.hook("console", ({ part }) => {
       total.inc({ part });
       changes.unshift({ at: new Date().toISOString(), part });
       changes.splice(maxChanges);

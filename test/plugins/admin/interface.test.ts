@@ -69,6 +69,7 @@ it("whoever brings no credentials, or wrong ones, learns how to sign in and noth
     warnings: [],
     plugins: [],
     panels: [],
+    events: [],
     routes: [],
   };
   expect(await describeFor(url)).toEqual(nothing);

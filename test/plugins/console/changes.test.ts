@@ -12,7 +12,7 @@ const OPTIONS = { allowedAddresses: ["127.0.0.1"], healthInterval: "1s", healthT
 
 /** How often a part was told of. */
 const toldOf = (reader: Reader, part: string): number =>
-  reader.events.filter((each) => each.event === "console" && each.data.part === part).length;
+  reader.told("console").filter((data) => data["part"] === part).length;
 
 it("M021: each change of a console is an event: instances, workspaces and how its agents are", async () => {
   const host = await startHost(["harper"]);

@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { events as ofConsole } from "../../../plugins/console/events.ts";
+import { events as ofHealth } from "../../../plugins/health/events.ts";
+import { events as ofTeams } from "../../../plugins/team-auth/events.ts";
 import { KINDS } from "../../../plugins/events/kinds.ts";
 import { optionsSchema } from "../../../plugins/events/options.ts";
 
@@ -27,4 +30,19 @@ it("the page has every event and every option", () => {
     expect(page).toMatch(new RegExp(`^\\| \`${kind}\``, "m"));
   for (const option of Object.keys(optionsSchema.shape))
     expect(page).toMatch(new RegExp(`^\\| \`${option}\``, "m"));
+});
+
+it("the page has every kind of our plugins, with who may see it and what is in it", () => {
+  const page = read("plugins/events.md");
+  for (const [kind, { access, data }] of Object.entries({
+    ...ofConsole,
+    ...ofHealth,
+    ...ofTeams,
+  })) {
+    const [, role, members] = new RegExp(`^\\| \`${kind}\` +\\| (.*?) +\\| (.*) \\|$`, "m").exec(
+      page,
+    )!;
+    expect(role!.trim()).toBe(access === "viewer" ? "" : `\`${access}\``);
+    for (const member of Object.keys(data.shape)) expect(members).toContain(`\`${member}\``);
+  }
 });

@@ -11,6 +11,8 @@ export interface Reader {
   readonly ended: boolean;
   /** Names of what it read, in order, without what tells of the stream. */
   kinds(): string[];
+  /** Data of all events of a kind of a plugin, in order. */
+  told(kind: string): readonly Readonly<Record<string, unknown>>[];
   /** The first event of a kind, once it is there. */
   find<K extends Kind>(kind: K): Promise<Extract<EventMessage, { event: K }>>;
   close(): void;
@@ -30,6 +32,11 @@ abstract class Collected {
 
   kinds(): string[] {
     return this.events.map(({ event }) => event).filter((kind) => kind !== "hello");
+  }
+
+  told(kind: string): readonly Readonly<Record<string, unknown>>[] {
+    const those = this.events.filter(({ event }) => (event as string) === kind);
+    return those.map(({ data }) => data as unknown as Readonly<Record<string, unknown>>);
   }
 
   async find<K extends Kind>(kind: K): Promise<Extract<EventMessage, { event: K }>> {

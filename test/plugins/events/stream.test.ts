@@ -12,6 +12,8 @@ const ALL: Subscription = {
   audience: "operator",
   reader: "key:ops",
   kinds: new Set(KINDS),
+  isOpen: true,
+  accesses: new Set(["viewer", "operator"]),
   level: "trace",
   lastEventId: undefined,
 };
@@ -87,7 +89,7 @@ describe("an event", () => {
       attempts: 1,
       transport: "stdio",
       reason: "canary",
-    }) as ChannelEvent;
+    });
     expect(event.frame("operator").text).toContain("canary");
     const viewed = event.frame("viewer");
     expect(viewed.text + new TextDecoder().decode(viewed.bytes)).not.toContain("canary");
@@ -157,11 +159,10 @@ describe("Stream", () => {
           pipe.unsent = Math.max(0, pipe.unsent - read);
           if (pipe.ended !== undefined) break;
           const server = "x".repeat(size);
-          const event = (
+          const event =
             kind === "log"
               ? new ChannelEvent("log", { line: { server } })
-              : new ChannelEvent("server_added", { server })
-          ) as ChannelEvent;
+              : new ChannelEvent("server_added", { server });
           stream.push(event);
           if (pipe.ended === undefined) pushed++;
           // A gap or the word that it is over may come on top.
@@ -191,7 +192,7 @@ describe("Stream", () => {
     let gone = 0;
     const outlet = new SseOutlet(() => void gone++);
     const stream = new Stream(outlet, ALL, 1_048_576);
-    const event = new ChannelEvent("server_added", { server: "x".repeat(1_000) }) as ChannelEvent;
+    const event = new ChannelEvent("server_added", { server: "x".repeat(1_000) });
     for (let sent = 0; sent < 15 * 1_048; sent++) stream.push(event);
     const bytes = Buffer.from(await outlet.response().arrayBuffer());
     expect(bytes.length).toBeGreaterThan(1_000_000);

@@ -18,7 +18,7 @@ it("7: a call of somebody else is listed while it runs, and can be cancelled", a
     `${FULL}  openapi: {}\nservers: { shop: { url: "${shop.url}" } }\n`,
   );
   const { page } = await openPage(`${url}/ui/`);
-  const stream = page.waitForRequest(/_meta\/events\?kinds=.*call_end/);
+  const stream = page.waitForRequest(/_meta\/events\?also=.*call_end/);
   await page.goto(`${url}/ui/activity`);
   // The end of a call is told, not found by chance.
   await stream;

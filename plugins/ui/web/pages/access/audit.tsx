@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { POLL_MS } from "../../events.ts";
 import { matches } from "../../model.ts";
 import { Act } from "../../parts/act.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
@@ -8,6 +7,7 @@ import { Moment } from "../../parts/moment.tsx";
 import { Search } from "../../parts/search.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
+import { useIntervalWithout } from "../../query.ts";
 import { send, type RequestFailure, type Route } from "../../request.ts";
 import { countOf } from "../../words.ts";
 import { useUrlState } from "../../url-state.ts";
@@ -31,7 +31,8 @@ export function Audit(): ReactNode {
   const query = useQuery<readonly Entry[], RequestFailure>({
     queryKey: [AUDIT, params],
     queryFn: async ({ signal }) => linesOf(await (await send(AUDIT, { params, signal })).text()),
-    refetchInterval: POLL_MS,
+    refetchInterval: useIntervalWithout("audit") ?? false,
+    meta: { live: "audit" },
   });
   const [search, setSearch] = useUrlState("q");
   return (

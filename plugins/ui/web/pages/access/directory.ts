@@ -1,6 +1,6 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useRight } from "../../about.tsx";
-import { useAsk } from "../../query.ts";
+import { useAsk, useIntervalWithout } from "../../query.ts";
 import type { RequestFailure, Route } from "../../request.ts";
 import { countOf } from "../../words.ts";
 
@@ -83,7 +83,13 @@ export function useList<K extends keyof Lists>(
 ): UseQueryResult<Pick<Lists, K>, RequestFailure> {
   const route: Route = `GET /_meta/team-auth/${name}`;
   const { isThere, reason } = useRight(route);
-  return useAsk<Pick<Lists, K>>(route, {}, { enabled: isThere && reason === undefined });
+  const every = useIntervalWithout("audit");
+  const enabled = isThere && reason === undefined;
+  return useAsk<Pick<Lists, K>>(
+    route,
+    {},
+    { enabled, live: "audit", ...(every !== undefined && { every }) },
+  );
 }
 
 /** The rows of a list; none while it is not there. */

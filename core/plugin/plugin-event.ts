@@ -1,0 +1,33 @@
+import type { Json } from "../call/types.ts";
+import type { PanelAccess } from "./panel.ts";
+
+/**
+ * A kind of events that plugins declared, as data.
+ *
+ * @example const names = gateway.control.eventKinds.map(({ kind }: DeclaredEventKind) => kind);
+ */
+export interface DeclaredEventKind {
+  readonly kind: string;
+  readonly plugin: string;
+  readonly description: string;
+  readonly access: PanelAccess;
+  /** The member of the data that holds the `ref` of the only principal, besides operators, that may see it; `null`: none. */
+  readonly owner: string | null;
+  /** JSON Schema of the data. */
+  readonly schema: Json;
+}
+
+/**
+ * An event of a declared kind, checked by the gateway, for listeners of `plugin:event`.
+ *
+ * @example gateway.hook("plugin:event", ({ kind, data }: PluginEvent) => gateway.log.info({ kind, data }));
+ */
+export interface PluginEvent {
+  readonly kind: string;
+  readonly plugin: string;
+  readonly access: PanelAccess;
+  /** As the schema of the kind gives it. */
+  readonly data: Json;
+  /** `ref` of the only principal, besides operators, that may see it. */
+  readonly owner?: string;
+}

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { consolePartSchema, type ConsolePart } from "./changes.ts";
+
+/** Data of the event `console`. */
+export interface ConsoleChange {
+  readonly part: ConsolePart;
+}
+
+declare module "propylon" {
+  interface GatewayHooks {
+    /** Instances, workspaces or the health of agents of the console are other than before. */
+    console: (change: ConsoleChange) => void;
+  }
+}
+
+/** Kinds of events of the console. */
+export const events = {
+  console: {
+    description: "Something in a part of the console is other than before.",
+    access: "viewer",
+    data: z.strictObject({ part: consolePartSchema }),
+  },
+} as const;
