@@ -43,10 +43,10 @@ function looksRandom(word: string): boolean {
   return runs.some((run) => isRandomRun(run)) || isMixed(whole) || UUID.test(word);
 }
 
-/** base64url has dashes of its own: kinds of characters change every other one, in words at their ends. */
+/** base64url has dashes of its own: kinds of characters change every few, in words at their ends. */
 function isMixed(run: string): boolean {
   const changes = run.match(/[a-z](?![a-z])|[A-Z](?![A-Z])|\d(?!\d)/g)?.length ?? 0;
-  return run.length >= 20 && changes * 3 >= run.length;
+  return run.length >= 20 && changes * 4 >= run.length;
 }
 
 function isRandomRun(run: string): boolean {
