@@ -7,6 +7,8 @@ type Json = Record<string, unknown>;
 
 /** A call of an agent's tool as it arrived. */
 export interface AgentCall {
+  /** Of the JSON-RPC request. */
+  readonly id: unknown;
   readonly tool: string;
   readonly args: Json | undefined;
   readonly meta: Json | undefined;
@@ -127,6 +129,7 @@ function answer(name: string, agent: HostedAgent, { req, res, body, asked }: Exc
     });
   if (method !== "tools/call") return refuse(res, id);
   agent.calls.push({
+    id,
     tool: params!.name!,
     args: params!.arguments,
     meta: params!._meta,

@@ -110,8 +110,12 @@ it("Cancel ends the call at the agent", async () => {
   await expect.poll(() => message.isEnabled()).toBe(true);
   await message.fill("hello");
   await page.getByRole("button", { name: "Send" }).click();
-  await expect.poll(() => harper.calls.some(({ tool }) => tool === "harper")).toBe(true);
+  const turns = (): readonly unknown[] =>
+    harper.calls.flatMap(({ tool, id }) => (tool === "harper" ? [id] : []));
+  await expect.poll(turns).toHaveLength(1);
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByText("harper agent: Cancelled.").waitFor();
-  await expect.poll(() => harper.cancelled.length).toBe(1);
+  // On a busy machine a question about health may be given up, too.
+  const cancelled = (): readonly unknown[] => harper.cancelled.filter((id) => turns().includes(id));
+  await expect.poll(cancelled).toEqual(turns());
 });
