@@ -128,7 +128,7 @@ export interface Kv<T> {
   ): Promise<Unsubscribe>;
   /**
    * Tells the key of every change from now on, by whichever gateway, and reads nothing: for a bucket of which few values matter to
-   * one gateway. `undefined`: any of them may have changed. Waits while the store is away.
+   * one gateway. `undefined`: any of them may have changed. A change of just before may be told, too. Waits while the store is away.
    * @example await gateway.store.kv<Note>("notes").watchKeys((key) => (key ? drop(key) : dropAll()));
    */
   watchKeys(listener: (key: string | undefined) => void): Promise<Unsubscribe>;
