@@ -1,6 +1,10 @@
 const PLACE = /\{principal\.(ref|claims\.[\w-]+)\}/g;
 
-/** Whether a header value has places for what is known of the caller. */
+/**
+ * Whether a header value has places for what is known of the caller.
+ *
+ * @example hasTemplate("team {principal.claims.team}"); // true
+ */
 export function hasTemplate(value: string): boolean {
   return value.includes("{principal.");
 }

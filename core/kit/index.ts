@@ -48,6 +48,7 @@ export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rul
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
 export { digestOf } from "./digest.ts";
+export { problemText } from "./problem-text.ts";
 export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
@@ -214,7 +215,7 @@ export {
   isPersonal,
   stdioServerSchema,
 } from "../config/server-schema.ts";
-export { fillTemplate } from "../config/header-template.ts";
+export { fillTemplate, hasTemplate } from "../config/header-template.ts";
 export { readAuth, type ServerAuth } from "../config/server-auth.ts";
 export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
 export { type EntryKind, type LeftOut, usableEntries } from "../server/entries.ts";

@@ -128,11 +128,7 @@ export class HttpWire implements Wire {
     this.#authorization = authorization;
     const reply = new ServerReply(this, exchange, authorization);
     this.#read(exchange, reply);
-    const headers = this.dialect?.era === "modern" ? this.#modernHeaders(exchange) : this.#headers;
-    const own = callHeaders(exchange.call);
-    const known = own ? [...headers, ...own] : headers;
-    const all = authorization === undefined ? known : [...known, "authorization", authorization];
-    this.dispatch("POST", all, exchange.message, reply);
+    this.dispatch("POST", this.#headersOf(exchange), exchange.message, reply);
   }
 
   #credentials(): string[] {
@@ -232,10 +228,16 @@ export class HttpWire implements Wire {
     this.#lingering.clear();
   }
 
-  #modernHeaders(exchange: Exchange): string[] {
-    const headers = [...this.#headers, "mcp-method", exchange.method];
-    if (exchange.name !== undefined) headers.push("mcp-name", encodeHeader(exchange.name));
-    if (exchange.mirrored) headers.push(...exchange.mirrored);
+  #headersOf(exchange: Exchange): string[] {
+    const headers = [...this.#headers];
+    if (this.dialect?.era === "modern") {
+      headers.push("mcp-method", exchange.method);
+      if (exchange.name !== undefined) headers.push("mcp-name", encodeHeader(exchange.name));
+      if (exchange.mirrored) headers.push(...exchange.mirrored);
+    }
+    const own = callHeaders(exchange.call);
+    if (own) headers.push(...own);
+    if (this.#authorization !== undefined) headers.push("authorization", this.#authorization);
     return headers;
   }
 

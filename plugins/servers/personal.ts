@@ -1,6 +1,7 @@
 import { type Call, GatewayError, type Principal } from "propylon";
 import {
   fillTemplate,
+  hasTemplate,
   HEADER_VALUE,
   type HttpServerConfig,
   isPersonal,
@@ -26,6 +27,8 @@ export class ServerCredentials {
   readonly isPersonal: boolean;
   readonly #server: string;
   readonly #config: HttpServerConfig;
+  /** Headers that are filled in for each principal. */
+  readonly #templates: readonly string[];
   readonly #accountOf: (principal: Principal | undefined) => ServerAccount | undefined;
 
   constructor(
@@ -35,15 +38,14 @@ export class ServerCredentials {
   ) {
     this.#server = server;
     this.#config = config;
+    this.#templates = Object.values(config.headers).filter(hasTemplate);
     this.isPersonal = isPersonal(config);
     this.#accountOf = accountOf;
   }
 
   /** Of the shared connection: without what is a principal's. */
   get shared(): Credentials {
-    const known = Object.entries(this.#config.headers).filter(
-      ([, value]) => !value.includes("{principal."),
-    );
+    const known = Object.entries(this.#config.headers).filter(([, value]) => !hasTemplate(value));
     return { headers: Object.fromEntries(known), account: this.#accountOf(undefined) };
   }
 
@@ -59,10 +61,9 @@ export class ServerCredentials {
 
   /** What tells the connections of principals apart: somebody whose claims change needs another one. */
   keyOf({ principal }: Pick<Call, "principal">): string {
-    const { headers } = this.#config;
-    const own = Object.values(headers).filter((value) => value.includes("{principal."));
-    if (own.length === 0) return principal.ref;
-    return [principal.ref, ...own.map((value) => this.#fill(value, principal))].join("\n");
+    if (this.#templates.length === 0) return principal.ref;
+    const filled = this.#templates.map((value) => this.#fill(value, principal));
+    return [principal.ref, ...filled].join("\n");
   }
 
   #headersOf(principal: Principal): Readonly<Record<string, string>> {
