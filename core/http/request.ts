@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ZodType } from "zod";
 import { GatewayError } from "../errors.ts";
+import { problemText } from "../kit/problem-text.ts";
 import { parseJson } from "../kit/json.ts";
 import type { RouteEvent } from "./route.ts";
 
@@ -92,7 +93,7 @@ export function checkInput<T>(value: unknown, schema: ZodType<T>): T {
     path: path.join("."),
     message,
   }));
-  const words = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const words = checked.error.issues.map((issue) => problemText(issue));
   throw new GatewayError("invalid", `The request is not valid. ${words.join("; ")}.`, {
     data: { issues },
     hint: "Correct the fields that are named.",

@@ -1,8 +1,9 @@
-import { z, type ZodType } from "zod";
+import { z } from "zod";
 import { GatewayError } from "../errors.ts";
-import { isObject } from "../kit/json.ts";
+import { problemText } from "../kit/problem-text.ts";
 import type { Json } from "../call/types.ts";
 import type { EventKind } from "./event-kind.ts";
+import { accessSchema, zodSchema } from "./panel-schema.ts";
 import type { DeclaredEventKind, PluginEvent } from "./plugin-event.ts";
 import type { Scope } from "./scope.ts";
 
@@ -11,12 +12,8 @@ const MAX_DATA = 16_384;
 
 const declarationSchema = z.strictObject({
   description: z.string().min(1).max(200),
-  access: z.enum(["viewer", "caller", "operator", "admin"]),
-  // Of this copy of the library or another.
-  data: z.custom<ZodType<Json>>(
-    (value) => isObject(value) && isObject(value["_zod"]),
-    "must be a zod schema",
-  ),
+  access: accessSchema,
+  data: zodSchema,
   owner: z.string().min(1).optional(),
 });
 const nameSchema = z
@@ -65,7 +62,7 @@ export class DeclaredEvents {
   check(kind: string, given: unknown): PluginEvent {
     const { plugin, access, data: schema, owner } = this.#kinds.get(kind)!;
     const { data, error } = schema.safeParse(given);
-    if (error) throw new GatewayError("invalid", problemOf(error));
+    if (error) throw new GatewayError("invalid", problemText(error.issues[0]!));
     const size = JSON.stringify(data).length;
     if (size > MAX_DATA) throw new GatewayError("invalid", `It has ${size} characters of JSON.`);
     const whose = owner === undefined ? undefined : (data[owner] ?? undefined);
@@ -101,7 +98,7 @@ function checkDeclaration(plugin: string, kind: string, given: unknown): Declara
   if (error || !declared.data)
     throw new GatewayError(
       "invalid",
-      `Kind of events "${kind.slice(0, 40)}" of plugin "${plugin}": ${problemOf(error!)}.`,
+      `Kind of events "${kind.slice(0, 40)}" of plugin "${plugin}": ${problemText(error!.issues[0]!)}.`,
       { hint: "The guide to writing a plugin shows how a kind is declared." },
     );
   return { ...declared.data, kind, plugin } as Declaration;
@@ -117,10 +114,4 @@ function toData({
 }: Declaration): DeclaredEventKind {
   const { $schema: _, ...schema } = z.toJSONSchema(data, { unrepresentable: "any" });
   return { kind, plugin, description, access, owner: owner ?? null, schema };
-}
-
-/** The first issue, without values. */
-function problemOf({ issues: [issue] }: z.ZodError): string {
-  const at = issue!.path.join(".");
-  return at === "" ? issue!.message : `${at}: ${issue!.message}`;
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
+import { problemText } from "../kit/problem-text.ts";
 import { admits } from "../http/guard.ts";
 import type { Access } from "../http/route.ts";
 import { shapeOf } from "../http/route-table.ts";
@@ -181,9 +182,7 @@ function schemaOf(input: z.ZodType): Json {
 }
 
 function malformed(plugin: string, panel: Panel, { issues }: z.ZodError): GatewayError {
-  const words = issues.map(({ path, message }) =>
-    path.length === 0 ? message : `${path.join(".")}: ${message}`,
-  );
+  const words = issues.map((issue) => problemText(issue));
   const id = typeof panel?.id === "string" ? panel.id.slice(0, 64) : "?";
   return new GatewayError("invalid", `${nameOf(plugin, id)}: ${words.join("; ")}.`, {
     hint: "The guide to writing a plugin shows what panels can say.",

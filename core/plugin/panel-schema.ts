@@ -10,11 +10,12 @@ const reference = z
     new RegExp(`^(?:${METHODS.join("|")}) /`),
     "must be a method and a path, as in GET /_meta/servers",
   );
-const access = z.enum(["viewer", "caller", "operator", "admin"]);
+/** Who may see something; a zod twin of `PanelAccess`. */
+export const accessSchema = z.enum(["viewer", "caller", "operator", "admin"]);
 const label = z.string().min(1).max(100);
 
 /** A zod object of this copy of the library or another. */
-const input = z.custom<ZodType>(
+export const zodSchema = z.custom<ZodType>(
   (value) => isObject(value) && isObject(value["_zod"]),
   "must be a zod schema",
 );
@@ -31,7 +32,7 @@ const request = {
   route: reference,
   params: z.record(z.string(), pointer).optional(),
   confirm: z.string().min(1).max(500).optional(),
-  access: access.optional(),
+  access: accessSchema.optional(),
   mutates: z.boolean().optional(),
   secret: pointer.optional(),
 };
@@ -48,7 +49,7 @@ const action = z.strictObject({
   label,
   when: when.optional(),
   body: z.record(z.string(), z.unknown()).optional(),
-  input: input.optional(),
+  input: zodSchema.optional(),
 });
 const actions = z.array(action).max(20).optional();
 const source = {
@@ -71,7 +72,7 @@ const VIEWS = {
   fields: z.strictObject({ ...source, fields: columns, actions }),
   metric: z.strictObject({ ...source, value: pointer, unit: z.string().max(20).optional() }),
   log: z.strictObject({ ...source, lines: pointer }),
-  form: z.strictObject({ ...request, input, submit: label }),
+  form: z.strictObject({ ...request, input: zodSchema, submit: label }),
 };
 
 const view = z
@@ -89,7 +90,7 @@ export const panelSchema = z
     title: label,
     description: z.string().max(500).optional(),
     place: z.enum(["overview", "servers/detail", "page"]),
-    access,
+    access: accessSchema,
     view: view.optional(),
     module: z.union([z.instanceof(URL), z.string().min(1)]).optional(),
   })

@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { digestOf, isSameHost, parseJson } from "propylon/kit";
+import { problemText, digestOf, isSameHost, parseJson } from "propylon/kit";
 import { skillSchema, MAX_DEPTH } from "propylon/contract";
 import { z } from "zod";
 import type { RemoteAgentOptions, AgentDialect } from "./options.ts";
@@ -103,7 +103,7 @@ function parseCard(bytes: Buffer): Card {
   }
   const card = remoteCardSchema.safeParse(json);
   if (card.success) return card.data;
-  const problems = card.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  const problems = card.error.issues.map((issue) => problemText(issue));
   throw broken(`The agent card is not valid: ${problems.slice(0, 3).join("; ")}.`);
 }
 

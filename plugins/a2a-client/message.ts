@@ -1,3 +1,4 @@
+import { problemText } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import type { Json } from "propylon";
 import type { Message, Part } from "propylon/contract";
@@ -30,9 +31,7 @@ export function readArguments(args: Json | undefined): Arguments {
   const checked = argumentsSchema.safeParse(args ?? {});
   if (!checked.success)
     throw new WrongArguments(
-      checked.error.issues
-        .map(({ path, message }) => `${path.join(".") || "arguments"}: ${message}`)
-        .join("; "),
+      checked.error.issues.map((issue) => problemText(issue, "arguments")).join("; "),
     );
   for (const [at, { base64, url }] of (checked.data.files ?? []).entries())
     if ((base64 === undefined) === (url === undefined))

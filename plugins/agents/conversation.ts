@@ -1,3 +1,4 @@
+import { problemText } from "propylon/kit";
 import { GatewayError, type Json } from "propylon";
 import { z } from "zod";
 import type { ChatMessage, ChatPart } from "./model.ts";
@@ -83,9 +84,7 @@ export function toConversation(agent: string, hasVision: boolean, args: Json = {
 }
 
 function wrongArguments(agent: string, issues: readonly z.core.$ZodIssue[]): GatewayError {
-  const problems = issues.map(
-    ({ path, message }) => `${path.join(".") || "arguments"}: ${message}`,
-  );
+  const problems = issues.map((issue) => problemText(issue, "arguments"));
   return new GatewayError(
     "invalid",
     `The agent "${agent}" cannot read this: ${problems.join("; ")}.`,

@@ -147,6 +147,7 @@ it("the files of a folder that other folders import are these", () => {
         "json-scan",
         "libraries",
         "lock",
+        "problem-text",
         "recent",
         "sse-body",
         "wildcard",

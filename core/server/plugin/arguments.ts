@@ -1,6 +1,7 @@
 import { Validator } from "@cfworker/json-schema";
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
+import { problemText } from "../../kit/problem-text.ts";
 import type { ToolSchema } from "../../plugin/definitions.ts";
 import type { Json } from "../../call/types.ts";
 
@@ -38,9 +39,7 @@ function fromZod(schema: z.ZodType, io: "input" | "output"): CompiledSchema {
       const result = schema.safeParse(value);
       if (result.success) return { value: result.data as Json };
       return {
-        problems: result.error.issues.map(
-          ({ path, message }) => `${path.join(".") || "arguments"}: ${message}`,
-        ),
+        problems: result.error.issues.map((issue) => problemText(issue, "arguments")),
       };
     },
   };

@@ -1,3 +1,4 @@
+import { problemText } from "propylon/kit";
 import type { z } from "zod";
 import { taskSchema, textOf, type Part, type Task } from "propylon/contract";
 import { Deviation, Unobservable, shown } from "../check.ts";
@@ -35,7 +36,7 @@ export function readAs<T>(schema: z.ZodType<T>, text: string, name: string): T {
 function issuesOf(error: z.ZodError): string {
   return error.issues
     .slice(0, 3)
-    .map(({ path, message }) => `${path.join(".") || "the document"}: ${message}`)
+    .map((issue) => problemText(issue, "the document"))
     .join("; ");
 }
 

@@ -1,3 +1,4 @@
+import { problemText } from "propylon/kit";
 import { readFile } from "node:fs/promises";
 import { GatewayError } from "propylon";
 import {
@@ -22,10 +23,9 @@ function parseManifest(text: string): Manifest {
     });
   const checked = manifestSchema.safeParse(value);
   if (checked.success) return checked.data;
-  const [issue] = checked.error.issues;
   throw new GatewayError(
     "invalid",
-    `The runtime's ${MANIFEST_FILE} is wrong: ${issue?.path.join(".") || "it"}: ${issue?.message}.`,
+    `The runtime's ${MANIFEST_FILE} is wrong: ${problemText(checked.error.issues[0]!, "it")}.`,
     { hint: "Correct it: see propylon conformance runtime." },
   );
 }
