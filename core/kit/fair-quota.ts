@@ -9,16 +9,16 @@
 export class FairQuota {
   readonly #amounts = new Map<string, number>();
 
-  /** Counts more: one unless it is said. */
+  /** Counts more, or less for an amount below zero: one more unless it is said. */
   add(principal: string, amount = 1): void {
-    this.#amounts.set(principal, this.of(principal) + amount);
+    const now = this.of(principal) + amount;
+    if (now > 0) this.#amounts.set(principal, now);
+    else this.#amounts.delete(principal);
   }
 
   /** Counts less. */
   remove(principal: string, amount = 1): void {
-    const left = this.of(principal) - amount;
-    if (left > 0) this.#amounts.set(principal, left);
-    else this.#amounts.delete(principal);
+    this.add(principal, -amount);
   }
 
   /** Tells of principals whether nobody would have more than they, once `newcomer` had one more. */

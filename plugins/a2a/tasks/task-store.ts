@@ -96,9 +96,8 @@ export class TaskStore {
     const { bytes, owner } = task;
     const more = bytes - (this.#weights.get(task) ?? 0);
     this.#bytes += more;
-    // A negative amount is taken away.
-    this.#shares.bytes.remove(owner.ref, -more);
-    if (!this.#over.has(task)) this.#shares.liveBytes.remove(owner.ref, -more);
+    this.#shares.bytes.add(owner.ref, more);
+    if (!this.#over.has(task)) this.#shares.liveBytes.add(owner.ref, more);
     this.#weights.set(task, bytes);
   }
 
