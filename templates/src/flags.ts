@@ -113,8 +113,9 @@ Creates a gateway: config, a plugin, a test, and the files to deploy it.
   -t, --template <name>   ${TEMPLATES.map(({ name }) => name).join(", ")}
       --name <name>       name of the project (default: that of the directory)
       --import <file>     import the mcpServers of a file (repeatable)
-      --with <list>       docker,compose,kubernetes (default: these; none: none), postgres;
-                          compose and kubernetes include docker, postgres includes compose
+      --with <list>       docker,compose,kubernetes (default: these; none: none), postgres, cluster;
+                          compose and kubernetes include docker, postgres includes compose,
+                          cluster (three gateways behind a balancer) includes all of them
       --production        a config that cannot be changed over HTTP
       --[no-]install      install the dependencies
       --[no-]git          make a git repository

@@ -73,9 +73,14 @@ function checkPlace(directory: string, flags: Flags): string {
 
 /** A plugin is a package: what is for gateways would be left out without a word. A database is not for this program to start. */
 function checkFit({ template, imports, extras, start }: Answers, flags: Flags): void {
-  if (start && extras.includes("postgres"))
+  const store = extras.find((extra) => extra === "postgres" || extra === "cluster");
+  if (start && store !== undefined)
     throw new Failure(
-      "--start cannot start the database of --with postgres. Leave it out; the steps are printed.",
+      `--start cannot start the database of --with ${store}. Leave it out; the steps are printed.`,
+    );
+  if (template.name === "a2a-runtime" && extras.includes("cluster"))
+    throw new Failure(
+      "--with cluster is not for a2a-runtime: its queue shares the work, and deploy/kubernetes.yaml says how. Use --with kubernetes,postgres.",
     );
   if (template.name !== "plugin") return;
   const wrong = [

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { fitCluster } from "./cluster.ts";
 import { isMap } from "./entry.ts";
 import { makeEnvironment, makeExample } from "./environment.ts";
 import { Failure } from "./failure.ts";
@@ -51,12 +52,21 @@ const EXTRA_FILES: Readonly<Record<Extra, (path: string) => boolean>> = {
   compose: (path) => path === "compose.yaml",
   kubernetes: (path) => path.startsWith("deploy/"),
   postgres: () => false,
+  cluster: () => false,
+};
+
+/** What comes along: Compose and Kubernetes run an image, which somebody has to build, and Compose runs the database. */
+const IMPLIED: Readonly<Partial<Record<Extra, readonly Extra[]>>> = {
+  postgres: ["compose"],
+  cluster: ["compose", "kubernetes"],
 };
 
 /** A project in memory: nothing is written unless everything can be. */
 export function makeProject(root: string, order: Order): Project {
-  const usesPostgres = order.extras.includes("postgres");
-  const template = fitStore(readTemplate(root, order), usesPostgres);
+  const isCluster = order.extras.includes("cluster");
+  const usesPostgres = isCluster || order.extras.includes("postgres");
+  const single = fitStore(readTemplate(root, order), usesPostgres);
+  const template = isCluster ? fitCluster(single, readTree(join(root, "cluster"))) : single;
   const imported = importServers(order.imports, surroundings(template, order));
   const made = template.map((file) => ({ ...file, content: fill(file, order, imported) }));
   const { files, blanks } = environment(template, order, imported);
@@ -72,11 +82,8 @@ function readTemplate(root: string, { template, extras }: Order): readonly Proje
   const folders = template.name === "plugin" ? ["plugin"] : ["shared", template.name];
   const files = folders.flatMap((folder) => readTree(join(root, folder)));
   const wanted = new Map(files.map((file) => [file.path, file]));
-  // Compose and Kubernetes run an image, which somebody has to build, and Compose runs the database.
-  const implied: readonly Extra[] = extras.includes("postgres")
-    ? ["docker", "compose"]
-    : ["docker"];
-  const chosen = new Set<Extra>(extras.length > 0 ? [...implied, ...extras] : []);
+  const implied = extras.flatMap((extra) => ["docker" as const, ...(IMPLIED[extra] ?? [])]);
+  const chosen = new Set<Extra>([...implied, ...extras]);
   return [...wanted.values()].filter(({ path }) =>
     (Object.keys(EXTRA_FILES) as Extra[]).every(
       (extra) => chosen.has(extra) || !EXTRA_FILES[extra](path),

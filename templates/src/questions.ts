@@ -64,9 +64,11 @@ export async function ask(flags: Flags): Promise<Answers> {
   const isGateway = template.name !== "plugin";
   const imports =
     isGateway && flags.import.length === 0 ? await askImports(process.cwd()) : flags.import;
-  const extras = isGateway && flags.with === undefined ? await askExtras() : defaults.extras;
+  const extras =
+    isGateway && flags.with === undefined ? await askExtras(template) : defaults.extras;
   // A database has to be started first.
-  const { install, start } = await askFinish(flags, isGateway && !extras.includes("postgres"));
+  const hasDatabase = extras.includes("postgres") || extras.includes("cluster");
+  const { install, start } = await askFinish(flags, isGateway && !hasDatabase);
   outro("Creating the project.");
   return { directory, template, imports, extras, install, start };
 }
@@ -113,13 +115,19 @@ async function askImports(folder: string): Promise<readonly string[]> {
   return given(answer).map((name) => join(folder, name));
 }
 
-async function askExtras(): Promise<readonly Extra[]> {
+const HINTS: Readonly<Partial<Record<Extra, string>>> = {
+  postgres: "keeps what has to outlive the process; with compose",
+  cluster: "three gateways behind a balancer; with postgres, compose and kubernetes",
+};
+
+async function askExtras({ name }: Template): Promise<readonly Extra[]> {
+  const offered = EXTRAS.filter((extra) => extra !== "cluster" || name !== "a2a-runtime");
   const answer = await multiselect({
     message: "Which deployment files do you want?",
-    options: EXTRAS.map((value) => ({
-      value,
-      ...(value === "postgres" && { hint: "keeps what has to outlive the process; with compose" }),
-    })),
+    options: offered.map((value) => {
+      const hint = HINTS[value];
+      return { value, ...(hint !== undefined && { hint }) };
+    }),
     initialValues: [...DEFAULT_EXTRAS],
     required: false,
   });

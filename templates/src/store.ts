@@ -98,7 +98,7 @@ function fitManifest(text: string): string {
 }
 
 /** A manifest with more packages for development, in the order of their names. */
-function addDevelopment(text: string, packages: Readonly<Record<string, string>>): string {
+export function addDevelopment(text: string, packages: Readonly<Record<string, string>>): string {
   const manifest = JSON.parse(text) as Record<"devDependencies", object>;
   const development = Object.entries({ ...manifest.devDependencies, ...packages });
   const devDependencies = Object.fromEntries(

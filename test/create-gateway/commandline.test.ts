@@ -32,7 +32,10 @@ describe("wrong use", () => {
     [["--template"], /argument missing.*See --help\.$/],
     [["--template", "maximal"], /^There is no template "maximal"\. There are: minimal, /],
     [["--pm", "pip"], /^--pm must be one of npm, pnpm, yarn, bun\.$/],
-    [["--with", "docker,helm"], /^--with knows docker, compose, kubernetes, postgres and none/],
+    [
+      ["--with", "docker,helm"],
+      /^--with knows docker, compose, kubernetes, postgres, cluster and none/,
+    ],
     [[""], /^The directory has no name\. See --help\.$/],
     [["My Gateway"], /"My Gateway" cannot be .* add --name my-gateway\.$/],
     [["Grüße.org"], /add --name gru-e-org\.$/],

@@ -38,6 +38,7 @@ describe("the package", () => {
       [
         "LICENSE",
         "README.md",
+        "cluster",
         "dist",
         "package.json",
         "shared",
