@@ -60,6 +60,7 @@ export const LONG: readonly string[] = [
   "test/core/config/write.test.ts",
   "test/core/kit/lock.test.ts",
   "test/core/store/database.test.ts",
+  "test/core/workers/*.test.ts",
   "test/create-gateway/**/*.test.ts",
   "test/e2e/kept-sessions.test.ts",
   "test/plugins/team-auth/{demo,migration-kill}.test.ts",
