@@ -25,6 +25,7 @@ function open(number) {
 
 process.on("message", (/** @type {{ port: number, text?: string }} */ { port, text }) => {
   const there = ports.get(port) ?? open(port);
-  there.emit(...(text === undefined ? ["disconnect"] : ["message", text]));
+  if (text === undefined) there.emit("disconnect");
+  else there.emit("message", text);
 });
 process.on("disconnect", () => process.exit(0));
