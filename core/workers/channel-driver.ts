@@ -24,7 +24,7 @@ export class ChannelDriver implements StoreDriver {
   constructor(channel: WorkerChannel, durable: boolean) {
     this.#channel = channel;
     this.durable = durable;
-    channel.answer<StoreNews>(STORE.news, ({ id, what }) => this.#listeners.get(id)?.(what));
+    channel.answer(STORE.news, ({ id, what }: StoreNews) => this.#listeners.get(id)?.(what));
   }
 
   get(bucket: string, key: string): Promise<StoredValue | undefined> {

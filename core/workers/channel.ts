@@ -13,7 +13,7 @@ const MAX_UNSENT = 64 * 1024 * 1024;
 const MAX_ASKED = 10_000;
 
 /** An error on its way, so that it is the same at the other end. Its cause stays where it is. */
-interface Failure {
+export interface Failure {
   readonly code?: ErrorCode;
   readonly message: string;
   readonly hint?: string | undefined;
@@ -26,8 +26,8 @@ type Message =
   | { readonly id: number; readonly value?: unknown; readonly failure?: Failure };
 
 interface Asked {
-  resolve(value: unknown): void;
-  reject(error: Error): void;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
 }
 
 type Handler = (body: never) => unknown;
@@ -53,7 +53,7 @@ export class WorkerChannel {
   }
 
   /** Says who answers what is asked, and hears what is told, under a name. */
-  answer<T>(name: string, handler: (body: T) => unknown): void {
+  answer(name: string, handler: Handler): void {
     this.#handlers.set(name, handler);
   }
 
@@ -63,7 +63,7 @@ export class WorkerChannel {
     if (this.#asked.size >= MAX_ASKED) return Promise.reject(busy());
     const id = ++this.#lastId;
     return new Promise<T>((resolve, reject) => {
-      this.#asked.set(id, { resolve: resolve as Asked["resolve"], reject });
+      this.#asked.set(id, { resolve, reject });
       this.#send({ to: name, id, body });
     });
   }
@@ -106,7 +106,7 @@ export class WorkerChannel {
     const asked = this.#asked.get(id);
     this.#asked.delete(id);
     if (failure) asked?.reject(toError(failure));
-    else asked?.resolve(value);
+    else asked?.resolve(value as never);
   }
 
   #close(): void {
@@ -127,13 +127,15 @@ function read(text: string): Message | undefined {
   }
 }
 
-function toFailure(thrown: unknown): Failure {
+/** An error as it travels. */
+export function toFailure(thrown: unknown): Failure {
   if (!isGatewayError(thrown)) return { message: String((thrown as Error | null)?.message) };
   const { code, message, hint, data, place } = thrown;
   return { code, message, hint, data, place };
 }
 
-function toError({ code, message, hint, data, place }: Failure): Error {
+/** The error that was sent. */
+export function toError({ code, message, hint, data, place }: Failure): Error {
   if (!code) return new Error(message);
   return new GatewayError(code, message, {
     ...(hint !== undefined && { hint }),

@@ -42,11 +42,11 @@ export function serveStore(driver: StoreDriver, channel: WorkerChannel): void {
     listening.delete(id);
     return unsubscribe?.();
   };
-  channel.answer<StoreOperation>(STORE.operation, ({ operation, args }) => {
+  channel.answer(STORE.operation, ({ operation, args }: StoreOperation) => {
     if (!OPERATIONS.includes(operation)) throw unknownOperation();
     return (driver[operation] as (...args: readonly unknown[]) => unknown)(...args);
   });
-  channel.answer<StoreListening>(STORE.listen, async ({ id, kind, name }) => {
+  channel.answer(STORE.listen, async ({ id, kind, name }: StoreListening) => {
     if (listening.size >= MAX_LISTENING) throw tooMany();
     const tell = (what?: string): void => {
       const news: StoreNews = { id, what };
@@ -55,7 +55,7 @@ export function serveStore(driver: StoreDriver, channel: WorkerChannel): void {
     listening.set(id, await driver[kind](name, tell));
     if (channel.closed.aborted) void stop(id);
   });
-  channel.answer<number>(STORE.unlisten, stop);
+  channel.answer(STORE.unlisten, stop);
   channel.closed.addEventListener("abort", () => {
     for (const id of listening.keys()) void stop(id);
   });
