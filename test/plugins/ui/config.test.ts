@@ -14,6 +14,12 @@ it("M020: each value of the config says where it comes from, without secrets", a
   expect(await page.content()).not.toContain("s3cretWord");
   // Why nothing can be edited here, and what would allow it.
   await page.getByText("plugins.admin.allowConfigEdits: true").waitFor();
+  // More of them than a screen has.
+  const { values } = (await (await fetch(`${url}/_meta/config/origin`)).json()) as {
+    values: object[];
+  };
+  expect(values.length).toBeGreaterThan(40);
+  await expect.poll(() => page.locator("tbody tr").count()).toBe(values.length);
 
   await page.getByLabel("Origin").selectOption("file");
   await row("management.enabled").waitFor({ state: "detached" });

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
-import { useAbout } from "../about.tsx";
+import { useAbout, type KnownRoute } from "../about.tsx";
 import { Page, Section } from "../parts/page.tsx";
+import { Table, type Column } from "../parts/table.tsx";
 import { Words } from "../parts/text.tsx";
 import { addressOf, type Route } from "../request.ts";
 
@@ -58,40 +59,36 @@ export function DocsPage(): ReactNode {
         </ul>
       </Section>
       <Section title="Routes">
-        <div className="scroll" tabIndex={0} role="region" aria-label="Routes">
-          <table className="dense">
-            <thead>
-              <tr>
-                <th>Route</th>
-                <th>Plugin</th>
-                <th>Least role</th>
-                <th>You</th>
-              </tr>
-            </thead>
-            <tbody>
-              {about.routes.map(({ method, path, plugin, access, allowed, why }, index) => (
-                <tr key={`${method} ${path} ${index}`}>
-                  <th scope="row">
-                    <code>
-                      {method} {path}
-                    </code>
-                  </th>
-                  <td>
-                    <Words>{plugin}</Words>
-                  </td>
-                  <td>{access}</td>
-                  <td>
-                    {allowed ? "may" : why === "role" ? "need that role" : "may not: read-only"}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          label="Routes"
+          rows={about.routes}
+          keyOf={({ method, path }, index) => `${method} ${path} ${index}`}
+          columns={ROUTE_COLUMNS}
+          empty="There is no route that you may see."
+          isDense
+        />
       </Section>
     </Page>
   );
 }
+
+const ROUTE_COLUMNS: readonly Column<KnownRoute>[] = [
+  [
+    "Route",
+    ({ method, path }) => (
+      <code>
+        {method} {path}
+      </code>
+    ),
+  ],
+  ["Plugin", ({ plugin }) => <Words>{plugin}</Words>],
+  ["Least role", ({ access }) => access],
+  [
+    "You",
+    ({ allowed, why }) =>
+      allowed ? "may" : why === "role" ? "need that role" : "may not: read-only",
+  ],
+];
 
 /** Names of plugins that come with the gateway have a page; a plugin of somebody else is a path or a package. */
 const FIRST_PARTY =

@@ -16,7 +16,7 @@ import { useUrlState } from "../url-state.ts";
 import { countOf, formatJson, formatSpan } from "../words.ts";
 import { Prompts, PROMPTS, Resources, RESOURCES } from "./server/offers.tsx";
 import { Tools } from "./server/tools.tsx";
-import { ServerActions } from "./servers.tsx";
+import { ServerActions } from "./servers/actions.tsx";
 
 const STDERR: Route = "GET /_meta/servers/:server/stderr";
 

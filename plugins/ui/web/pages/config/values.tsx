@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
 import { rightTo, useAbout } from "../../about.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
-import { Empty } from "../../parts/page.tsx";
 import { Choice, Search } from "../../parts/search.tsx";
+import { Table, type Column } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
 import type { Route } from "../../request.ts";
@@ -26,9 +26,6 @@ interface Origin {
   readonly why: { readonly message: string; readonly hint: string | null } | null;
   readonly values: readonly ConfigValue[];
 }
-
-/** What a page can show without becoming slow; the search finds the others. */
-const MAX_ROWS = 1_000;
 
 /** Every value in force, where it comes from, and what is to be another. */
 export function ConfigValues(): ReactNode {
@@ -104,51 +101,32 @@ function Values(props: {
   readonly onChange: ((path: Path) => void) | undefined;
 }): ReactNode {
   const { values, reason, onChange } = props;
-  if (values.length === 0) return <Empty>No value fits.</Empty>;
+  const columns: readonly Column<ConfigValue>[] = [
+    ["Value", (value) => <Words>{nameOf(value)}</Words>],
+    [
+      "Is",
+      ({ value }) => (
+        <code>
+          <Words>{JSON.stringify(value)}</Words>
+        </code>
+      ),
+    ],
+    ["From", (value) => <Words>{originOf(value)}</Words>],
+  ];
+  const change: Column<ConfigValue> = [
+    "",
+    (value) => (
+      <ChangeButton name={nameOf(value)} reason={reason} onClick={() => onChange?.(value.path)} />
+    ),
+  ];
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Values in force">
-      <table>
-        <thead>
-          <tr>
-            <th>Value</th>
-            <th>Is</th>
-            <th>From</th>
-            {onChange && (
-              <th>
-                <span className="hidden">What can be done</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {values.slice(0, MAX_ROWS).map((value) => (
-            <tr key={JSON.stringify(value.path)}>
-              <td>
-                <Words>{nameOf(value)}</Words>
-              </td>
-              <td>
-                <code>
-                  <Words>{JSON.stringify(value.value)}</Words>
-                </code>
-              </td>
-              <td>
-                <Words>{originOf(value)}</Words>
-              </td>
-              {onChange && (
-                <td>
-                  <ChangeButton
-                    name={nameOf(value)}
-                    reason={reason}
-                    onClick={() => onChange(value.path)}
-                  />
-                </td>
-              )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {values.length > MAX_ROWS && <p className="faint">{values.length - MAX_ROWS} more.</p>}
-    </div>
+    <Table
+      label="Values in force"
+      rows={values}
+      keyOf={({ path }) => JSON.stringify(path)}
+      columns={onChange ? [...columns, change] : columns}
+      empty="No value fits."
+    />
   );
 }
 

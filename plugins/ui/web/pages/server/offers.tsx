@@ -3,6 +3,7 @@ import { matches } from "../../model.ts";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Empty } from "../../parts/page.tsx";
 import { Search } from "../../parts/search.tsx";
+import { Table, type Column } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
 import type { Route } from "../../request.ts";
@@ -35,45 +36,36 @@ export function Resources({ server }: { readonly server: string }): ReactNode {
             <div className="row tools">
               <Search value={search} onChange={setSearch} label="Search resources" />
             </div>
-            <div className="scroll" tabIndex={0} role="region" aria-label="Resources">
-              <table>
-                <thead>
-                  <tr>
-                    <th>Name</th>
-                    <th>Address</th>
-                    <th>Type</th>
-                    <th>What it is</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.map((one) => (
-                    <tr key={`${one.name} ${one.uri}`}>
-                      <th scope="row">
-                        <Words>{one.title ?? one.name}</Words>
-                      </th>
-                      <td>
-                        <code>
-                          <Words>{one.uri}</Words>
-                        </code>
-                        {one.isTemplate && <span className="tag">template</span>}
-                      </td>
-                      <td>
-                        <Words>{one.mimeType ?? "–"}</Words>
-                      </td>
-                      <td>
-                        <Words>{one.description}</Words>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              label="Resources"
+              rows={shown}
+              keyOf={({ name, uri }) => `${name} ${uri}`}
+              columns={RESOURCE_COLUMNS}
+              empty="No resource fits."
+            />
           </>
         );
       }}
     </Loaded>
   );
 }
+
+const RESOURCE_COLUMNS: readonly Column<ResourceRow>[] = [
+  ["Name", ({ title, name }) => <Words>{title ?? name}</Words>],
+  [
+    "Address",
+    ({ uri, isTemplate }) => (
+      <>
+        <code>
+          <Words>{uri}</Words>
+        </code>
+        {isTemplate && <span className="tag">template</span>}
+      </>
+    ),
+  ],
+  ["Type", ({ mimeType }) => <Words>{mimeType ?? "–"}</Words>],
+  ["What it is", ({ description }) => <Words>{description}</Words>],
+];
 
 interface PromptRow {
   readonly name: string;
