@@ -5,7 +5,7 @@ import { CONFIG_NAMES } from "../config/file-names.ts";
 import type { CommandDefinition } from "../plugin/command.ts";
 import { AUTHORING_COMMANDS } from "./authoring.ts";
 import { EXIT, tellFailure } from "./exit.ts";
-import { addCommand, createProgram, pointToHelp } from "./program.ts";
+import { addCommand, createProgram, parsedWords, pointToHelp } from "./program.ts";
 import { SERVING_COMMANDS } from "./serving.ts";
 import { TALKING_COMMANDS } from "./talking.ts";
 
@@ -24,7 +24,7 @@ export type BundledCommands = Readonly<Record<string, BundledCommand>>;
 
 const GENERAL = { ...SERVING_COMMANDS, ...AUTHORING_COMMANDS, ...TALKING_COMMANDS };
 
-/** What stands behind `--`: the command of a server to run without a config, or of a runtime. */
+/** What stands behind `--`: the command of a server to run without a config, or of a runtime; arguments for some commands. */
 interface Split {
   readonly own: string[];
   readonly rest: string[] | undefined;
@@ -55,9 +55,8 @@ export async function main(words: readonly string[], bundled: BundledCommands): 
     pointToHelp(program, "propylon");
     // `propylon -- npx server` is `propylon start -- npx server`.
     const isNamed = has(program, commandOf(own));
-    await program.parseAsync(rest !== undefined && !isNamed ? ["start", ...own] : own, {
-      from: "user",
-    });
+    const named = rest !== undefined && !isNamed ? ["start", ...own] : own;
+    await program.parseAsync(parsedWords(program, named, rest ?? []), { from: "user" });
   } catch (error) {
     // Commander has printed its sentence already; its code is 0 for --help and --version.
     if (error instanceof CommanderError)

@@ -18,6 +18,26 @@ export function createProgram(): Command {
     );
 }
 
+/** Commands for which the words behind `--` are arguments (POSIX.1-2017, Utility Syntax Guideline 10). */
+const TAKING_DASHES = new WeakSet<Command>();
+
+/**
+ * What is to be parsed: the words behind `--` only for a command whose arguments they are. Others get them apart.
+ *
+ * @param own words in front of `--`
+ * @param rest words behind it
+ */
+export function parsedWords(
+  program: Command,
+  own: readonly string[],
+  rest: readonly string[],
+): readonly string[] {
+  let command = program;
+  for (const word of own)
+    command = command.commands.find((below) => below.name() === word) ?? command;
+  return TAKING_DASHES.has(command) ? [...own, "--", ...rest] : own;
+}
+
 /**
  * Adds a command below another.
  *
@@ -37,11 +57,14 @@ export function addCommand(
   for (const flag of flags) command.addOption(optionOf(flag));
   for (const [below, each] of Object.entries(commands)) addCommand(command, below, each, rest);
   if (!definition.run) return command;
+  const isTaking = definition.dashes === "arguments";
+  if (isTaking) TAKING_DASHES.add(command);
   return command.action(async () => {
     const given = (command.processedArgs as (string | string[] | undefined)[])
       .flat()
       .filter((word) => word !== undefined);
-    const code = await definition.run!({ arguments: given, flags: command.opts(), rest });
+    const input = { arguments: given, flags: command.opts(), rest: isTaking ? undefined : rest };
+    const code = await definition.run!(input);
     if (code !== undefined) process.exitCode = code;
   });
 }

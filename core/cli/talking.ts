@@ -23,8 +23,10 @@ export const TALKING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     },
   },
   call: {
-    description: "Call a tool of a running gateway. Arguments: JSON, or key=value ...",
+    description:
+      "Call a tool of a running gateway. Arguments: JSON, or key=value ... What begins with - stands behind --.",
     arguments: "<tool> [arguments...]",
+    dashes: "arguments",
     flags: [...ASKING, { flag: "--target <url|config>", description: "gateway to call" }],
     async run({ arguments: [tool, ...words], flags }) {
       const { call } = await import("./call-command.ts");

@@ -12,6 +12,11 @@ export interface CommandDefinition<F = any> {
   readonly description: string;
   /** Its words as the help shows them: `<file> [folder]`; `[words...]` for any number at the end. Default: none. */
   readonly arguments?: string;
+  /**
+   * What the words behind `--` are: `rest` of its input, or more `arguments`, as for commands whose arguments are names of others,
+   * which may begin with `-`. Default: `rest`.
+   */
+  readonly dashes?: "rest" | "arguments";
   /** Default: none. */
   readonly flags?: readonly CommandFlag[];
   /** Commands below it, by name. It has no {@link run} then. */
@@ -77,6 +82,6 @@ export interface CommandInput<F = any> {
   readonly arguments: readonly string[];
   /** Values by the name of the flag in camel case: `--max-depth` is `maxDepth`. Flags that were not given are missing. */
   readonly flags: F;
-  /** The words behind `--`; `undefined` without it. */
+  /** The words behind `--`; `undefined` without it, and where they are arguments. */
   readonly rest: readonly string[] | undefined;
 }

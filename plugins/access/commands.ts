@@ -6,6 +6,7 @@ const EXPLAIN: CommandDefinition = {
   description:
     "Print what stands between a principal (kind:id) and a tool. Exit code 3 when it may not call it.",
   arguments: "<principal> <server> <tool>",
+  dashes: "arguments",
   flags: [
     SEND_KEY_FLAG,
     { flag: "--target <url|config>", description: "gateway to ask" },

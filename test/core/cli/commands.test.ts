@@ -20,9 +20,11 @@ export default definePlugin({
   name: "echo",
   setup(gateway) {
     gateway.tool("say", { description: "Says it.", input: z.object({ text: z.string(), times: z.number().optional() }), run: ({ text, times }) => text.repeat(times ?? 1) });
+    gateway.tool("-shout", { description: "Says it loudly.", input: z.object({ text: z.string(), "-end": z.string().optional() }), run: (input) => text(input) });
     gateway.tool("fail", { description: "Fails.", run: () => ({ isError: true, content: [{ type: "text", text: "failed on purpose" }] }) });
   },
-});`;
+});
+const text = (input) => input.text.toUpperCase() + (input["-end"] ?? "!");`;
 
 let folder: string;
 let running: Running | undefined;
@@ -81,7 +83,7 @@ describe("start, tools and call", () => {
     running = await startPropylon(["start"], { cwd: folder });
     const { url } = running;
     expect((await propylon(["tools", url])).stdout).toContain("say(text, times?)  Says it.");
-    expect(JSON.parse((await propylon(["tools", url, "--json"])).stdout)).toHaveLength(2);
+    expect(JSON.parse((await propylon(["tools", url, "--json"])).stdout)).toHaveLength(3);
     const say = (...words: string[]) => propylon(["call", "say", ...words, "--target", url]);
     expect(await say("text=ab", "times=2")).toMatchObject({ code: 0, stdout: "abab\n" });
     expect(await say('{"text": "json"}')).toMatchObject({ code: 0, stdout: "json\n" });
@@ -98,6 +100,24 @@ describe("start, tools and call", () => {
     });
     expect(await running.stop()).toBe(0);
     running = undefined;
+  });
+
+  it("call takes a tool and arguments that begin with - behind --", async () => {
+    running = await startPropylon(["start"], { cwd: folder });
+    const ask = ["call", "--target", running.url, "--"];
+    expect(await propylon([...ask, "-shout", "text=no"])).toMatchObject({ stdout: "NO!\n" });
+    expect(await propylon([...ask, "-shout", "text=no", "-end=?"])).toMatchObject({
+      code: 0,
+      stdout: "NO?\n",
+    });
+    expect(await propylon([...ask, "-shout", '{"text":"--"}'])).toMatchObject({ stdout: "--!\n" });
+    // What stands before it counts, too.
+    const split = ["call", "say", "text=ab", "--target", running.url, "--", "times=2"];
+    expect(await propylon(split)).toMatchObject({ code: 0, stdout: "abab\n" });
+    expect(await propylon(ask)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("missing required argument 'tool'") as string,
+    });
   });
 
   it("call says that a tool is switched off, and by whom it can be switched on", async () => {

@@ -114,16 +114,20 @@ it("7: the copied calls of an MCP client and of the command line give the same r
   const key = createKey("admin");
   const price = ({ item }: Readonly<Record<string, unknown>>): string => `${String(item)}: 3 EUR`;
   const input = { type: "object", properties: { item: { type: "string" } } };
-  const shops = await Promise.all([1, 2].map(() => fakeUpstream({ price: { input, run: price } })));
-  // Both have the tool, so that each has another name at the endpoint.
-  const servers = `servers:\n  east: { url: "${shops[0]!.url}" }\n  west: { url: "${shops[1]!.url}" }\n`;
+  const tool = { input, run: price };
+  // Both have the tool price, so that each has another name at the endpoint.
+  const east = await fakeUpstream({ price: tool });
+  const west = await fakeUpstream({ price: tool, "-price": tool });
+  const servers = `servers:\n  east: { url: "${east.url}" }\n  west: { url: "${west.url}" }\n`;
   const auth = `auth: { keys: { ops: { role: admin, hash: "sha256:${digestOf(key)}" } } }\n`;
-  for (const [more, env] of [
-    ["", {}],
-    [`  sessions: {}\n${auth}`, { PROPYLON_API_KEY: key }],
+  // A name that begins as an option does is no option.
+  for (const [name, more, env] of [
+    ["price", "", {}],
+    ["-price", "", {}],
+    ["-price", `  sessions: {}\n${auth}`, { PROPYLON_API_KEY: key }],
   ] as const) {
     const { url } = await startGateway(`${FULL}${more}${servers}`);
-    const { page } = await openPage(`${url}/ui/try/west/price`);
+    const { page } = await openPage(`${url}/ui/try/west/${name}`);
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     if (more !== "") {
       await page.getByLabel("Key or token").fill(key);
@@ -133,10 +137,10 @@ it("7: the copied calls of an MCP client and of the command line give the same r
     const item = `it's "$(id)" \`id\` ü`;
     await page.getByLabel("item").fill(item);
     await page.getByLabel("Timeout in seconds").fill("9");
-    const before = shops[1]!.calls.length;
+    const before = west.calls.length;
     const results: unknown[] = [];
-    for (const name of ["Copy as curl", "Copy as MCP", "Copy as CLI"]) {
-      const command = await copiedBy(page, name);
+    for (const button of ["Copy as curl", "Copy as MCP", "Copy as CLI"]) {
+      const command = await copiedBy(page, button);
       expect(command).not.toContain(key);
       const answer = JSON.parse(await runCopied(command, env)) as { result?: unknown };
       const { content } = (answer.result ?? answer) as { content: unknown };
@@ -144,6 +148,6 @@ it("7: the copied calls of an MCP client and of the command line give the same r
     }
     const content = [{ type: "text", text: `${item}: 3 EUR` }];
     expect(results).toEqual([content, content, content]);
-    expect(shops[1]!.calls.length - before).toBe(3);
+    expect(west.calls.length - before).toBe(3);
   }
 });

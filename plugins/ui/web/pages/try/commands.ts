@@ -47,19 +47,18 @@ export function mcpCommand(call: EndpointCall): string {
 }
 
 /**
- * The command that makes the same call; it takes a key from `PROPYLON_API_KEY` by itself. None for a tool whose name would be an
- * option.
+ * The command that makes the same call; it takes a key from `PROPYLON_API_KEY` by itself.
  *
  * @param timeout milliseconds
  */
-export function cliCommand(call: EndpointCall, timeout: number | undefined): string | undefined {
-  if (call.tool.startsWith("-")) return undefined;
+export function cliCommand(call: EndpointCall, timeout: number | undefined): string {
   return [
-    "npx propylon call",
-    quote(call.tool),
-    quote(JSON.stringify(call.arguments)),
-    "--json --target",
+    "npx propylon call --json --target",
     quote(call.url),
     ...(timeout === undefined ? [] : ["--timeout", `${timeout}ms`]),
+    // The name of a tool may begin as an option does.
+    "--",
+    quote(call.tool),
+    quote(JSON.stringify(call.arguments)),
   ].join(" ");
 }

@@ -49,11 +49,10 @@ function CopyFor(props: { readonly endpoint: NamedEndpoint; readonly body: CallB
   const { arguments: args, timeout } = props.body;
   const url = new URL(path.replace(/^\//, ""), GATEWAY).href;
   const call = { url, tool, arguments: args, key: !open };
-  const command = cliCommand(call, timeout);
   return (
     <>
       <Copy text={mcpCommand(call)}>Copy as MCP</Copy>
-      {command !== undefined && <Copy text={command}>Copy as CLI</Copy>}
+      <Copy text={cliCommand(call, timeout)}>Copy as CLI</Copy>
     </>
   );
 }
