@@ -1,3 +1,4 @@
+import { makeCopy } from "./copy.ts";
 import { make, makeField, setRefusal } from "./elements.ts";
 import type { Agent, Gateway } from "./gateway.ts";
 import type { PanelTools } from "./panel-tools.ts";
@@ -43,8 +44,7 @@ export class Conversation {
     );
     const cancel = { type: "button", textContent: "Cancel", hidden: true } as const;
     this.#cancel = make(row, "button", cancel, { effect: "cancel" });
-    const copy = { type: "button", className: "quiet", textContent: "Copy as curl" } as const;
-    make(row, "button", copy, { effect: "copy" }).addEventListener("click", () => this.#copy());
+    makeCopy(row, tools, () => this.#command());
     make(row, "span", { className: "faint", textContent: "Ctrl+Enter sends" });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -122,18 +122,11 @@ export class Conversation {
     item.scrollIntoView({ block: "nearest" });
   }
 
-  #copy(): void {
-    const { notify, curl } = this.#tools;
+  /** The message as a request for a shell. */
+  #command(): string {
     const { workspace = "WORKSPACE", agent } = this.#partner ?? {};
     const body = { agent: agent?.id ?? "AGENT", message: this.#message.value || "Hello" };
-    // Pages over plain HTTP from another machine have no clipboard.
-    const clipboard = navigator.clipboard as Clipboard | undefined;
-    const text = curl(TALK, { params: { id: workspace }, body });
-    const copied = clipboard?.writeText(text) ?? Promise.reject(new Error());
-    copied.then(
-      () => notify("Copied."),
-      () => notify(text),
-    );
+    return this.#tools.curl(TALK, { params: { id: workspace }, body });
   }
 }
 

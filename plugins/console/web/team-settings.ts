@@ -1,3 +1,4 @@
+import { makeCopy } from "./copy.ts";
 import { make, setRefusal } from "./elements.ts";
 import type { Gateway, Named, Workspace } from "./gateway.ts";
 import type { PanelTools } from "./panel-tools.ts";
@@ -29,8 +30,12 @@ export class TeamSettings {
     const teams = make(this.#details, "fieldset");
     make(teams, "legend", { textContent: "Attached Teams" });
     this.#boxes = make(teams, "div");
-    this.#save = make(teams, "button", { type: "button", textContent: "Save" }, { route: SAVE });
+    const row = make(teams, "div", { className: "row" });
+    this.#save = make(row, "button", { type: "button", textContent: "Save" }, { route: SAVE });
     this.#save.addEventListener("click", () => void this.#store());
+    makeCopy(row, parts.tools, () =>
+      parts.tools.curl(SAVE, { params: { id: this.#workspace }, body: { teams: this.#chosen() } }),
+    );
     this.#boxes.addEventListener("change", () => (this.#isEdited = true));
   }
 

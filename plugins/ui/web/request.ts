@@ -77,9 +77,14 @@ export function initOf(route: Route, { body, headers, signal }: RequestDetails =
       ...(!isRead && { "content-type": "application/json" }),
       ...headers,
     },
-    ...(!isRead && method !== "DELETE" && { body: JSON.stringify(body ?? {}) }),
+    body: bodyOf(method, body),
     ...(signal && { signal }),
   };
+}
+
+/** What a request carries: routes that take a body take an object, which may be empty. */
+function bodyOf(method: string, body: unknown): string | null {
+  return method === "GET" || method === "DELETE" ? null : JSON.stringify(body ?? {});
 }
 
 /**
@@ -165,7 +170,8 @@ export function curlOf(
   if (method !== "GET") words.push("-H", quote("Content-Type: application/json"));
   for (const [name, value] of Object.entries(details.headers ?? {}))
     words.push("-H", quote(`${name}: ${value}`));
-  if (details.body !== undefined) words.push("-d", quote(JSON.stringify(details.body)));
+  const body = bodyOf(method, details.body);
+  if (body !== null) words.push("-d", quote(body));
   return words.join(" ");
 }
 

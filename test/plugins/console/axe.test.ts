@@ -3,10 +3,14 @@ import { openPage } from "../ui/kit.ts";
 import { problemsOf, LOOKS } from "../ui/looks.ts";
 import { startTeams, TEAM_PAGES } from "../ui/pages.ts";
 
-it.each(LOOKS)("2: axe finds nothing on any page of the console in %s", async (_, options) => {
-  const { url } = await startTeams();
-  expect(await problemsOf(url, TEAM_PAGES, options)).toEqual([]);
-});
+it.each(LOOKS)(
+  "2: axe finds nothing on any page of the console in %s",
+  { timeout: 120_000 },
+  async (_, options) => {
+    const { url } = await startTeams();
+    expect(await problemsOf(url, TEAM_PAGES, options)).toEqual([]);
+  },
+);
 
 /** What has the focus, in a shadow root too. */
 const FOCUS = `(() => {

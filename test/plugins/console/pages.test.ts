@@ -1,10 +1,11 @@
+import type { Locator } from "playwright-core";
 import { expect, it } from "vitest";
 import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import ui from "../../../plugins/ui/index.ts";
-import { openPage } from "../ui/kit.ts";
+import { copiedBy, openPage, runCopied } from "../ui/kit.ts";
 import { startHost } from "./agent-host.ts";
 import { type InstanceView, setupConsole, withIssuer } from "./kit.ts";
 import { jtiOf, startIssuer } from "./scripted-issuer.ts";
@@ -133,4 +134,40 @@ it("M052: in a read-only gateway Save says why, asks nothing, and a message can 
   await page.getByLabel("Message", { exact: true }).fill("hello");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("heard hello").waitFor();
+});
+
+it("what the pages of the console do is done by the commands that they copy", async () => {
+  const host = await startHost(["harper"]);
+  const running = await setupConsole({ allowedAddresses: ["127.0.0.1"] }, PARTS);
+  const { page, requests } = await openPage(`${running.url}/ui/panels/console/new-instance`);
+  const curl = page.getByRole("button", { name: "Copy as curl" });
+  const dialog = page.getByRole("dialog");
+  const run = async (button: Locator): Promise<unknown> => {
+    const answer = await runCopied(await copiedBy(button));
+    return answer === "" ? undefined : JSON.parse(answer);
+  };
+  await page.getByLabel("Registry").fill(host.url);
+  await page.getByLabel("Name").fill("it's Kottos");
+  const { id } = (await run(curl)) as InstanceView;
+  await page.getByRole("link", { name: "New workspace" }).click();
+  await page.getByLabel("Name").fill("Work");
+  await page.getByLabel("Id").fill("ws_work");
+  expect(await run(curl)).toMatchObject({ id: "ws_work", name: "Work" });
+
+  await page.getByRole("link", { name: "Chat" }).click();
+  await page.getByRole("group").getByText("Workspace settings").click();
+  await page.getByRole("checkbox", { name: "it's Kottos" }).check();
+  await run(curl.last());
+  const { body } = await running.ask<{ workspaces: { teams: string[] }[] }>("GET", "/workspaces");
+  expect(body.workspaces.map(({ teams }) => teams)).toEqual([[id]]);
+
+  await page.getByRole("link", { name: "Instances", exact: true }).click();
+  await page.getByRole("button", { name: "As curl" }).click();
+  expect(await run(dialog.getByRole("button", { name: "Copy" }))).toMatchObject({ id });
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Delete" }).click();
+  expect(await run(dialog.getByRole("button", { name: "Copy as curl" }))).toBe(undefined);
+  const left = await running.ask<{ instances: unknown[] }>("GET", "/instances");
+  expect(left.body.instances).toEqual([]);
+  expect(requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
 });

@@ -5,10 +5,14 @@ import { ALL_PAGES, startShop } from "./pages.ts";
 
 const VIEWS = [...ALL_PAGES, "/servers?add=1"];
 
-it.each(LOOKS)("2: axe finds nothing on any page in %s", async (_, options) => {
-  const { url } = await startShop();
-  expect(await problemsOf(url, VIEWS, options)).toEqual([]);
-});
+it.each(LOOKS)(
+  "2: axe finds nothing on any page in %s",
+  { timeout: 120_000 },
+  async (_, options) => {
+    const { url } = await startShop();
+    expect(await problemsOf(url, VIEWS, options)).toEqual([]);
+  },
+);
 
 it("20: a server is found, switched off and removed with the keyboard alone", async () => {
   const { url, gateway } = await startShop();

@@ -1,7 +1,13 @@
 import { Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { initialOf, toForm, toValue, type FormField } from "../../../plugins/ui/web/form/schema.ts";
+import {
+  initialOf,
+  toForm,
+  toValue,
+  withoutPasswords,
+  type FormField,
+} from "../../../plugins/ui/web/form/schema.ts";
 
 type Json = Record<string, unknown>;
 
@@ -129,4 +135,26 @@ it("6: a schema that holds itself ends in a field of JSON", () => {
   });
   expect(JSON.stringify(form).length).toBeLessThan(10_000);
   expect(JSON.stringify(form)).toContain('"kind":"json"');
+});
+
+it("a copied request has no password that was typed, wherever it stands", () => {
+  const password = { type: "string", format: "password" };
+  const form = toForm({
+    type: "object",
+    properties: {
+      name: { type: "string" },
+      password,
+      old: { type: "array", items: password },
+      store: { type: "object", properties: { password, port: { type: "integer" } } },
+      none: password,
+    },
+  });
+  const store = { password: "hunter2", port: 5432 };
+  const value = { name: "hunter", password: "hunter2", old: ["hunter1"], store };
+  const sent = toValue(form, value, true);
+  expect(sent).toEqual(value);
+  const shown = withoutPasswords(form, sent);
+  expect(JSON.stringify(shown)).not.toMatch(/hunter\d/);
+  expect(shown).toMatchObject({ name: "hunter", old: ["the password"], store: { port: 5432 } });
+  expect(shown).not.toHaveProperty("none");
 });

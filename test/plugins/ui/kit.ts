@@ -5,8 +5,14 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { afterAll, onTestFinished } from "vitest";
+import {
+  chromium,
+  type Browser,
+  type BrowserContextOptions,
+  type Locator,
+  type Page,
+} from "playwright-core";
+import { afterAll, expect, onTestFinished } from "vitest";
 import type { AnyPlugin } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import { requirePresent } from "../../fixtures/programs.ts";
@@ -118,6 +124,18 @@ export async function runCopied(
     env: { PATH, HOME: folder, ...env },
   });
   return stdout;
+}
+
+/** What a button copies. Two of one name are told apart by what they stand in. */
+export async function copiedBy(button: Locator): Promise<string> {
+  const page = button.page();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  // Whatever was copied before it.
+  await page.evaluate("navigator.clipboard.writeText('')");
+  await button.click();
+  const read = (): Promise<string> => page.evaluate("navigator.clipboard.readText()");
+  await expect.poll(read).not.toBe("");
+  return read();
 }
 
 /** What every page has something to show of. */

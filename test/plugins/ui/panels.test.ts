@@ -2,15 +2,16 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Locator } from "playwright-core";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { definePlugin } from "../../../core/index.ts";
+import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import ui from "../../../plugins/ui/index.ts";
-import { openPage } from "./kit.ts";
+import { copiedBy, openPage, runCopied } from "./kit.ts";
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
 const CHANGE = { access: "operator", mutates: true, management: true } as const;
@@ -32,11 +33,68 @@ async function moduleOf(text: string): Promise<URL> {
   return pathToFileURL(file);
 }
 
+type Cities = Record<string, { state: string; degrees: number }>;
+
+const someCities = (): Cities => ({
+  Oslo: { state: "ok", degrees: 4 },
+  "<b>Rome</b>": { state: "failed", degrees: 31 },
+});
+
+/** Routes and a described panel of cities. */
+function addWeather(gateway: PluginContext, cities: Cities): void {
+  gateway.route("GET", "/_meta/weather", READ, () => ({ ok: true, cities }));
+  gateway.route("POST", "/_meta/weather/:city", CHANGE, async (event) => {
+    const body = (await event.req.json()) as { degrees: number };
+    const sign = event.url.searchParams.has("frost") ? -1 : 1;
+    cities[decodeURIComponent(event.context.params!["city"]!)]!.degrees = sign * body.degrees;
+    return { ok: true };
+  });
+  gateway.panel({
+    id: "cities",
+    title: "Weather",
+    place: "page",
+    access: "viewer",
+    view: {
+      table: {
+        from: "GET /_meta/weather",
+        rows: "/cities",
+        columns: [
+          { label: "City", value: "/_key" },
+          { label: "State", value: "/state", as: "state" },
+          { label: "Degrees", value: "/degrees", as: "number" },
+        ],
+        actions: [
+          {
+            label: "Set",
+            route: "POST /_meta/weather/:city",
+            params: { city: "/_key" },
+            input: z.object({ degrees: z.int().min(-90).max(60) }),
+            access: "operator",
+          },
+          {
+            label: "Repair",
+            route: "POST /_meta/weather/:city",
+            params: { city: "/_key" },
+            when: { "/state": ["failed"], "/gone": [null] },
+            body: { degrees: 20 },
+            access: "operator",
+          },
+          {
+            label: "Freeze",
+            route: "POST /_meta/weather/:city?frost=1",
+            params: { city: "/_key" },
+            body: { degrees: 3 },
+            access: "operator",
+            confirm: "It will be cold.",
+          },
+        ],
+      },
+    },
+  });
+}
+
 it("12: described and module panels of a plugin work, and one that throws breaks nothing else", async () => {
-  const cities: Record<string, { state: string; degrees: number }> = {
-    Oslo: { state: "ok", degrees: 4 },
-    "<b>Rome</b>": { state: "failed", degrees: 31 },
-  };
+  const cities = someCities();
   const [draws, throws] = [
     await moduleOf(MODULE),
     await moduleOf("export default () => { throw new Error('no map'); };"),
@@ -44,46 +102,7 @@ it("12: described and module panels of a plugin work, and one that throws breaks
   const weather = definePlugin({
     name: "weather",
     setup(gateway) {
-      gateway.route("GET", "/_meta/weather", READ, () => ({ ok: true, cities }));
-      gateway.route("POST", "/_meta/weather/:city", CHANGE, async (event) => {
-        const body = (await event.req.json()) as { degrees: number };
-        cities[decodeURIComponent(event.context.params!["city"]!)]!.degrees = body.degrees;
-        return { ok: true };
-      });
-      gateway.panel({
-        id: "cities",
-        title: "Weather",
-        place: "page",
-        access: "viewer",
-        view: {
-          table: {
-            from: "GET /_meta/weather",
-            rows: "/cities",
-            columns: [
-              { label: "City", value: "/_key" },
-              { label: "State", value: "/state", as: "state" },
-              { label: "Degrees", value: "/degrees", as: "number" },
-            ],
-            actions: [
-              {
-                label: "Set",
-                route: "POST /_meta/weather/:city",
-                params: { city: "/_key" },
-                input: z.object({ degrees: z.int().min(-90).max(60) }),
-                access: "operator",
-              },
-              {
-                label: "Repair",
-                route: "POST /_meta/weather/:city",
-                params: { city: "/_key" },
-                when: { "/state": ["failed"], "/gone": [null] },
-                body: { degrees: 20 },
-                access: "operator",
-              },
-            ],
-          },
-        },
-      });
+      addWeather(gateway, cities);
       gateway.panel({
         id: "map",
         title: "Map",
@@ -121,5 +140,48 @@ it("12: described and module panels of a plugin work, and one that throws breaks
   await page.getByRole("dialog").getByRole("button", { name: "Set" }).click();
   await row.getByText("18").waitFor();
   expect(cities["<b>Rome</b>"]!.degrees).toBe(18);
+  expect(complaints).toEqual([]);
+});
+
+it("12: every action of a described panel is shown as curl, and the copied command does the same", async () => {
+  const cities = someCities();
+  const weather = definePlugin({
+    name: "weather",
+    setup: (gateway) => addWeather(gateway, cities),
+  });
+  const { url } = await setupGateway({
+    client: false,
+    plugins: [ui, admin, [gating, { state: false }], events, weather],
+    config: { management: { mutations: true } },
+  });
+  const { page, requests, complaints } = await openPage(`${url}/ui/panels/weather/cities`);
+  const rome = page.getByRole("row").filter({ hasText: "Rome" });
+  const dialog = page.getByRole("dialog");
+  const degreesAfter = async (button: Locator): Promise<number> => {
+    expect(JSON.parse(await runCopied(await copiedBy(button)))).toEqual({ ok: true });
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    return cities["<b>Rome</b>"]!.degrees;
+  };
+
+  // One that asks nothing first.
+  await rome.getByRole("button", { name: "As curl" }).waitFor();
+  expect(await page.getByRole("button", { name: "As curl" }).count()).toBe(1);
+  await rome.getByRole("button", { name: "As curl" }).click();
+  expect(await dialog.getByRole("heading", { level: 3 }).allTextContents()).toEqual(["Repair"]);
+  expect(await degreesAfter(dialog.getByRole("button", { name: "Copy" }))).toBe(20);
+  // One that asks whether it is meant, with a query.
+  await rome.getByRole("button", { name: "Freeze" }).click();
+  expect(await degreesAfter(dialog.getByRole("button", { name: "Copy as curl" }))).toBe(-3);
+  // One that asks for values, with what was filled in.
+  await rome.getByRole("button", { name: "Set" }).click();
+  await page.getByLabel("degrees").fill("18");
+  expect(await degreesAfter(dialog.getByRole("button", { name: "Copy as curl" }))).toBe(18);
+  // The page asked for none of them.
+  expect(requests.filter((request) => request.startsWith("POST"))).toEqual([]);
+
+  await rome.getByRole("button", { name: "Freeze" }).click();
+  await dialog.getByRole("button", { name: "Freeze" }).click();
+  await expect.poll(() => cities["<b>Rome</b>"]!.degrees).toBe(-3);
   expect(complaints).toEqual([]);
 });

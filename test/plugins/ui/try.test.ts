@@ -1,10 +1,9 @@
 import { fileURLToPath } from "node:url";
-import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { createKey } from "../../../core/http/auth/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { fakeUpstream } from "../../../core/testing/index.ts";
-import { FULL, openPage, runCopied, startGateway } from "./kit.ts";
+import { copiedBy, FULL, openPage, runCopied, startGateway } from "./kit.ts";
 
 const EVERYTHING = fileURLToPath(
   import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),
@@ -12,21 +11,11 @@ const EVERYTHING = fileURLToPath(
 /** How soon a cancelled call has ended at its server, milliseconds. */
 const MAX_CANCEL_MS = 250;
 
-/** What a button of the page copies. */
-async function copiedBy(page: Page, name: string): Promise<string> {
-  await page.getByRole("button", { name }).click();
-  await page.getByText("Copied").waitFor();
-  const text = (await page.evaluate("navigator.clipboard.readText()")) as string;
-  await page.getByText("Copied").waitFor({ state: "detached" });
-  return text;
-}
-
 it("7: a call shows its progress while it runs, its result, and the same as curl", async () => {
   const { url } = await startGateway(
     `${FULL}servers: { everything: { command: node, args: ["${EVERYTHING}"] } }\n`,
   );
   const { page, complaints } = await openPage(`${url}/ui/servers/everything`);
-  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("link", { name: "Try trigger-long-running-operation" }).click();
   await page.getByLabel("duration").fill("4");
   await page.getByLabel("steps").fill("4");
@@ -50,7 +39,7 @@ it("7: a call shows its progress while it runs, its result, and the same as curl
   await page.getByRole("button", { name: "Call", exact: true }).click();
   const shown = page.locator(".result .passage");
   await expect.poll(() => shown.innerText()).toContain("42");
-  const command = await copiedBy(page, "Copy as curl");
+  const command = await copiedBy(page.getByRole("button", { name: "Copy as curl" }));
   const { result } = JSON.parse(await runCopied(command)) as {
     result: { content: { text: string }[] };
   };
@@ -128,7 +117,6 @@ it("7: the copied calls of an MCP client and of the command line give the same r
   ] as const) {
     const { url } = await startGateway(`${FULL}${more}${servers}`);
     const { page } = await openPage(`${url}/ui/try/west/${name}`);
-    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     if (more !== "") {
       await page.getByLabel("Key or token").fill(key);
       await page.getByRole("button", { name: "Sign in" }).click();
@@ -140,7 +128,7 @@ it("7: the copied calls of an MCP client and of the command line give the same r
     const before = west.calls.length;
     const results: unknown[] = [];
     for (const button of ["Copy as curl", "Copy as MCP", "Copy as CLI"]) {
-      const command = await copiedBy(page, button);
+      const command = await copiedBy(page.getByRole("button", { name: button }));
       expect(command).not.toContain(key);
       const answer = JSON.parse(await runCopied(command, env)) as { result?: unknown };
       const { content } = (answer.result ?? answer) as { content: unknown };

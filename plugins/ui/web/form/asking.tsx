@@ -2,13 +2,13 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
 import { Confirm } from "../parts/act.tsx";
+import { CopyCurl } from "../parts/curl.tsx";
 import { useNotify } from "../parts/notices.tsx";
 import { Words } from "../parts/text.tsx";
 import { Trouble } from "../parts/trouble.tsx";
-import { splitRoute } from "../panels/view.ts";
 import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
 import { Members } from "./fields.tsx";
-import { initialOf, toForm, toValue } from "./schema.ts";
+import { initialOf, toForm, toValue, withoutPasswords } from "./schema.ts";
 
 /** What is asked for, and the request that is made with it. */
 export interface AskingProps {
@@ -39,13 +39,7 @@ export function Asking(props: AskingProps): ReactNode {
   const { mutate, error, isPending } = useMutation<unknown, RequestFailure>({
     // The answer may hold a secret.
     gcTime: 0,
-    mutationFn: () => {
-      const { route: bare, query } = splitRoute(route);
-      return ask(bare, {
-        params: { ...params, ...query },
-        body: { ...(props.body as object), ...value },
-      });
-    },
+    mutationFn: () => ask(route, { params, body: bodyWith(value) }),
     onSuccess: (answer) => {
       notify(props.done?.(answer) ?? `${submit}: done.`);
       setFilled(initialOf(form));
@@ -54,6 +48,10 @@ export function Asking(props: AskingProps): ReactNode {
     onSettled: () => client.invalidateQueries(),
   });
   const value = toValue(form, filled, true) as Readonly<Record<string, unknown>>;
+  const bodyWith = (given: unknown): object => ({
+    ...(props.body as object),
+    ...(given as object),
+  });
   const isOff = right.reason !== undefined;
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
@@ -79,6 +77,7 @@ export function Asking(props: AskingProps): ReactNode {
         >
           <Words>{submit}</Words>
         </button>
+        <CopyCurl request={{ route, params, body: bodyWith(withoutPasswords(form, value)) }} />
       </footer>
       {isAsking && (
         <Confirm what={submit} onClose={() => setAsking(false)} onConfirm={() => mutate()}>

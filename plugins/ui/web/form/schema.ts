@@ -233,6 +233,18 @@ export function initialOf(field: FormField): unknown {
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
+/** The same with words in place of passwords: what is copied is pasted into chats. */
+export function withoutPasswords(field: FormField, value: unknown): unknown {
+  if (field.kind === "text") return field.input === "password" && value ? "the password" : value;
+  if (field.kind === "list" && Array.isArray(value))
+    return value.map((item) => withoutPasswords(field.item, item));
+  if (field.kind !== "group" || !isObject(value)) return value;
+  const entries = field.members
+    .filter(({ name }) => name in value)
+    .map(({ name, field: member }) => [name, withoutPasswords(member, value[name])] as const);
+  return Object.fromEntries(entries);
+}
+
 /** What is sent for what was filled in: what is empty and optional is left out, what is empty and required is as empty as may be. */
 export function toValue(field: FormField, filled: unknown, isRequired: boolean): unknown {
   if (field.kind === "group") {

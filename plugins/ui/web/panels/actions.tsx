@@ -1,12 +1,16 @@
 import { useState, type ReactNode } from "react";
+import { useAbout } from "../about.tsx";
 import { Asked } from "../form/asked.tsx";
 import { Act } from "../parts/act.tsx";
+import { Snippet } from "../parts/copy.tsx";
+import { commandFor, type ShownRequest } from "../parts/curl.tsx";
+import { Dialog } from "../parts/dialog.tsx";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Words } from "../parts/text.tsx";
 import { valueAt } from "../pointer.ts";
 import type { Params } from "../request.ts";
 import { toText } from "../words.ts";
-import type { Context, PanelAction } from "./view.ts";
+import { splitRoute, type Context, type PanelAction } from "./view.ts";
 
 /** What can be done with a row now. */
 export function Actions(props: {
@@ -16,36 +20,40 @@ export function Actions(props: {
 }): ReactNode {
   // Not in the button: the row may be in another state afterwards, and has another one.
   const [secret, setSecret] = useState<string>();
+  const offered = props.actions
+    .filter(({ when }) => fits(when, props.row))
+    .map((action) => ({ action, request: requestOf(action, props.row, props.context) }));
   return (
     <>
-      {props.actions
-        .filter(({ when }) => fits(when, props.row))
-        .map((action) => {
-          const params = paramsOf(action.params, props.row, props.context);
-          const onDone = (answer: unknown): void => setSecret(secretAt(answer, action.secret));
-          const shared = { action, params, onDone };
-          if (action.input === undefined) return <PlainAction key={action.label} {...shared} />;
-          return <AskedAction key={action.label} {...shared} />;
-        })}
+      {offered.map(({ action, request }) => {
+        const onDone = (answer: unknown): void => setSecret(secretAt(answer, action.secret));
+        const shared = { action, request, onDone };
+        if (action.input === undefined) return <PlainAction key={action.label} {...shared} />;
+        return <AskedAction key={action.label} {...shared} />;
+      })}
+      <Commands
+        of={offered.filter(
+          ({ action }) => action.input === undefined && action.confirm === undefined,
+        )}
+      />
       {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}
     </>
   );
 }
 
-/** An action of one row. */
+/** An action of one row, and what it asks the gateway. */
 interface RowAction {
   readonly action: PanelAction;
-  readonly params: Params;
-  readonly onDone: (answer: unknown) => void;
+  readonly request: ShownRequest;
 }
 
+type DoneRowAction = RowAction & { readonly onDone: (answer: unknown) => void };
+
 /** An action that is one request. */
-function PlainAction({ action, params, onDone }: RowAction): ReactNode {
+function PlainAction({ action, request, onDone }: DoneRowAction): ReactNode {
   return (
     <Act
-      route={action.route}
-      params={params}
-      body={action.body}
+      {...request}
       what={action.label}
       tone="quiet"
       onDone={onDone}
@@ -56,11 +64,43 @@ function PlainAction({ action, params, onDone }: RowAction): ReactNode {
   );
 }
 
+/** Actions that ask nothing first, for a shell. The dialogs of the others copy theirs. */
+function Commands({ of }: { readonly of: readonly RowAction[] }): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const about = useAbout();
+  if (of.length === 0) return null;
+  return (
+    <>
+      <button type="button" className="quiet" data-effect="dialog" onClick={() => setOpen(true)}>
+        As curl
+      </button>
+      {isOpen && (
+        <Dialog title="As curl" onClose={() => setOpen(false)}>
+          {of.map(({ action: { label }, request }) => (
+            <section key={label} className="section">
+              <h3>
+                <Words>{label}</Words>
+              </h3>
+              <Snippet text={commandFor(about, request)} label={label} />
+            </section>
+          ))}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
 /** Whether a row is in a state that an action is for. */
 function fits(when: PanelAction["when"] = {}, row: unknown): boolean {
   return Object.entries(when).every(([pointer, values]) =>
     values.some((value) => value === (valueAt(row, pointer) ?? null)),
   );
+}
+
+function requestOf(action: PanelAction, row: unknown, context: Context): ShownRequest {
+  const { route, query } = splitRoute(action.route);
+  const params = { ...paramsOf(action.params, row, context), ...query };
+  return { route, params, body: action.body };
 }
 
 function paramsOf(
@@ -76,8 +116,7 @@ function paramsOf(
 }
 
 /** An action that asks for something first. */
-function AskedAction({ action, params, onDone }: RowAction): ReactNode {
-  const { label, route, input, body, confirm } = action;
-  const asked = { label, route, params, input, body, confirm, onDone };
-  return <Asked {...asked} />;
+function AskedAction({ action, request, onDone }: DoneRowAction): ReactNode {
+  const { label, input, confirm } = action;
+  return <Asked {...request} label={label} input={input} confirm={confirm} onDone={onDone} />;
 }

@@ -1,7 +1,7 @@
 import { useState, type ReactNode } from "react";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Asking } from "../form/asking.tsx";
-import type { Context, PanelView } from "./view.ts";
+import { splitRoute, type Context, type PanelView } from "./view.ts";
 
 /** A form that makes one request. */
 export function FormView(props: {
@@ -10,11 +10,12 @@ export function FormView(props: {
 }): ReactNode {
   const { view, context } = props;
   const [secret, setSecret] = useState<string>();
+  const { route, query } = splitRoute(view.route);
   return (
     <>
       <Asking
-        route={view.route}
-        params={{ ...context }}
+        route={route}
+        params={{ ...context, ...query }}
         input={view.input}
         submit={view.submit}
         confirm={view.confirm}

@@ -4,8 +4,9 @@ import { rightTo, useAbout, type About } from "../about.tsx";
 import { GATEWAY } from "../address.ts";
 import { POLL_MS } from "../events.ts";
 import { useEvents, useLiveState } from "../live.tsx";
+import { commandFor } from "../parts/curl.tsx";
 import { useNotify } from "../parts/notices.tsx";
-import { curlOf, type RequestDetails, type Route } from "../request.ts";
+import type { RequestDetails, Route } from "../request.ts";
 import { isDark } from "../theme.ts";
 import { PanelTrouble } from "./trouble.tsx";
 
@@ -87,10 +88,7 @@ export function ModulePanel(props: {
       navigate: (path) => given.current.navigate(path),
       notify: (text) => given.current.notify(text),
       refusal: (route) => refusalOf(given.current.about, route),
-      curl: (route, details) => {
-        const isOpen = given.current.about.signIn.some(({ kind }) => kind === "open");
-        return curlOf(route, { ...details, key: !isOpen });
-      },
+      curl: (route, details) => commandFor(given.current.about, { ...details, route }),
       signal: leaving.signal,
       server,
     };

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
 import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
+import { CopyCurl, type ShownRequest } from "./curl.tsx";
 import { Dialog } from "./dialog.tsx";
 import { useNotify } from "./notices.tsx";
 import { Words } from "./text.tsx";
@@ -9,7 +10,7 @@ import { Words } from "./text.tsx";
 /** What a control asks the gateway to do. */
 export interface Action {
   readonly route: Route;
-  readonly params?: Params;
+  readonly params?: Params | undefined;
   readonly body?: unknown;
   /** What was tried, for the sentence when it fails: `Restart search`. */
   readonly what: string;
@@ -78,6 +79,7 @@ export function Act(
           onClose={() => setAsking(false)}
           onConfirm={run}
           isDanger={props.tone === "danger"}
+          request={{ route: props.route, params: props.params, body: props.body }}
         >
           {props.confirm}
         </Confirm>
@@ -93,11 +95,14 @@ export function Confirm(props: {
   readonly onConfirm: () => void;
   readonly onClose: () => void;
   readonly isDanger?: boolean;
+  /** What it asks, to be copied. */
+  readonly request?: ShownRequest;
 }): ReactNode {
   return (
     <Dialog title={`${props.what}?`} onClose={props.onClose}>
       <div>{props.children}</div>
       <footer className="row">
+        {props.request && <CopyCurl request={props.request} />}
         <button type="button" onClick={props.onClose}>
           Cancel
         </button>

@@ -14,7 +14,8 @@ export function Dialog(props: {
     const before = document.activeElement;
     if (!dialog.open) dialog.showModal();
     // The browser would begin with the first control, which closes it.
-    dialog.querySelector<HTMLElement>("input, textarea, select, footer button")?.focus();
+    const first = "input, textarea, select, footer button:not([data-effect=copy])";
+    dialog.querySelector<HTMLElement>(first)?.focus();
     return () => {
       dialog.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();

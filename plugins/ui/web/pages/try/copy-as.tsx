@@ -1,10 +1,9 @@
 import { useState, type ReactNode } from "react";
-import { useAbout } from "../../about.tsx";
 import { GATEWAY } from "../../address.ts";
 import { Copy } from "../../parts/copy.tsx";
+import { CopyCurl } from "../../parts/curl.tsx";
 import { Choice } from "../../parts/search.tsx";
 import { useAsk } from "../../query.ts";
-import { curlOf } from "../../request.ts";
 import { CALL, type CallBody } from "./call.ts";
 import { cliCommand, mcpCommand } from "./commands.ts";
 
@@ -18,8 +17,6 @@ interface NamedEndpoint {
 
 /** The same call for a shell: of the management, of an MCP client, of the command line. */
 export function CopyAs({ body }: { readonly body: CallBody }): ReactNode {
-  const about = useAbout();
-  const isOpen = about.signIn.some(({ kind }) => kind === "open");
   const { server, tool } = body;
   const query = useAsk<{ endpoints: readonly NamedEndpoint[] }>(
     "GET /_meta/servers/:server/tools/:tool/names",
@@ -30,7 +27,7 @@ export function CopyAs({ body }: { readonly body: CallBody }): ReactNode {
   const endpoint = endpoints.find(({ name }) => name === chosen) ?? endpoints[0];
   return (
     <>
-      <Copy text={curlOf(CALL, { body, key: !isOpen })}>Copy as curl</Copy>
+      <CopyCurl request={{ route: CALL, body }} />
       {endpoint && <CopyFor endpoint={endpoint} body={body} />}
       {endpoints.length > 1 && (
         <Choice
